@@ -1,0 +1,191 @@
+"""The log on one SQLite file, for a crawl with everything embedded.
+
+A group has one member here: the house runs each service once. Records that all readers of their
+topic have moved past are deleted in the same transaction, and SQLite uses their room again.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from gossamer.log import Message, Record, partition_of
+from gossamer.sqlite import Database
+from gossamer.store import Store
+from gossamer.topics import TOPICS, Keep
+
+PARTITIONS = 4
+BATCH = 500
+BATCH_BYTES = 8 << 20
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS log_records (
+    topic TEXT, partition INTEGER, offset INTEGER, key TEXT, value BLOB,
+    PRIMARY KEY (topic, partition, offset)
+);
+CREATE TABLE IF NOT EXISTS log_ends (
+    topic TEXT, partition INTEGER, next INTEGER, PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log_newest (
+    topic TEXT, key TEXT, partition INTEGER, offset INTEGER, PRIMARY KEY (topic, key)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log_cursors (
+    "group" TEXT, topic TEXT, partition INTEGER, next INTEGER,
+    PRIMARY KEY ("group", topic, partition)
+) WITHOUT ROWID;
+"""
+RESERVE = """
+INSERT INTO log_ends VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET next = next + excluded.next RETURNING next
+"""
+READ = """
+SELECT offset, key, value FROM log_records
+WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT ?
+"""
+MOVE = """
+INSERT INTO log_cursors VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next
+"""
+TRIM = """
+DELETE FROM log_records WHERE topic = ? AND partition = ? AND offset < (
+    SELECT min(next) FROM log_cursors WHERE topic = ? AND partition = ? AND "group" IN ({})
+    HAVING count(*) = {}
+)
+"""
+SUPERSEDE = """
+DELETE FROM log_records WHERE (topic, partition, offset) IN
+(SELECT topic, partition, offset FROM log_newest WHERE topic = ? AND key = ?)
+"""
+NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
+BACKLOG = """
+SELECT coalesce(sum(e.next - coalesce(c.next, 0)), 0) FROM log_ends e LEFT JOIN log_cursors c
+ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.topic = ?
+"""
+
+
+class SqliteLog:
+    """A log in *database*; see `gossamer.log.Log` for what it promises."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        with database.transaction() as db:
+            for statement in SCHEMA.split(";"):
+                db.execute(statement)
+
+    def append(self, messages: Iterable[Message]) -> None:
+        """Return once every message is durable."""
+        placed: dict[tuple[str, int], list[Message]] = defaultdict(list)
+        for message in messages:
+            placed[message.topic, partition_of(message.place, PARTITIONS)].append(message)
+        if not placed:
+            return
+        with self._database.transaction():
+            for (topic, partition), group in placed.items():
+                self._append(topic, partition, group)
+
+    def _append(self, topic: str, partition: int, messages: list[Message]) -> None:
+        with self._database.transaction() as db:
+            (end,) = db.execute(RESERVE, (topic, partition, len(messages))).fetchone()
+            start = end - len(messages)
+            if TOPICS[topic].keep is Keep.NEWEST:
+                last = {m.key: (m, start + i) for i, m in enumerate(messages)}
+                db.executemany(SUPERSEDE, [(topic, key) for key in last])
+                db.executemany(NEWEST, [(topic, k, partition, at) for k, (_, at) in last.items()])
+                rows = [(topic, partition, at, m.key, m.value) for m, at in last.values()]
+            else:
+                rows = [
+                    (topic, partition, start + i, m.key, m.value) for i, m in enumerate(messages)
+                ]
+            db.executemany("INSERT INTO log_records VALUES (?, ?, ?, ?, ?)", rows)
+
+    def reader(self, group: str, topics: Sequence[str], store: Store) -> "SqliteReader":
+        """Join *group*, as its only member."""
+        return SqliteReader(self, self._database, group, topics, store)
+
+    def tail(self, topics: Sequence[str]) -> "SqliteTail":
+        """Read *topics* from the oldest record kept."""
+        return SqliteTail(self._database, topics)
+
+    def backlog(self, group: str, topic: str) -> int:
+        """Return how many records *group* has not moved past."""
+        with self._database.reading() as db:
+            (count,) = db.execute(BACKLOG, (group, topic)).fetchone()
+        return int(count)
+
+
+class SqliteTail:
+    """Reads all partitions of some topics, remembering its position only here."""
+
+    def __init__(self, database: Database, topics: Sequence[str]) -> None:
+        self._database, self._topics = database, topics
+        self._positions: Counter[tuple[str, int]] = Counter()
+        self._version: tuple[int, int] | None = None
+
+    def poll(self, timeout: float) -> list[Record]:
+        """Return the next records of all partitions; maybe none."""
+        version = self._database.wait(self._version, timeout)
+        if version is None:
+            return []
+        found = self._read()
+        if not found:
+            # Read to the end as it was at *version*: until somebody commits there is nothing.
+            self._version = version
+        return found
+
+    def _read(self) -> list[Record]:
+        found: list[Record] = []
+        with self._database.reading() as db:
+            for at in self._behind(db.execute("SELECT topic, partition, next FROM log_ends")):
+                size = 0
+                for offset, key, value in db.execute(READ, (*at, self._positions[at], BATCH)):
+                    found.append(Record(*at, offset, key, value))
+                    self._positions[at] = offset + 1
+                    size += len(value)
+                    if size > BATCH_BYTES:
+                        break
+        return found
+
+    def _behind(self, ends: Iterable[tuple[str, int, int]]) -> list[tuple[str, int]]:
+        return [
+            (topic, partition)
+            for topic, partition, end in ends
+            if topic in self._topics and end > self._positions[topic, partition]
+        ]
+
+
+class SqliteReader(SqliteTail):
+    """The member of a group: a tail that begins where the group stopped, and can advance."""
+
+    partitions = frozenset(range(PARTITIONS))
+
+    def __init__(
+        self, log: SqliteLog, database: Database, group: str, topics: Sequence[str], store: Store
+    ) -> None:
+        super().__init__(database, topics)
+        self._log, self._group, self._store = log, group, store
+        with database.reading() as db:
+            for topic, partition, start in db.execute(
+                'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?', (group,)
+            ):
+                self._positions[topic, partition] = start
+
+    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> None:
+        """Flush the store's writes, append *outcome*, move past *records*, in one transaction."""
+        ends: Counter[tuple[str, int]] = Counter()
+        for record in records:
+            at = record.topic, record.partition
+            ends[at] = max(ends[at], record.offset + 1)
+        with self._database.transaction() as db:
+            self._store.flush()
+            self._log.append(outcome)
+            for (topic, partition), end in ends.items():
+                db.execute(MOVE, (self._group, topic, partition, end))
+                self._trim(topic, partition)
+
+    def _trim(self, topic: str, partition: int) -> None:
+        readers = TOPICS[topic].readers
+        if TOPICS[topic].keep is not Keep.UNTIL_READ:
+            return
+        with self._database.transaction() as db:
+            names = ", ".join("?" * len(readers))
+            db.execute(TRIM.format(names, len(readers)), (topic, partition) * 2 + readers)
+
+    def close(self) -> None:
+        """Leave the group."""

@@ -1,0 +1,157 @@
+"""The store on one SQLite file: a table a row class, real and typed columns, for `sqlite3` too."""
+
+from collections.abc import Callable
+from typing import Any, Generic, get_type_hints
+
+import msgspec
+
+from gossamer.sqlite import Database
+from gossamer.store import R, Row, Sort
+
+PLAIN: dict[Any, str] = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", bytes: "BLOB"}
+
+Write = Callable[[], None]
+
+
+class SqliteStore:
+    """The tables of one service in *database*; see `gossamer.store.Store`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._tables: dict[type[Row], Any] = {}
+
+    def table(self, row: type[R]) -> "SqliteTable[R]":
+        """Return the table of *row*, made where it is missing."""
+        if row not in self._tables:
+            self._tables[row] = SqliteTable(self._database, row)
+        table: SqliteTable[R] = self._tables[row]
+        return table
+
+    def flush(self) -> None:
+        """Write out what was put and dropped, in one transaction."""
+        with self._database.transaction():
+            for table in self._tables.values():
+                table.flush()
+
+
+class SqliteTable(Generic[R]):
+    """All rows of one class, with the writes not yet flushed laid over what is in the file."""
+
+    def __init__(self, database: Database, row: type[R]) -> None:
+        self._database, self._row = database, row
+        hints = get_type_hints(row)
+        self._types = {field: hints[field] for field in row.__struct_fields__}
+        self._nested = [kind not in PLAIN for kind in self._types.values()]
+        self._pending: dict[str, dict[Sort, R]] = {}
+        self._dropped: set[str] = set()
+        self._name = f'"{row.table}"'
+        keys = [key for key in (row.partition_key, row.sort_key) if key]
+        self._order = f'"{row.sort_key}"' if row.sort_key else "1"
+        self._where = " AND ".join(f'"{key}" = ?' for key in keys)
+        self._make(keys)
+
+    def _make(self, keys: list[str]) -> None:
+        columns = {name: PLAIN.get(kind, "TEXT") for name, kind in self._types.items()}
+        with self._database.transaction() as db:
+            found = {row[1] for row in db.execute(f"PRAGMA table_info({self._name})")}
+            if not found:
+                typed = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
+                key = ", ".join(f'"{k}"' for k in keys)
+                db.execute(
+                    f"CREATE TABLE {self._name} ({typed}, PRIMARY KEY ({key})) WITHOUT ROWID"
+                )
+                return
+            for name in columns.keys() - found:
+                db.execute(f'ALTER TABLE {self._name} ADD COLUMN "{name}" {columns[name]}')
+
+    def get(self, partition: str, sort: Sort = "") -> R | None:
+        """Return the row, or None."""
+        pending = self._pending.get(partition, {}).get(sort)
+        if pending is not None or partition in self._dropped:
+            return pending
+        keys = (partition, sort) if self._row.sort_key else (partition,)
+        with self._database.reading() as db:
+            found = db.execute(
+                f"SELECT {self._columns()} FROM {self._name} WHERE {self._where}", keys
+            )
+            values = found.fetchone()
+        return self._read(values) if values else None
+
+    def put(self, row: R) -> None:
+        """Write the row whole, over what is there."""
+        partition, sort = self._keys(row)
+        self._pending.setdefault(partition, {})[sort] = row
+
+    def first(self, row: R) -> R:
+        """Write *row* unless one with its keys is there; return the one that stands."""
+        found = self.get(*self._keys(row))
+        if found is None:
+            self.put(row)
+        return row if found is None else found
+
+    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+        """Return rows of *partition* in the order of their sort keys, beyond *after*."""
+        rows = {self._keys(row)[1]: row for row in self._stored(partition, after, limit)}
+        for sort, row in self._pending.get(partition, {}).items():
+            if after is None or sort > after:  # type: ignore[operator]
+                rows[sort] = row
+        return [rows[sort] for sort in sorted(rows)][:limit]
+
+    def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
+        if partition in self._dropped:
+            return []
+        beyond = f"AND {self._order} > ?" if after is not None else ""
+        keys = (partition,) if after is None else (partition, after)
+        with self._database.reading() as db:
+            found = db.execute(
+                f'SELECT {self._columns()} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
+                f"{beyond} ORDER BY {self._order} LIMIT {limit:d}",
+                keys,
+            ).fetchall()
+        return [self._read(values) for values in found]
+
+    def drop(self, partition: str) -> None:
+        """Remove the whole partition."""
+        self._pending.pop(partition, None)
+        self._dropped.add(partition)
+
+    def flush(self) -> None:
+        """Write out what was put and dropped."""
+        rows = [self._written(row) for part in self._pending.values() for row in part.values()]
+        slots = ", ".join("?" * len(self._types))
+        with self._database.transaction() as db:
+            db.executemany(
+                f'DELETE FROM {self._name} WHERE "{self._row.partition_key}" = ?',
+                [(partition,) for partition in self._dropped],
+            )
+            db.executemany(
+                f"INSERT OR REPLACE INTO {self._name} ({self._columns()}) VALUES ({slots})", rows
+            )
+        self._pending.clear()
+        self._dropped.clear()
+
+    def _keys(self, row: R) -> tuple[str, Sort]:
+        sort = getattr(row, self._row.sort_key) if self._row.sort_key else ""
+        return getattr(row, self._row.partition_key), sort
+
+    def _columns(self) -> str:
+        return ", ".join(f'"{name}"' for name in self._types)
+
+    def _written(self, row: R) -> list[Any]:
+        values = [getattr(row, name) for name in self._types]
+        return [
+            msgspec.json.encode(value).decode() if nested else value
+            for value, nested in zip(values, self._nested, strict=True)
+        ]
+
+    def _read(self, values: tuple[Any, ...]) -> R:
+        # A column added later is NULL in older rows: the field's default stands for it. None is
+        # another thing, and written as JSON.
+        fields = {
+            name: msgspec.json.decode(value, type=kind) if nested else kind(value)
+            for (name, kind), nested, value in zip(
+                self._types.items(), self._nested, values, strict=True
+            )
+            if value is not None
+        }
+        return self._row(**fields)

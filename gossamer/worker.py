@@ -1,0 +1,144 @@
+"""The loop for work that runs many records at once: fetching, parsing.
+
+A job answers a record in its own time; answers go out as they come, and the log moves up to the
+watermark. A job that must not be begun twice says so (`begins_once`): the log then moves before
+the work begins, and what dies under way is for somebody else to notice (the frontier's lease).
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+from gossamer.clock import Clock
+from gossamer.codec import decode, encode
+from gossamer.errors import GossamerError, Poison
+from gossamer.events import Event
+from gossamer.log import Log, Message, Record
+from gossamer.runtime import buried
+from gossamer.store import Store
+from gossamer.topics import CONTROL, Topic
+from gossamer.watermark import Watermark
+
+POLL = 0.02
+T = TypeVar("T")
+
+Emit = Callable[..., None]
+"""Takes events; those of one call are appended together or not at all."""
+
+
+class Job(Protocol):
+    """What a worker does with a record."""
+
+    name: str
+    reads: tuple[Topic, ...]
+    begins_once: bool
+
+    def control(self, event: Event) -> None:
+        """Learn what the operators say."""
+
+    async def work(self, event: Event, emit: Emit) -> None:
+        """Answer one event through *emit*, now or over time."""
+
+
+class Worker:
+    """One job on the log, *limit* records at once, none while *hold* says others are behind."""
+
+    def __init__(
+        self, job: Job, log: Log, store: Store, clock: Clock, limit: int, hold: Callable[[], bool]
+    ) -> None:
+        self._job, self._clock, self._limit, self._hold = job, clock, limit, hold
+        self._reader = log.reader(job.name, [topic.name for topic in job.reads], store)
+        self._control = log.tail([CONTROL.name])
+        self._watermark = Watermark()
+        self._waiting: deque[Record] = deque()
+        self._held = False
+        self._outbox: list[Message] = []
+        self._working: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
+        # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
+        self._thread = ThreadPoolExecutor(1, "log")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until *stop*; then leave what is under way to the next reader."""
+        try:
+            while not stop.is_set():
+                await self._turn()
+            await self._drop()
+            await self._advance()
+        finally:
+            await self._drop()
+            await self._in_thread(self._reader.close)
+            self._thread.shutdown()
+
+    async def _drop(self) -> None:
+        for task in self._working:
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+
+    async def _turn(self) -> None:
+        self._news.clear()
+        await self._take()
+        fresh = self._begin()
+        await self._advance()
+        for record in fresh:
+            self._working.add(asyncio.create_task(self._work(record)))
+        if not self._outbox:
+            await self._rest()
+        for task in [task for task in self._working if task.done()]:
+            self._working.discard(task)
+            task.result()
+
+    async def _rest(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), POLL)
+
+    async def _take(self) -> None:
+        for record in await self._in_thread(lambda: self._control.poll(0)):
+            try:
+                self._job.control(decode(record))
+            except Exception as error:
+                self._bury(record, error)
+        self._held = await self._in_thread(self._hold)
+        if not self._held and not self._waiting and len(self._working) < self._limit:
+            self._waiting.extend(await self._in_thread(lambda: self._reader.poll(0)))
+
+    def _begin(self) -> list[Record]:
+        fresh: list[Record] = []
+        if self._held:
+            return fresh
+        while self._waiting and len(self._working) + len(fresh) < self._limit:
+            fresh.append(record := self._waiting.popleft())
+            self._watermark.begin(record)
+            if self._job.begins_once:
+                self._watermark.complete(record)
+        return fresh
+
+    async def _work(self, record: Record) -> None:
+        try:
+            await self._job.work(decode(record), self._emit)
+        except Exception as error:
+            self._bury(record, error)
+        if not self._job.begins_once:
+            self._watermark.complete(record)
+        self._news.set()
+
+    def _bury(self, record: Record, error: Exception) -> None:
+        if isinstance(error, GossamerError) and not isinstance(error, Poison):
+            raise error
+        self._emit(buried(record, self._job.name, error, self._clock()))
+
+    def _emit(self, *events: Event) -> None:
+        self._outbox.extend(encode(event) for event in events)
+        self._news.set()
+
+    async def _advance(self) -> None:
+        passed, outcome = self._watermark.passed(), self._outbox
+        self._outbox = []
+        if passed or outcome:
+            await self._in_thread(lambda: self._reader.advance(passed, outcome))
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)

@@ -1,0 +1,85 @@
+"""The calendar: what only the passing of time brings back, in due-time buckets in the store.
+
+URLs to try again, and hosts that are blocked: however many they are, memory holds those of the next
+hour. A bucket is dropped whole once its time is over. An entry may come up twice after a crash; who
+acts on it checks it against what it is about.
+"""
+
+from heapq import heappop, heappush
+
+from msgspec.structs import replace
+
+from gossamer.store import Table
+from services.frontier.rows import DueRow, PartitionRow
+
+BUCKET = 600.0
+AHEAD = 7
+"""Buckets held in memory, the present one included."""
+
+Entry = tuple[float, str, DueRow]
+
+
+class Calendar:
+    """The calendar of one partition."""
+
+    def __init__(self, partition: PartitionRow, entries: Table[DueRow], now: float) -> None:
+        self._entries = entries
+        self._key_prefix = partition.partition
+        self._loaded: list[Entry] = []
+        self.first_bucket = _bucket(now) if partition.due_bucket < 0 else partition.due_bucket
+        self.last_bucket = partition.last_due_bucket
+        self._horizon = self.first_bucket
+        self._load(now)
+
+    def add(self, at: float, site: str, host: str, url: str = "") -> None:
+        """Bring *url*, or the host itself, back at *at*."""
+        bucket = max(_bucket(at), self.first_bucket)
+        self.last_bucket = max(self.last_bucket, bucket)
+        key = f"{at:017.3f} {host} {url}"
+        row = DueRow(self._key(bucket), key, at, site, host, url)
+        self._entries.put(row)
+        if bucket < self._horizon:
+            heappush(self._loaded, (at, key, row))
+
+    def due(self) -> float | None:
+        """Return when something is due, or when the next bucket is to be loaded."""
+        if self._loaded:
+            return self._loaded[0][0]
+        if self.last_bucket >= self._horizon:
+            return (self._horizon - AHEAD + 1) * BUCKET
+        return None
+
+    def next_entry(self) -> float:
+        """Return when something is due, if that is within the hour; else 0."""
+        return self._loaded[0][0] if self._loaded else 0.0
+
+    def take(self, now: float) -> list[DueRow]:
+        """Return what is due, oldest first."""
+        self._load(now)
+        taken = []
+        while self._loaded and self._loaded[0][0] <= now:
+            taken.append(heappop(self._loaded)[2])
+        while self.first_bucket < _bucket(now):
+            self._entries.drop(self._key(self.first_bucket))
+            self.first_bucket += 1
+        return taken
+
+    def _load(self, now: float) -> None:
+        while self._horizon < _bucket(now) + AHEAD:
+            after: str | None = None
+            while rows := self._entries.scan(self._key(self._horizon), after):
+                for row in rows:
+                    heappush(self._loaded, (row.at, row.key, row))
+                after = rows[-1].key
+            self._horizon += 1
+
+    def written(self, partition: PartitionRow) -> PartitionRow:
+        """Return the partition's row with where the calendar begins."""
+        return replace(partition, due_bucket=self.first_bucket, last_due_bucket=self.last_bucket)
+
+    def _key(self, bucket: int) -> str:
+        return f"{self._key_prefix}/{bucket}"
+
+
+def _bucket(at: float) -> int:
+    return int(at // BUCKET)

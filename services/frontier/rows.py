@@ -1,0 +1,200 @@
+"""What the frontier keeps in the store. An operator may read all of it."""
+
+from enum import StrEnum
+
+from msgspec import field
+
+from gossamer.events import DEFAULT_CRAWL
+from gossamer.robots import RobotsRules
+from gossamer.store import Row
+
+
+class Condition(StrEnum):
+    """A host's five conditions."""
+
+    IDLE = "idle"
+    READY = "ready"
+    RESTING = "resting"
+    CHECKED_OUT = "checked out"
+    BLOCKED = "blocked"
+
+
+class HostRow(Row, frozen=True):
+    """A host: its condition, its queue's ends, its lease, and what it has cost so far."""
+
+    table = "hosts"
+    partition_key, sort_key = "site", "host"
+
+    site: str
+    host: str
+    condition: Condition = Condition.IDLE
+    ready_at: float = 0.0
+    """No request before then."""
+    blocked_why: str = ""
+
+    head: int = 0
+    """The segment that the cursor is in."""
+    cursor: int = 0
+    tail: int = 0
+    tail_size: int = 0
+    queued: int = 0
+    number: int = 0
+    """The request number of the first URL in the queue."""
+    listed: int = 0
+    """The request number it stands under in the directory; 0: not listed."""
+
+    order: str = ""
+    expires_at: float = 0.0
+    ordered: int = 0
+    done: int = 0
+    delay: float = 0.0
+    """The courtesy delay of the last order."""
+
+    admitted: int = 0
+    visits: int = 0
+    pages: int = 0
+    received: int = 0
+    seconds: float = 0.0
+    failures: int = 0
+    """In a row; any answer ends them."""
+    last_took: float = 0.0
+
+
+class RobotsRow(Row, frozen=True):
+    """What robots.txt said, and since when it could not be had."""
+
+    table = "robots"
+    partition_key = "host"
+
+    host: str
+    rules: RobotsRules
+    unreachable_since: float = 0.0
+
+
+class QueuedUrl(Row, frozen=True):
+    """One place in a segment of a host's queue."""
+
+    table = "queues"
+    partition_key, sort_key = "segment", "position"
+
+    segment: str
+    position: int
+    url: str
+    number: int
+    depth: int = 0
+    hops: int = 0
+    via: str = ""
+    attempt: int = 0
+    crawl: str = DEFAULT_CRAWL
+
+
+class VisitRow(Row, frozen=True):
+    """The last outcome of a URL, or why it was refused."""
+
+    table = "visits"
+    partition_key, sort_key = "host", "url"
+
+    host: str
+    url: str
+    outcome: str
+    at: float
+    status: int = 0
+    reason: str = ""
+    location: str = ""
+    depth: int = 0
+    hops: int = 0
+    via: str = ""
+    attempt: int = 0
+    crawl: str = DEFAULT_CRAWL
+    next_visit_at: float = 0.0
+    """When it is due again; 0: never, or it is in the queue already."""
+
+
+class JudgementRow(Row, frozen=True):
+    """The last verdict on a URL's content."""
+
+    table = "judgements"
+    partition_key, sort_key = "host", "url"
+
+    host: str
+    url: str
+    verdict: str
+    at: float
+    digest: str = ""
+    duplicate_of: str = ""
+    links: int = 0
+
+
+class ListedHost(Row, frozen=True):
+    """A host with work, in the directory; stale unless its row says it is listed here."""
+
+    table = "directory"
+    partition_key, sort_key = "bucket", "key"
+
+    bucket: str
+    key: str
+    """The number in 20 digits, and the host: no two hosts take each other's place."""
+    number: int
+    site: str
+    host: str
+
+
+class DueRow(Row, frozen=True):
+    """What time alone brings back: a URL to queue again, or (no URL) a host to unblock."""
+
+    table = "due"
+    partition_key, sort_key = "bucket", "key"
+
+    bucket: str
+    key: str
+    at: float
+    site: str
+    host: str
+    url: str = ""
+
+
+class PartitionRow(Row, frozen=True):
+    """A claimed partition: the epoch of the claim, and where its buckets begin and end."""
+
+    table = "partitions"
+    partition_key = "partition"
+
+    partition: str
+    epoch: int = 0
+    claimed_at: float = 0.0
+    first_bucket: int = 0
+    last_bucket: int = -1
+    """Before the first: the directory is empty."""
+    due_bucket: int = -1
+    last_due_bucket: int = -1
+
+
+class TallyRow(Row, frozen=True):
+    """Totals of a partition since its beginning: what the report and the live view show."""
+
+    table = "tallies"
+    partition_key = "partition"
+
+    partition: str
+    last_number: int = 0
+    """The largest request number given out: they grow, whatever the clock does."""
+    admitted: int = 0
+    queued: int = 0
+    pages: int = 0
+    received: int = 0
+    orders: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    verdicts: dict[str, int] = field(default_factory=dict)
+    hazards: dict[str, int] = field(default_factory=dict)
+    conditions: dict[str, int] = field(default_factory=dict)
+    slowest: dict[str, float] = field(default_factory=dict)
+    """Host → its longest visit in seconds; the slowest few."""
+    largest: dict[str, float] = field(default_factory=dict)
+    """Host → bytes received; the largest few."""
+    latest: tuple[tuple[str, str], ...] = ()
+    """The last few visits: URL and outcome."""
+    next_due_at: float = 0.0
+    """When time next brings something back, if within the hour; 0: not within the hour."""
+    due_count: int = 0
+    """How many URLs and hosts wait for their time."""

@@ -1,0 +1,86 @@
+"""Totals of a partition, kept with the hosts in the store so that no crash makes them wrong."""
+
+from collections import Counter
+
+from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
+from gossamer.store import Table
+from services.frontier.rows import Condition, TallyRow
+
+MOST = 10
+"""How many hosts or visits a list shows."""
+
+
+class Tally:
+    """A partition's totals; written once for each advance in which they changed."""
+
+    def __init__(self, row: TallyRow, rows: Table[TallyRow]) -> None:
+        self._rows, self._row = rows, row
+        self.last_number = row.last_number
+        self.admitted, self.queued, self.pages = row.admitted, row.queued, row.pages
+        self.received, self.orders = row.received, row.orders
+        self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
+        self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
+        self.conditions = Counter(row.conditions)
+        self.slowest, self.largest = dict(row.slowest), dict(row.largest)
+        self.latest = list(row.latest)
+        self.next_due_at, self.due_count = row.next_due_at, row.due_count
+
+    def moved(self, before: Condition | None, after: Condition) -> None:
+        """Count a host's change of condition; *before* is None when it is new."""
+        if before is not None:
+            self.conditions[before] -= 1
+        self.conditions[after] += 1
+
+    def ended(self, event: VisitEnded) -> None:
+        """Count a visit."""
+        if event.outcome is Outcome.UNVISITED:
+            return
+        page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
+        self.pages += page
+        name = event.outcome if event.visit.purpose is Purpose.PAGE else "robots.txt"
+        self.outcomes[name] += 1
+        self.received += event.received
+        self.hazards.update(event.hazards)
+        self.latest = [*self.latest[1 - MOST :], (event.visit.url, str(name))]
+        _keep_most(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
+
+    def weighed(self, host: str, received: int) -> None:
+        """Take note of how much a host has sent in all."""
+        _keep_most(self.largest, host, received)
+
+    def judged(self, verdict: Verdict, hazards: tuple[str, ...]) -> None:
+        """Count a verdict."""
+        self.verdicts[verdict] += 1
+        self.hazards.update(hazards)
+
+    def write(self) -> None:
+        """Put the totals into the store if they have changed."""
+        row = TallyRow(
+            partition=self._row.partition,
+            last_number=self.last_number,
+            admitted=self.admitted,
+            queued=self.queued,
+            pages=self.pages,
+            received=self.received,
+            orders=self.orders,
+            outcomes=dict(self.outcomes),
+            refused=dict(self.refused),
+            verdicts=dict(self.verdicts),
+            hazards=dict(self.hazards),
+            conditions=dict(self.conditions),
+            slowest=dict(self.slowest),
+            largest=dict(self.largest),
+            latest=tuple(self.latest),
+            next_due_at=self.next_due_at,
+            due_count=self.due_count,
+        )
+        if row != self._row:
+            self._row = row
+            self._rows.put(row)
+
+
+def _keep_most(most: dict[str, float], host: str, value: float) -> None:
+    # Right for all hosts although only a few are kept: totals and longest visits only grow.
+    most[host] = value
+    if len(most) > MOST:
+        del most[min(most, key=most.__getitem__)]

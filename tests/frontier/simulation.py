@@ -1,0 +1,155 @@
+"""A frontier in virtual time, with a fetcher that takes as long as it is told."""
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+
+from gossamer.config import FrontierSettings
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    HostCheckedOut,
+    Outcome,
+    Purpose,
+    UrlsAdmitted,
+    VisitEnded,
+)
+from gossamer.robots import RobotsRules
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.url import host_key, site_of
+from services.frontier.service import Frontier
+
+START = 1_700_000_000.0
+PARTITIONS = 4
+VISIT_LIMIT = 60.0
+
+Answer = Callable[[str], dict[str, object]]
+"""URL → fields of the outcome that differ from a page that took nothing."""
+
+
+def crawl(**fields: object) -> CrawlDefined:
+    """A crawl of everything."""
+    return CrawlDefined(**{"at": START, "scope": "any()", "max_depth": 16, **fields})  # type: ignore[arg-type]
+
+
+def page(url: str) -> dict[str, object]:
+    """Every visit is a page at once."""
+    return {}
+
+
+class Simulation:
+    """Steps a frontier from one point of interest to the next."""
+
+    def __init__(self, answer: Answer = page, alone: bool = True, **settings: object) -> None:
+        self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
+        self.answer, self.alone = answer, alone
+        self.database = Database(":memory:")
+        self.now = START
+        self.orders: list[tuple[float, HostCheckedOut]] = []
+        self.visits: list[tuple[float, float, str]] = []
+        """Start, end and URL of every request."""
+        self._coming: list[tuple[float, int, VisitEnded]] = []
+        self._count = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start a frontier on what is in the store; what was in memory or coming is lost."""
+        self._coming = []
+        self.visits = [
+            (begin, min(end, self.now), url) for begin, end, url in self.visits if begin <= self.now
+        ]
+        self.store = SqliteStore(self.database)
+        self.frontier = Frontier(self.settings, self.store, VISIT_LIMIT, PARTITIONS, self.alone)
+        self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
+        self.frontier.handle(crawl(), self.now)
+        self._settle()
+
+    def admit(self, *urls: str, depth: int = 0) -> None:
+        """Admit URLs, in this order."""
+        for url in urls:
+            event = UrlsAdmitted(
+                at=self.now, site=site_of(url), via="test", urls=(Discovery(url, depth),)
+            )
+            self.frontier.handle(event, self.now)
+        self._settle()
+
+    def handle(self, event: CrawlDefined | VisitEnded) -> None:
+        """Tell the frontier something."""
+        self.frontier.handle(event, self.now)
+        self._settle()
+
+    def run(self, until: float = float("inf"), steps: int = 100_000) -> None:
+        """Go on until nothing happens any more, or until then, or for so many steps."""
+        for _ in range(steps):
+            times = [t for t in (self.frontier.due(), self._next_end()) if t is not None]
+            if not times or (at := max(self.now, min(times))) > until:
+                break
+            self.now = at
+            self.step()
+        else:
+            return
+        if until != float("inf"):
+            self.now = until
+
+    def step(self) -> None:
+        """Deliver the outcomes that have come, and let the frontier wake."""
+        while self._coming and self._coming[0][0] <= self.now:
+            self.frontier.handle(heappop(self._coming)[2], self.now)
+        for event in self.frontier.wake(self.now):
+            assert isinstance(event, HostCheckedOut)
+            self.orders.append((self.now, event))
+            for at, end in self._fetch(event):
+                self._count += 1
+                heappush(self._coming, (at, self._count, end))
+        self._settle()
+
+    def _settle(self) -> None:
+        self.frontier.settle()
+        self.store.flush()
+
+    def _next_end(self) -> float | None:
+        return self._coming[0][0] if self._coming else None
+
+    def _fetch(self, order: HostCheckedOut) -> Iterator[tuple[float, VisitEnded]]:
+        at = self.now
+        for index, visit in enumerate(order.visits):
+            fields = {"outcome": Outcome.PAGE, "took": 0.0, **self.answer(visit.url)}
+            robots = visit.purpose is Purpose.ROBOTS and "robots" not in fields
+            if robots and fields["outcome"] is Outcome.PAGE:
+                fields["robots"] = RobotsRules(fetched_at=at, expires_at=at + 86400.0)
+            end = at + float(str(fields["took"]))
+            self.visits.append((at, end, visit.url))
+            ends_here = fields["outcome"] in (Outcome.HOST_DOWN, Outcome.DNS_FAILURE, Outcome.BUSY)
+            last = index == len(order.visits) - 1 or ends_here
+            yield (
+                end,
+                VisitEnded(
+                    at=end,
+                    site=order.site,
+                    host=order.host,
+                    order=order.order,
+                    epoch=order.epoch,
+                    index=index,
+                    last=last,
+                    visit=visit,
+                    started_at=at,
+                    **fields,  # type: ignore[arg-type]
+                ),
+            )
+            if last:
+                return
+            at = end + order.pause
+
+    def pages(self) -> list[str]:
+        """URLs visited, in order, without robots.txt."""
+        return [url for _, _, url in self.visits if not url.endswith("/robots.txt")]
+
+    def gaps(self) -> list[tuple[str, float]]:
+        """Seconds between the end of a visit to a host and the start of the next one."""
+        ends: dict[str, float] = {}
+        gaps = []
+        for start, end, url in sorted(self.visits):
+            if host_key(url) in ends:
+                gaps.append((host_key(url), start - ends[host_key(url)]))
+            ends[host_key(url)] = end
+        return gaps

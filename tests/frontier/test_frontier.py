@@ -1,0 +1,227 @@
+"""What a webmaster or an operator can notice of the frontier, in virtual time."""
+
+import pytest
+
+from gossamer.events import Outcome
+from gossamer.robots import RobotsRules
+from services.frontier.rows import Condition, HostRow, VisitRow
+from tests.frontier.simulation import START, Simulation, crawl
+
+
+def urls(host: str, count: int) -> list[str]:
+    return [f"http://{host}/{i}" for i in range(count)]
+
+
+def row(sim: Simulation, host: str) -> HostRow:
+    found = sim.store.table(HostRow).get(host.split("//")[-1], host)
+    assert found
+    return found
+
+
+def test_robots_txt_comes_first_and_alone() -> None:
+    sim = Simulation()
+    sim.admit(*urls("a.test", 3))
+    sim.run()
+    assert [v.url for v in sim.orders[0][1].visits] == ["http://a.test/robots.txt"]
+    assert sim.pages() == urls("a.test", 3)
+
+
+def test_a_host_rests_between_visits_for_the_largest_of_its_delays() -> None:
+    slow = {"http://slow.test/1": {"took": 3.0}}
+    rules = RobotsRules(crawl_delay=40.0, fetched_at=START, expires_at=START + 1e6)
+    robots = {"http://patient.test/robots.txt": {"robots": rules}}
+    sim = Simulation(lambda url: {**slow, **robots}.get(url, {}), delay=2.0, delay_factor=5.0)
+    sim.admit(*urls("a.test", 30), *urls("slow.test", 3), *urls("patient.test", 3))
+    sim.run()
+    assert len(sim.pages()) == 36
+    for host, gap in sim.gaps():
+        assert gap >= (40.0 if "patient" in host else 2.0)
+    slow_batch = [gap for host, gap in sim.gaps() if "slow" in host]
+    assert len(slow_batch) == 3
+
+
+def test_an_order_whose_pauses_are_long_is_short() -> None:
+    rules = RobotsRules(crawl_delay=250.0, fetched_at=START, expires_at=START + 1e9)
+    sim = Simulation(lambda url: {"robots": rules} if url.endswith("robots.txt") else {})
+    sim.admit(*urls("a.test", 10))
+    sim.run()
+    assert max(len(order.visits) for _, order in sim.orders) == 2
+    assert len(sim.pages()) == 10
+
+
+def test_a_crash_repeats_only_the_batch_that_was_checked_out_and_stays_polite() -> None:
+    sim = Simulation(lambda url: {"took": 0.5}, batch=4, delay=1.0)
+    sim.admit(*urls("a.test", 20))
+    sim.run(until=START + 12)
+    before = len(sim.pages())
+    sim.start()
+    sim.run()
+    assert set(sim.pages()) == set(urls("a.test", 20))
+    assert len(sim.pages()) - 20 <= 4
+    assert 0 < before < 20
+    assert min(gap for _, gap in sim.gaps()) >= 1.0
+
+
+def test_in_a_fleet_what_was_checked_out_waits_for_its_lease() -> None:
+    sim = Simulation(lambda url: {"took": 0.5}, alone=False)
+    sim.admit(*urls("a.test", 3))
+    sim.run(until=START + 2)
+    [*_, (_, order)] = sim.orders
+    sim.start()
+    ordered = len(sim.orders)
+    sim.run()
+    assert sim.orders[ordered][0] >= order.expires_at
+    assert sim.orders[ordered][1].epoch == order.epoch + 1
+
+
+def test_an_order_nobody_answers_ends_with_its_lease() -> None:
+    sim = Simulation(lease_slack=10.0)
+    sim.admit("http://a.test/")
+    sim.step()
+    sim._coming.clear()
+    sim.run()
+    (first, lost), (again, _), *_ = sim.orders
+    assert again >= lost.expires_at > first + 10.0
+    assert sim.pages() == ["http://a.test/"]
+
+
+def test_an_outcome_of_an_older_order_is_dropped() -> None:
+    sim = Simulation(lambda url: {"took": 1.0})
+    sim.admit(*urls("a.test", 2))
+    sim.step()
+    late = sim._coming[0][2]
+    sim._coming.clear()
+    sim.run()
+    before = row(sim, "http://a.test")
+    sim.handle(late)
+    assert row(sim, "http://a.test") == before
+
+
+def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> None:
+    down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
+    sim = Simulation(lambda url: down, down_wait=100.0, down_wait_limit=1000.0, retries=3)
+    sim.admit(*urls("a.test", 2))
+    sim.run(until=START + 1499)
+    starts = [start - START for start, _, _ in sim.visits]
+    waits = [b - a for a, b in zip(starts, starts[1:], strict=False)]
+    assert waits == pytest.approx([100, 200, 400])
+    # After three retries the first URL is given up, and the next one is tried in its place.
+    given_up = sim.store.table(VisitRow).get("http://a.test", "http://a.test/0")
+    assert given_up and given_up.outcome == Outcome.HOST_DOWN
+    assert row(sim, "http://a.test").queued == 1
+    assert row(sim, "http://a.test").condition is Condition.BLOCKED
+
+
+def test_retry_after_is_obeyed_and_the_url_comes_first_again() -> None:
+    answers = iter([{}, {"outcome": Outcome.BUSY, "retry_after": 77.0, "status": 429}])
+    sim = Simulation(lambda url: next(answers, {}))
+    sim.admit(*urls("a.test", 3))
+    sim.run()
+    assert sim.pages() == [urls("a.test", 3)[0], *urls("a.test", 3)]
+    assert sim.visits[2][0] - sim.visits[1][1] == pytest.approx(77.0)
+
+
+def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> None:
+    failing = "http://a.test/1"
+    sim = Simulation(
+        lambda url: {"outcome": Outcome.SERVER_ERROR, "status": 500} if url == failing else {},
+        retries=2,
+    )
+    sim.admit(*urls("a.test", 3))
+    sim.run()
+    assert sim.pages().count(failing) == 3
+    last = sim.store.table(VisitRow).get("http://a.test", failing)
+    assert last and (last.attempt, last.next_visit_at) == (3, 0.0)
+
+
+def test_a_retry_survives_a_crash_and_happens_once() -> None:
+    answers = {"http://a.test/0": [{"outcome": Outcome.SERVER_ERROR, "status": 500}]}
+
+    def answer(url: str) -> dict[str, object]:
+        return answers[url].pop() if answers.get(url) else {}
+
+    sim = Simulation(answer)
+    sim.admit(*urls("a.test", 1))
+    sim.run(until=START + 10)
+    sim.start()
+    sim.run(until=START + 5000)
+    sim.start()
+    sim.run()
+    assert sim.pages() == ["http://a.test/0"] * 2
+
+
+def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> None:
+    rules = RobotsRules(forbidden="robots.txt answered 503")
+    robots = {"outcome": Outcome.SERVER_ERROR, "status": 503, "robots": rules}
+    sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {})
+    sim.admit("http://a.test/")
+    day = 86400.0
+    sim.run(until=START + 29 * day)
+    assert sim.pages() == []
+    assert row(sim, "http://a.test").blocked_why == "server_error"
+    sim.run(until=START + 60 * day)
+    assert sim.pages() == ["http://a.test/"]
+
+
+def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
+    from gossamer.robots import Rule
+
+    rules = RobotsRules(
+        rules=(Rule(False, "/private/", 3),), fetched_at=START, expires_at=START + 1e6
+    )
+    sim = Simulation(lambda url: {"robots": rules} if url.endswith("/robots.txt") else {})
+    sim.admit("http://a.test/")
+    sim.run()
+    sim.admit("http://a.test/private/x", "http://a.test/public")
+    sim.run()
+    assert sim.pages() == ["http://a.test/", "http://a.test/public"]
+    refused = sim.store.table(VisitRow).get("http://a.test", "http://a.test/private/x")
+    assert refused and "line 3" in refused.reason
+
+
+def test_depth_and_budget_are_limits_that_say_so() -> None:
+    sim = Simulation(url_budget=2)
+    sim.handle(crawl(max_depth=3))
+    sim.admit("http://a.test/deep", depth=4)
+    sim.admit(*urls("a.test", 3))
+    sim.run()
+    assert sim.pages() == urls("a.test", 2)
+    visits = sim.store.table(VisitRow)
+    reasons = [visits.get("http://a.test", u) for u in ("http://a.test/deep", "http://a.test/2")]
+    assert [r and r.outcome for r in reasons] == ["trap_depth", "trap_urls"]
+
+
+def test_no_more_pages_are_ordered_than_may_be_fetched() -> None:
+    sim = Simulation(lambda url: {"took": 0.3}, batch=7)
+    sim.handle(crawl(max_pages=10))
+    sim.admit(*(u for h in "abcd" for u in urls(f"{h}.test", 10)))
+    sim.run()
+    assert len(sim.pages()) == 10
+    sim.handle(crawl(max_pages=5, pages_before=10))
+    sim.run()
+    assert len(sim.pages()) == 15
+
+
+def test_a_paused_crawl_orders_nothing() -> None:
+    sim = Simulation()
+    sim.handle(crawl(paused=True))
+    sim.admit(*urls("a.test", 3))
+    sim.run(until=START + 1000)
+    assert not sim.orders
+    sim.handle(crawl())
+    sim.run()
+    assert sim.pages() == urls("a.test", 3)
+
+
+def test_long_queues_span_segments_and_survive_crashes_anywhere() -> None:
+    sim = Simulation(lambda url: {"took": 0.1}, batch=10, delay=0.5)
+    wanted = urls("a.test", 350)
+    sim.admit(*wanted)
+    while sim.frontier.due() is not None:
+        sim.run(steps=25)
+        sim.start()
+    assert set(sim.pages()) == set(wanted)
+    assert row(sim, "http://a.test").queued == 0
+    assert min(gap for _, gap in sim.gaps()) >= 0.5
+    left = sim.database._db.execute("SELECT count(*) FROM queues").fetchone()
+    assert left[0] < 100

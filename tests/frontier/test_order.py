@@ -1,0 +1,125 @@
+"""PolyBot's ordering guarantee (section 3.5), as a property of every order that goes out.
+
+"Any two requests for pages from the same host will be downloaded in the order they were issued by
+the application. Any two requests for pages from different hosts will be downloaded in the order
+they were issued, unless one host queue is backed up with requests due to the timeout rule or the
+host being down, or a delay occurred during robot exclusion, DNS resolution, or the actual process
+of downloading from a host."
+"""
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.events import HostCheckedOut, Purpose
+from gossamer.url import host_key
+from services.frontier.rows import HostRow
+from tests.frontier.simulation import START, Simulation
+
+HOSTS = [f"http://{name}.test" for name in "abcdefgh"]
+
+
+@dataclass
+class Model:
+    """What is known of each host from outside: what was asked, what was ordered, when it may be
+    asked again."""
+
+    asked: dict[str, deque[tuple[int, str]]] = field(default_factory=lambda: defaultdict(deque))
+    free_at: dict[str, float] = field(default_factory=lambda: defaultdict(lambda: START))
+    count: int = 0
+
+    def ask(self, url: str) -> None:
+        self.count += 1
+        self.asked[host_key(url)].append((self.count, url))
+
+    def first_available(self, now: float) -> int:
+        """The request number of the first URL of any host that politeness does not hold back."""
+        return min(
+            (queue[0][0] for h, queue in self.asked.items() if queue and self.free_at[h] <= now),
+            default=0,
+        )
+
+    def order(self, order: HostCheckedOut, took: float, delay: float, now: float) -> None:
+        visits = [v for v in order.visits if v.purpose is Purpose.PAGE]
+        for visit in visits:
+            _, url = self.asked[order.host].popleft()
+            assert visit.url == url, "two URLs of a host out of their order"
+        pauses = delay * (len(order.visits) - 1)
+        self.free_at[order.host] = now + len(order.visits) * took + pauses + delay
+
+
+requests = st.lists(
+    st.tuples(st.sampled_from(range(len(HOSTS))), st.floats(0, 3), st.booleans()),
+    min_size=1,
+    max_size=60,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    requests=requests,
+    batch=st.integers(1, 4),
+    loaded=st.integers(1, 10),
+    out=st.integers(1, 10),
+    took=st.sampled_from([0.0, 0.25, 1.5]),
+)
+def test_urls_are_ordered_as_they_were_asked_for(
+    requests: list[tuple[int, float, bool]], batch: int, loaded: int, out: int, took: float
+) -> None:
+    sim = Simulation(
+        lambda url: {"took": took},
+        delay=1.0,
+        batch=batch,
+        loaded_limit=loaded,
+        checked_out_limit=out,
+    )
+    model, seen = Model(), 0
+
+    def check() -> None:
+        nonlocal seen
+        for now, order in sim.orders[seen:]:
+            first = model.asked[order.host][0][0]
+            assert first == model.first_available(now), "a URL was overtaken"
+            model.order(order, took, 1.0, now)
+        seen = len(sim.orders)
+
+    for number, (host, wait, restart) in enumerate(requests):
+        url = f"{HOSTS[host]}/{number}"
+        sim.admit(url)
+        model.ask(url)
+        until = sim.now + wait
+        while (due := sim.frontier.due()) is not None and due <= until or _coming(sim, until):
+            sim.run(until, steps=1)
+            check()
+        sim.now = until
+        assert len(sim.frontier._hosts.bench) <= loaded
+        if restart and not sim._coming:
+            sim.start()
+    while sim.frontier.due() is not None or sim._coming:
+        sim.run(steps=1)
+        check()
+        assert len(sim.frontier._hosts.bench) <= loaded
+    assert not any(model.asked.values()), "a URL was never ordered"
+    assert all(gap >= 1.0 for _, gap in sim.gaps())
+
+
+def _coming(sim: Simulation, until: float) -> bool:
+    end = sim._next_end()
+    return end is not None and end <= until
+
+
+def test_many_hosts_beyond_the_memory_limit_are_all_visited_in_order() -> None:
+    sim = Simulation(loaded_limit=20, checked_out_limit=10, batch=3)
+    wanted = [f"http://h{h}.test/{n}" for n in range(4) for h in range(300)]
+    sim.admit(*wanted)
+    largest = 0
+    while sim.frontier.due() is not None or sim._coming:
+        sim.run(steps=10)
+        largest = max(largest, len(sim.frontier._hosts.bench))
+    assert largest <= 20
+    assert sorted(sim.pages()) == sorted(wanted)
+    assert sim.store.table(HostRow).get("h7.test", "http://h7.test").queued == 0  # type: ignore[union-attr]
+    left = sim.database._db.execute("SELECT count(*) FROM directory").fetchone()
+    assert left[0] <= 1500

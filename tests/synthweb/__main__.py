@@ -1,0 +1,121 @@
+"""Runs a world until its parent goes: `python -m tests.synthweb --seed 7 --hosts 300 --record DIR`.
+
+Every number of a `World` is an option; `--plain` leaves the oddities out. When ready, one line of
+JSON on standard output says where: {"http": port, "dns": port, "seeds": [...]}. The end of
+standard input or SIGTERM ends it.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import signal
+import threading
+from contextlib import AsyncExitStack, closing
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from .answers import Answers
+from .atlas import Atlas
+from .dns import NameServer, Zone
+from .record import LOOKUPS, REQUESTS, Journal
+from .server import BACKLOG, HEAD_LIMIT, Server
+from .world import World
+
+LOOPBACK = "127.0.0.1"
+ATTEMPTS = 50
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to listen and where to write; port 0 is any free one."""
+
+    record: Path
+    http: int = 0
+    dns: int = 0
+
+
+def arguments(argv: list[str] | None = None) -> tuple[World, Place]:
+    parser = argparse.ArgumentParser(prog="synthweb", description=__doc__)
+    parser.add_argument("--record", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--http-port", type=int, default=0)
+    parser.add_argument("--dns-port", type=int, default=0)
+    parser.add_argument("--plain", action="store_true", help="no oddities but those asked for")
+    for field in fields(World):
+        flag = f"--{field.name.replace('_', '-')}"
+        parser.add_argument(flag, type=type(field.default), default=argparse.SUPPRESS)
+    given = vars(parser.parse_args(argv))
+    numbers = {field.name: given[field.name] for field in fields(World) if field.name in given}
+    world = World.plain(**numbers) if given["plain"] else World(**numbers)
+    return world, Place(given["record"], given["http_port"], given["dns_port"])
+
+
+async def run(world: World, place: Place) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_signal_handler(signal.SIGINT, stop.set)
+    watch = threading.Thread(target=_await_orphanhood, args=(loop, stop), daemon=True)
+    watch.start()
+    async with AsyncExitStack() as stack:
+        atlas = await _listen_http(world, place, stack)
+        dns = await _listen_dns(atlas, place, stack)
+        print(json.dumps({"http": atlas.port, "dns": dns, "seeds": atlas.seeds}), flush=True)
+        await stop.wait()
+
+
+async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atlas:
+    """The world's links hold the port, so the atlas is drawn once that is known."""
+    journal = stack.enter_context(closing(Journal(place.record / REQUESTS)))
+    listener = asyncio.Future[Server]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await (await listener).serve(reader, writer)
+
+    server = await asyncio.start_server(
+        serve, LOOPBACK, place.http, limit=HEAD_LIMIT, backlog=BACKLOG
+    )
+    stack.callback(server.close)
+    atlas = Atlas(world, server.sockets[0].getsockname()[1])
+    talker = Server(Answers(atlas), journal, world.jitter, world.slowness)
+    stack.push_async_callback(talker.close)
+    listener.set_result(talker)
+    return atlas
+
+
+async def _listen_dns(atlas: Atlas, place: Place, stack: AsyncExitStack) -> int:
+    """One port number for UDP and TCP: a free one for the first may be taken for the other."""
+    journal = stack.enter_context(closing(Journal(place.record / LOOKUPS)))
+    names = NameServer(Zone(atlas), journal)
+    loop = asyncio.get_running_loop()
+    for _ in range(ATTEMPTS):
+        at = (LOOPBACK, place.dns)
+        transport, _protocol = await loop.create_datagram_endpoint(lambda: names, local_addr=at)
+        port: int = transport.get_extra_info("sockname")[1]
+        try:
+            server = await asyncio.start_server(names.serve, LOOPBACK, port)
+        except OSError:
+            transport.close()
+            continue
+        stack.callback(server.close)
+        stack.callback(transport.close)
+        return port
+    raise OSError("no port is free for both UDP and TCP")
+
+
+def _await_orphanhood(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """Standard input ends with the parent, however that died."""
+    while os.read(0, 4096):
+        pass
+    loop.call_soon_threadsafe(stop.set)
+
+
+def main() -> None:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    asyncio.run(run(*arguments()))
+
+
+if __name__ == "__main__":
+    main()

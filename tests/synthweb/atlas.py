@@ -1,0 +1,129 @@
+"""Every page of a world, worked out when asked for and forgotten at once.
+
+Ordinary pages have the same paths on every host, so a link can name a page without looking at the
+host it leads to. What else a host has follows from the part it plays.
+"""
+
+import random
+from functools import cached_property
+
+from .extras import extra_pages, filler
+from .oddities import FAR_SPELLINGS, FAULTS, OWN_SPELLINGS, USUAL_TAGS
+from .page import Link, Page, Spot
+from .robots import Robots, robots_of
+from .roles import Roles, cast
+from .world import World
+
+BRANCHES = 3
+FAR_LINKS = 3
+FREE_PREFIXES = ("/beyond/", "/lure/")
+
+
+class Atlas:
+    """The world as a function from spots to pages, on a given port."""
+
+    def __init__(self, world: World, port: int) -> None:
+        self.world = world
+        self.port = port
+        self._paths = [ordinary_path(number) for number in range(world.pages)]
+        self._numbers = {path: number for number, path in enumerate(self._paths)}
+
+    @cached_property
+    def roles(self) -> Roles:
+        return cast(self.world)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Host numbers by name."""
+        return {name: number for number, name in enumerate(self.roles.names)}
+
+    @cached_property
+    def seeds(self) -> list[str]:
+        """Home pages of the first sound hosts; of the first alone where the world is a tree."""
+        wanted = 1 if self.world.shape == "tree" else self.world.seeds
+        sound = [n for n in range(self.world.hosts) if n not in self.roles.conditions]
+        return [self.url((host, "/")) for host in sound[:wanted]]
+
+    def url(self, spot: Spot) -> str:
+        return f"http://{self.roles.names[spot[0]]}:{self.port}{spot[1]}"
+
+    def condition(self, host: int) -> str:
+        return self.roles.conditions.get(host, "")
+
+    def robots(self, host: int) -> Robots:
+        return robots_of(self.condition(host))
+
+    def page(self, spot: Spot) -> Page | None:
+        """The page at a spot; None where there is nothing (a 404 without links)."""
+        host, path = spot
+        if path == "/":
+            return self._home(host)
+        if path in self._numbers and self.condition(host) not in FAULTS:
+            return self._ordinary(host, self._numbers[path])
+        extra = self.extras(host).get(path)
+        if extra is None and path.startswith(FREE_PREFIXES):
+            return filler(spot)
+        return extra
+
+    def extras(self, host: int) -> dict[str, Page]:
+        return extra_pages(self.roles, host)
+
+    def _home(self, host: int) -> Page:
+        base = self._ordinary(host, 0)
+        rng = self._rng(host, "home")
+        rules = self.robots(host)
+        paths = [page.spot[1] for page in self.extras(host).values() if not _second(page)]
+        paths += [*rules.forbidden, *rules.welcome]
+        more = [Link((host, path), spelling=rng.choice(OWN_SPELLINGS)) for path in paths]
+        return Page(base.spot, base.text, (*base.links, *more))
+
+    def _ordinary(self, host: int, number: int) -> Page:
+        rng = self._rng(host, str(number))
+        spot = (host, self._paths[number])
+        far = self._far(host, number, rng)
+        links = [_written(spot, to, rng) for to in (*self._own(host, number), *far)]
+        rng.shuffle(links)
+        return Page(spot, f"{self.world.seed}/{host}{spot[1]}", tuple(links))
+
+    def _own(self, host: int, number: int) -> list[Spot]:
+        if self.condition(host) in FAULTS:
+            return []
+        children = (n for n in (2 * number + 1, 2 * number + 2) if n < self.world.pages)
+        return [(host, self._paths[n]) for n in children] + [(host, "/")]
+
+    def _far(self, host: int, number: int, rng: random.Random) -> list[Spot]:
+        if self.world.shape == "tree":
+            return self._branches(host) if number == 0 else []
+        hosts = [rng.randrange(self.world.hosts) for _ in range(FAR_LINKS)]
+        following = [((host + 1) % self.world.hosts, "/")] if number == 0 else []
+        return following + [self._somewhere(far, rng) for far in hosts]
+
+    def _branches(self, host: int) -> list[Spot]:
+        parent = [((host - 1) // BRANCHES, "/")] if host else []
+        first = BRANCHES * host + 1
+        return parent + [(n, "/") for n in range(first, first + BRANCHES) if n < self.world.hosts]
+
+    def _somewhere(self, host: int, rng: random.Random) -> Spot:
+        number = 0 if self.condition(host) in FAULTS else rng.randrange(self.world.pages)
+        return host, self._paths[rng.choice((0, number))]
+
+    def _rng(self, host: int, key: str) -> random.Random:
+        return random.Random(f"{self.world.seed}/{host}/{key}")
+
+
+def ordinary_path(number: int) -> str:
+    """Plain files, folders and queries, so that relative links have something to climb."""
+    if number == 0:
+        return "/"
+    shapes = ("/p{}.html", "/docs/p{}", "/docs/more/p{}/", "/list?item={}")
+    return shapes[number % len(shapes)].format(number)
+
+
+def _written(here: Spot, to: Spot, rng: random.Random) -> Link:
+    spellings = OWN_SPELLINGS if here[0] == to[0] else FAR_SPELLINGS
+    return Link(to, rng.choice(USUAL_TAGS), rng.choice(spellings))
+
+
+def _second(page: Page) -> bool:
+    """Pages that only another extra page leads to."""
+    return page.spot[1].endswith(("chain-2", "chain-3", "loop-2"))

@@ -1,0 +1,113 @@
+"""The name server: every name of the world is 127.0.0.1, save those that are meant to fail."""
+
+import asyncio
+import struct
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import cast
+
+from .atlas import Atlas
+from .record import Journal, now
+from .roles import site_of
+
+LOOPBACK = bytes((127, 0, 0, 1))
+REFUSING = bytes((127, 9, 9, 9))
+"""Loopback too, but the server does not listen there."""
+
+TYPE_A = 1
+CLASS_IN = 1
+NO_ERROR, FORMAT_ERROR, NO_SUCH_NAME = 0, 1, 3
+_RESPONSE = 0x8400  # an answer, and an authoritative one
+_ECHOED = 0x0100  # recursion desired
+_HEADER = struct.Struct(">6H")
+_POINTER_TO_QUESTION = b"\xc0\x0c"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    name: str
+    type: int
+    end: int
+
+
+class Zone:
+    """Names, and the addresses they have. Sites exist as names even where no host is called so."""
+
+    def __init__(self, atlas: Atlas) -> None:
+        self._ttl = atlas.world.ttl
+        self._addresses = {
+            name: REFUSING if atlas.condition(host) == "refused" else LOOPBACK
+            for name, host in atlas.numbers.items()
+            if atlas.condition(host) != "unresolved"
+        }
+        self._sites = {site_of(name) for name in self._addresses}
+
+    def reply(self, query: bytes) -> tuple[bytes, Question | None, int]:
+        """The answer with its question and code, for the record."""
+        try:
+            question = parse_question(query)
+        except (IndexError, struct.error, UnicodeError, ValueError):
+            return _message(query, 0, FORMAT_ERROR, b""), None, FORMAT_ERROR
+        address = self._addresses.get(question.name)
+        known = address is not None or question.name in self._sites
+        code = NO_ERROR if known else NO_SUCH_NAME
+        answer = b""
+        if address is not None and question.type == TYPE_A:
+            fields = struct.pack(">HHIH", TYPE_A, CLASS_IN, self._ttl, len(address))
+            answer = _POINTER_TO_QUESTION + fields + address
+        return _message(query, question.end, code, answer), question, code
+
+
+def parse_question(query: bytes) -> Question:
+    """The first question of a query; labels may be in any case."""
+    flags, questions = _HEADER.unpack_from(query)[1:3]
+    if flags & _RESPONSE & 0x8000 or questions != 1:
+        raise ValueError("not a query with one question")
+    labels: list[str] = []
+    at = _HEADER.size
+    while length := query[at]:
+        label = query[at + 1 : at + 1 + length]
+        labels.append(label.decode("ascii").lower())
+        at += 1 + length
+    kind, _class = struct.unpack_from(">HH", query, at + 1)
+    return Question(".".join(labels), kind, at + 5)
+
+
+def _message(query: bytes, question_end: int, code: int, answer: bytes) -> bytes:
+    padded = query[:4].ljust(4, b"\0")
+    identity, flags = struct.unpack(">HH", padded)
+    question = query[_HEADER.size : question_end]
+    counts = (1 if question else 0, 1 if answer else 0, 0, 0)
+    head = _HEADER.pack(identity, _RESPONSE | (flags & _ECHOED) | code, *counts)
+    return head + question + answer
+
+
+class NameServer(asyncio.DatagramProtocol):
+    """Answers over UDP as a protocol, over TCP with `serve`, and writes each lookup down."""
+
+    def __init__(self, zone: Zone, journal: Journal) -> None:
+        self._zone = zone
+        self._journal = journal
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self._transport.sendto(self._answer(data), addr)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Queries over TCP, each after its length."""
+        with suppress(OSError, EOFError, asyncio.CancelledError):
+            while True:
+                (length,) = struct.unpack(">H", await reader.readexactly(2))
+                answer = self._answer(await reader.readexactly(length))
+                writer.write(struct.pack(">H", len(answer)) + answer)
+                await writer.drain()
+        writer.close()
+
+    def _answer(self, query: bytes) -> bytes:
+        answer, question, code = self._zone.reply(query)
+        if question is not None:
+            entry = {"at": now(), "name": question.name, "type": question.type, "code": code}
+            self._journal.write(entry)
+        return answer

@@ -1,0 +1,92 @@
+"""How an answer's bytes go out: whole, in chunks, too few, too many, or without end.
+
+Each sender returns whether the connection may be used again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from .answers import Answer, reason
+
+CHUNK = 700
+TORRENT = 16384
+
+
+async def send(answer: Answer, method: str, writer: asyncio.StreamWriter) -> bool:
+    sender = _SENDERS.get(answer.manner, _whole)
+    if method == "HEAD" or _bodiless(answer.status):
+        sender = _head_only
+    return await sender(answer, writer)
+
+
+def _bodiless(status: int) -> bool:
+    return status in {204, 304}
+
+
+def _head(answer: Answer, **framing: str | int) -> bytes:
+    lines = [f"HTTP/1.1 {answer.status} {reason(answer.status)}"]
+    headers = answer.headers | {key.replace("_", "-"): str(it) for key, it in framing.items()}
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+async def _out(writer: asyncio.StreamWriter, data: bytes, keep: bool) -> bool:
+    writer.write(data)
+    await writer.drain()
+    return keep
+
+
+async def _head_only(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    return await _out(writer, _head(answer), True)
+
+
+async def _whole(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    head = _head(answer, Content_Length=len(answer.body))
+    return await _out(writer, head + answer.body, True)
+
+
+async def _chunked(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    body = answer.body
+    data = b"".join(_chunk(body[at : at + CHUNK]) for at in range(0, len(body), CHUNK))
+    head = _head(answer, Transfer_Encoding="chunked")
+    return await _out(writer, head + data + _chunk(b""), True)
+
+
+async def _cut(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    """Closed half way through an announced length."""
+    head = _head(answer, Content_Length=len(answer.body))
+    return await _out(writer, head + answer.body[: len(answer.body) // 2], False)
+
+
+async def _short(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    """Closed between chunks, the last of which never comes."""
+    head = _head(answer, Transfer_Encoding="chunked")
+    return await _out(writer, head + _chunk(answer.body[: len(answer.body) // 2]), False)
+
+
+async def _overlong(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    """More bytes than announced."""
+    head = _head(answer, Content_Length=len(answer.body) // 2)
+    return await _out(writer, head + answer.body, False)
+
+
+async def _endless(answer: Answer, writer: asyncio.StreamWriter) -> bool:
+    """Ends with the client's patience, as a ConnectionError."""
+    await _out(writer, _head(answer) + answer.body, False)
+    while True:
+        await _out(writer, (b"and so on " * TORRENT)[:TORRENT], False)
+        await asyncio.sleep(0)
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+_Sender = Callable[[Answer, asyncio.StreamWriter], Awaitable[bool]]
+_SENDERS: dict[str, _Sender] = {
+    "chunked": _chunked,
+    "cut": _cut,
+    "short": _short,
+    "overlong": _overlong,
+    "endless": _endless,
+}

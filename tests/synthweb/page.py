@@ -1,0 +1,59 @@
+"""What a page is before it has bytes: where it lies, where it links to, how it is answered."""
+
+from dataclasses import dataclass
+
+Spot = tuple[int, str]
+"""A host's number and a path with query: an URL without its port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as a page shows it: the same spot may be written in many ways."""
+
+    to: Spot
+    tag: str = "a"
+    spelling: str = "absolute"
+    nofollow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How an answer differs from a sound HTML page sent whole."""
+
+    status: int = 200
+    type: str = "text/html"
+    charset: str = "utf-8"
+    declared: str = "header"
+    manner: str = "whole"
+    robots: str = ""
+    based: bool = False
+    relative: bool = False
+    # The status of the first answer, where a later one differs: try again, with Retry-After.
+    first: int | None = None
+
+    @property
+    def parsed(self) -> bool:
+        """Whether links in the body count for a crawler."""
+        return (
+            self.status in ANSWERED
+            and self.manner in SOUND
+            and self.type in HTML
+            and not self.robots
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer of the world. `text` names its words: equal names, equal words."""
+
+    spot: Spot
+    text: str
+    links: tuple[Link, ...] = ()
+    traits: Traits = Traits()
+    target: Spot | None = None
+
+
+ANSWERED = frozenset({200})
+REDIRECTED = frozenset({301, 302, 303, 307, 308})
+SOUND = frozenset({"whole", "chunked", "gzip", "slow"})
+HTML = frozenset({"text/html", "application/xhtml+xml"})

@@ -1,0 +1,130 @@
+"""The HTTP side: one port, all hosts, every request written down when it has ended."""
+
+import asyncio
+import random
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import cast
+
+from .answers import MUTE, Answer, Answers
+from .manners import send
+from .record import Journal, Request, as_line, now
+
+PING = "synthweb.invalid"
+"""A host outside the world whose answer means that whatever ended before is on record."""
+
+HEAD_LIMIT = 65536
+BACKLOG = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A request's first lines."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+
+    @property
+    def authority(self) -> str:
+        return self.headers.get("host", "").lower()
+
+    @property
+    def host(self) -> str:
+        return self.authority.partition(":")[0]
+
+
+class Server:
+    """Serves a world over HTTP/1.1, each connection until either side closes it."""
+
+    def __init__(self, answers: Answers, journal: Journal, jitter: float, slowness: float) -> None:
+        self._answers = answers
+        self._journal = journal
+        self._jitter = jitter
+        self._slowness = slowness
+        self._numbers = count(1)
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, for as long as the client keeps it or until the server closes."""
+        task = cast("asyncio.Task[None]", asyncio.current_task())
+        self._open.add(task)
+        try:
+            await self._converse(reader, writer)
+        except asyncio.CancelledError:
+            # Only `close` cancels; to end quietly is what it wants.
+            writer.transport.abort()
+        finally:
+            self._open.discard(task)
+
+    async def close(self) -> None:
+        """Ends what is still open, which puts it on record."""
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Request after request. A client may vanish at any point."""
+        number = next(self._numbers)
+        # Written out to the last byte before `drain` returns: `ended` means sent, not buffered.
+        writer.transport.set_write_buffer_limits(0)
+        with suppress(OSError, EOFError, ValueError, asyncio.LimitOverrunError):
+            while await self._exchange(reader, writer, number):
+                pass
+        writer.close()
+
+    async def _exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int
+    ) -> bool:
+        """One request and its answer; whether the connection stays open."""
+        head = parse_head(await reader.readuntil(b"\r\n\r\n"))
+        at = now()
+        await reader.readexactly(int(head.headers.get("content-length", 0)))
+        if head.host == PING:
+            return await send(Answer(204), head.method, writer)
+        answer = self._answers.to(head.host, head.target)
+        status = 0
+        try:
+            if answer.manner in _WORDLESS:
+                return await self._wordless(answer, reader, writer)
+            status = answer.status
+            await self._hesitate(answer)
+            return await send(answer, head.method, writer)
+        finally:
+            self._journal.write(as_line(_request(head, at, status, number)))
+
+    async def _hesitate(self, answer: Answer) -> None:
+        wait = self._slowness if answer.manner == "slow" else 0.0
+        wait += random.uniform(0, self._jitter)
+        if wait:
+            await asyncio.sleep(wait)
+
+    async def _wordless(
+        self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        if answer.manner == MUTE.manner:
+            # Says nothing for as long as the client cares to listen.
+            while await reader.read(HEAD_LIMIT):
+                pass
+        if answer.manner == "garbage":
+            writer.write(b"\x00\x17\xfe this is no status line\r\n\r\n" + answer.body[:99])
+            await writer.drain()
+        return False
+
+
+_WORDLESS = frozenset({"mute", "garbage", "empty"})
+
+
+def parse_head(raw: bytes) -> Head:
+    """Raises ValueError where there is no request line."""
+    first, *lines = raw.decode("latin-1").rstrip("\r\n").split("\r\n")
+    method, target, _version = first.split(" ")
+    pairs = (line.partition(":") for line in lines)
+    return Head(method, target, {name.strip().lower(): value.strip() for name, _, value in pairs})
+
+
+def _request(head: Head, at: float, status: int, number: int) -> Request:
+    url = f"http://{head.authority}{head.target}"
+    agent, sender = head.headers.get("user-agent", ""), head.headers.get("from", "")
+    return Request(at, now(), head.host, head.target, url, status, agent, sender, number)

@@ -1,0 +1,58 @@
+"""The numbers a world follows from; all the rest of the package is a function of them.
+
+Fractions say how many hosts show an oddity. A fraction above zero gives at least one host to
+every kind named under it, so that a small world shows all of them (as long as hosts last).
+"""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class World:
+    """Same numbers, same world, byte for byte (the port appears in absolute links)."""
+
+    seed: int = 1
+    hosts: int = 30
+    pages: int = 6
+    seeds: int = 3
+    # "web": links to anywhere. "tree": one way to each page, links back to ancestors only, so that
+    # the depth at which a page is found does not depend on the order of the crawl.
+    shape: str = "web"
+    ttl: int = 60
+    jitter: float = 0.0
+    slowness: float = 0.3
+
+    # extra pages on hosts that are otherwise well
+    redirects: float = 0.1
+    errors: float = 0.1
+    retries: float = 0.05
+    transfers: float = 0.1
+    types: float = 0.1
+    charsets: float = 0.1
+    nofollows: float = 0.1
+    markup: float = 0.1
+    duplicates: float = 0.1
+    # whole hosts: a host has one of these conditions, or none
+    robots: float = 0.02
+    delays: float = 0.02
+    broken: float = 0.01
+    stuck: float = 0.003
+    silent: float = 0.003
+    refused: float = 0.01
+    unresolved: float = 0.01
+
+    @classmethod
+    def plain(cls, **numbers: Any) -> "World":
+        """A world without any oddity; numbers given here win."""
+        none: dict[str, Any] = dict.fromkeys(ODDITY_OPTIONS, 0.0)
+        return replace(cls(**none), **numbers)
+
+    def flags(self) -> list[str]:
+        """The command line that rebuilds this world in another process."""
+        pairs = asdict(self).items()
+        return [f"--{name.replace('_', '-')}={value}" for name, value in pairs]
+
+
+_SETTINGS = ("seed", "hosts", "pages", "seeds", "shape", "ttl", "jitter", "slowness")
+ODDITY_OPTIONS = tuple(field.name for field in fields(World) if field.name not in _SETTINGS)

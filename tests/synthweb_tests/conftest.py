@@ -1,0 +1,13 @@
+"""One mixed world, started once, that the tests of sockets talk to."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.synthweb import SynthWeb, World
+
+
+@pytest.fixture(scope="session")
+def web() -> Iterator[SynthWeb]:
+    with SynthWeb(World(seed=7, hosts=120, pages=5, slowness=0.01)) as running:
+        yield running

@@ -1,0 +1,57 @@
+"""A second opinion: reads pages with the standard library's parser and finds where links lead.
+
+It knows the rules of the Web and nothing of how the world is made.
+"""
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import urljoin, urlsplit
+
+from tests.synthweb.answers import Answer
+
+_LINKING = {"a": "href", "area": "href", "link": "href", "iframe": "src"}
+
+
+class _Reader(HTMLParser):
+    def __init__(self, base: str) -> None:
+        super().__init__()
+        self.base = base
+        self.links: set[str] = set()
+        self.nofollow = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        if tag == "base":
+            self.base = urljoin(self.base, named["href"] or "")
+        if tag == "meta" and named.get("name") == "robots":
+            self.nofollow = "nofollow" in (named["content"] or "")
+        target = named.get(_LINKING.get(tag, ""))
+        if target and named.get("rel") != "nofollow":
+            self.links.add(canonical(urljoin(self.base, target)))
+
+
+def canonical(url: str) -> str:
+    """The host in lower case, no fragment, no dots (`urljoin` leaves them in absolute URLs)."""
+    parts = urlsplit(url)
+    query = f"?{parts.query}" if parts.query else ""
+    path = parts.path or "/"
+    while (shorter := re.sub(r"/\./|/(?!\.\./)[^/]+/\.\./|^/\.\./", "/", path, count=1)) != path:
+        path = shorter
+    return f"{parts.scheme.lower()}://{parts.netloc.lower()}{path}{query}"
+
+
+def links_of(url: str, answer: Answer, body: bytes) -> set[str]:
+    """Links to follow in a sound HTML answer, none in any other."""
+    if answer.status != 200 or "html" not in answer.headers["Content-Type"]:
+        return set()
+    if "nofollow" in answer.headers.get("X-Robots-Tag", ""):
+        return set()
+    reader = _Reader(url)
+    reader.feed(body.decode("latin-1"))
+    found = {link for link in reader.links if link.startswith("http://")}
+    return set() if reader.nofollow else found
+
+
+def target_of(url: str, answer: Answer) -> str | None:
+    there = answer.headers.get("Location")
+    return None if there is None else canonical(urljoin(url, there))

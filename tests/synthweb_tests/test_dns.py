@@ -1,0 +1,66 @@
+"""The name server, asked with hand-made packets."""
+
+import struct
+
+import pytest
+
+from tests.synthweb import SynthWeb
+from tests.synthweb_tests.talk import ask_tcp, ask_udp, query
+
+A, AAAA = 1, 28
+
+
+def parts(answer: bytes) -> tuple[int, int, int, bytes]:
+    """Identity, code, number of answers, and the address at the end."""
+    identity, flags, _questions, answers = struct.unpack_from(">4H", answer)
+    return identity, flags & 15, answers, answer[-4:] if answers else b""
+
+
+def name_in(web: SynthWeb, condition: str) -> str:
+    numbers = [n for n, kind in web.atlas.roles.conditions.items() if kind == condition]
+    return web.atlas.roles.names[numbers[0]]
+
+
+@pytest.mark.parametrize("ask", [ask_udp, ask_tcp])
+def test_names_of_the_world_are_loopback(web: SynthWeb, ask: type[object]) -> None:
+    answer = ask(web.nameserver, query(web.atlas.roles.names[0]))  # type: ignore[call-arg]
+    assert parts(answer) == (99, 0, 1, bytes((127, 0, 0, 1)))  # type: ignore[arg-type]
+
+
+def test_the_ttl_is_the_worlds(web: SynthWeb) -> None:
+    answer = ask_udp(web.nameserver, query(web.atlas.roles.names[0]))
+    assert struct.unpack(">I", answer[-10:-6])[0] == web.world.ttl
+
+
+def test_case_is_echoed_and_does_not_matter(web: SynthWeb) -> None:
+    asked = query(web.atlas.roles.names[0].upper())
+    answer = ask_udp(web.nameserver, asked)
+    assert parts(answer)[2] == 1
+    assert answer[12 : len(asked)] == asked[12:]
+
+
+def test_no_other_addresses(web: SynthWeb) -> None:
+    assert parts(ask_udp(web.nameserver, query(web.atlas.roles.names[0], AAAA)))[1:3] == (0, 0)
+
+
+def test_names_outside_and_names_meant_to_fail_do_not_exist(web: SynthWeb) -> None:
+    for name in ("nobody.invalid", "zzz.site0.example", name_in(web, "unresolved")):
+        assert parts(ask_udp(web.nameserver, query(name)))[1:3] == (3, 0)
+
+
+def test_a_refusing_host_lies_elsewhere_on_loopback(web: SynthWeb) -> None:
+    answer = ask_udp(web.nameserver, query(name_in(web, "refused")))
+    assert parts(answer)[3] == bytes((127, 9, 9, 9))
+
+
+def test_rubbish_is_answered_as_such(web: SynthWeb) -> None:
+    for rubbish in (b"\0\x63", b"\0\x63" + b"\xff" * 30, query("a.test")[:-3]):
+        assert parts(ask_udp(web.nameserver, rubbish))[:2] == (99, 1)
+
+
+def test_lookups_are_counted(web: SynthWeb) -> None:
+    name = web.atlas.roles.names[3]
+    before = web.lookups()[name]
+    ask_udp(web.nameserver, query(name))
+    ask_tcp(web.nameserver, query(name.upper(), AAAA))
+    assert web.lookups()[name] == before + 2

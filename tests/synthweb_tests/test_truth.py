@@ -1,0 +1,131 @@
+"""The truth against a walk over the bytes themselves, and what must hold of any world."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.synthweb import Scope, World
+from tests.synthweb.answers import Answer, Answers
+from tests.synthweb.atlas import Atlas
+from tests.synthweb.oddities import FAULTS, UNREACHABLE
+from tests.synthweb.roles import site_of
+from tests.synthweb.truth import Truth, spot_of, truth_of
+from tests.synthweb_tests.reader import links_of, target_of
+
+PORT = 8080
+WORLDS = [
+    World(seed=1),
+    World(seed=7, hosts=150, pages=4),
+    World(seed=3, hosts=60, pages=8, shape="tree"),
+    World.plain(seed=5, hosts=40),
+]
+
+
+def walk(atlas: Atlas) -> set[str]:
+    """All URLs that can be asked for, by reading what the server would send."""
+    answers = Answers(atlas)
+    met: set[str] = set()
+    waiting = list(atlas.seeds)
+    while waiting:
+        url = waiting.pop()
+        host, path = spot_of(atlas, url)
+        shut = atlas.condition(host) in UNREACHABLE or atlas.robots(host).forbids(path)
+        if url in met or shut:
+            continue
+        met.add(url)
+        waiting += _onward(url, _patient(answers, atlas.roles.names[host], path))
+    return met
+
+
+def _patient(answers: Answers, name: str, path: str) -> Answer:
+    first = answers.to(name, path)
+    return answers.to(name, path) if "Retry-After" in first.headers else first
+
+
+def _onward(url: str, answer: Answer) -> set[str]:
+    if answer.manner in FAULTS:
+        return set()
+    packed = answer.headers.get("Content-Encoding") == "gzip"
+    body = gzip.decompress(answer.body) if packed else answer.body
+    target = target_of(url, answer)
+    return links_of(url, answer, body) | ({target} if target else set())
+
+
+def truth_at(world: World, scope: Scope | None = None) -> tuple[Atlas, Truth]:
+    atlas = Atlas(world, PORT)
+    return atlas, truth_of(atlas, atlas.seeds, scope)
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+def test_what_is_required_is_what_reading_the_pages_leads_to(world: World) -> None:
+    atlas, truth = truth_at(world)
+    assert truth.required == walk(atlas)
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=str)
+def test_kinds_do_not_mix(world: World) -> None:
+    _, truth = truth_at(world)
+    kinds = [truth.pages, set(truth.others), set(truth.redirects), set(truth.errors)]
+    assert sum(map(len, kinds)) + len(truth.forbidden) == len(truth.depths)
+    assert not truth.allowed & truth.forbidden
+    assert not any("/lure/" in url for url in truth.depths)
+
+
+def test_a_mixed_world_shows_every_kind() -> None:
+    _, truth = truth_at(World(seed=7, hosts=150))
+    kinds = {"404", "410", "500", "403", "silent", "refused", "unresolved", *FAULTS}
+    assert set(truth.errors.values()) == kinds
+    assert set(truth.others.values()) == {"image/png", "application/pdf"}
+    assert None in truth.redirects.values()
+    assert truth.retried and truth.forbidden and truth.delays and truth.duplicates
+
+
+def test_a_plain_world_is_nothing_but_pages() -> None:
+    _, truth = truth_at(World.plain(hosts=40, pages=6))
+    assert len(truth.pages) == 240
+    assert truth.required == truth.pages
+    assert not truth.forbidden
+
+
+def test_copies_are_equal_and_everything_else_differs() -> None:
+    atlas, truth = truth_at(World(seed=7, hosts=150))
+    answers = Answers(atlas)
+    copies = {url: number for number, group in enumerate(truth.duplicates) for url in group}
+    bodies: dict[bytes, set[str | int]] = {}
+    for url in truth.pages - truth.retried:
+        host, path = spot_of(atlas, url)
+        body = answers.to(atlas.roles.names[host], path).body
+        bodies.setdefault(body, set()).add(copies.get(url, url))
+    assert all(len(owners) == 1 for owners in bodies.values())
+    assert len(bodies) < len(truth.pages - truth.retried)
+
+
+def test_scope_keeps_to_sites_and_hosts() -> None:
+    atlas, whole = truth_at(WORLDS[1])
+    hosts = {seed.split("/")[2].split(":")[0] for seed in atlas.seeds}
+    sites = {site_of(host) for host in hosts}
+    _, by_site = truth_at(WORLDS[1], Scope("site"))
+    _, by_host = truth_at(WORLDS[1], Scope("host"))
+    names = {atlas.roles.names[spot_of(atlas, url)[0]] for url in by_site.depths}
+    assert {site_of(name) for name in names} == sites
+    assert by_host.required < by_site.required < whole.required
+
+
+def test_depth_counts_links_not_redirects() -> None:
+    _, truth = truth_at(World(seed=7, hosts=150))
+    for source, target in truth.redirects.items():
+        if target in truth.depths:
+            assert truth.depths[target] <= truth.depths[source]
+
+
+def test_a_depth_limit_keeps_what_lies_within_it() -> None:
+    tree = World.plain(hosts=60, pages=8, shape="tree")
+    _, whole = truth_at(tree)
+    _, shallow = truth_at(tree, Scope(depth=2))
+    assert shallow.pages == {url for url, depth in whole.depths.items() if depth <= 2}
+
+
+def test_truth_is_json() -> None:
+    _, truth = truth_at(WORLDS[0])
+    assert json.loads(json.dumps(truth.as_json()))["required"] == sorted(truth.required)
