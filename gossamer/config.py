@@ -88,7 +88,7 @@ class FetcherSettings(Section):
     """An e-mail address or a page where a webmaster reaches you; sent with every request."""
     product: str = "gossamer"
     """The product token of the User-Agent, which robots.txt groups name."""
-    page: str = "https://github.com/gossamer-crawler/gossamer"
+    page: str = "https://gossamer.example/crawler"
     """What the User-Agent says about us can be read there."""
     concurrency: PositiveInt = 256
     """Most hosts visited at once."""

@@ -128,7 +128,7 @@ class Database:
         with self._lock, translated(self.path):
             (verdict,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            raise damaged(self.path, verdict)
+            raise damaged(self.path, verdict.splitlines()[-1])
 
     def close(self) -> None:
         """Close the file."""

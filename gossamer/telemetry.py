@@ -57,7 +57,11 @@ def configure_logs(as_json: bool, level: str = "info") -> None:
     render: structlog.types.Processor = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            # The default shows every local variable too: whole pages of the Web.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
     )
     processors: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,

@@ -5,7 +5,8 @@ topic have moved past are deleted in the same transaction, and SQLite uses their
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from sqlite3 import Connection
 
 from gossamer.log import Message, Record, partition_of
 from gossamer.sqlite import Database
@@ -130,17 +131,18 @@ class SqliteTail:
         return found
 
     def _read(self) -> list[Record]:
-        found: list[Record] = []
         with self._database.reading() as db:
-            for at in self._behind(db.execute("SELECT topic, partition, next FROM log_ends")):
-                size = 0
-                for offset, key, value in db.execute(READ, (*at, self._positions[at], BATCH)):
-                    found.append(Record(*at, offset, key, value))
-                    self._positions[at] = offset + 1
-                    size += len(value)
-                    if size > BATCH_BYTES:
-                        break
-        return found
+            behind = self._behind(db.execute("SELECT topic, partition, next FROM log_ends"))
+            return [record for at in behind for record in self._next(db, at)]
+
+    def _next(self, db: Connection, at: tuple[str, int]) -> Iterator[Record]:
+        size = 0
+        for offset, key, value in db.execute(READ, (*at, self._positions[at], BATCH)):
+            yield Record(*at, offset, key, value)
+            self._positions[at] = offset + 1
+            size += len(value)
+            if size > BATCH_BYTES:
+                return
 
     def _behind(self, ends: Iterable[tuple[str, int, int]]) -> list[tuple[str, int]]:
         return [

@@ -6,6 +6,7 @@ and *checked out*, and only :meth:`move` changes which.
 Heaps are cleaned lazily: an entry counts only if the host is still where the entry says.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -89,24 +90,22 @@ class Workbench:
             heappop(self._ready)
         return None
 
-    def rested(self, now: float) -> list[Host]:
-        """Return the hosts whose rest is over."""
+    def rested(self, now: float) -> Iterator[Host]:
+        """Yield the hosts whose rest is over, each to be moved before the next."""
         return self._timed_out(self._resting, Condition.RESTING, now)
 
-    def expired(self, now: float) -> list[Host]:
-        """Return the hosts whose lease is over."""
+    def expired(self, now: float) -> Iterator[Host]:
+        """Yield the hosts whose lease is over, each to be moved before the next."""
         return self._timed_out(self._leases, Condition.CHECKED_OUT, now)
 
     def _timed_out(
         self, heap: list[tuple[float, str]], condition: Condition, now: float
-    ) -> list[Host]:
-        found = []
+    ) -> Iterator[Host]:
         while heap and heap[0][0] <= now:
             at, key = heappop(heap)
             host = self.hosts.get(key)
             if host and host.row.condition is condition and _until(host.row) == at:
-                found.append(host)
-        return found
+                yield host
 
     def due(self) -> float | None:
         """Return when a rest or a lease ends next; perhaps too early, never too late."""

@@ -1,5 +1,7 @@
 """What a webmaster or an operator can notice of the frontier, in virtual time."""
 
+from itertools import pairwise
+
 import pytest
 
 from gossamer.events import Outcome
@@ -103,7 +105,7 @@ def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> N
     sim.admit(*urls("a.test", 2))
     sim.run(until=START + 1499)
     starts = [start - START for start, _, _ in sim.visits]
-    waits = [b - a for a, b in zip(starts, starts[1:], strict=False)]
+    waits = [b - a for a, b in pairwise(starts)]
     assert waits == pytest.approx([100, 200, 400])
     # After three retries the first URL is given up, and the next one is tried in its place.
     given_up = sim.store.table(VisitRow).get("http://a.test", "http://a.test/0")

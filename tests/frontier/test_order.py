@@ -90,7 +90,7 @@ def test_urls_are_ordered_as_they_were_asked_for(
         sim.admit(url)
         model.ask(url)
         until = sim.now + wait
-        while (due := sim.frontier.due()) is not None and due <= until or _coming(sim, until):
+        while ((due := sim.frontier.due()) is not None and due <= until) or _coming(sim, until):
             sim.run(until, steps=1)
             check()
         sim.now = until

@@ -1,0 +1,1 @@
+"""What a person touches. It wires the services together; they never import it."""

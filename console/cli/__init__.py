@@ -1,0 +1,1 @@
+"""The command line: `gossamer crawl`, `gossamer pages`, `gossamer why`."""

@@ -1,0 +1,119 @@
+"""`gossamer crawl`: a whole crawl, embedded in one folder."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import structlog
+from rich.console import Console
+
+from console.cli.options import add_data, natural, seconds
+from console.house.crawl import End, run_crawl
+from console.house.definition import SCOPES, Wish, read_seeds
+from console.house.folder import Folder
+from console.house.progress import read_progress
+from console.house.report import report
+from console.house.view import Lines, LiveView, Silence
+from gossamer import clock
+from gossamer.config import Nested, load_settings
+from gossamer.errors import BadSettings
+from gossamer.telemetry import configure_logs
+from services.fetcher.identity import request_headers
+
+SUMMARY = "crawl from seeds, politely; the same command again goes on where it stopped"
+
+INTO_SETTINGS = {
+    "contact": ("fetcher", "contact"),
+    "delay": ("frontier", "delay"),
+    "depth": ("crawl", "max_depth"),
+    "allow_network": ("fetcher", "allow_networks"),
+    "nameserver": ("fetcher", "nameserver"),
+}
+"""Option → the setting that it overrides."""
+
+
+OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("--seeds", {"dest": "seeds_file", "metavar": "FILE", "help": "a URL a line; - for stdin"}),
+    ("--contact", {"help": "your e-mail address or page, sent with every request"}),
+    ("--max-pages", {"type": natural, "default": 0, "metavar": "N", "help": "end after N pages"}),
+    ("--max-time", {"type": seconds, "default": 0.0, "metavar": "TIME", "help": "90s, 15m, 2h …"}),
+    ("--depth", {"type": int, "metavar": "N", "help": "follow at most N links from a seed"}),
+    ("--delay", {"type": float, "metavar": "SECONDS", "help": "between visits to a host"}),
+    ("--scope", {"default": "", "help": "host, site (of the seeds), any, or an expression"}),
+    ("--config", {"type": Path, "metavar": "FILE", "help": "settings in TOML"}),
+    (
+        "--allow-network",
+        {"action": "append", "metavar": "CIDR", "help": "visit this private network all the same"},
+    ),
+    ("--nameserver", {"metavar": "HOST:PORT", "help": "the DNS server to ask"}),
+    ("--no-text", {"action": "store_true", "help": "links and archive, without main text"}),
+    ("--quiet", {"action": "store_true", "help": "say nothing but errors"}),
+    ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),
+)
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    command.add_argument("seeds", nargs="*", metavar="SEED", help="a URL to start from")
+    add_data(command)
+    for name, what in OPTIONS:
+        command.add_argument(name, **what)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Crawl, and report."""
+    settings = load_settings(options.config, _overrides(options))
+    request_headers(settings.fetcher)  # Refuses to go on without a contact.
+    configure_logs(settings.logs.json_lines, settings.logs.level)
+    wish = Wish(
+        seeds=read_seeds(_seed_lines(options)),
+        scope=options.scope or settings.crawl.scope,
+        max_depth=settings.crawl.max_depth,
+        max_pages=options.max_pages,
+    )
+    folder, started_at = Folder(options.data), clock.now()
+    pages_before = read_progress(folder.open()).pages if folder.database.exists() else 0
+    with _view(options) as show:
+        end, progress = run_crawl(settings, folder, wish, options.max_time, show)
+    if not options.quiet:
+        text = report(end, progress, clock.now() - started_at, pages_before, folder)
+        if settings.logs.json_lines:
+            structlog.get_logger().info("report", end=end.value, pages=progress.pages)
+        print(text)
+    return 130 if end in (End.INTERRUPTED, End.KILLED) else 0
+
+
+def _overrides(options: argparse.Namespace) -> Nested:
+    overrides: dict[str, dict[str, Any]] = {}
+    for option, (section, field) in INTO_SETTINGS.items():
+        if (value := getattr(options, option)) is not None:
+            overrides.setdefault(section, {})[field] = value
+    if options.no_text:
+        overrides.setdefault("parser", {})["text"] = False
+    if options.json_logs:
+        overrides["logs"] = {"json_lines": True, "level": "info"}
+    if options.scope not in ("", *SCOPES):
+        overrides.setdefault("crawl", {})["scope"] = options.scope
+    return overrides
+
+
+def _seed_lines(options: argparse.Namespace) -> list[str]:
+    lines = list(options.seeds)
+    try:
+        if options.seeds_file == "-":
+            lines += sys.stdin.read().splitlines()
+        elif options.seeds_file:
+            lines += Path(options.seeds_file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise BadSettings(f"--seeds {options.seeds_file} cannot be read: {error}") from error
+    return lines
+
+
+def _view(options: argparse.Namespace) -> Silence:
+    if options.quiet:
+        return Silence()
+    console = Console()
+    if console.is_terminal and not options.json_logs:
+        return LiveView(console)
+    return Lines(options.json_logs)

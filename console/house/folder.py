@@ -1,0 +1,98 @@
+"""The data folder: what lies where, and that only one crawl at a time works in it."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from gossamer import clock
+from gossamer.errors import GossamerError, InUse
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database, no_space
+from gossamer.store.sqlite import SqliteStore
+
+LOCK_WAIT = 10.0
+"""How long a crawl that was killed may take to let go of its folder."""
+
+
+class Folder:
+    """The files of one crawl."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.database = path / "gossamer.db"
+        self.warc = path / "warc"
+        self.logs = path / "gossamer.log"
+        self._lock = path / "lock"
+        self._held: int | None = None
+
+    def make(self) -> None:
+        """Make the folder; raise GossamerError, saying what to do, if nothing can be written."""
+        try:
+            self.warc.mkdir(parents=True, exist_ok=True)
+            probe = self.path / f".probe-{os.getpid()}"
+            probe.write_bytes(b"gossamer")
+            probe.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> GossamerError:
+        if error.errno in NO_SPACE:
+            return no_space(self.path)
+        return GossamerError(
+            f"the data folder {self.path} cannot be written to ({error.strerror}): "
+            "name another one with --data, or make this one writable"
+        )
+
+    def claim(self) -> None:
+        """Take the folder for one crawl; raise InUse if another one has it."""
+        until = clock.now() + LOCK_WAIT
+        while not self._flock(fcntl.LOCK_EX):
+            if clock.now() > until:
+                holder = self._lock.read_text() or "?"
+                raise InUse(
+                    f"another crawl (process {holder}) is running on {self.path}: "
+                    "wait for its end, or name another folder with --data"
+                )
+            clock.pause(0.1)
+        self._lock.write_text(str(os.getpid()))
+        # Children hold it too, each by itself: it is free when the last of them is gone.
+        self._flock(fcntl.LOCK_SH)
+
+    def share(self) -> None:
+        """Hold the folder as a child of the crawl that claimed it."""
+        if not self._flock(fcntl.LOCK_SH):
+            raise InUse(f"another crawl has taken {self.path}")
+
+    def _flock(self, how: int) -> bool:
+        try:
+            if self._held is None:
+                self._held = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._held, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return True
+
+    def open(self) -> "Opened":
+        """Open the data file of a crawl that exists; raise GossamerError if there is none."""
+        if not self.database.exists():
+            raise GossamerError(
+                f"{self.path} holds no crawl: start one with gossamer crawl, or name its folder "
+                "with --data"
+            )
+        return Opened(self)
+
+
+NO_SPACE = {28, 122}
+"""ENOSPC and EDQUOT."""
+
+
+class Opened:
+    """Log and store of a folder, on one connection."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.database = Database(folder.database)
+        self.log = SqliteLog(self.database)
+        self.store = SqliteStore(self.database)

@@ -1,0 +1,43 @@
+"""The child that runs the machines: dedup, frontier and archive, in turn, on one connection."""
+
+import threading
+
+from console.house.folder import Opened
+from gossamer import clock
+from gossamer.config import Settings
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.runtime import Runner
+from gossamer.service import Service
+from gossamer.store.sqlite import SqliteStore
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.frontier.service import Frontier
+
+LONGEST_WAIT = 0.5
+
+
+def run_machines(settings: Settings, opened: Opened, stop: threading.Event) -> None:
+    """Step the machines until *stop*; then complete the archive's files."""
+    stores = [SqliteStore(opened.database) for _ in range(3)]
+    archive = Archive(opened.folder.warc, stores[2], settings.archive, settings.fetcher.contact)
+    frontier = Frontier(
+        settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
+    )
+    services: tuple[Service, ...] = (Dedup(SeenTable(stores[0]), stores[0]), frontier, archive)
+    runners = [
+        Runner(service, opened.log, store, clock.now)
+        for service, store in zip(services, stores, strict=True)
+    ]
+    version = None
+    while not stop.is_set():
+        # Before the steps: what is appended while they are taken must wake us afterwards.
+        version = opened.database.changed_since(version) or version
+        if not any([runner.step() for runner in runners]):
+            opened.database.wait(version, _wait(runners))
+    archive.close()
+
+
+def _wait(runners: list[Runner]) -> float:
+    due = min((at for runner in runners if (at := runner.due()) is not None), default=None)
+    return LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - clock.now()))

@@ -1,0 +1,98 @@
+"""What a run says of itself: a line now and then, and the report at its end."""
+
+from collections.abc import Iterable, Mapping
+
+from console.house.crawl import End
+from console.house.folder import Folder
+from console.house.progress import Progress
+
+MOST = 10
+
+
+def size(count: float) -> str:
+    """Return bytes for a person."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds for a person."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"
+
+
+def counts(named: Mapping[str, float]) -> str:
+    """Return `3 page, 1 gone`, the most frequent first; `none` if there are none."""
+    parts = [f"{count:,} {name}" for name, count in _largest(named.items()) if count]
+    return ", ".join(parts) or "none"
+
+
+def progress_line(progress: Progress, rate: float) -> str:
+    """Return how the crawl stands, on one line."""
+    return (
+        f"{progress.pages:,} pages ({rate:.1f}/s), {size(progress.received)}, "
+        f"{progress.queued:,} URLs queued, hosts: {counts(progress.conditions)}"
+    )
+
+
+def report(end: End, progress: Progress, took: float, pages_before: int, folder: Folder) -> str:
+    """Return the report of a run that took so many seconds."""
+    fresh = progress.pages - pages_before
+    rate = fresh / took if took > 0 else 0.0
+    duplicates = progress.verdicts["duplicate"]
+    lines = [
+        f"Ended after {duration(took)}: {end.value}.",
+        f"  pages       {fresh:,} in this run ({rate:.1f}/s), {progress.pages:,} in all, "
+        f"{duplicates:,} of them duplicates",
+        f"  received    {size(progress.received)}",
+        f"  outcomes    {counts(progress.outcomes)}",
+    ]
+    lines += _if_any("  refused     ", counts(progress.refused))
+    lines += _if_any("  hazards     ", counts(progress.hazards))
+    lines.append(f"  hosts       {counts(progress.conditions)}")
+    lines += _hosts("  slowest     ", progress.slowest, lambda value: f"{value:.2f} s")
+    lines += _hosts("  largest     ", progress.largest, size)
+    lines += _left(end, progress)
+    return "\n".join([*lines, *_places(folder)])
+
+
+def _if_any(title: str, text: str) -> list[str]:
+    return [] if text == "none" else [title + text]
+
+
+def _hosts(title: str, hosts: Mapping[str, float], show: object) -> list[str]:
+    assert callable(show)
+    shown = [f"{host} ({show(value)})" for host, value in _largest(hosts.items())[:5] if value]
+    return _if_any(title, ", ".join(shown) or "none")
+
+
+def _largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    return sorted(items, key=lambda item: (-item[1], item[0]))[:MOST]
+
+
+def _left(end: End, progress: Progress) -> list[str]:
+    left = []
+    if progress.dead_letters:
+        left.append(f"  dead letters {progress.dead_letters:,}")
+    if progress.queued:
+        left.append(f"  left        {progress.queued:,} URLs in queues")
+    if progress.due_count:
+        left.append(f"  waiting     {progress.due_count:,} URLs or hosts for a later time")
+    if left and end is not End.DONE:
+        left.append("  Run the same command again to go on.")
+    return left
+
+
+def _places(folder: Folder) -> list[str]:
+    data = f" --data {folder.path}" if str(folder.path) != "gossamer-data" else ""
+    return [
+        f"  archive     {folder.warc}",
+        f"  pages       gossamer pages{data}",
+        f"  one URL     gossamer why{data} URL",
+    ]

@@ -1,0 +1,82 @@
+"""Writes the JSON Schema of every event from its struct, for readers in other languages.
+
+python -m schemas.generate [FOLDER]      (what scripts/schemas runs)
+"""
+
+import ast
+import inspect
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer import events, robots
+from gossamer.events import Event, SeedSown
+from gossamer.topics import TOPICS
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = Path(__file__).parent / "events"
+
+Schema = dict[str, Any]
+
+
+def main(folder: Path) -> None:
+    """Write all schemas into *folder*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, schema in all_schemas().items():
+        (folder / name).write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
+
+
+def all_schemas() -> dict[str, Schema]:
+    """Return the schema of every event on a topic, by file name, as it is in JSON."""
+    found = {file_name(topic.event): schema_of(topic.event) for topic in TOPICS.values()}
+    in_json: dict[str, Schema] = json.loads(json.dumps(found))
+    return in_json
+
+
+def file_name(event: type[Event]) -> str:
+    """Return `page_fetched.v1.json` for version 1 of PageFetched."""
+    version = {field.name: field.default for field in msgspec.structs.fields(event)}["version"]
+    return f"{event.__struct_config__.tag}.v{version}.json"
+
+
+def schema_of(event: type[Event]) -> Schema:
+    """Return the JSON Schema of *event*, with what its source says of it and its fields."""
+    described = msgspec.json.schema(event)
+    parts = described["$defs"]
+    for name, part in parts.items():
+        for field, text in _said_of_fields(name).items():
+            part["properties"][field]["description"] = text
+    if event is SeedSown:
+        # Anybody may sow: a seed needs no tag.
+        parts["SeedSown"]["required"].remove("event")
+    return {
+        "$schema": DIALECT,
+        "title": event.__name__,
+        "description": parts[event.__name__]["description"],
+        **described,
+    }
+
+
+def _said_of_fields(name: str) -> dict[str, str]:
+    kind = getattr(events, name, None) or getattr(robots, name)
+    if not issubclass(kind, msgspec.Struct):
+        return {}
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
+    said = {}
+    for field, text in zip(tree.body, tree.body[1:], strict=False):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=field_name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                said[field_name] = " ".join(words.split())
+    return said
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)

@@ -1,0 +1,196 @@
+"""Captures as WARC 1.1 records (ISO 28500:2017), made in memory: nothing here touches a file.
+
+Each record comes back as bytes, a gzip member of its own (annex D of the standard). Record ids
+are made from the visit: the same page fetched once has the same ids however often it is archived.
+"""
+
+import re
+from base64 import b32encode
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha1
+from importlib.metadata import version
+from io import BytesIO
+from uuid import NAMESPACE_URL, uuid5
+
+from warcio.recordloader import ArcWarcRecord
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from gossamer.events import Headers, PageFetched
+from gossamer.url import host_key, is_address
+
+WARC = "WARC/1.1"
+SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+SOFTWARE = f"gossamer/{version('gossamer')}"
+FIELDS = "application/warc-fields"
+ORIGINAL = "X-Crawler-"
+WITHOUT_BODY = frozenset({204, 304})
+"""Statuses whose Content-Length speaks of a body that is never sent (RFC 9110, 8.6)."""
+
+Fields = list[tuple[str, str]]
+
+_breaks = re.compile("[\0\r\n]+")
+
+
+@dataclass(frozen=True)
+class Capture:
+    """The records of one page, in the order in which they are written."""
+
+    response: bytes
+    request: bytes
+    metadata: bytes
+    digest: str
+    """Of the body as received, as in the response's WARC-Payload-Digest."""
+
+
+def capture(page: PageFetched) -> Capture:
+    """Return the records of *page*; ValueError or OverflowError if its URL or time is none."""
+    digest = digest_of(page.body)
+    concurrent = ("WARC-Concurrent-To", _identity(page, "response"))
+    return Capture(
+        response=_response(page, digest),
+        request=_record(
+            page,
+            "request",
+            _request_block(page),
+            [concurrent, ("WARC-Payload-Digest", digest_of(b""))],
+            "application/http; msgtype=request",
+        ),
+        metadata=_record(page, "metadata", _fields(_found(page)), [concurrent], FIELDS),
+        digest=digest,
+    )
+
+
+def warcinfo(page: PageFetched, file: str, now: float, contact: str) -> bytes:
+    """Return the record that opens *file*, of which *page* is the first; *now* in epoch seconds."""
+    said = [
+        ("software", SOFTWARE),
+        ("format", "WARC File Format 1.1"),
+        ("conformsTo", SPECIFICATION),
+        ("robots", "obey"),
+        ("operator", contact),
+        ("isPartOf", page.crawl),
+    ]
+    block = _fields([field for field in said if field[1]])
+    about = [
+        ("WARC-Type", "warcinfo"),
+        ("WARC-Record-ID", _identity(page, "warcinfo")),
+        ("WARC-Date", date(now)),
+        ("WARC-Filename", file),
+    ]
+    return _member(about, block, FIELDS)
+
+
+def digest_of(data: bytes) -> str:
+    """Return the SHA-1 of *data* in base 32, labelled as WARC does: `sha1:…`."""
+    return "sha1:" + b32encode(sha1(data, usedforsecurity=False).digest()).decode()
+
+
+def date(at: float) -> str:
+    """Return epoch seconds as WARC 1.1 writes an instant, to the microsecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def _response(page: PageFetched, digest: str) -> bytes:
+    about = [("WARC-Payload-Digest", digest)]
+    if page.truncated:
+        about.append(("WARC-Truncated", page.truncated))
+    head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _as_stored(page))
+    return _record(page, "response", head + page.body, about, "application/http; msgtype=response")
+
+
+def _request_block(page: PageFetched) -> bytes:
+    url = page.visit.url
+    return _head(f"GET {url[len(host_key(url)) :]} HTTP/1.1", page.request_headers)
+
+
+def _as_stored(page: PageFetched) -> Headers:
+    # The HTTP client undoes the transfer coding (chunks) and stops at the size limit, so the
+    # body that we hold is not framed as these headers say, and a reader that believed them
+    # would misread it. They are kept under another name, as other crawlers do; the content
+    # coding is not undone, and its header stays true.
+    stored = tuple(
+        (ORIGINAL + name if _misleads(name, value, page) else name, value)
+        for name, value in page.headers
+    )
+    told = any(name.lower() == "content-length" for name, _ in stored)
+    if stored == page.headers or told or page.status in WITHOUT_BODY:
+        return stored
+    return (*stored, ("Content-Length", str(len(page.body))))
+
+
+def _misleads(name: str, value: str, page: PageFetched) -> bool:
+    match name.strip().lower():
+        case "transfer-encoding":
+            return True
+        case "content-length":
+            return page.status not in WITHOUT_BODY and value.strip() != str(len(page.body))
+    return False
+
+
+def _found(page: PageFetched) -> Fields:
+    visit = page.visit
+    _, _, discoverer = visit.via.partition("@")
+    by_page = discoverer.startswith(("http://", "https://"))
+    return [
+        ("visit", visit.id),
+        ("via", discoverer if by_page else visit.via),
+        ("viaVisit", visit.via if by_page else ""),
+        ("purpose", visit.purpose),
+        ("depth", str(visit.depth)),
+        ("hops", str(visit.hops)),
+        ("attempt", str(visit.attempt)),
+        ("fetchTimeMs", str(round(page.took * 1000))),
+        *(("hazard", hazard) for hazard in page.hazards),
+    ]
+
+
+def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_type: str) -> bytes:
+    common = [
+        ("WARC-Type", kind),
+        ("WARC-Record-ID", _identity(page, kind)),
+        ("WARC-Date", date(page.started_at)),
+        ("WARC-Target-URI", page.visit.url),
+    ]
+    if is_address(page.address):
+        common.append(("WARC-IP-Address", page.address.strip("[]")))
+    return _member(common + about, block, content_type)
+
+
+def _member(about: Fields, block: bytes, content_type: str) -> bytes:
+    headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
+    # The block goes in as bytes: warcio would otherwise respell HTTP headers that are not ASCII.
+    record = ArcWarcRecord(
+        "warc", about[0][1], headers, BytesIO(block), None, content_type, len(block)
+    )
+    out = BytesIO()
+    WARCWriter(out, gzip=True, warc_version=WARC).write_record(record)
+    return out.getvalue()
+
+
+def _identity(page: PageFetched, kind: str) -> str:
+    # Visits are numbered from one in every crawl; the instant makes the id unique beyond it.
+    name = f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}"
+    return f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>"
+
+
+def _head(first: str, headers: Headers) -> bytes:
+    lines = [first, *(f"{name}: {value}" for name, value in headers)]
+    return b"".join(_bytes(_line(line)) + b"\r\n" for line in lines) + b"\r\n"
+
+
+def _fields(fields: Fields) -> bytes:
+    return "".join(f"{name}: {_line(value)}\r\n" for name, value in fields if value).encode()
+
+
+def _line(text: str) -> str:
+    # A line break in a value would begin a header of its own, or end the head.
+    return _breaks.sub(" ", text)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode()

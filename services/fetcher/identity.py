@@ -1,0 +1,42 @@
+"""Who we say we are: always the truth, with a way to reach us (hazard cloaking)."""
+
+import re
+from importlib.metadata import version
+
+from gossamer.config import FetcherSettings
+from gossamer.errors import BadSettings
+from gossamer.events import Headers
+from gossamer.robots import is_token
+
+WANTED = (
+    "text/html, application/xhtml+xml, application/xml;q=0.9, text/*;q=0.8, "
+    "application/json;q=0.7, application/pdf;q=0.7, */*;q=0.1"
+)
+CODINGS = "gzip, deflate"
+
+_mailbox = re.compile(r"[\w.+=-]+@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
+_page = re.compile(r"https?://[\x21-\x27\x2a-\x3a\x3c-\x7e]+")
+
+
+def check_contact(contact: str) -> None:
+    """Raise BadSettings unless *contact* is an e-mail address or the URL of a page."""
+    if _mailbox.fullmatch(contact) or _page.fullmatch(contact):
+        return
+    raise BadSettings(
+        f"fetcher.contact: {contact!r} is neither an e-mail address nor a http(s) page; name one "
+        "where a webmaster reaches you (--contact, GOSSAMER_FETCHER__CONTACT or the settings "
+        "file): nothing is fetched without"
+    )
+
+
+def request_headers(settings: FetcherSettings) -> Headers:
+    """Return what is said with every request; raise BadSettings if that would say too little."""
+    check_contact(settings.contact)
+    for name, value in (("product", settings.product), ("page", settings.page)):
+        if not (is_token(value) if name == "product" else _page.fullmatch(value)):
+            raise BadSettings(f"fetcher.{name}: {value!r} cannot stand in a User-Agent")
+    product = f"{settings.product}/{version('gossamer')}"
+    named = (("User-Agent", f"{product} (+{settings.page}; {settings.contact})"),)
+    # RFC 9110, 10.1.2: From is a mailbox.
+    reached = (("From", settings.contact),) if _mailbox.fullmatch(settings.contact) else ()
+    return (*named, *reached, ("Accept", WANTED), ("Accept-Encoding", CODINGS))

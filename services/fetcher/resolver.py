@@ -1,0 +1,132 @@
+"""Names to addresses: asked gently, remembered for a while, and only where we may go.
+
+c-ares asks the system's name servers and the hosts file, or the one server that the settings name
+and nothing else. aiohttp connects to exactly the addresses that came out of here, so what was
+checked is what is connected to; a literal address does not pass through a resolver in aiohttp, so
+`addresses` is asked about every host before a request.
+"""
+
+import asyncio
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+
+import aiodns
+import pycares
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from gossamer.config import FetcherSettings
+from gossamer.url import is_address
+from services.fetcher.addresses import Network, may_connect
+
+FLOOR, CEILING = 60.0, 86400.0
+"""How long an answer is remembered at least and at most, whatever its TTL."""
+ENTRIES = 65536
+LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
+NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+
+
+class DnsFailure(OSError):
+    """The name has no address, or nobody says so in time."""
+
+
+class PrivateAddress(OSError):
+    """The name has addresses, and none of them may be connected to."""
+
+
+class Resolver(AbstractResolver):
+    """One for the whole process. *clock* is any that only goes forward."""
+
+    def __init__(
+        self, settings: FetcherSettings, clock: Callable[[], float], entries: int = ENTRIES
+    ) -> None:
+        self._clock, self._entries = clock, entries
+        self._allowed: Collection[Network] = settings.allow_networks
+        self._nameserver = settings.nameserver
+        self._lookups = asyncio.Semaphore(settings.lookups_limit)
+        self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[tuple[str, ...]]] = {}
+        self._cares: aiodns.DNSResolver | None = None
+
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """Return where *host* may be connected to; raise DnsFailure or PrivateAddress."""
+        bare = host.strip("[]")
+        found = (bare,) if is_address(host) else await self._remembered(bare)
+        usable = tuple(one for one in found if may_connect(one, self._allowed))
+        if not usable:
+            raise PrivateAddress(f"{host} is {', '.join(found)}: not of the public Internet")
+        return usable
+
+    async def _remembered(self, name: str) -> tuple[str, ...]:
+        until, found = self._known.get(name, (0.0, ()))
+        if found and self._clock() < until:
+            self._known.move_to_end(name)
+            return found
+        task = self._asking.get(name)
+        if task is None:
+            task = self._asking[name] = asyncio.create_task(self._look_up(name))
+            task.add_done_callback(lambda done: self._asked(name, done))
+        # Whoever stops waiting must not stop the lookup that others wait for.
+        return await asyncio.shield(task)
+
+    def _asked(self, name: str, done: asyncio.Task[tuple[str, ...]]) -> None:
+        del self._asking[name]
+        if not done.cancelled():
+            done.exception()
+
+    async def _look_up(self, name: str) -> tuple[str, ...]:
+        async with self._lookups:
+            try:
+                answer = await self._channel().getaddrinfo(name, type=socket.SOCK_STREAM)
+            except (aiodns.error.DNSError, UnicodeError) as error:
+                raise DnsFailure(f"{name} does not resolve: {error.args[-1]}") from error
+        found = tuple(dict.fromkeys(_text(node.addr[0]) for node in answer.nodes))
+        if not found:
+            raise DnsFailure(f"{name} has no address")
+        self._remember(name, found, min(node.ttl for node in answer.nodes))
+        return found
+
+    def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
+        self._known[name] = (self._clock() + min(max(ttl, FLOOR), CEILING), found)
+        self._known.move_to_end(name)
+        if len(self._known) > self._entries:
+            self._known.popitem(last=False)
+
+    def _channel(self) -> aiodns.DNSResolver:
+        if self._cares is None:
+            self._cares = aiodns.DNSResolver(
+                nameservers=[self._nameserver] if self._nameserver else None,
+                lookups="b" if self._nameserver else "fb",
+                # The search list of this machine must not turn one name into another.
+                flags=pycares.ARES_FLAG_NOSEARCH,
+                timeout=LOOKUP_LIMIT,
+                tries=LOOKUP_TRIES,
+            )
+        return self._cares
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Answer aiohttp."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=NUMERIC,
+            )
+            for address in await self.addresses(host)
+        ]
+
+    async def close(self) -> None:
+        """Ask nobody any more."""
+        for task in tuple(self._asking.values()):
+            task.cancel()
+        if self._cares is not None:
+            await self._cares.close()
+
+
+def _text(address: str | bytes) -> str:
+    return address.decode("ascii") if isinstance(address, bytes) else address

@@ -1,0 +1,130 @@
+"""The job: carries conversations out, and sees to it that every order begun comes to an end."""
+
+import asyncio
+from collections import defaultdict
+
+import structlog
+
+from gossamer.clock import Clock
+from gossamer.errors import Poison
+from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
+from gossamer.telemetry import count, gauge
+from gossamer.topics import VISITS_ORDERED, Topic
+from gossamer.worker import Emit
+from services.fetcher.ending import events, without_request
+from services.fetcher.steps import Ask, Rest, Say, Step, Terms, Told
+from services.fetcher.visit import converse, refusal
+from services.fetcher.web import HostClient, Web
+
+logger = structlog.get_logger()
+
+
+class Fetcher:
+    """Visits what is ordered; see `gossamer.worker.Job`."""
+
+    name = "fetcher"
+    reads: tuple[Topic, ...] = (VISITS_ORDERED,)
+    begins_once = True
+
+    def __init__(self, web: Web, clock: Clock, void_through: int) -> None:
+        """*void_through*: the last epoch of which nobody is alive; its orders are void."""
+        self._web, self._clock, self._void_through = web, clock, void_through
+        settings = web.settings
+        self._terms = Terms(
+            product=settings.product,
+            visit_limit=settings.visit_limit,
+            body_limit=settings.body_limit,
+            robots_limit=settings.robots_limit,
+            robots_age=settings.robots_age,
+        )
+        self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._open = 0
+
+    def control(self, event: Event) -> None:
+        """Learn whether a crawl runs; what rests is woken to hear it."""
+        if isinstance(event, CrawlDefined):
+            paused = self._paused[event.crawl]
+            (paused.set if event.paused else paused.clear)()
+
+    async def work(self, event: Event, emit: Emit) -> None:
+        """Carry *event*, an order, out; its last `VisitEnded` comes whatever happens."""
+        if not isinstance(event, HostCheckedOut) or not event.visits:
+            raise Poison("not an order of visits")
+        if why := refusal(event, self._void_through, self._clock()):
+            logger.debug("order dropped", order=event.order, host=event.host, why=why)
+            return
+        errand = Errand(event, emit)
+        gauge("gossamer_fetches_open", self._opened(1))
+        try:
+            await self._run(errand)
+        except Exception as error:
+            logger.exception("visit failed", order=event.order, host=event.host)
+            errand.break_off(error, self._clock())
+        finally:
+            gauge("gossamer_fetches_open", self._opened(-1))
+
+    def _opened(self, more: int) -> int:
+        self._open += more
+        return self._open
+
+    async def _run(self, errand: "Errand") -> None:
+        talk = converse(errand.order, self._terms, self._clock())
+        async with self._web.host() as host:
+            step = next(talk)
+            while True:
+                told = await self._take(step, host, errand)
+                try:
+                    step = talk.send(told)
+                except StopIteration:
+                    return
+
+    async def _take(self, step: Step, host: HostClient, errand: "Errand") -> Told:
+        paused = self._paused[errand.order.crawl]
+        answer = None
+        match step:
+            case Rest(seconds=seconds):
+                await _rest(seconds, paused)
+            case Ask():
+                answer = await host.fetch(step)
+            case Say(events=said):
+                errand.say(said)
+        return Told(self._clock(), paused.is_set(), answer)
+
+
+async def _rest(seconds: float, paused: asyncio.Event) -> None:
+    if seconds > 0:
+        try:
+            await asyncio.wait_for(paused.wait(), seconds)
+        except TimeoutError:
+            return
+
+
+class Errand:
+    """One order under way: what was said of it so far."""
+
+    def __init__(self, order: HostCheckedOut, emit: Emit) -> None:
+        self.order, self._emit = order, emit
+        self._ended, self._over = 0, False
+
+    def say(self, events: tuple[Event, ...]) -> None:
+        """Put *events* on the log together, and count them."""
+        self._emit(*events)
+        for event in events:
+            if isinstance(event, VisitEnded):
+                self._ended, self._over = self._ended + 1, event.last
+                _count(event)
+
+    def break_off(self, error: Exception, now: float) -> None:
+        """End the order with the visit at which our own *error* happened."""
+        if self._over:
+            return
+        reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
+        ending = without_request(Outcome.BROKEN, reason)
+        self.say(events(self.order, self._ended, ending, True, now))
+
+
+def _count(event: VisitEnded) -> None:
+    count("gossamer_outcomes_total", outcome=event.outcome)
+    count("gossamer_received_bytes_total", event.received)
+    for hazard in event.hazards:
+        count("gossamer_hazards_total", hazard=hazard)

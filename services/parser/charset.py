@@ -1,0 +1,114 @@
+"""Bytes to characters, in the order of the WHATWG standards: BOM, header, meta, and then a guess.
+
+HTML standard, 13.2.3.2 (determining the character encoding). Its last resort depends on the
+reader's country; here it is UTF-8 where the bytes are that, and windows-1252 where they are not.
+"""
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from services.parser.labels import codec_of, encoding_of
+
+PRESCAN = 1024
+LATE = 1 << 16
+LAST_RESORT = "windows-1252"
+CONFLICT = "charset_conflict"
+NOT_IN_META = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": LAST_RESORT}
+"""What a meta element that can be read at all cannot mean, and what it is taken for."""
+BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xfe\xff": "utf-16be", b"\xff\xfe": "utf-16le"}
+
+_header = re.compile(r"""charset\s*=\s*["']?([^\s"',;]+)""", re.IGNORECASE)
+_tag = re.compile(
+    rb"<(?:(!--)|(meta)(?=[\t\n\f\r /])|(/?[a-z][^\t\n\f\r >]*)|[!/?])", re.IGNORECASE
+)
+_attribute = re.compile(
+    rb"""[\t\n\f\r /]*(=?[^\t\n\f\r /=>]*)[\t\n\f\r ]*(?:=[\t\n\f\r ]*"""
+    rb"""(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*)(?=[\t\n\f\r >])|))?"""
+)
+_in_content = re.compile(
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r ;"'][^\t\n\f\r ;]*))""",
+    re.IGNORECASE,
+)
+_xml = re.compile(rb"""<\?xml[^>]*?[\t\n\r ]encoding[\t\n\r ]*=[\t\n\r ]*["']([^"'>]*)""")
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """A decoded text, its encoding by its WHATWG name, and whether the signs of it disagree."""
+
+    text: str
+    encoding: str
+    conflict: bool
+
+
+def characters(body: bytes, content_type: str, is_html: bool) -> Characters:
+    """Decode *body* and never fail: what cannot be decoded is U+FFFD."""
+    bom = next((name for mark, name in BOMS.items() if body.startswith(mark)), "")
+    told = _header.search(content_type)
+    header = encoding_of(told[1]) if told else ""
+    meta = declared(body[:PRESCAN]) if is_html else ""
+    signs = [name for name in (bom, header, meta) if name]
+    encoding = signs[0] if signs else _guessed(body, is_html)
+    text = _strictly(body, encoding)
+    # Windows-1252 stands for Latin-1 and ASCII as well, so that nothing contradicts it.
+    broken = bool(signs) and encoding != LAST_RESORT and text is None
+    if text is None:
+        text = body.decode(codec_of(encoding), "replace")
+    return Characters(text.removeprefix("\ufeff"), encoding, broken or len(set(signs)) > 1)
+
+
+def _guessed(body: bytes, is_html: bool) -> str:
+    if _strictly(body, "utf-8") is not None:
+        return "utf-8"
+    # A browser that meets a meta element later on begins again (13.2.3.4).
+    return (declared(body[:LATE]) if is_html else "") or LAST_RESORT
+
+
+def _strictly(body: bytes, encoding: str) -> str | None:
+    try:
+        # Not final: a body that was cut may end within a character.
+        return codecs.getincrementaldecoder(codec_of(encoding))().decode(body)
+    except UnicodeDecodeError:
+        return None
+
+
+def declared(head: bytes) -> str:
+    """Return the encoding that a meta element of *head* declares, or "" (13.2.3.2, prescan)."""
+    position = 0
+    while tag := _tag.search(head, position):
+        position = _end(head, tag)
+        if tag[2] and (encoding := _of_meta(head, tag.end())):
+            return NOT_IN_META.get(encoding, encoding)
+    xml = _xml.match(head)
+    return encoding_of(xml[1].decode("latin-1")) if xml else ""
+
+
+def _end(head: bytes, tag: re.Match[bytes]) -> int:
+    if tag[1]:
+        closed = head.find(b"-->", tag.start() + 2)
+        return closed + 3 if closed >= 0 else len(head)
+    if tag[2] or tag[3]:
+        ends = [end for _, _, end in _attributes(head, tag.end())]
+        return ends[-1] if ends else tag.end()
+    closed = head.find(b">", tag.end())
+    return closed + 1 if closed >= 0 else len(head)
+
+
+def _attributes(head: bytes, position: int) -> Iterator[tuple[bytes, bytes, int]]:
+    while (found := _attribute.match(head, position)) and found[1]:
+        position = found.end()
+        yield found[1].lower(), found[2] or found[3] or found[4] or b"", position
+
+
+def _of_meta(head: bytes, position: int) -> str:
+    attributes: dict[bytes, bytes] = {}
+    for name, value, _ in _attributes(head, position):
+        attributes.setdefault(name, value)
+    if b"charset" in attributes:
+        return encoding_of(attributes[b"charset"].decode("latin-1"))
+    if attributes.get(b"http-equiv", b"").lower() != b"content-type":
+        return ""
+    found = _in_content.search(attributes.get(b"content", b""))
+    return encoding_of((found[1] or found[2] or found[3] or b"").decode("latin-1")) if found else ""

@@ -1,0 +1,108 @@
+"""The links of a page: every element that leads to another document, in the order of the page."""
+
+import re
+from urllib.parse import quote
+
+from selectolax.lexbor import LexborNode
+
+from gossamer.events import Link
+from gossamer.url import BadUrl, canonicalize
+from services.parser.labels import codec_of
+from services.parser.text import folded
+
+LIMIT = 10_000
+"""Most links of a page; what comes after is left."""
+TEXT_LIMIT = 200
+SELECTOR = "a[href], area[href], link[href], iframe[src], frame[src], meta[http-equiv][content]"
+LEADING = frozenset(("next", "prev", "previous", "alternate"))
+"""Relations of a link element to other documents, rather than to parts of this one."""
+NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
+
+_refresh = re.compile(
+    r"""\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""",
+    re.IGNORECASE | re.DOTALL,
+)
+_not_ascii = re.compile(r"[^\x00-\x7f]+")
+
+Attributes = dict[str, str | None]
+
+
+def tokens(value: str | None) -> frozenset[str]:
+    """Return the words of a space-separated attribute, in lower case."""
+    return frozenset((value or "").lower().split())
+
+
+class Links:
+    """Collects links: each canonical URL once, with what hindered the others."""
+
+    def __init__(self, base: str, charset: str) -> None:
+        self._base = base
+        self._codec = codec_of(charset)
+        self._found: dict[str, Link] = {}
+        self.hazards: set[str] = set()
+
+    def add(self, node: LexborNode) -> None:
+        """Take the link of *node*, if it has one."""
+        attributes = node.attributes
+        target = _target(node.tag or "", attributes)
+        url = self.resolved(target) if target and len(self._found) < LIMIT else ""
+        if not url:
+            return
+        nofollow = bool(NOFOLLOW & tokens(attributes.get("rel")))
+        before = self._found.get(url)
+        text = before.text if before else ""
+        self._found[url] = Link(
+            url,
+            text or _text(node, attributes),
+            nofollow and (before is None or before.nofollow),
+        )
+
+    def resolved(self, target: str) -> str:
+        """Return *target* canonical and absolute, or "" if it is no URL to visit."""
+        try:
+            return canonicalize(self._in_charset(target), self._base)
+        except BadUrl as error:
+            self.hazards.add(error.hazard)
+            return ""
+
+    def _in_charset(self, target: str) -> str:
+        # URL standard, 4.4, query state: a query is spelt in the document's own encoding.
+        path, mark, query = target.partition("?")
+        if not mark or query.isascii() or self._codec.startswith("utf-"):
+            return target
+        return path + mark + _not_ascii.sub(self._escaped, query)
+
+    def _escaped(self, characters: re.Match[str]) -> str:
+        return quote(characters[0].encode(self._codec, "xmlcharrefreplace"), safe="")
+
+    def all(self) -> tuple[Link, ...]:
+        """Return the links, first found first."""
+        return tuple(self._found.values())
+
+
+def _target(tag: str, attributes: Attributes) -> str:
+    match tag:
+        case "a" | "area":
+            return attributes.get("href") or ""
+        case "link":
+            rel = tokens(attributes.get("rel"))
+            return (
+                (attributes.get("href") or "") if LEADING & rel and "stylesheet" not in rel else ""
+            )
+        case "meta":
+            return _refresh_target(attributes)
+    return attributes.get("src") or ""
+
+
+def _refresh_target(attributes: Attributes) -> str:
+    if (attributes.get("http-equiv") or "").lower() != "refresh":
+        return ""
+    found = _refresh.match(attributes.get("content") or "")
+    return next((part for part in found.groups() if part), "") if found else ""
+
+
+def _text(node: LexborNode, attributes: Attributes) -> str:
+    text = attributes.get("alt") or "" if node.tag == "area" else ""
+    if node.tag == "a":
+        text = node.text(separator=" ")
+    return folded(text)[:TEXT_LIMIT]

@@ -1,0 +1,159 @@
+"""What the archive's tests share: pages, a crawl's data folder, and readers that are not ours."""
+
+import gzip
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from gossamer.codec import decode, encode
+from gossamer.config import ArchiveSettings
+from gossamer.events import Event, Headers, PageArchived, PageFetched, Visit
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import Runner
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.archive.service import Archive
+
+NOW = 1_700_000_000.25
+HTML: Headers = (("Content-Type", "text/html; charset=utf-8"),)
+
+
+def page(number: int = 1, body: bytes = b"<p>Hello", **fields: Any) -> PageFetched:
+    """Return the fetch of page *number* of a site."""
+    url = f"http://site{number % 3}.example/page/{number}?q=1"
+    plain = PageFetched(
+        at=NOW + number,
+        site=f"site{number % 3}.example",
+        host=url[:20],
+        visit=Visit(f"1.{number}.0@{url}", url, depth=2, via="1.0.0@http://site0.example/"),
+        started_at=NOW + number,
+        took=0.125,
+        address="192.0.2.7",
+        request_headers=(("Host", url.split("/")[2]), ("User-Agent", "gossamer")),
+        status=200,
+        reason="OK",
+        headers=HTML,
+        body=body,
+    )
+    return msgspec.structs.replace(plain, **fields)
+
+
+class Crawl:
+    """One run of the archive over the data in *folder*; what a process holds."""
+
+    def __init__(self, folder: Path, segment_size: int = 1 << 30, warcs: Path | None = None):
+        folder.mkdir(exist_ok=True)
+        self.folder = warcs or folder / "warc"
+        self.database = Database(folder / "crawl.db")
+        self.log = SqliteLog(self.database)
+        store = SqliteStore(self.database)
+        settings = ArchiveSettings(segment_size=segment_size)
+        self.archive = Archive(self.folder, store, settings, "me@example.org")
+        self.runner = Runner(self.archive, self.log, store, lambda: NOW)
+
+    def fetched(self, *pages: PageFetched) -> None:
+        """Put pages on the log, as the fetcher does."""
+        self.log.append([encode(fetched) for fetched in pages])
+
+    def work(self) -> None:
+        """Archive until nothing is left to do."""
+        while self.runner.step():
+            pass
+
+    def said(self, topic: str = "pages.archived") -> list[Any]:
+        """Return every event on *topic*."""
+        tail, events = self.log.tail([topic]), list[Event]()
+        while records := tail.poll(0):
+            events += [decode(record) for record in records]
+        return events
+
+    def end(self) -> None:
+        """End as a run that went well."""
+        self.runner.close()
+        self.archive.close()
+        self.die()
+
+    def die(self) -> None:
+        """Let go of the files as the system does for a process that is killed."""
+        self.database.close()
+
+
+def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
+    """Archive *pages* in one run that ends well; return what was said of them."""
+    crawl = Crawl(folder)
+    crawl.fetched(*pages)
+    crawl.work()
+    said = crawl.said()
+    crawl.end()
+    return said
+
+
+def files(folder: Path) -> list[Path]:
+    """Return what lies in the WARC folder."""
+    return sorted(folder.iterdir())
+
+
+def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[tuple[Any, bytes]]:
+    """Return headers and content of each record, as FastWARC reads them, digests verified."""
+    with file.open("rb") as stream:
+        found = []
+        for record in ArchiveIterator(
+            stream, record_types=kind, parse_http=False, strict_mode=True
+        ):
+            assert record.verify_block_digest(consume=False), record.headers
+            found.append((record.headers, record.reader.read()))
+    return found
+
+
+def responses(folder: Path) -> list[str]:
+    """Return the URLs of all response records, in all files."""
+    return [
+        headers["WARC-Target-URI"]
+        for file in files(folder)
+        for headers, _ in records(file, WarcRecordType.response)
+    ]
+
+
+def members(file: Path) -> list[tuple[int, bytes]]:
+    """Return offset and content of each gzip member, by zlib alone; all must be whole."""
+    rest, found = file.read_bytes(), list[tuple[int, bytes]]()
+    size = len(rest)
+    while rest:
+        member = zlib.decompressobj(31)
+        found.append((size - len(rest), member.decompress(rest)))
+        assert member.eof, f"{file} ends in half a record"
+        rest = member.unused_data
+    return found
+
+
+def record_at(folder: Path, said: PageArchived) -> bytes:
+    """Return the record that *said* points to, cut out and unpacked as a replay tool does."""
+    data = (folder / said.file).read_bytes()[said.offset : said.offset + said.length]
+    return gzip.decompress(data)
+
+
+def assert_readable(folder: Path) -> None:
+    """Hold every file against `warcio check`, and against a walk over its members."""
+    found = files(folder)
+    assert [path for path in found if not path.name.endswith(".warc.gz")] == []
+    for path in found:
+        assert path.stat().st_size
+        starts = [content.split(b"\r\n", 2)[:2] for _, content in members(path)]
+        assert starts[0] == [b"WARC/1.1", b"WARC-Type: warcinfo"]
+        assert {version for version, _ in starts} == {b"WARC/1.1"}
+        assert len(starts) % 3 == 1 and len(starts) > 1
+    if found:
+        check([str(path) for path in found])
+
+
+def check(paths: Iterable[str]) -> None:
+    """Run `warcio check`."""
+    command = [sys.executable, "-m", "warcio.cli", "check", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,212 @@
+"""What an archivist finds after a crawl, read with tools that are not ours."""
+
+import gzip
+import hashlib
+import os
+from base64 import b32encode
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from fastwarc.warc import WarcRecordType
+from prometheus_client import REGISTRY
+from warcio.archiveiterator import ArchiveIterator
+
+from gossamer.events import CrawlDefined, Purpose, Visit
+from services.archive.segment import OPEN
+from tests.archive.harness import (
+    NOW,
+    Crawl,
+    archived,
+    assert_readable,
+    files,
+    members,
+    page,
+    record_at,
+    records,
+    responses,
+)
+
+
+def test_a_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
+    archived(tmp_path, page(7, b"<p>Seven", hazards=("wrong_content_type", "infinite_body")))
+    (file,) = files(tmp_path / "warc")
+    assert_readable(tmp_path / "warc")
+    (info, about), (response, head), (request, asked), (metadata, found) = records(file)
+    assert file.name == "gossamer-20231114221320-00001.warc.gz"
+    assert info["WARC-Type"] == "warcinfo"
+    assert info["WARC-Filename"] == file.name
+    assert b"operator: me@example.org\r\n" in about
+    assert b"robots: obey\r\n" in about
+    assert b"isPartOf: default\r\n" in about
+    assert head == (b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<p>Seven")
+    assert asked == (
+        b"GET /page/7?q=1 HTTP/1.1\r\nHost: site1.example\r\nUser-Agent: gossamer\r\n\r\n"
+    )
+    assert found.split(b"\r\n") == [
+        b"visit: 1.7.0@http://site1.example/page/7?q=1",
+        b"via: http://site0.example/",
+        b"viaVisit: 1.0.0@http://site0.example/",
+        b"purpose: page",
+        b"depth: 2",
+        b"hops: 0",
+        b"attempt: 0",
+        b"fetchTimeMs: 125",
+        b"hazard: wrong_content_type",
+        b"hazard: infinite_body",
+        b"",
+    ]
+    for headers in (response, request, metadata):
+        assert headers["WARC-Target-URI"] == "http://site1.example/page/7?q=1"
+        assert headers["WARC-Date"] == "2023-11-14T22:13:27.250000Z"
+        assert headers["WARC-IP-Address"] == "192.0.2.7"
+    assert response["Content-Type"] == "application/http; msgtype=response"
+    assert request["WARC-Concurrent-To"] == response["WARC-Record-ID"]
+    assert metadata["WARC-Concurrent-To"] == response["WARC-Record-ID"]
+    assert len({h["WARC-Record-ID"] for h in (info, response, request, metadata)}) == 4
+
+
+def test_what_is_said_leads_to_the_record(tmp_path: Path) -> None:
+    pages = [page(i, os.urandom(i * 50)) for i in range(40)]
+    said = {event.url: event for event in archived(tmp_path, *pages)}
+    assert len(said) == 40
+    for fetched in pages:
+        event = said[fetched.visit.url]
+        record = record_at(tmp_path / "warc", event)
+        assert record.startswith(b"WARC/1.1\r\nWARC-Type: response\r\n")
+        assert f"WARC-Target-URI: {event.url}\r\n".encode() in record
+        assert record.endswith(b"\r\n\r\n" + fetched.body + b"\r\n\r\n")
+        digest = b32encode(hashlib.sha1(fetched.body).digest()).decode()
+        assert event.digest == f"sha1:{digest}"
+        assert f"WARC-Payload-Digest: sha1:{digest}\r\n".encode() in record
+        assert (event.status, event.content_type) == (200, "text/html; charset=utf-8")
+        assert (event.site, event.fetched_at, event.at) == (fetched.site, fetched.started_at, NOW)
+
+
+def test_the_body_is_kept_as_received_and_can_be_replayed(tmp_path: Path) -> None:
+    html = b"<p>" + b"long " * 10_000
+    headers = (
+        ("content-type", "text/html"),
+        ("Content-Encoding", "gzip"),
+        ("Transfer-Encoding", "chunked"),
+    )
+    archived(tmp_path, page(1, gzip.compress(html), headers=headers))
+    (file,) = files(tmp_path / "warc")
+    with file.open("rb") as stream:
+        found = [
+            (record.http_headers, record.content_stream().read())
+            for record in ArchiveIterator(stream)
+            if record.rec_type == "response"
+        ]
+    ((head, body),) = found
+    assert body == html
+    assert head.get_header("Transfer-Encoding") is None
+    assert head.get_header("X-Crawler-Transfer-Encoding") == "chunked"
+    assert head.get_header("Content-Length") == str(len(gzip.compress(html)))
+
+
+def test_a_robots_capture_is_kept_but_not_published(tmp_path: Path) -> None:
+    url = "http://site1.example/robots.txt"
+    said = archived(
+        tmp_path,
+        page(1, b"User-agent: *", visit=Visit("1.1.0@" + url, url, purpose=Purpose.ROBOTS)),
+        page(4),
+    )
+    assert [event.url for event in said] == ["http://site1.example/page/4?q=1"]
+    assert responses(tmp_path / "warc") == [url, "http://site1.example/page/4?q=1"]
+
+
+def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path, segment_size=20_000)
+    for i in range(30):
+        crawl.fetched(*(page(i * 10 + k, os.urandom(1000)) for k in range(i % 7 + 1)))
+        crawl.work()
+        marked = [path for path in files(tmp_path / "warc") if path.name.endswith(OPEN)]
+        assert len(marked) <= 3
+    said = crawl.said()
+    crawl.end()
+    assert_readable(tmp_path / "warc")
+    found = files(tmp_path / "warc")
+    assert len(found) > 5
+    assert [path.name for path in found] == [
+        f"gossamer-20231114221320-{i + 1:05}.warc.gz" for i in range(len(found))
+    ]
+    for path in found:
+        last = members(path)[-3][0]
+        assert last <= 20_000, "a page was put into a segment that was full"
+    for path in found[:-1]:
+        assert path.stat().st_size > 20_000
+    for event in said:
+        assert event.url.encode() in record_at(tmp_path / "warc", event)
+
+
+def test_every_run_has_files_of_its_own_and_leaves_only_complete_ones(tmp_path: Path) -> None:
+    for i in range(3):
+        archived(tmp_path, page(i))
+        assert len(files(tmp_path / "warc")) == i + 1
+        assert_readable(tmp_path / "warc")
+    assert len(responses(tmp_path / "warc")) == 3
+
+
+def test_a_run_without_pages_leaves_no_file(tmp_path: Path) -> None:
+    assert archived(tmp_path) == []
+    assert files(tmp_path / "warc") == []
+
+
+def test_the_folder_of_another_crawl_is_added_to(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        crawl = Crawl(tmp_path / name, warcs=tmp_path / "warc")
+        crawl.fetched(page(1, crawl=name))
+        crawl.work()
+        crawl.end()
+    assert len(files(tmp_path / "warc")) == 2
+    assert_readable(tmp_path / "warc")
+    ids = [
+        headers["WARC-Record-ID"]
+        for file in files(tmp_path / "warc")
+        for headers, _ in records(file)
+    ]
+    assert len(set(ids)) == 8, "a record id must be unique beyond its crawl"
+
+
+def test_the_same_fetch_has_the_same_record_ids(tmp_path: Path) -> None:
+    archived(tmp_path, page(1), page(1), page(1, started_at=NOW + 99))
+    (file,) = files(tmp_path / "warc")
+    ids = [h["WARC-Record-ID"] for h, _ in records(file, WarcRecordType.response)]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_file_can_be_read_while_it_is_open(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    for i in range(3):
+        crawl.fetched(page(i))
+        crawl.work()
+        (file,) = files(tmp_path / "warc")
+        assert file.name.endswith(".warc.gz.open")
+        assert len(records(file)) == 1 + 3 * (i + 1)
+    crawl.end()
+
+
+def test_what_the_operators_say_is_no_concern_of_the_archive(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    crawl.work()
+    assert not crawl.archive.handle(CrawlDefined(at=NOW, scope="any()", max_depth=3), NOW)
+    crawl.end()
+    assert files(tmp_path / "warc") == []
+
+
+def test_an_operator_sees_the_bytes_written(tmp_path: Path) -> None:
+    def total() -> float:
+        return REGISTRY.get_sample_value("gossamer_archived_bytes_total") or 0.0
+
+    before = total()
+    archived(tmp_path, *(page(i) for i in range(5)))
+    assert total() - before == sum(path.stat().st_size for path in files(tmp_path / "warc"))
+
+
+@pytest.mark.parametrize("instant", [0.0, 1_700_000_000.123456, 4_102_444_800.5])
+def test_dates_are_kept_to_the_microsecond(tmp_path: Path, instant: float) -> None:
+    archived(tmp_path, page(1, started_at=instant))
+    (file,) = files(tmp_path / "warc")
+    written = records(file, WarcRecordType.response)[0][0]["WARC-Date"]
+    assert datetime.fromisoformat(written) == datetime.fromtimestamp(instant, UTC)

@@ -1,0 +1,91 @@
+"""The disk fills up: the run stops and says so, and goes on from there when there is room again."""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gossamer.errors import GossamerError, NoSpace
+from tests.archive.harness import Crawl, assert_readable, files, members, page, responses
+
+COUNT = 40
+PROGRAM = """
+import sys
+from pathlib import Path
+from gossamer.errors import NoSpace
+from tests.archive.harness import Crawl
+crawl = Crawl(Path(sys.argv[1]))
+try:
+    crawl.work()
+except NoSpace as error:
+    crawl.archive.close()
+    sys.exit(f"told: {error}")
+"""
+
+
+def fill(crawl: Crawl) -> None:
+    for i in range(COUNT):
+        crawl.fetched(page(i, os.urandom(20_000)))
+
+
+def assert_nothing_lost(folder: Path) -> None:
+    assert sorted(responses(folder)) == sorted(page(i).visit.url for i in range(COUNT))
+    assert_readable(folder)
+
+
+def test_a_file_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path)
+    fill(crawl)
+    crawl.die()
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000)),
+    )
+    assert done.returncode == 1
+    assert "no space left" in done.stderr and str(tmp_path / "warc") in done.stderr
+    (left,) = files(tmp_path / "warc")
+    assert len(members(left)) > 3, "not even an open file may end in half a record"
+    again = Crawl(tmp_path)
+    again.work()
+    assert again.said("dead.letters") == []
+    again.end()
+    assert_nothing_lost(tmp_path / "warc")
+
+
+def test_a_full_disk_stops_the_run(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount; the test above has filled a file up instead")
+    try:
+        crawl = Crawl(tmp_path / "data", warcs=disk)
+        fill(crawl)
+        with pytest.raises(NoSpace, match="free some"):
+            crawl.work()
+        crawl.archive.close()
+        crawl.die()
+        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        again = Crawl(tmp_path / "data", warcs=disk)
+        again.work()
+        again.end()
+        assert_nothing_lost(disk)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_folder_that_is_none_stops_the_run_and_buries_nothing(tmp_path: Path) -> None:
+    (tmp_path / "warc").write_text("in the way")
+    crawl = Crawl(tmp_path)
+    fill(crawl)
+    with pytest.raises(GossamerError, match="cannot be written to"):
+        crawl.work()
+    assert crawl.log.backlog("archive", "pages.fetched") == COUNT
+    assert crawl.said("dead.letters") == []
+    crawl.die()

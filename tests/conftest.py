@@ -1,0 +1,50 @@
+"""What tests of several folders need: an embedded crawl's file, log and store, fresh each time."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+
+# A busy machine is no failure: nothing here is judged by how long it took.
+settings.register_profile(
+    "gossamer", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("gossamer")
+
+SUITES = Path(__file__).resolve().parents[1] / ".." / "shared" / "suites"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """Return a new file with nothing in it."""
+    opened = Database(tmp_path / "gossamer.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def log(database: Database) -> SqliteLog:
+    """Return an empty log."""
+    return SqliteLog(database)
+
+
+@pytest.fixture
+def store(database: Database) -> SqliteStore:
+    """Return an empty store, in the same file as the log."""
+    return SqliteStore(database)
+
+
+@pytest.fixture
+def suites() -> Path:
+    """Return the folder of other people's test suites, which stands beside the repository."""
+    if SUITES.is_dir():
+        return SUITES
+    if os.environ.get("CI"):
+        pytest.fail(f"the suites are missing: {SUITES}")
+    pytest.skip(f"no suites at {SUITES}")

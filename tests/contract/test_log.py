@@ -1,0 +1,232 @@
+"""Every log keeps the same promises: those of `gossamer.log`."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from gossamer.log import Log, Message, Reader, Record, Tail
+from tests.contract.backends import Ports
+
+ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
+    "visits.ordered",
+    "visits.ended",
+    "pages.fetched",
+    "pages",
+    "pages.archived",
+)
+QUIET = 0.05
+"""How long nothing must come until nothing will; a log across a network takes longer."""
+SITES = [f"site{i}.example" for i in range(40)]
+
+
+def message(topic: str, value: str, place: str = "example.org", key: str = "") -> Message:
+    return Message(topic, key or place, value.encode(), place)
+
+
+def some(topic: str, count: int) -> list[Message]:
+    return [message(topic, str(i), SITES[i % len(SITES)]) for i in range(count)]
+
+
+def drain(source: Reader | Tail) -> list[Record]:
+    """Read until nothing comes any more: QUIET is only ever waited out at the end of the log."""
+    found: list[Record] = []
+    while records := source.poll(QUIET):
+        found += records
+    return found
+
+
+def values(records: Iterable[Record]) -> list[str]:
+    return [record.value.decode() for record in records]
+
+
+def by_partition(records: Iterable[Record]) -> dict[int, list[Record]]:
+    found: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        found[record.partition].append(record)
+    return found
+
+
+def kept(log: Log, topic: str) -> list[str]:
+    return sorted(values(drain(log.tail([topic]))))
+
+
+def reader(ports: Ports, group: str, *topics: str) -> Reader:
+    return ports.log.reader(group, topics, ports.store)
+
+
+def test_what_is_appended_is_read_whole(ports: Ports) -> None:
+    ports.log.append([Message(ORDERED, "clé", bytes(range(256)), "site.example")])
+    (record,) = drain(reader(ports, "fetcher", ORDERED))
+    assert (record.topic, record.key, record.value) == (ORDERED, "clé", bytes(range(256)))
+
+
+def test_order_holds_within_a_partition_over_many_appends(ports: Ports) -> None:
+    for start in range(0, 3000, 100):
+        ports.log.append(message(ORDERED, str(i), SITES[i % 40]) for i in range(start, start + 100))
+    parts = by_partition(drain(reader(ports, "fetcher", ORDERED)))
+    assert len(parts) > 1
+    assert sorted(int(v) for part in parts.values() for v in values(part)) == [*range(3000)]
+    for part in parts.values():
+        assert [r.offset for r in part] == sorted({r.offset for r in part})
+        assert [int(v) for v in values(part)] == sorted(int(v) for v in values(part))
+
+
+def test_a_place_has_one_partition_over_all_topics(ports: Ports) -> None:
+    topics = (ORDERED, ENDED, FETCHED, PAGES, ARCHIVED)
+    ports.log.append(message(t, s, s, f"{t} {s}") for t in topics for s in SITES)
+    found: dict[str, set[int]] = defaultdict(set)
+    for record in drain(ports.log.tail(topics)):
+        found[record.value.decode()].add(record.partition)
+    assert {site: len(partitions) for site, partitions in found.items()} == dict.fromkeys(SITES, 1)
+    assert len(set.union(*found.values())) > 1
+
+
+def test_a_reader_reads_its_topics_and_no_other(ports: Ports) -> None:
+    ports.log.append([message(ORDERED, "a"), message(ENDED, "b"), message(FETCHED, "c")])
+    assert sorted(values(drain(reader(ports, "x", ORDERED, ENDED)))) == ["a", "b"]
+
+
+def test_a_member_has_every_partition_that_it_reads(ports: Ports) -> None:
+    ports.log.append(some(ORDERED, 200))
+    mine = reader(ports, "fetcher", ORDERED)
+    assert {record.partition for record in drain(mine)} <= mine.partitions
+
+
+def test_groups_are_independent(ports: Ports) -> None:
+    ports.log.append(some(FETCHED, 20))
+    parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
+    parser.advance(drain(parser), ())
+    assert len(drain(archive)) == 20
+    assert (ports.log.backlog("parser", FETCHED), ports.log.backlog("archive", FETCHED)) == (0, 20)
+
+
+def test_a_record_comes_once_to_a_reader_and_later_ones_after_it(ports: Ports) -> None:
+    mine = reader(ports, "fetcher", ORDERED)
+    for value in "abc":
+        ports.log.append([message(ORDERED, value)])
+        assert values(drain(mine)) == [value]
+
+
+def test_what_was_polled_and_not_advanced_past_comes_to_the_next(ports: Ports) -> None:
+    ports.log.append(message(ORDERED, str(i)) for i in range(10))
+    first = reader(ports, "fetcher", ORDERED)
+    records = drain(first)
+    first.advance(records[:4], ())
+    first.close()
+    assert values(drain(reader(ports, "fetcher", ORDERED))) == list("456789")
+
+
+def test_a_reader_that_never_advanced_leaves_everything(ports: Ports) -> None:
+    ports.log.append(some(ORDERED, 10))
+    for _ in range(3):
+        mine = reader(ports, "fetcher", ORDERED)
+        assert len(drain(mine)) == 10
+        mine.close()
+
+
+def test_advancing_goes_to_the_furthest_of_the_records_in_any_order(ports: Ports) -> None:
+    ports.log.append(message(ORDERED, str(i)) for i in range(5))
+    first = reader(ports, "fetcher", ORDERED)
+    first.advance(reversed(drain(first)), ())
+    assert ports.log.backlog("fetcher", ORDERED) == 0
+
+
+def test_advancing_appends_the_outcome(ports: Ports) -> None:
+    ports.log.append(some(ORDERED, 3))
+    mine = reader(ports, "fetcher", ORDERED)
+    mine.advance(drain(mine), [message(ENDED, "done"), message(FETCHED, "page")])
+    assert (kept(ports.log, ENDED), kept(ports.log, FETCHED)) == (["done"], ["page"])
+
+
+def test_advancing_past_nothing_appends_all_the_same(ports: Ports) -> None:
+    mine = reader(ports, "fetcher", ORDERED)
+    mine.advance((), [message(ENDED, "said unasked")])
+    assert kept(ports.log, ENDED) == ["said unasked"]
+
+
+def test_what_a_reader_appends_to_its_own_topic_comes_back_to_it(ports: Ports) -> None:
+    mine = reader(ports, "dedup", "urls.discovered")
+    mine.advance((), [message("urls.discovered", "loop")])
+    assert values(drain(mine)) == ["loop"]
+
+
+def test_appending_takes_any_iterable_even_an_empty_one(ports: Ports) -> None:
+    ports.log.append(iter([]))
+    ports.log.append(iter(some(ORDERED, 3)))
+    assert ports.log.backlog("fetcher", ORDERED) == 3
+
+
+def test_the_backlog_is_what_was_not_moved_past(ports: Ports) -> None:
+    assert ports.log.backlog("fetcher", ORDERED) == 0
+    ports.log.append(some(ORDERED, 100))
+    mine = reader(ports, "fetcher", ORDERED)
+    left = 100
+    for part in by_partition(drain(mine)).values():
+        assert ports.log.backlog("fetcher", ORDERED) == left
+        mine.advance(part, ())
+        left -= len(part)
+    assert ports.log.backlog("fetcher", ORDERED) == 0
+
+
+@pytest.mark.parametrize("topic", [PAGES, "control"])
+def test_a_compacted_topic_keeps_the_newest_of_a_key(ports: Ports, topic: str) -> None:
+    for version in range(5):
+        for key in "abc":
+            ports.log.append([message(topic, f"{key}{version}", key=key)])
+    ports.log.append([message(topic, f"d{version}", key="d") for version in range(5)])
+    assert kept(ports.log, topic) == ["a4", "b4", "c4", "d4"]
+
+
+def test_a_tombstone_takes_the_place_of_what_was_there(ports: Ports) -> None:
+    ports.log.append([message(PAGES, "text", key="a"), message(PAGES, "text", key="b")])
+    ports.log.append([message(PAGES, "", key="a")])
+    left = {record.key: record.value for record in drain(ports.log.tail([PAGES]))}
+    assert left == {"a": b"", "b": b"text"}
+
+
+def test_a_tail_reads_everything_kept_and_then_what_comes(ports: Ports) -> None:
+    ports.log.append(some(ARCHIVED, 1500))
+    tail = ports.log.tail([ARCHIVED])
+    assert sorted(map(int, values(drain(tail)))) == [*range(1500)]
+    assert not tail.poll(0.0)
+    ports.log.append([message(ARCHIVED, "news")])
+    assert values(drain(tail)) == ["news"]
+    assert len(kept(ports.log, ARCHIVED)) == 1501
+
+
+def test_tails_move_nobody_and_keep_nothing(ports: Ports) -> None:
+    ports.log.append(some(ORDERED, 10))
+    drain(ports.log.tail([ORDERED]))
+    assert ports.log.backlog("fetcher", ORDERED) == 10
+    mine = reader(ports, "fetcher", ORDERED)
+    mine.advance(drain(mine), ())
+    assert ports.log.backlog("fetcher", ORDERED) == 0
+
+
+@pytest.mark.parametrize("size", [10, 9 << 20])
+def test_what_is_too_much_for_one_poll_comes_in_several(ports: Ports, size: int) -> None:
+    count = 3 if size > 1000 else 1200
+    for start in range(count):
+        ports.log.append([Message(ORDERED, str(start), b"x" * size, "example.org")])
+    mine, keys = reader(ports, "fetcher", ORDERED), []
+    polls: list[Sequence[Record]] = []
+    while records := mine.poll(0.2):
+        polls.append(records)
+        keys += [record.key for record in records]
+    assert keys == [str(i) for i in range(count)]
+    assert len(polls) > 1
+
+
+def test_every_record_is_counted_once_whatever_the_size_of_the_steps(ports: Ports) -> None:
+    ports.log.append(some(ORDERED, 700))
+    seen: Counter[str] = Counter()
+    while ports.log.backlog("fetcher", ORDERED):
+        mine = reader(ports, "fetcher", ORDERED)
+        step = by_partition(mine.poll(1.0))
+        for part in step.values():
+            seen.update(values(part[:97]))
+            mine.advance(part[:97], ())
+        mine.close()
+    assert len(seen) == 700
+    assert set(seen.values()) == {1}

@@ -1,0 +1,140 @@
+"""What the log promises when processes are killed, race one another, or never stop."""
+
+import signal
+import subprocess
+
+import pytest
+
+from gossamer.log import Message
+from tests.contract.backends import Ports
+from tests.contract.child import GROUP, INPUT, OUTCOME, Worked
+from tests.contract.conftest import Place
+from tests.contract.test_log import FETCHED, by_partition, drain, kept, reader, some, values
+
+
+def worked(ports: Ports) -> set[bytes]:
+    rows = ports.store.table(Worked)
+    return {row.value for p in range(64) for row in rows.scan(str(p), limit=100_000)}
+
+
+def settled(place: Place, total: int) -> int:
+    """Compare cursor, outcome and rows, as another process sees them; return how far they are."""
+    ports = place.open()
+    outcome = [value.encode() for value in kept(ports.log, OUTCOME)]
+    passed = total - ports.log.backlog(GROUP, INPUT)
+    if place.backend.one_step:
+        assert len(outcome) == len(set(outcome)) == passed
+        assert worked(ports) == set(outcome)
+    else:
+        assert len(set(outcome)) >= passed
+        assert worked(ports) >= set(outcome)
+    return passed
+
+
+def ended(*children: "subprocess.Popen[str]") -> list[int]:
+    for child in children:
+        child.communicate()
+    return [child.returncode for child in children]
+
+
+def killed_after(child: "subprocess.Popen[str]", steps: int) -> None:
+    assert child.stdout
+    for _ in range(steps):
+        child.stdout.readline()
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+
+
+def test_killed_anywhere_cursor_outcome_and_rows_agree(place: Place) -> None:
+    total = 3000
+    place.open().log.append(Message(INPUT, f"k{i}", str(i).encode(), f"k{i}") for i in range(total))
+    passed = [0]
+    for kill in range(8):
+        killed_after(place.child("work"), 5 + 17 * kill)
+        passed.append(settled(place, total))
+    assert passed == sorted(set(passed)), "every life gets further"
+    assert ended(place.child("work")) == [0]
+    assert settled(place, total) == total
+    assert len(kept(place.open().log, OUTCOME)) == total
+
+
+def test_processes_append_at_once_and_nothing_is_lost(place: Place) -> None:
+    children = [place.child("append", name, 100) for name in "abcd"]
+    assert ended(*children) == [0] * 4
+    ports = place.open()
+    records = drain(reader(ports, GROUP, INPUT))
+    assert sorted(values(records)) == sorted(f"{n}-{i}" for n in "abcd" for i in range(1000))
+    for part in by_partition(records).values():
+        assert [record.offset for record in part] == [*range(len(part))]
+
+
+def test_a_reader_sees_what_other_processes_append_while_it_waits(place: Place) -> None:
+    ports = place.open()
+    mine = reader(ports, GROUP, INPUT)
+    child = place.child("append", "a", 50)
+    found: list[str] = []
+    while len(found) < 500:
+        found += values(mine.poll(30.0))
+        assert found or child.poll() is None, "woken for nothing after the other had ended"
+    assert ended(child) == [0]
+    assert sorted(found) == sorted(f"a-{i}" for i in range(500))
+
+
+def test_many_may_open_new_data_at_the_same_moment(place: Place) -> None:
+    for attempt in range(5):
+        fresh = Place(place.name, place.path / str(attempt))
+        assert ended(*(fresh.child("open") for _ in range(6))) == [0] * 6
+
+
+def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(place: Place) -> None:
+    if not place.backend.trims:
+        pytest.skip("this log trims by age")
+    ports = place.open()
+    ports.log.append(some(FETCHED, 100))
+    parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
+    records = drain(parser)
+    parser.advance(records, ())
+    assert len(kept(ports.log, FETCHED)) == 100, "the archive has not read them"
+    drain(archive)
+    for part in by_partition(records).values():
+        archive.advance(part[:1], ())
+    left = 100 - len(by_partition(records))
+    assert len(kept(ports.log, FETCHED)) == left
+    assert len(drain(reader(ports, "archive", FETCHED))) == left
+
+
+@pytest.mark.parametrize("topic", ["dead.letters", "pages.archived"])
+def test_what_is_kept_for_ever_is(ports: Ports, topic: str) -> None:
+    ports.log.append(some(topic, 20))
+    mine = reader(ports, "somebody", topic)
+    mine.advance(drain(mine), ())
+    assert len(kept(ports.log, topic)) == 20
+
+
+def test_what_was_read_takes_no_room_for_ever(place: Place) -> None:
+    if not place.backend.trims:
+        pytest.skip("this log trims by age")
+    ports = place.open()
+    parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
+    sizes = []
+    for _ in range(11):
+        for i in range(20):
+            # 20 MB a round, an odd size each time: free room must be found again all the same.
+            body = b"x" * (20_000 + 97 * i)
+            ports.log.append(Message(FETCHED, str(n), body, str(n)) for n in range(50))
+            for mine in (parser, archive):
+                mine.advance(mine.poll(1.0), ())
+        sizes.append(place.size())
+    assert sizes[-1] <= 1.2 * sizes[0]
+
+
+def test_versions_of_a_compacted_record_take_no_room_for_ever(place: Place) -> None:
+    if not place.backend.trims:
+        pytest.skip("this log compacts in its own time")
+    log = place.open().log
+    sizes = []
+    for _ in range(11):
+        for _ in range(20):
+            log.append(Message("pages", str(n), b"x" * 20_000, str(n)) for n in range(50))
+        sizes.append(place.size())
+    assert sizes[-1] <= 1.2 * sizes[0]

@@ -1,0 +1,191 @@
+"""Every store keeps the same promises: those of `gossamer.store`."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gossamer.log import Message
+from gossamer.store import Row, Store, Table
+from tests.contract.backends import Ports
+from tests.contract.conftest import Place
+
+
+class Simple(Row, frozen=True):
+    """A row ordered by a number."""
+
+    table = "simple"
+    partition_key, sort_key = "part", "n"
+    part: str
+    n: int
+    text: str = ""
+
+
+class Named(Row, frozen=True):
+    """A row ordered by a text."""
+
+    table = "named"
+    partition_key, sort_key = "part", "name"
+    part: str
+    name: str
+
+
+class Single(Row, frozen=True):
+    """A row that is a whole partition."""
+
+    table = "single"
+    partition_key = "part"
+    part: str
+    text: str
+
+
+Settle = Callable[[Store], None]
+
+
+@pytest.fixture(params=["before flush", "after flush"])
+def settle(request: pytest.FixtureRequest) -> Settle:
+    """Return what a test does between writing and reading: the answers must be the same."""
+    return (lambda store: None) if request.param == "before flush" else (lambda s: s.flush())
+
+
+@pytest.fixture
+def store(ports: Ports) -> Store:
+    """Return an empty store."""
+    return ports.store
+
+
+def numbers(table: Table[Simple], *scan: object) -> list[int]:
+    return [row.n for row in table.scan("p", *scan)]  # type: ignore[arg-type]
+
+
+def test_what_was_put_is_there(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    table.put(Simple("p", 1, "one"))
+    settle(store)
+    assert table.get("p", 1) == Simple("p", 1, "one")
+    assert table.get("p", 2) is None
+    assert table.get("q", 1) is None
+
+
+def test_putting_again_writes_the_row_whole(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    table.put(Simple("p", 1, "old"))
+    settle(store)
+    table.put(Simple("p", 1))
+    settle(store)
+    assert table.get("p", 1) == Simple("p", 1, "")
+    assert table.scan("p") == [Simple("p", 1, "")]
+
+
+def test_a_row_may_be_a_whole_partition(store: Store, settle: Settle) -> None:
+    table = store.table(Single)
+    table.put(Single("p", "old"))
+    settle(store)
+    table.put(Single("p", "new"))
+    settle(store)
+    assert table.get("p") == Single("p", "new")
+    assert table.scan("p") == [Single("p", "new")]
+
+
+def test_the_first_wins(store: Store, settle: Settle) -> None:
+    table = store.table(Single)
+    assert table.first(Single("p", "one")) == Single("p", "one")
+    settle(store)
+    assert table.first(Single("p", "two")) == Single("p", "one")
+    settle(store)
+    assert table.get("p") == Single("p", "one")
+
+
+def test_after_a_drop_the_next_is_the_first(store: Store, settle: Settle) -> None:
+    table = store.table(Single)
+    table.put(Single("p", "one"))
+    settle(store)
+    table.drop("p")
+    assert table.first(Single("p", "two")) == Single("p", "two")
+    settle(store)
+    assert table.get("p") == Single("p", "two")
+
+
+def test_a_scan_is_in_the_order_of_numbers(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in (10, 9, -1, 2**40, 0, 100):
+        table.put(Simple("p", n))
+        table.put(Simple("q", n + 1))
+    settle(store)
+    assert numbers(table) == [-1, 0, 9, 10, 100, 2**40]
+    assert numbers(table, 0) == [9, 10, 100, 2**40]
+    assert numbers(table, 5, 2) == [9, 10]
+    assert numbers(table, 2**40) == []
+    assert table.scan("r") == []
+
+
+def test_a_scan_is_in_the_order_of_characters(store: Store, settle: Settle) -> None:
+    table = store.table(Named)
+    names = ["", "a", "A", "ab", "b", "é", "z", "\uffff", "\U0001f577", "a\0b", "a'b"]
+    for name in names:
+        table.put(Named("p", name))
+    settle(store)
+    assert [row.name for row in table.scan("p")] == sorted(names)
+    assert [row.name for row in table.scan("p", "b")] == [n for n in sorted(names) if n > "b"]
+
+
+def test_pages_of_a_scan_make_the_whole(store: Store) -> None:
+    table = store.table(Simple)
+    for n in range(0, 100, 2):
+        table.put(Simple("p", n))
+    store.flush()
+    for n in range(1, 100, 2):
+        table.put(Simple("p", n))
+    found: list[int] = []
+    while page := numbers(table, found[-1] if found else None, 7):
+        found += page
+    assert found == [*range(100)]
+
+
+def test_dropping_takes_the_whole_partition_and_no_other(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in range(5):
+        table.put(Simple("p", n))
+        table.put(Simple("q", n))
+    settle(store)
+    table.drop("p")
+    settle(store)
+    assert table.scan("p") == []
+    assert table.get("p", 1) is None
+    assert len(table.scan("q")) == 5
+
+
+def test_what_is_put_after_a_drop_stays(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in range(5):
+        table.put(Simple("p", n))
+    store.flush()
+    table.drop("p")
+    table.put(Simple("p", 3, "new"))
+    settle(store)
+    assert table.scan("p") == [Simple("p", 3, "new")]
+
+
+def test_nothing_is_written_before_the_flush(place: Place) -> None:
+    mine, other = place.open().store, place.open().store
+    mine.table(Simple).put(Simple("p", 1))
+    assert other.table(Simple).get("p", 1) is None
+    mine.flush()
+    assert other.table(Simple).get("p", 1) == Simple("p", 1)
+
+
+def test_advancing_the_log_flushes(place: Place) -> None:
+    ports = place.open()
+    ports.log.append([Message("visits.ordered", "k", b"v", "p")])
+    reader = ports.log.reader("fetcher", ["visits.ordered"], ports.store)
+    ports.store.table(Simple).put(Simple("p", 1))
+    reader.advance(reader.poll(5.0), ())
+    assert place.open().store.table(Simple).get("p", 1) == Simple("p", 1)
+
+
+def test_tables_are_apart(store: Store, settle: Settle) -> None:
+    store.table(Single).put(Single("p", "single"))
+    store.table(Named).put(Named("p", "named"))
+    settle(store)
+    store.table(Named).drop("p")
+    settle(store)
+    assert store.table(Single).get("p") == Single("p", "single")

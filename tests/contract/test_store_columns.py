@@ -1,0 +1,122 @@
+"""Columns of every kind come back as they went, and new ones may be added."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Discovery, Verdict
+from gossamer.robots import RobotsRules, Rule
+from gossamer.store import Row
+from tests.contract.backends import BACKENDS
+from tests.contract.conftest import Place
+
+
+class Everything(Row, frozen=True):
+    """A column of each kind."""
+
+    table = "everything"
+    partition_key = "part"
+    part: str
+    whole: int
+    real: float
+    yes: bool
+    raw: bytes
+    verdict: Verdict
+    rules: RobotsRules
+    urls: tuple[Discovery, ...]
+    counts: dict[str, int]
+    maybe: str | None
+    number: int | None = 5
+    nothing: RobotsRules | None = None
+
+
+class Before(Row, frozen=True):
+    """A row as an older version of the program knew it."""
+
+    table = "grown"
+    partition_key = "part"
+    part: str
+
+
+class After(Row, frozen=True):
+    """The same with new columns."""
+
+    table = "grown"
+    partition_key = "part"
+    part: str
+    number: int = 7
+    rules: RobotsRules = RobotsRules(crawl_delay=3.0)
+    maybe: str | None = "so"
+
+
+def test_none_is_none_and_no_default(place: Place) -> None:
+    row = everything(maybe=None, number=None)
+    place.open().store.table(Everything).put(row)
+    place.opened[-1].store.flush()
+    assert place.open().store.table(Everything).get("p") == row
+
+
+def everything(**columns: object) -> Everything:
+    values = dict(
+        part="p",
+        whole=-(2**63),
+        real=0.1,
+        yes=True,
+        raw=b"\0\xff",
+        verdict=Verdict.CHANGED,
+        rules=RobotsRules(rules=(Rule(True, "/a*", 3),), crawl_delay=2.5),
+        urls=(Discovery("https://example.org/", depth=2),),
+        counts={"é": 1},
+        maybe="x",
+    )
+    return Everything(**{**values, **columns})  # type: ignore[arg-type]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+wholes = st.integers(-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+def test_any_value_comes_back_as_it_went(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    where = tmp_path_factory.mktemp("store")
+    writer, reader = BACKENDS[name].open(where), BACKENDS[name].open(where)
+
+    @given(
+        st.builds(
+            Everything,
+            part=texts,
+            whole=wholes,
+            real=st.floats(allow_nan=False),
+            yes=st.booleans(),
+            raw=st.binary(),
+            verdict=st.sampled_from(Verdict),
+            maybe=st.none() | texts,
+            rules=st.builds(RobotsRules, forbidden=texts),
+            counts=st.dictionaries(texts, wholes),
+            urls=st.lists(st.builds(Discovery, url=texts)).map(tuple),
+            number=st.none() | wholes,
+            nothing=st.none() | st.builds(RobotsRules, forbidden=texts),
+        )
+    )
+    def comes_back(row: Everything) -> None:
+        writer.store.table(Everything).put(row)
+        writer.store.flush()
+        assert reader.store.table(Everything).get(row.part) == row
+
+    comes_back()
+    writer.close()
+    reader.close()
+
+
+def test_a_new_column_has_its_default_in_older_rows(place: Place) -> None:
+    old = place.open().store
+    old.table(Before).put(Before("p"))
+    old.flush()
+    new = place.open().store
+    assert new.table(After).get("p") == After("p")
+    new.table(After).put(After("q", number=8, maybe=None))
+    new.flush()
+    assert place.open().store.table(After).get("q") == After("q", number=8, maybe=None)
+    assert place.open().store.table(Before).get("q") == Before("q")

@@ -1,0 +1,134 @@
+"""A table answers like a dict, whatever is done to it, flushed or not, opened again or not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
+
+from gossamer.store import Row
+from tests.contract.backends import BACKENDS
+
+
+class ByNumber(Row, frozen=True):
+    """A row ordered by a number."""
+
+    table = "by_number"
+    partition_key, sort_key = "part", "sort"
+    part: str
+    sort: int
+    value: int
+
+
+class ByName(Row, frozen=True):
+    """A row ordered by a text."""
+
+    table = "by_name"
+    partition_key, sort_key = "part", "sort"
+    part: str
+    sort: str
+    value: int
+
+
+KINDS: dict[Any, Any] = {ByNumber: st.integers(-3, 3), ByName: st.sampled_from("aAbz")}
+PARTS = st.sampled_from(["", "p", "q"])
+
+
+class TableMachine(RuleBasedStateMachine):
+    """A table beside a dict of dicts; *kept* is what the dict was at the last flush."""
+
+    name: str
+    where: Path
+    made = 0
+
+    @initialize(kind=st.sampled_from(list(KINDS)))
+    def start(self, kind: Any) -> None:
+        """Begin with nothing."""
+        self.kind = kind
+        type(self).made += 1
+        self.path = self.where / str(self.made)
+        self.model: dict[tuple[str, Any], Row] = {}
+        self.kept: dict[tuple[str, Any], Row] = {}
+        self.open()
+
+    def open(self) -> None:
+        self.ports = BACKENDS[self.name].open(self.path)
+        self.table: Any = self.ports.store.table(self.kind)
+
+    def sort(self, data: st.DataObject) -> Any:
+        return data.draw(KINDS[self.kind])
+
+    @rule(data=st.data(), part=PARTS, value=st.integers(0, 9))
+    def put(self, data: st.DataObject, part: str, value: int) -> None:
+        """Write a row."""
+        row = self.kind(part, self.sort(data), value)
+        self.table.put(row)
+        self.model[part, row.sort] = row
+
+    @rule(data=st.data(), part=PARTS, value=st.integers(0, 9))
+    def first(self, data: st.DataObject, part: str, value: int) -> None:
+        """Write a row if there is none."""
+        row = self.kind(part, self.sort(data), value)
+        assert self.table.first(row) == self.model.setdefault((part, row.sort), row)
+
+    @rule(part=PARTS)
+    def drop(self, part: str) -> None:
+        """Remove a partition."""
+        self.table.drop(part)
+        self.model = {key: row for key, row in self.model.items() if key[0] != part}
+
+    @rule()
+    def flush(self) -> None:
+        """Write out."""
+        self.ports.store.flush()
+        self.kept = dict(self.model)
+
+    @rule()
+    def die(self) -> None:
+        """Lose what was not flushed, and open again."""
+        self.teardown()
+        self.model = dict(self.kept)
+        self.open()
+
+    @rule(data=st.data(), part=PARTS)
+    def get(self, data: st.DataObject, part: str) -> None:
+        """Read a row."""
+        sort = self.sort(data)
+        assert self.table.get(part, sort) == self.model.get((part, sort))
+
+    @rule(data=st.data(), part=PARTS, limit=st.integers(0, 5))
+    def scan_beyond(self, data: st.DataObject, part: str, limit: int) -> None:
+        """Read some rows."""
+        after = self.sort(data)
+        beyond = [row for row in self.rows(part) if row.sort > after]
+        assert self.table.scan(part, after, limit) == beyond[:limit]
+
+    @invariant()
+    def scans_are_whole(self) -> None:
+        """Every partition reads as in the dict."""
+        if hasattr(self, "table"):
+            assert self.table.scan("p") == self.rows("p")
+
+    def rows(self, part: str) -> list[Any]:
+        return [self.model[key] for key in sorted(self.model) if key[0] == part]
+
+    def teardown(self) -> None:
+        """Close."""
+        if hasattr(self, "ports"):
+            self.ports.close()
+
+
+@pytest.mark.parametrize("name", sorted(BACKENDS))
+def test_a_table_answers_like_a_dict(name: str, tmp_path: Path) -> None:
+    machine = type("Machine", (TableMachine,), {"name": name, "where": tmp_path})
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+    )

@@ -1,0 +1,116 @@
+"""Orders, and what a fetcher says to them."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from ipaddress import ip_network
+from typing import Any
+
+from gossamer.config import FetcherSettings
+from gossamer.events import (
+    CrawlDefined,
+    Event,
+    HostCheckedOut,
+    PageFetched,
+    Purpose,
+    Visit,
+    VisitEnded,
+)
+from gossamer.robots import RobotsRules
+from gossamer.url import host_key, site_of
+from services.fetcher.service import Fetcher
+from services.fetcher.web import Web
+
+LOOPBACK = ip_network("127.0.0.0/8")
+QUICK: dict[str, Any] = {
+    "contact": "crawl@example.org",
+    "connect_limit": 0.5,
+    "first_byte_limit": 0.3,
+    "between_bytes_limit": 0.3,
+    "visit_limit": 2.0,
+    "body_limit": 20_000,
+    "allow_networks": (LOOPBACK,),
+}
+
+
+def settings(**changes: Any) -> FetcherSettings:
+    """Limits short enough for a test; only loopback may be visited."""
+    return FetcherSettings(**{**QUICK, **changes})
+
+
+def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCheckedOut:
+    """Return an order for *urls*, all of one host, with nothing in its way."""
+    host = host_key(urls[0])
+    visits = tuple(
+        Visit(id=f"7.o.{index}@{url}", url=url, purpose=purpose) for index, url in enumerate(urls)
+    )
+    fields = {
+        "at": 0.0,
+        "site": site_of(urls[0]),
+        "host": host,
+        "order": "o",
+        "epoch": 7,
+        "expires_at": time.time() + 1000,
+        "pause": 0.0,
+        "robots": RobotsRules(),
+        "visits": visits,
+    }
+    return HostCheckedOut(**{**fields, **changes})
+
+
+def paused(paused: bool = True) -> CrawlDefined:
+    """Return what stops the crawl, or lets it go on."""
+    return CrawlDefined(at=0.0, scope="any", max_depth=1, paused=paused)
+
+
+class Said:
+    """What a fetcher emitted, a tuple for each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Event, ...]] = []
+
+    def emit(self, *events: Event) -> None:
+        self.calls.append(events)
+
+    @property
+    def ended(self) -> list[VisitEnded]:
+        return [e for call in self.calls for e in call if isinstance(e, VisitEnded)]
+
+    @property
+    def pages(self) -> list[PageFetched]:
+        return [e for call in self.calls for e in call if isinstance(e, PageFetched)]
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [ended.outcome.value for ended in self.ended]
+
+    @property
+    def one(self) -> VisitEnded:
+        (ended,) = self.ended
+        return ended
+
+
+@asynccontextmanager
+async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetcher]:
+    """A fetcher on the real loopback and the real clock."""
+    web = Web(settings(**changes), time.time)
+    try:
+        yield Fetcher(web, time.time, void_through)
+    finally:
+        await web.close()
+
+
+async def fetched(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Said:
+    """Return what a fetcher says to an order for *urls*, or to the order *given*."""
+    said = Said()
+    async with fetcher(**changes) as job:
+        await job.work(given or order(*urls), said.emit)
+    return said
+
+
+def endings_are_sound(said: Said, visits: Sequence[Visit]) -> bool:
+    """Whether exactly the final outcome is the last, and none is out of turn."""
+    ended = said.ended
+    turns = [one.index for one in ended] == list(range(len(ended)))
+    lasts = [one.last for one in ended] == [False] * (len(ended) - 1) + [True]
+    return turns and lasts and all(one.visit == visits[one.index] for one in ended)

@@ -1,0 +1,196 @@
+"""How requests follow one another, measured at the server; and when an order ends early."""
+
+import asyncio
+import time
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.errors import Poison
+from gossamer.events import Outcome
+from gossamer.robots import RobotsRules, parse_robots
+from tests.fetcher.orders import Said, endings_are_sound, fetched, fetcher, order, paused
+from tests.fetcher.servers import Server, page, raw, serving
+
+
+def rules(text: str) -> RobotsRules:
+    return parse_robots(text.encode(), "gossamer", 0.0, 1e9)
+
+
+def gaps(server: Server) -> list[float]:
+    """Return the time from each answer to the next request."""
+    pairs = zip(server.requests, server.requests[1:], strict=False)
+    return [after.came_at - before.answered_at for before, after in pairs]
+
+
+async def test_a_batch_uses_one_connection() -> None:
+    async with serving(a=page(), b=page(), c=page()) as server:
+        said = await fetched(*(f"{server.root}/{name}" for name in "abc"))
+        assert server.paths == ["/a", "/b", "/c"]
+        assert server.connections == 1
+    assert said.outcomes == ["page"] * 3
+    assert endings_are_sound(said, [one.visit for one in said.ended])
+
+
+async def test_the_pause_lies_between_an_answer_and_the_next_request() -> None:
+    async with serving(a=page(), b=raw(b""), c=page()) as server:
+        urls = [f"{server.root}/{name}" for name in "abc"]
+        await fetched(given=order(*urls, pause=0.1))
+        assert server.paths == ["/a", "/b", "/c"]
+        assert min(gaps(server)) >= 0.1
+
+
+async def test_a_slow_server_is_given_more_time() -> None:
+    async def slow(server: Server, writer: asyncio.StreamWriter) -> bool:
+        await asyncio.sleep(0.1)
+        return await page()(server, writer)
+
+    async with serving(a=slow, b=page()) as server:
+        given = order(f"{server.root}/a", f"{server.root}/b", pause=0.01, pause_factor=2.0)
+        await fetched(given=given)
+        (gap,) = gaps(server)
+        assert gap >= 0.2
+
+
+async def test_what_robots_forbids_is_not_asked_for_and_costs_no_pause() -> None:
+    async with serving(open=page()) as server:
+        urls = [f"{server.root}/private/{n}" for n in range(20)] + [f"{server.root}/open"]
+        robots = rules("User-agent: *\n\nDisallow: /private/")
+        said = await fetched(given=order(*urls, pause=900.0, robots=robots))
+        assert server.paths == ["/open"]
+    assert said.outcomes == ["robots_excluded"] * 20 + ["page"]
+    assert said.ended[0].reason == "line 3: Disallow: /private/"
+    assert said.ended[0].hazards == ("robots_excluded",)
+    assert endings_are_sound(said, [one.visit for one in said.ended])
+
+
+async def test_without_a_word_on_robots_no_page_is_asked_for() -> None:
+    async with serving(x=page()) as server:
+        said = await fetched(given=order(f"{server.root}/x", robots=None))
+        assert server.paths == []
+    assert said.one.outcome is Outcome.ROBOTS_EXCLUDED
+
+
+async def test_a_paused_crawl_begins_nothing() -> None:
+    async with serving(x=page()) as server, fetcher() as job:
+        job.control(paused())
+        said = Said()
+        await job.work(order(f"{server.root}/x", f"{server.root}/y"), said.emit)
+        assert server.paths == []
+        assert (said.one.outcome, said.one.last) == (Outcome.UNVISITED, True)
+        job.control(paused(False))
+        await job.work(order(f"{server.root}/x"), said.emit)
+        assert said.outcomes == ["unvisited", "page"]
+
+
+async def test_only_the_crawl_that_is_meant_is_paused() -> None:
+    async with serving(x=page()) as server, fetcher() as job:
+        job.control(paused())
+        said = Said()
+        await job.work(order(f"{server.root}/x", crawl="another"), said.emit)
+    assert said.outcomes == ["page"]
+
+
+async def test_pausing_a_crawl_cuts_its_pauses_short() -> None:
+    async with serving(a=page(), b=page()) as server, fetcher() as job:
+        said = Said()
+        given = order(f"{server.root}/a", f"{server.root}/b", pause=500.0)
+        working = asyncio.create_task(job.work(given, said.emit))
+        await server.asked.wait()
+        job.control(paused())
+        await asyncio.wait_for(working, 60)
+        assert server.paths == ["/a"]
+    assert said.outcomes == ["page", "unvisited"]
+    assert endings_are_sound(said, given.visits)
+
+
+DROPPED = {
+    "of a void epoch": {"epoch": 3},
+    "of an older epoch": {"epoch": 1},
+    "expired": {"expires_at": time.time() - 1},
+}
+
+
+@pytest.mark.parametrize("why", DROPPED)
+async def test_orders_are_dropped_silently(why: str) -> None:
+    async with serving(x=page()) as server, fetcher(void_through=3) as job:
+        said = Said()
+        await job.work(order(f"{server.root}/x", **DROPPED[why]), said.emit)
+        assert (server.paths, said.calls) == ([], [])
+
+
+async def test_no_request_starts_that_could_outlive_the_lease() -> None:
+    async with serving(x=page()) as server:
+        given = order(f"{server.root}/x", expires_at=time.time() + 1.9)
+        said = await fetched(given=given, visit_limit=2.0)
+        assert server.paths == []
+    assert (said.one.outcome, said.one.last) == (Outcome.UNVISITED, True)
+
+
+async def test_no_pause_is_begun_that_would_outlive_the_lease() -> None:
+    async with serving(a=page(), b=page()) as server:
+        urls = (f"{server.root}/a", f"{server.root}/b")
+        said = await fetched(given=order(*urls, pause=5000.0))
+        assert server.paths == ["/a"]
+    assert said.outcomes == ["page", "unvisited"]
+
+
+async def test_a_page_and_its_outcome_are_said_in_one_breath() -> None:
+    async with serving(x=page(), y=page(b"", 404)) as server:
+        said = await fetched(f"{server.root}/x", f"{server.root}/y")
+    kinds = [[type(event).__name__ for event in call] for call in said.calls]
+    assert kinds == [["PageFetched", "VisitEnded"]] * 2
+
+
+async def test_a_mistake_of_ours_ends_the_order_and_is_told() -> None:
+    async with serving(a=page(), b=page(), c=page()) as server:
+        given = order(f"{server.root}/a", f"{server.root}/b", f"{server.root}/c")
+        # No frontier orders this: it stands for whatever nobody thought of.
+        absurd = replace(given.visits[1], url="nonsense")
+        given = replace(given, visits=(given.visits[0], absurd, given.visits[2]))
+        said = await fetched(given=given)
+        assert server.paths == ["/a"]
+    assert said.outcomes == ["page", "broken"]
+    assert said.ended[-1].reason
+    assert endings_are_sound(said, given.visits)
+
+
+async def test_an_order_without_visits_is_for_the_dead_letters() -> None:
+    async with fetcher() as job:
+        with pytest.raises(Poison):
+            await job.work(order("http://a.example/", visits=()), Said().emit)
+
+
+async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
+    async with serving() as server:
+        url = f"{server.root}/a%7eb/c%2Fd;e?q=a+b%20c&'x'[|]=1&&z"
+        said = await fetched(url)
+        (request,) = server.requests
+    assert request.path == url.removeprefix(server.root)
+    agent = request.header("User-Agent")
+    assert agent.startswith("gossamer/")
+    assert "(+https://" in agent
+    assert agent.endswith("; crawl@example.org)")
+    assert request.header("From") == "crawl@example.org"
+    assert request.header("Accept-Encoding") == "gzip, deflate"
+    assert "text/html" in request.header("Accept")
+    for name in ("Cookie", "Referer", "Accept-Language"):
+        assert request.header(name) == ""
+    sent = [line.partition(": ")[::2] for line in request.head.strip().split("\r\n")[1:]]
+    assert said.pages[0].request_headers == tuple(sent)
+
+
+async def test_a_contact_page_stands_in_the_user_agent_only() -> None:
+    async with serving(x=page()) as server:
+        await fetched(f"{server.root}/x", contact="https://crawl.example.org/about")
+        (request,) = server.requests
+    assert request.header("User-Agent").endswith("; https://crawl.example.org/about)")
+    assert request.header("From") == ""
+
+
+async def test_cookies_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    async with serving(x=page(Set_Cookie="a=b"), y=page()) as server:
+        said = await fetched(f"{server.root}/x", f"{server.root}/y")
+        assert server.requests[1].header("Cookie") == ""
+    assert said.outcomes == ["page", "page"]

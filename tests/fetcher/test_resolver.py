@@ -1,0 +1,227 @@
+"""Names, over a real name server on loopback: how often it is asked, and where names may lead."""
+
+import asyncio
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+
+from gossamer.events import Outcome
+from services.fetcher.resolver import CEILING, FLOOR, DnsFailure, PrivateAddress, Resolver
+from tests.fetcher.nameserver import NameServer, naming
+from tests.fetcher.orders import Said, fetched, order, settings
+from tests.fetcher.servers import page, serving
+
+PUBLIC = "93.184.215.14"
+PUBLIC6 = "2606:2800:21f:cb07:6820:80da:af6b:8b2c"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def resolver(dns: NameServer, clock: Clock | None = None, entries: int = 9, **changes: Any) -> Any:
+    given = settings(nameserver=dns.address, **changes)
+    return closing(Resolver(given, clock or Clock(), entries))
+
+
+class closing:
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+
+    async def __aenter__(self) -> Resolver:
+        return self.resolver
+
+    async def __aexit__(self, *failure: object) -> None:
+        await self.resolver.close()
+
+
+async def test_a_name_has_the_addresses_its_server_says() -> None:
+    zone = {"both.example": (PUBLIC, PUBLIC6), "six.example": (PUBLIC6,)}
+    async with naming(zone) as dns, resolver(dns) as resolve:
+        assert set(await resolve.addresses("both.example")) == {PUBLIC, PUBLIC6}
+        assert await resolve.addresses("six.example") == (PUBLIC6,)
+
+
+async def test_names_that_do_not_exist_and_names_without_an_address_are_failures() -> None:
+    async with naming({"empty.example": ()}) as dns, resolver(dns) as resolve:
+        for name in ("nowhere.example", "empty.example"):
+            with pytest.raises(DnsFailure, match=name):
+                await resolve.addresses(name)
+
+
+async def test_a_broken_answer_is_a_failure() -> None:
+    async with naming({"bad.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
+        dns.broken = frozenset({"bad.example"})
+        with pytest.raises(DnsFailure):
+            await asyncio.wait_for(resolve.addresses("bad.example"), 60)
+
+
+async def test_an_answer_is_kept_a_minute_even_if_its_ttl_is_nothing() -> None:
+    clock = Clock()
+    async with naming({"a.example": (PUBLIC,)}, ttl=0) as dns, resolver(dns, clock) as resolve:
+        await resolve.addresses("a.example")
+        clock.now += FLOOR - 1
+        await resolve.addresses("a.example")
+        assert dns.count("a.example") == 1
+        clock.now += 2
+        await resolve.addresses("a.example")
+        assert dns.count("a.example") == 2
+
+
+@pytest.mark.parametrize(("ttl", "kept"), [(3600, 3600.0), (2_000_000, CEILING)])
+async def test_an_answer_is_kept_for_its_ttl_up_to_a_day(ttl: int, kept: float) -> None:
+    clock = Clock()
+    async with naming({"a.example": (PUBLIC,)}, ttl) as dns:
+        async with resolver(dns, clock) as resolve:
+            await resolve.addresses("a.example")
+            dns.zone = {}
+            clock.now += kept - 1
+            assert await resolve.addresses("a.example") == (PUBLIC,)
+            known = dict(resolve._known)
+            assert known["a.example"][0] == 1000.0 + kept
+
+
+async def test_the_memory_is_bounded_and_keeps_what_is_used() -> None:
+    zone = {f"{n}.example": (PUBLIC,) for n in range(5)}
+    async with naming(zone) as dns, resolver(dns, entries=3) as resolve:
+        for name in ("0", "1", "2", "0", "3", "4"):
+            await resolve.addresses(f"{name}.example")
+        await resolve.addresses("0.example")
+        assert dns.count("0.example") == 1
+        await resolve.addresses("1.example")
+        assert dns.count("1.example") == 2
+
+
+async def test_concurrent_askers_share_one_lookup() -> None:
+    async with naming({"a.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
+        dns.gate.clear()
+        askers = [asyncio.create_task(resolve.addresses("a.example")) for _ in range(20)]
+        while not dns.asked:
+            await asyncio.sleep(0.001)
+        askers[0].cancel()
+        dns.open()
+        answers = await asyncio.gather(*askers, return_exceptions=True)
+        assert answers[1:] == [(PUBLIC,)] * 19
+        assert dns.count("a.example") == 1
+
+
+async def test_lookups_in_flight_are_limited() -> None:
+    zone = {f"{n}.example": (PUBLIC,) for n in range(10)}
+    async with naming(zone) as dns, resolver(dns, lookups_limit=3) as resolve:
+        dns.gate.clear()
+        askers = [asyncio.create_task(resolve.addresses(name)) for name in zone]
+        while len(dns.asked) < 3:
+            await asyncio.sleep(0.001)
+        # A lookup is two questions: all that can come have come once those of three are held.
+        while len(dns.held) < 6:
+            await asyncio.sleep(0.001)
+        assert len(set(dns.asked)) == 3
+        dns.open()
+        await asyncio.gather(*askers)
+        assert len(set(dns.asked)) == 10
+
+
+PRIVATE = [
+    "127.0.0.1",
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "0.0.0.0",
+    "224.0.0.1",
+    "255.255.255.255",
+    "::1",
+    "::",
+    "fe80::1",
+    "fd00::1",
+    "ff02::1",
+    "::ffff:10.0.0.1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::a9fe:a9fe",
+    "2002:7f00:1::",
+    "::127.0.0.1",
+    "fec0::1",
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+async def test_nobody_is_visited_at_a_private_address(address: str) -> None:
+    literal = f"[{address}]" if ":" in address else address
+    zone = {"inside.example": (address,)}
+    async with naming(zone) as dns, resolver(dns, allow_networks=()) as resolve:
+        for host in ("inside.example", literal):
+            with pytest.raises(PrivateAddress):
+                await resolve.addresses(host)
+
+
+@pytest.mark.parametrize("address", [PUBLIC, PUBLIC6, "64:ff9b::5db8:d70e", "::ffff:93.184.215.14"])
+async def test_public_addresses_are_visited(address: str) -> None:
+    literal = f"[{address}]" if ":" in address else address
+    async with naming({}) as dns, resolver(dns, allow_networks=()) as resolve:
+        assert await resolve.addresses(literal) == (address,)
+
+
+async def test_the_private_addresses_among_others_are_left_out() -> None:
+    zone = {"mixed.example": ("10.0.0.1", PUBLIC)}
+    async with naming(zone) as dns, resolver(dns) as resolve:
+        assert await resolve.addresses("mixed.example") == (PUBLIC,)
+        hosts = [one["host"] for one in await resolve.resolve("mixed.example", 80)]
+        assert hosts == [PUBLIC]
+
+
+async def test_an_allowed_network_may_be_visited() -> None:
+    networks = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
+    async with naming({}) as dns, resolver(dns, allow_networks=networks) as resolve:
+        for host in ("10.1.2.3", "[fd00::1]", "[::ffff:10.1.2.3]"):
+            assert await resolve.addresses(host)
+        with pytest.raises(PrivateAddress):
+            await resolve.addresses("127.0.0.1")
+
+
+async def visit(url: str, dns: NameServer, **changes: Any) -> Said:
+    return await fetched(given=order(url, f"{url}/again"), nameserver=dns.address, **changes)
+
+
+async def test_a_visit_goes_where_the_name_server_says() -> None:
+    async with naming({"www.example.org": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
+        said = await visit(f"http://www.example.org:{server.port}/x", dns)
+        assert server.requests[0].header("Host") == f"www.example.org:{server.port}"
+    assert said.outcomes == ["page", "gone"]
+    assert dns.count("www.example.org") == 1
+
+
+async def test_a_name_that_does_not_resolve_ends_the_order() -> None:
+    async with naming({}) as dns:
+        said = await visit("http://nowhere.example/x", dns)
+    assert (said.one.outcome, said.one.hazards) == (Outcome.DNS_FAILURE, ("dns_failure",))
+    assert (said.one.last, said.one.took) == (True, 0.0)
+    assert "nowhere.example" in said.one.reason
+
+
+async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> None:
+    async with naming({}) as dns:
+        dns.gate.clear()
+        said = await visit("http://slow.example/x", dns, visit_limit=0.3)
+    assert said.one.outcome is Outcome.DNS_FAILURE
+
+
+async def test_no_request_goes_to_a_private_address() -> None:
+    async with naming({"inside.example": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
+        for host in ("inside.example", "127.0.0.1", "[::1]", "[::ffff:7f00:1]"):
+            said = await visit(f"http://{host}:{server.port}/x", dns, allow_networks=())
+            assert (said.one.outcome, said.one.last) == (Outcome.PRIVATE_ADDRESS, True)
+            assert said.one.hazards == ("private_address",)
+        assert server.connections == 0
+
+
+async def test_localhost_is_found_without_any_name_server() -> None:
+    async with serving(x=page()) as server:
+        networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+        said = await fetched(f"http://localhost:{server.port}/x", allow_networks=networks)
+    assert said.outcomes == ["page"]

@@ -1,0 +1,164 @@
+"""What is learnt from a robots.txt over real sockets, whatever the server does about it."""
+
+import gzip
+import zlib
+
+import pytest
+
+from gossamer.events import Outcome, Purpose, VisitEnded
+from tests.fetcher.orders import Said, fetched, order
+from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, serving
+
+RULES = b"User-agent: gossamer\nDisallow: /private/\nCrawl-delay: 2.5\n"
+
+
+async def asked(server: Server, pause: float = 0.0, **changes: object) -> Said:
+    url = f"{server.root}/robots.txt"
+    given = order(url, purpose=Purpose.ROBOTS, robots=None, pause=pause)
+    return await fetched(given=given, **changes)
+
+
+async def learnt(robots: Answer, **changes: object) -> VisitEnded:
+    async with serving(robots=robots) as server:
+        said = await asked(server, **changes)
+    assert said.one.last
+    return said.one
+
+
+def forbids(ended: VisitEnded, path: str) -> bool:
+    assert ended.robots is not None
+    return not ended.robots.allows(f"{ended.host}{path}")
+
+
+async def test_the_file_is_read_dated_and_archived() -> None:
+    async with serving(robots=page(RULES, Content_Type="application/octet-stream")) as server:
+        said = await asked(server, robots_age=1000.0)
+    ended = said.one
+    assert (ended.outcome, ended.status) == (Outcome.PAGE, 200)
+    assert forbids(ended, "/private/x")
+    assert not forbids(ended, "/open")
+    assert ended.robots is not None
+    assert ended.robots.crawl_delay == 2.5
+    assert ended.robots.expires_at == ended.robots.fetched_at + 1000.0
+    (kept,) = said.pages
+    assert (kept.body, kept.visit.purpose, kept.visit) == (RULES, Purpose.ROBOTS, ended.visit)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418])
+async def test_an_unavailable_file_forbids_nothing(status: int) -> None:
+    ended = await learnt(page(RULES, status))
+    assert (ended.status, forbids(ended, "/private/x")) == (status, False)
+
+
+@pytest.mark.parametrize("status", [500, 503, 999])
+async def test_a_failing_server_forbids_everything(status: int) -> None:
+    ended = await learnt(page(RULES, status))
+    assert ended.outcome is Outcome.SERVER_ERROR
+    assert forbids(ended, "/open")
+    assert ended.robots is not None
+    assert str(status) in ended.robots.forbidden
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_server_is_asked_again_later(status: int) -> None:
+    ended = await learnt(page(b"", status, Retry_After="90"))
+    assert (ended.outcome, ended.retry_after, ended.robots) == (Outcome.BUSY, 90.0, None)
+
+
+async def test_a_silent_server_teaches_nothing() -> None:
+    ended = await learnt(hanging())
+    assert (ended.outcome, ended.robots) == (Outcome.SILENT_SERVER, None)
+
+
+async def test_a_broken_answer_forbids_everything() -> None:
+    ended = await learnt(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-ag"))
+    assert ended.outcome is Outcome.BROKEN
+    assert forbids(ended, "/open")
+
+
+async def test_redirects_are_followed_five_times_at_the_pace_of_the_host() -> None:
+    hops = {f"h{n}": page(b"", 301, Location=f"/h{n + 1}") for n in range(1, 5)}
+    async with serving(robots=page(b"", 302, Location="h1"), h5=page(RULES), **hops) as server:
+        said = await asked(server, pause=0.05)
+        assert server.paths == ["/robots.txt", "/h1", "/h2", "/h3", "/h4", "/h5"]
+        came = [request.came_at for request in server.requests]
+        left = [request.answered_at for request in server.requests]
+        gaps = [after - before for before, after in zip(left, came[1:], strict=False)]
+        assert min(gaps) >= 0.05
+        assert said.pages[0].visit.url == f"{server.root}/h5"
+    assert said.one.outcome is Outcome.PAGE
+    assert said.one.visit.url.endswith("/robots.txt")
+    assert forbids(said.one, "/private/x")
+
+
+async def test_after_five_redirects_nothing_is_forbidden() -> None:
+    async with serving(robots=page(b"", 302, Location="/robots.txt")) as server:
+        said = await asked(server)
+        assert len(server.paths) == 6
+    assert said.one.outcome is Outcome.REDIRECT
+    assert not forbids(said.one, "/private/x")
+
+
+async def test_a_redirect_may_lead_to_another_host() -> None:
+    async with serving(moved=page(RULES)) as other:
+        there = f"http://localhost:{other.port}/moved"
+        async with serving(robots=page(b"", 301, Location=there)) as server:
+            said = await asked(server)
+    assert forbids(said.one, "/private/x")
+    (kept,) = said.pages
+    assert (kept.host, kept.visit.url) == (there.removesuffix("/moved"), there)
+    assert said.one.host == server.root
+
+
+async def test_a_redirect_to_a_private_address_is_not_followed() -> None:
+    async with serving(robots=page(b"", 301, Location="http://10.0.0.1/robots.txt")) as server:
+        said = await asked(server)
+    assert said.one.outcome is Outcome.BROKEN
+    assert forbids(said.one, "/open")
+    assert "10.0.0.1" in said.one.reason
+
+
+async def test_a_redirect_to_nowhere_forbids_nothing() -> None:
+    ended = await learnt(page(b"", 301, Location="mailto:me"))
+    assert not forbids(ended, "/private/x")
+
+
+CODINGS = {
+    "gzip": gzip.compress(RULES),
+    "x-gzip": gzip.compress(RULES),
+    "deflate": zlib.compress(RULES),
+    "identity": RULES,
+}
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+async def test_an_encoded_file_is_read(coding: str) -> None:
+    ended = await learnt(page(CODINGS[coding], Content_Encoding=coding))
+    assert forbids(ended, "/private/x")
+    assert not forbids(ended, "/open")
+
+
+async def test_deflate_without_its_wrapper_is_read() -> None:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    body = packer.compress(RULES) + packer.flush()
+    assert forbids(await learnt(page(body, Content_Encoding="deflate")), "/private/x")
+
+
+async def test_what_cannot_be_decoded_forbids_everything() -> None:
+    ended = await learnt(page(b"\x1b\x03\x00", Content_Encoding="br"))
+    assert ended.outcome is Outcome.BROKEN
+    assert forbids(ended, "/open")
+    assert "'br'" in ended.reason
+
+
+async def test_a_bomb_is_read_to_the_limit() -> None:
+    body = gzip.compress(RULES + b"# nothing\n" * 2_000_000)
+    ended = await learnt(page(body, Content_Encoding="gzip"), robots_limit=20_000)
+    assert forbids(ended, "/private/x")
+
+
+async def test_an_endless_file_is_read_to_the_limit_and_half_a_line_is_no_rule() -> None:
+    head = b"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /private/\n" + b"#" * 61 + b"\n"
+    ended = await learnt(endless(head, b"Disallow: /private/\n"), robots_limit=110)
+    assert forbids(ended, "/private/x")
+    assert not forbids(ended, "/prize")

@@ -1,0 +1,166 @@
+"""Settings: what wins over what, and what is refused by name."""
+
+import os
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from gossamer.config import Settings, load_settings
+from gossamer.errors import BadSettings
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with no setting in the environment."""
+    for name in os.environ:
+        if name.upper().startswith("GOSSAMER_"):
+            monkeypatch.delenv(name)
+
+
+def file(folder: Path, text: str) -> Path:
+    path = folder / "gossamer.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_everything_has_a_default() -> None:
+    assert load_settings() == Settings()
+    assert load_settings().frontier.delay == 1.0
+
+
+def test_a_file_sets(tmp_path: Path) -> None:
+    settings = load_settings(
+        file(tmp_path, '[frontier]\ndelay = 2\n[fetcher]\nallow_networks = ["10.0.0.0/8"]')
+    )
+    assert settings.frontier.delay == 2.0
+    assert settings.frontier.batch == Settings().frontier.batch
+    assert settings.fetcher.allow_networks == (ip_network("10.0.0.0/8"),)
+
+
+def test_the_environment_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOSSAMER_FRONTIER__DELAY", "2.5")
+    monkeypatch.setenv("GOSSAMER_PARSER__TEXT", "false")
+    monkeypatch.setenv("GOSSAMER_FETCHER__ALLOW_NETWORKS", '["::1/128"]')
+    settings = load_settings()
+    assert (settings.frontier.delay, settings.parser.text) == (2.5, False)
+    assert settings.fetcher.allow_networks == (ip_network("::1/128"),)
+
+
+def test_the_command_line_wins_over_environment_over_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = file(tmp_path, "[frontier]\ndelay = 1\nbatch = 11\nretries = 1\nhops_limit = 1")
+    monkeypatch.setenv("GOSSAMER_FRONTIER__BATCH", "12")
+    monkeypatch.setenv("GOSSAMER_FRONTIER__RETRIES", "2")
+    frontier = load_settings(path, {"frontier": {"retries": 3}}).frontier
+    assert (frontier.delay, frontier.hops_limit) == (1.0, 1), "the file"
+    assert frontier.batch == 12, "the environment"
+    assert frontier.retries == 3, "the command line"
+
+
+def test_scripts_have_variables_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOSSAMER_PYTHON", "python3")
+    monkeypatch.setenv("GOSSAMER_VENV", "venv")
+    assert load_settings() == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("[frontier]\ndely = 1", ["frontier.dely: there is no such setting"]),
+        ("[frontear]\ndelay = 1", ["frontear: there is no such setting"]),
+        ("[frontier]\ndely = 1\n[crawl]\nmax_depth = -1", ["frontier.dely", "crawl.max_depth"]),
+        ("frontier = 5", ["frontier: "]),
+        ("[frontier", ["gossamer.toml cannot be read"]),
+        ("[frontier]\ndelay = 1\ndelay = 2", ["gossamer.toml cannot be read"]),
+    ],
+)
+def test_a_bad_file_is_refused_by_name(tmp_path: Path, text: str, names: list[str]) -> None:
+    with pytest.raises(BadSettings) as refused:
+        load_settings(file(tmp_path, text))
+    for name in names:
+        assert name in str(refused.value)
+
+
+def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
+    for path in (tmp_path / "nowhere.toml", tmp_path, tmp_path / "latin.toml"):
+        with pytest.raises(BadSettings, match=path.name):
+            load_settings(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GOSSAMER_FRONTIER__DELY",
+        "GOSSAMER_FRONTEAR__DELAY",
+        "GOSSAMER_FRONTIER",
+        "GOSSAMER_FRONTIER_DELAY",
+        "GOSSAMER_FRONTIER__DELAY__X",
+        "GOSSAMER_DELAY",
+    ],
+)
+def test_an_unknown_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(BadSettings, match=rf"\b{name}\b"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "named"),
+    [
+        ("GOSSAMER_FRONTIER__DELAY", "soon", "frontier.delay: .* not 'soon'"),
+        ("GOSSAMER_FRONTIER__DELAY", "", "frontier.delay"),
+        ("GOSSAMER_FRONTIER__DELAY", "nan", "frontier.delay"),
+        ("GOSSAMER_FRONTIER__DELAY", "-1", "frontier.delay"),
+        ("GOSSAMER_FRONTIER__BATCH", "1.5", "frontier.batch"),
+        ("GOSSAMER_FETCHER__ALLOW_NETWORKS", "10.0.0.0/8", r"fetcher.*\[\"10"),
+        ("GOSSAMER_FETCHER__ALLOW_NETWORKS", '["10"]', r"fetcher\.allow_networks\.0: .*'10'"),
+        ("GOSSAMER_LOGS__LEVEL", "loud", "logs.level"),
+        ("GOSSAMER_CRAWL__SCOPE", "nonsense()", "scope: 'nonsense"),
+    ],
+)
+def test_a_bad_variable_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(BadSettings, match=named):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("crawl", "scope", "5"),
+        ("crawl", "max_depth", -1),
+        ("frontier", "delay", float("inf")),
+        ("frontier", "delay", float("nan")),
+        ("frontier", "delay", None),
+        ("frontier", "batch", 0),
+        ("frontier", "lease_slack", 0),
+        ("fetcher", "concurrency", 0),
+        ("fetcher", "connect_limit", 0),
+        ("fetcher", "body_limit", -1),
+        ("fetcher", "allow_networks", ["10.0.0.1/8"]),
+        ("parser", "workers", -1),
+        ("archive", "segment_size", 0),
+        ("house", "patience", -1),
+        ("logs", "level", "WARNING"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_by_name(section: str, field: str, value: Any) -> None:
+    with pytest.raises(BadSettings, match=field):
+        load_settings(overrides={section: {field: value}})
+
+
+def test_settings_never_change() -> None:
+    with pytest.raises(ValidationError):
+        load_settings().frontier.delay = 5.0
+
+
+def test_sections_say_what_they_are() -> None:
+    for name, kind in Settings.model_fields.items():
+        assert kind.annotation and kind.annotation.__doc__, name

@@ -1,0 +1,201 @@
+"""The file under the embedded crawl: transactions, views, threads, waiting."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer import clock
+from gossamer.errors import Damaged, GossamerError
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def database(database: Database) -> Database:
+    """Return a file with one empty table."""
+    with database.transaction() as db:
+        db.execute("CREATE TABLE t (n INTEGER)")
+    return database
+
+
+@pytest.fixture
+def other(database: Database) -> Iterator[Database]:
+    """Return what another process has open."""
+    opened = Database(database.path)
+    yield opened
+    opened.close()
+
+
+def put(database: Database, n: int) -> None:
+    with database.transaction() as db:
+        db.execute("INSERT INTO t VALUES (?)", (n,))
+
+
+def got(database: Database) -> list[int]:
+    with database.reading() as db:
+        return [n for (n,) in db.execute("SELECT n FROM t ORDER BY n")]
+
+
+def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        put(database, 1)
+        raise ZeroDivisionError
+    assert got(database) == []
+    put(database, 2)
+    assert got(database) == [2]
+
+
+def test_a_transaction_inside_another_is_part_of_it(database: Database, other: Database) -> None:
+    with database.transaction():
+        put(database, 1)
+        assert got(database) == [1]
+        assert got(other) == []
+        put(database, 2)
+    assert got(other) == [1, 2]
+
+
+def test_a_bad_statement_rolls_back_and_says_where(database: Database) -> None:
+    with pytest.raises(GossamerError, match=str(database.path)), database.transaction() as db:
+        put(database, 1)
+        db.execute("INSERT INTO nowhere VALUES (1)")
+    assert got(database) == []
+
+
+def test_reading_is_one_view(database: Database, other: Database) -> None:
+    with database.reading():
+        assert got(database) == []
+        put(other, 1)
+        assert got(database) == [], "a view inside a view is part of it"
+    assert got(database) == [1]
+
+
+def test_ports_can_be_asked_within_one_view(log: SqliteLog, database: Database) -> None:
+    with database.reading():
+        assert log.backlog("dedup", "seeds") == 0
+        assert log.tail(["seeds"]).poll(0) == []
+
+
+def test_writing_within_a_view_is_refused_and_harms_nothing(database: Database) -> None:
+    with pytest.raises(GossamerError), database.reading():
+        put(database, 1)
+    put(database, 2)
+    assert got(database) == [2]
+
+
+def test_a_version_changes_when_anybody_commits(database: Database, other: Database) -> None:
+    version = database.changed_since(None)
+    assert database.changed_since(version) is None
+    for writer in (database, other):
+        put(writer, 1)
+        changed = database.changed_since(version)
+        assert changed not in (None, version)
+        assert database.changed_since(changed) is None
+        version = changed
+
+
+def test_waiting_ends_at_a_commit(database: Database, other: Database) -> None:
+    version = database.changed_since(None)
+    writer = threading.Thread(target=put, args=(other, 1))
+    writer.start()
+    assert database.wait(version, 60.0) is not None
+    writer.join()
+    assert got(database) == [1]
+
+
+def test_waiting_ends_when_the_clock_steps_back(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version, times = database.changed_since(None), iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(clock, "now", lambda: next(times))
+    assert database.wait(version, 0.01) is None
+
+
+def test_nothing_appended_is_missed_between_polls(tmp_path: Path) -> None:
+    writer, reader = Database(tmp_path / "db"), Database(tmp_path / "db")
+    out, tail = SqliteLog(writer), SqliteLog(reader).tail(["seeds"])
+
+    def append() -> None:
+        for n in range(500):
+            out.append([Message("seeds", str(n), b"x", str(n))])
+
+    thread, found = threading.Thread(target=append), 0
+    thread.start()
+    while found < 500:
+        going_on = thread.is_alive()
+        records = tail.poll(60.0)
+        found += len(records)
+        assert records or going_on, "it was all there, and was not seen"
+    thread.join()
+    writer.close()
+    reader.close()
+    assert found == 500
+
+
+def test_threads_take_turns(database: Database) -> None:
+    def work(start: int) -> None:
+        for n in range(start, start + 100):
+            with database.transaction():
+                put(database, n)
+                put(database, n + 10_000)
+
+    threads = [threading.Thread(target=work, args=(100 * i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert len(got(database)) % 2 == 0, "half of a transaction was seen"
+    assert got(database) == [*range(400), *range(10_000, 10_400)]
+
+
+def test_many_who_make_a_file_at_once_all_get_it(tmp_path: Path) -> None:
+    failures: list[Exception] = []
+
+    def make(path: Path, start: threading.Barrier) -> None:
+        start.wait()
+        try:
+            opened = Database(path)
+            SqliteStore(opened)
+            SqliteLog(opened)
+            opened.close()
+        except Exception as error:
+            failures.append(error)
+
+    for attempt in range(20):
+        start = threading.Barrier(5)
+        args = (tmp_path / f"{attempt}.db", start)
+        threads = [threading.Thread(target=make, args=args) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+
+
+def test_a_file_in_memory_needs_no_place() -> None:
+    database = Database(":memory:")
+    log = SqliteLog(database)
+    log.append([Message("seeds", "k", b"v", "k")])
+    assert log.backlog("dedup", "seeds") == 1
+    database.close()
+
+
+@pytest.mark.parametrize("name", ["a b.db", "a?b#c%20.db", "é.db", "a'b\".db"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    for _ in range(2):
+        database = Database(tmp_path / name)
+        SqliteLog(database)
+        database.close()
+    assert (tmp_path / name).stat().st_size > 0
+
+
+def test_a_file_of_another_version_is_left_alone(database: Database) -> None:
+    with database.transaction() as db:
+        db.execute("PRAGMA user_version = 99")
+    database.close()
+    before = database.path.read_bytes()
+    with pytest.raises(Damaged, match="not a data file of this version"):
+        Database(database.path)
+    assert database.path.read_bytes() == before

@@ -1,0 +1,212 @@
+"""What a person is told when a file or its disk is bad: what, where, and what to do about it."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gossamer.errors import Damaged, GossamerError, NoSpace
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPIC = "pages.archived"
+
+
+def filled(path: Path, count: int = 300) -> Database:
+    database = Database(path)
+    SqliteLog(database).append(
+        Message(TOPIC, str(n), b"%d " % n * 500, str(n)) for n in range(count)
+    )
+    return database
+
+
+def records(path: Path) -> int:
+    database = Database(path)
+    database.check()
+    count = SqliteLog(database).backlog("nobody", TOPIC)
+    database.close()
+    return count
+
+
+@pytest.mark.parametrize("content", [b"hello, " * 2000, b"\0" * 100_000, os.urandom(10_000)])
+def test_what_is_no_database_is_named_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(Damaged) as told:
+        Database(path)
+    assert str(path) in str(told.value) and "--data" in str(told.value)
+    assert path.read_bytes() == content
+    assert os.listdir(tmp_path) == ["notes.txt"]
+
+
+def test_another_programs_database_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "places.sqlite"
+    foreign = sqlite3.connect(path)
+    foreign.execute("CREATE TABLE bookmarks (url)")
+    foreign.close()
+    before = path.read_bytes()
+    with pytest.raises(Damaged, match="not a data file of this version of Gossamer") as told:
+        Database(path)
+    assert str(path) in str(told.value) and "--data" in str(told.value)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["places.sqlite"]
+
+
+@pytest.mark.parametrize("where", [0.3, 0.5, 0.7])
+def test_a_corrupt_page_in_the_middle_is_found(tmp_path: Path, where: float) -> None:
+    path = tmp_path / "gossamer.db"
+    filled(path).close()
+    size = path.stat().st_size
+    page = int(size * where) // 8192
+    with path.open("r+b") as file:
+        file.seek(page * 8192)
+        file.write(random.Random(7).randbytes(8192))
+    before = path.read_bytes()
+    database = Database(path)
+    with pytest.raises(Damaged, match=r"is damaged \(.*\): restore it from a backup") as told:
+        database.check()
+    database.close()
+    assert str(path) in str(told.value) and "--data" in str(told.value)
+    assert path.read_bytes() == before
+
+
+def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "gossamer.db"
+    filled(path).close()
+    os.truncate(path, path.stat().st_size // 2)
+
+    def use() -> None:
+        database = Database(path)
+        try:
+            database.check()
+        finally:
+            database.close()
+
+    with pytest.raises(Damaged, match=str(path)):
+        use()
+
+
+def test_a_sound_file_is_sound(tmp_path: Path) -> None:
+    filled(tmp_path / "gossamer.db").close()
+    assert records(tmp_path / "gossamer.db") == 300
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path, create: bool) -> None:
+    path = tmp_path / "nowhere" / "gossamer.db"
+    with pytest.raises(GossamerError, match=r"cannot be opened .* --data") as told:
+        Database(path, create)
+    assert str(path) in str(told.value)
+    assert not path.parent.exists()
+
+
+def test_what_must_be_there_already_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(GossamerError, match=r"gossamer\.db cannot be opened"):
+        Database(tmp_path / "gossamer.db", create=False)
+    assert os.listdir(tmp_path) == []
+
+
+WITHOUT_RIGHTS = """
+import os, sys
+from pathlib import Path
+from gossamer.errors import GossamerError
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database
+if os.getuid() == 0:
+    os.setuid(65534)
+try:
+    SqliteLog(Database(Path(sys.argv[1]))).append([Message("seeds", "k", b"v", "k")])
+except GossamerError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder that another user reaches too."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+        Path(name).chmod(0o755)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_that_is_read_only_is_named(folder: Path, there: bool) -> None:
+    path = folder / "gossamer.db"
+    if there:
+        filled(path).close()
+    folder.chmod(0o555)
+    command = [sys.executable, "-c", WITHOUT_RIGHTS, str(path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1, "it was written all the same"
+    assert f"{path} cannot be opened for writing (" in done.stderr
+    assert "that you may write to it" in done.stderr and "--data" in done.stderr
+    folder.chmod(0o755)
+    assert os.listdir(folder) == (["gossamer.db"] if there else [])
+    assert not there or records(path) == 300
+
+
+@pytest.fixture
+def small_disk(folder: Path) -> Iterator[Path]:
+    """Return a file system of a megabyte; where none can be mounted, a folder with no such end."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+    mounted = os.getuid() == 0 and subprocess.run(mount, capture_output=True).returncode == 0
+    yield folder
+    if mounted:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
+    path = small_disk / "gossamer.db"
+    database = Database(path)
+    log = SqliteLog(database)
+    if not os.path.ismount(small_disk):
+        with database.transaction() as db:
+            db.execute("PRAGMA max_page_count = 100")
+    kept = 0
+    with pytest.raises(NoSpace, match="free some, then run the same command again") as told:
+        while True:
+            log.append([Message(TOPIC, str(kept), b"x" * 10_000, str(kept))] * 2)
+            kept += 2
+    assert str(small_disk) in str(told.value)
+    assert log.backlog("nobody", TOPIC) == kept > 0
+    database.close()
+    assert records(path) == kept
+
+
+def test_a_full_file_is_named_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    database = filled(tmp_path / "gossamer.db", 10)
+    log = SqliteLog(database)
+    with database.transaction() as db:
+        db.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(NoSpace, match=str(tmp_path)):
+        log.append([Message(TOPIC, "k", b"x" * 1_000_000, "k")])
+    with database.transaction() as db:
+        db.execute("PRAGMA max_page_count = 10000")
+    log.append([Message(TOPIC, "k", b"x" * 1_000_000, "k")])
+    database.close()
+    assert records(tmp_path / "gossamer.db") == 11
+
+
+def test_a_file_that_somebody_keeps_locked_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gossamer.sqlite.BUSY_TIMEOUT", 0.05)
+    first, second = filled(tmp_path / "gossamer.db", 1), Database(tmp_path / "gossamer.db")
+    with (
+        first.transaction(),
+        pytest.raises(GossamerError, match=r"gossamer\.db is kept locked by another"),
+        second.transaction(),
+    ):
+        pass
+    first.close()
+    second.close()

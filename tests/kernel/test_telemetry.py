@@ -1,0 +1,90 @@
+"""Metrics have names that an operator can look up; logs are lines."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.telemetry import COUNTERS, GAUGES, count, gauge
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_what_is_counted_is_there_to_be_read() -> None:
+    before = REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": "redirect"}) or 0.0
+    count("gossamer_hazards_total", hazard="redirect")
+    count("gossamer_hazards_total", 2, hazard="redirect")
+    after = REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": "redirect"})
+    assert after == before + 3
+    gauge("gossamer_hosts_loaded", 7)
+    assert REGISTRY.get_sample_value("gossamer_hosts_loaded") == 7
+
+
+def test_what_is_not_registered_cannot_be_counted() -> None:
+    for name in ("gossamer_no_such_total", "gossamer_hosts_loaded"):
+        with pytest.raises(KeyError):
+            count(name)
+    for name in ("gossamer_no_such", "gossamer_orders_total"):
+        with pytest.raises(KeyError):
+            gauge(name, 1)
+
+
+def test_labels_are_those_registered() -> None:
+    with pytest.raises(ValueError, match="label"):
+        count("gossamer_hazards_total")
+    with pytest.raises(ValueError, match="label"):
+        count("gossamer_hazards_total", colour="red")
+
+
+def test_every_metric_has_a_sentence_and_a_proper_name() -> None:
+    sentences = {name: text for name, (text, _) in COUNTERS.items()} | GAUGES
+    for name, text in sentences.items():
+        assert name.startswith("gossamer_") and len(text.split()) > 2 and text.endswith("."), name
+    assert all(name.endswith("_total") for name in COUNTERS)
+    assert not any(name.endswith("_total") for name in GAUGES)
+
+
+SAYING = """
+import structlog
+from gossamer.telemetry import configure_logs
+configure_logs({}, {!r})
+body = "a page of the Web"
+log = structlog.get_logger()
+log.debug("quiet")
+log.info("hello", url="http://a/\\nb", raw=b"\\xff", odd=object, text="\\u2028é")
+try:
+    raise ValueError("two\\nlines")
+except ValueError as error:
+    log.warning("dead letter", exc_info=error)
+"""
+
+
+def said(as_json: bool, level: str) -> list[str]:
+    """Return the lines that a process says on standard error; its output stays clean."""
+    code = SAYING.format(as_json, level)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout == b""
+    return done.stderr.decode().splitlines()
+
+
+def test_logs_as_json_are_one_object_a_line() -> None:
+    hello, letter = map(json.loads, said(True, "info"))
+    assert (hello["event"], hello["level"], hello["url"]) == ("hello", "info", "http://a/\nb")
+    assert hello["timestamp"].endswith("Z")
+    assert (letter["event"], letter["level"]) == ("dead letter", "warning")
+    assert "ValueError: two\nlines" in letter["exception"]
+
+
+def test_logs_for_a_person_name_the_failure() -> None:
+    lines = "\n".join(said(False, "info"))
+    assert "hello" in lines and "ValueError: two" in lines
+    assert "\x1b" not in lines, "no colours where nobody looks"
+    assert "a page of the Web" not in lines, "no variables"
+
+
+def test_levels_leave_out_what_is_below() -> None:
+    assert [json.loads(line)["event"] for line in said(True, "warning")] == ["dead letter"]
+    assert len(said(True, "debug")) == 3

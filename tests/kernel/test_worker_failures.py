@@ -1,0 +1,73 @@
+"""What becomes of records that break the work, or cannot be read at all."""
+
+import pytest
+
+from gossamer.codec import encode
+from gossamer.errors import BadSettings, NoSpace, Poison
+from gossamer.events import CrawlDefined
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from tests.kernel.conftest import Start
+from tests.kernel.hands import Hands, found, letters, rest, sow, until
+
+
+async def test_what_cannot_be_read_is_buried_and_the_log_moves(
+    start: Start, hands: Hands, log: SqliteLog
+) -> None:
+    sow(log, b"\xff", "a")
+    async with start(hands):
+        await until(lambda: hands.open() == {"a"})
+        hands.done("a")
+        await until(lambda: rest(log) == 0)
+    (letter,) = letters(log)
+    assert (letter.value, letter.topic, letter.at) == (b"\xff", "seeds", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("not this one"), "ValueError: not this one"),
+        (TimeoutError(), "TimeoutError: "),
+        (Poison("cannot be read"), "cannot be read"),
+    ],
+)
+async def test_what_breaks_is_buried_with_the_reason(
+    start: Start, hands: Hands, log: SqliteLog, error: Exception, reason: str
+) -> None:
+    sow(log, "a", "b")
+    async with start(hands):
+        await until(lambda: len(hands.open()) == 2)
+        hands.broken("a", error)
+        hands.done("b")
+        await until(lambda: rest(log) == 0)
+    (letter,) = letters(log)
+    assert (letter.value, letter.reason) == (b"a", reason)
+    assert found(log) == ["b"]
+
+
+@pytest.mark.parametrize("error", [NoSpace("the disk is full"), BadSettings("what?")])
+async def test_what_a_person_must_hear_stops_the_worker(
+    start: Start, hands: Hands, log: SqliteLog, error: Exception
+) -> None:
+    sow(log, "a", "b", "c")
+    with pytest.raises(type(error), match=str(error)):
+        async with start(hands) as worker:
+            await until(lambda: len(hands.open()) == 3)
+            hands.done("a")
+            await until(lambda: rest(log) == 2)
+            hands.broken("b", error)
+            await until(lambda: not hands._open)
+    assert worker and rest(log) == 2
+    assert letters(log) == []
+
+
+async def test_control_that_cannot_be_read_or_heard_is_buried(
+    start: Start, hands: Hands, log: SqliteLog
+) -> None:
+    log.append([Message("control", "other", b"garbage", "other")])
+    log.append([encode(CrawlDefined(at=0.0, scope="broken", max_depth=1))])
+    sow(log, "a")
+    async with start(hands):
+        await until(lambda: hands.open() == {"a"})
+        await until(lambda: len(letters(log)) == 2)
+    assert {letter.topic for letter in letters(log)} == {"control"}

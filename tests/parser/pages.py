@@ -1,0 +1,44 @@
+"""Responses for the parser to read, and documents that are made to hurt it."""
+
+from gossamer.events import PageFetched, PageParsed, Purpose, Visit
+from services.parser.page import parse
+
+URL = "http://www.example.org/dir/page?q"
+LIMIT = 2 << 20
+NOW = 2000.0
+
+QUADRATIC = b"<a " + b" ".join(b'a%d=">"' % i for i in range(120_000)) + b">"
+"""Attributes that the scan does not count, as each holds what looks like the tag's end."""
+HOG = b"<p><a href=x>some</a> words and more " * 50_000
+
+
+def fetched(
+    body: bytes = b"",
+    *headers: tuple[str, str],
+    status: int = 200,
+    url: str = URL,
+    purpose: Purpose = Purpose.PAGE,
+) -> PageFetched:
+    """Return a response; an HTML page unless *headers* are given."""
+    return PageFetched(
+        at=1000.0,
+        site="example.org",
+        host="http://www.example.org",
+        visit=Visit(f"1.1.0@{url}", url, purpose=purpose),
+        started_at=999.0,
+        took=0.5,
+        status=status,
+        headers=headers or (("Content-Type", "text/html"),),
+        body=body,
+    )
+
+
+def read(body: str | bytes, *headers: tuple[str, str], status: int = 200) -> PageParsed:
+    """Return what is read from a response."""
+    encoded = body.encode() if isinstance(body, str) else body
+    return parse(fetched(encoded, *headers, status=status), True, LIMIT, NOW)
+
+
+def targets(parsed: PageParsed) -> list[str]:
+    """Return where the links lead."""
+    return [link.url for link in parsed.links]

@@ -1,0 +1,92 @@
+"""Which encoding a page is read in, and how it is decoded."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from services.parser.charset import characters
+from services.parser.labels import CODECS, ENCODINGS, codec_of, encoding_of
+from tests.parser.pages import read
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_of_the_standard_can_be_decoded(encoding: str) -> None:
+    assert "abc".encode(codec_of(encoding)).decode(codec_of(encoding)) == "abc"
+    assert encoding in CODECS or encoding_of(encoding) == encoding
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding"),
+    [
+        ("ISO-8859-1", "windows-1252"),
+        (" us-ascii\n", "windows-1252"),
+        ("latin5", "windows-1254"),
+        ("GB2312", "gbk"),
+        ("ks_c_5601-1987", "euc-kr"),
+        ("unicode", "utf-16le"),
+        ("iso-2022-kr", ""),
+        ("rot13", ""),
+        ("base64", ""),
+        ("utf-7", ""),
+    ],
+)
+def test_labels_mean_what_the_standard_says(label: str, encoding: str) -> None:
+    assert encoding_of(label) == encoding
+
+
+CASES = [
+    (b"\xef\xbb\xbf\xc3\xa9", "text/html; charset=koi8-r", "utf-8", "é"),
+    (b"\xff\xfe\xe9\x00", "text/html", "utf-16le", "é"),
+    ("привет".encode("cp1251"), 'text/html; charset="windows-1251"', "windows-1251", "привет"),
+    (b"<meta charset=koi8-r>\xe9", "text/html;charset=latin1", "windows-1252", "é"),
+    (b"<meta charset=shift_jis>\x93\xfa\x96\x7b", "text/html", "shift_jis", "日本"),
+    (b"<meta charset=euc-kr>\xc7\xd1", "text/html;charset=nonsense", "euc-kr", "한"),
+    (b"<?xml version='1.0' encoding='iso-8859-2'?>\xb1", "text/html", "iso-8859-2", "ą"),
+    ("é".encode(), "text/html", "utf-8", "é"),
+    (b"\x93\xe9\x94", "text/html", "windows-1252", "“é”"),
+    ("é日".encode()[:-1], "text/html", "utf-8", "é"),
+]
+
+
+@pytest.mark.parametrize(("body", "header", "encoding", "end"), CASES)
+def test_the_first_sign_counts(body: bytes, header: str, encoding: str, end: str) -> None:
+    found = characters(body, header, is_html=True)
+    assert found.encoding == encoding
+    assert found.text.endswith(end)
+    assert not found.text.startswith("\ufeff")
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "conflict"),
+    [
+        (b"<meta charset=koi8-r>", "text/html;charset=utf-8", True),
+        (b"\xe9 alone", "text/html;charset=utf-8", True),
+        (b"<meta charset=utf8>", "text/html;charset=UTF-8", False),
+        (b"\xe9 alone", "text/html", False),
+        ("good � bad".encode(), "text/html;charset=utf-8", False),
+    ],
+)
+def test_a_conflict_of_signs_is_a_hazard(body: bytes, header: str, conflict: bool) -> None:
+    assert ("charset_conflict" in read(body, ("Content-Type", header)).hazards) is conflict
+
+
+def test_plain_text_has_no_meta() -> None:
+    assert characters(b"<meta charset=koi8-r>", "text/plain", is_html=False).encoding == "utf-8"
+
+
+def cases(file: Path) -> list[tuple[bytes, str]]:
+    parts = re.split(rb"(?:^|\n)#data\n", file.read_bytes())[1:]
+    split = [part.rsplit(b"\n#encoding\n", 1) for part in parts]
+    return [(data, encoding.decode().strip().lower()) for data, encoding in split]
+
+
+@pytest.mark.parametrize("name", ["tests1", "tests2", "test-yahoo-jp"])
+def test_other_peoples_cases(suites: Path, name: str) -> None:
+    """html5lib's cases; a byte that is no UTF-8 rules out our own first guess."""
+    wrong = []
+    for data, expected in cases(suites / f"encoding-{name}.dat"):
+        found = characters(data + b"\xfe", "text/html", is_html=True).encoding
+        if found != expected:
+            wrong.append((data[:200], expected, found))
+    assert not wrong

@@ -1,0 +1,224 @@
+"""What an HTML document says of itself, and where it leads."""
+
+import pytest
+
+from services.parser.page import parse
+from services.parser.scan import sane
+from tests.parser.pages import LIMIT, NOW, QUADRATIC, fetched, read, targets
+
+ROOT = "http://www.example.org"
+
+
+def test_title_description_canonical_and_language() -> None:
+    parsed = read(
+        "<html lang='PT-br'><head><title> A\n title </title>"
+        "<meta name=Description content=' of  it '>"
+        "<link rel='shortlink Canonical' href='/one#top'><p>Olá"
+    )
+    assert (parsed.title, parsed.description) == ("A title", "of it")
+    assert (parsed.canonical, parsed.language) == (f"{ROOT}/one", "pt")
+    assert targets(parsed) == []
+
+
+def test_the_title_of_a_picture_is_not_the_pages() -> None:
+    assert read("<body><svg><title>picture</title></svg>").title == ""
+    assert read("<noscript><img></noscript><title>late</title>").title == "late"
+
+
+@pytest.mark.parametrize(
+    ("markup", "target"),
+    [
+        ("<a href='x'>", "/dir/x"),
+        ("<a href=' \n/x\t '>", "/x"),
+        ("<map><area href='../x'>", "/x"),
+        ("<iframe src='/x'>", "/x"),
+        ("<frameset><frame src='/x'>", "/x"),
+        ("<link rel=next href=/x>", "/x"),
+        ("<link rel='PREV' href=/x>", "/x"),
+        ("<link rel=alternate type=application/rss+xml href=/x>", "/x"),
+        ("<meta http-equiv=Refresh content='5; URL=/x'>", "/x"),
+        ("<meta http-equiv=refresh content=\"0;url='/x'\">", "/x"),
+        ("<meta http-equiv=refresh content='0,/x'>", "/x"),
+        ("<a href=''>", ""),
+        ("<a href='?p#f'>", "/dir/page?p"),
+        ("<noscript><a href=/x></noscript>", "/x"),
+        ("<svg><a href=/x></svg>", "/x"),
+        ("<A HREF=/x", ""),
+        ("<!-- <a href=/x> -->", ""),
+        ("<script>'<a href=/x>'</script>", ""),
+        ("<template><a href=/x></template>", ""),
+        ("<a name=x>", ""),
+        ("<link rel=stylesheet href=/x>", ""),
+        ("<link rel='alternate stylesheet' href=/x>", ""),
+        ("<link rel=icon href=/x>", ""),
+        ("<img src=/x>", ""),
+        ("<meta http-equiv=refresh content='300'>", ""),
+        ("<meta http-equiv=content-type content='text/html; charset=utf-8'>", ""),
+    ],
+)
+def test_everything_that_leads_elsewhere_is_a_link(markup: str, target: str) -> None:
+    assert targets(read(markup)) == ([ROOT + target] if target else [])
+
+
+def test_links_begin_at_the_base() -> None:
+    assert targets(read("<base href=//other.org/deep/><a href=x>")) == ["http://other.org/deep/x"]
+    assert targets(read("<base href=up/><base href=/no/><a href=x>")) == [f"{ROOT}/dir/up/x"]
+    assert targets(read("<base target=_top><base href=/b/><a href=x>")) == [f"{ROOT}/b/x"]
+    assert targets(read("<base href=http://[bad><a href=x>")) == [f"{ROOT}/dir/x"]
+
+
+def test_a_link_is_told_once_with_its_first_text() -> None:
+    parsed = read(
+        "<a href=/x><img></a> <a href='/x#f'> The\n <b>first</b> </a> <a href=/x>second</a>"
+        "<area href=/y alt='a map'>" + "<a href=/z>" + "long " * 100
+    )
+    assert [link.text for link in parsed.links[:2]] == ["The first", "a map"]
+    assert targets(parsed) == [f"{ROOT}/x", f"{ROOT}/y", f"{ROOT}/z"]
+    assert len(parsed.links[2].text) == 200
+
+
+def test_nofollow_holds_only_where_every_occurrence_says_it() -> None:
+    parsed = read(
+        "<a rel=nofollow href=/a></a><a rel='me UGC' href=/b></a><a rel=sponsored href=/c></a>"
+        "<a rel=noopener href=/d></a><a href=/a></a><a rel=nofollow href=/d></a>"
+    )
+    assert [link.nofollow for link in parsed.links] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("href", "hazard"),
+    [
+        ("http://[::bad", "malformed_url"),
+        ("http://", "malformed_url"),
+        ("mailto:a@b.org", "malformed_url"),
+        ("javascript:go()", "malformed_url"),
+        ("/" + "x" * 2100, "url_too_long"),
+        ("/" + "x" * 30_000, "url_too_long"),
+    ],
+)
+def test_what_is_no_url_to_visit_is_dropped_and_counted(href: str, hazard: str) -> None:
+    parsed = read(f"<a href='{href}'>x</a><a href='{href}'>x</a><a href=/good>")
+    assert targets(parsed) == [f"{ROOT}/good"]
+    assert parsed.hazards == (hazard,)
+
+
+def test_a_query_is_spelt_in_the_pages_own_encoding() -> None:
+    body = "<meta charset=windows-1251><a href='/я?q=я日&amp;r=%41 b'>".encode(
+        "cp1251", "xmlcharrefreplace"
+    )
+    assert targets(read(body)) == [f"{ROOT}/%D1%8F?q=%FF%26%2326085%3B&r=A%20b"]
+
+
+@pytest.mark.parametrize(
+    ("head", "noindex", "nofollow"),
+    [
+        ("<meta name=robots content='NoIndex'>", True, False),
+        ("<meta name=ROBOTS content='all, nofollow'>", False, True),
+        ("<meta name=robots content=none>", True, True),
+        ("<meta name=gossamer content=noindex>", True, False),
+        ("<meta name=otherbot content=none>", False, False),
+        ("<meta name=robots content=noindex><meta name=gossamer content=nofollow>", True, True),
+        ("<meta name=robots>", False, False),
+    ],
+)
+def test_robots_meta_elements_are_obeyed(head: str, noindex: bool, nofollow: bool) -> None:
+    parsed = read(head + "<a href=/x>")
+    assert (parsed.noindex, parsed.nofollow) == (noindex, nofollow)
+    assert targets(parsed) == [f"{ROOT}/x"]
+
+
+@pytest.mark.parametrize(
+    ("value", "noindex", "nofollow"),
+    [
+        ("noindex, nofollow", True, True),
+        ("otherbot: noindex, nofollow", False, False),
+        ("otherbot: noindex, gossamer: nofollow", False, True),
+        ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", True, False),
+        ("max-snippet: 5, none", True, True),
+    ],
+)
+def test_robots_headers_are_obeyed_on_every_type(value: str, noindex: bool, nofollow: bool) -> None:
+    for kind in ("text/html", "application/pdf"):
+        parsed = read("x", ("Content-Type", kind), ("x-robots-tag", value))
+        assert (parsed.noindex, parsed.nofollow) == (noindex, nofollow)
+
+
+MALFORMED = [
+    "<p><b><a href=/x>un<i>closed",
+    "<A HREF='/x\" title=\"'>mixed</a><a href=/x>",
+    "<table><a href=/x><tr><td></a>",
+    "<a <a href=/x>>",
+    "\0<a\0 href=/x><a href=/x>",
+    "</p></div><!doctype html><html><html><a href=/x>",
+    "<select><a href=/x></select><a href=/x>",
+    "<![CDATA[ <a href=/x> ]]><a href=/x>",
+]
+
+
+@pytest.mark.parametrize("markup", MALFORMED)
+def test_malformed_html_is_read_as_browsers_read_it(markup: str) -> None:
+    assert f"{ROOT}/x" in targets(read(markup))
+
+
+ABSURD = {
+    "deep": "<div>" * 300_000,
+    "deep, with end tags that end nothing": "<span>" * 100_000 + "</x>" * 300_000,
+    "attributes": "<a " + " ".join(f"a{i}" for i in range(120_000)) + ">",
+    "attributes with values": "<a " + " ".join(f"a{i}='{i}'" for i in range(100_000)) + ">",
+}
+
+
+@pytest.mark.parametrize("end", ABSURD.values(), ids=ABSURD)
+def test_a_document_is_cut_before_it_becomes_absurd(end: str) -> None:
+    parsed = read("<title>Before</title><a href=/x>words</a>" + end + "<a href=/y>")
+    assert parsed.title == "Before"
+    assert targets(parsed) == [f"{ROOT}/x"]
+    assert parsed.hazards == ("malformed_html",)
+
+
+SANE = {
+    "closed": "<div></div>" * 20_000,
+    "never nested": "<ul>" + "<li>item<p>text<br>" * 20_000,
+    "sloppy": "<tr><td><font size=1>cell" * 20_000,
+    "svg": "<svg>" + "<path d='M0 0'/>" * 20_000 + "</svg>",
+    "deep as people may": "<div>" * 1500 + "</div>" * 1500,
+    "data": "<img src='data:image/png;base64," + "A/b+" * 30_000 + "'>",
+    "props": "<div data-props='" + '{"a": "b/c", "d": 1}, ' * 5_000 + "'></div>",
+    "script": "<script>if (a<b) {" + "x = y / z; " * 10_000 + "}</script>",
+}
+
+
+@pytest.mark.parametrize("middle", SANE.values(), ids=SANE)
+def test_large_and_sane_documents_are_read_to_the_end(middle: str) -> None:
+    parsed = read(middle + "<a href=/end>")
+    assert targets(parsed) == [f"{ROOT}/end"]
+    assert parsed.hazards == ()
+
+
+def test_there_is_an_end_to_the_links_of_a_page() -> None:
+    assert len(read("".join(f"<a href=/{i}>" for i in range(12_000))).links) == 10_000
+
+
+def test_the_digest_is_of_what_people_see() -> None:
+    page = "<title>T</title><p>Some <b>words</b></p><script>{}</script><!-- {} --><p class='{}'>"
+    digests = {read(page.replace("{}", word)).digest for word in ("a", "b")}
+    assert len(digests) == 1
+    assert read("<title>T</title>\n\n<p>Some \n words").digest in digests
+    assert read("<title>T</title><p>Other words").digest not in digests
+
+
+def test_a_page_without_words_has_the_digest_of_its_bytes() -> None:
+    assert read("<img src=a>").digest != read("<img src=b>").digest
+
+
+def test_text_is_extracted_only_where_it_is_wanted_and_is_none_where_there_is_none() -> None:
+    words = "<article><p>" + "These are the words of the article itself. " * 10 + "</article>"
+    assert "words of the article" in (read(words).text or "")
+    assert read(words).language == "en"
+    assert parse(fetched(words.encode()), False, LIMIT, NOW).text is None
+    assert read("<img src=a>").text is None
+
+
+def test_quadratic_markup_that_the_scan_lets_through_exists() -> None:
+    """The test of the time limit stands on this document: it must not be cut."""
+    assert sane(QUADRATIC.decode()) == QUADRATIC.decode()

@@ -1,0 +1,194 @@
+"""What becomes of a response, by its status, its type and its bytes."""
+
+import gzip
+import json
+import string
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.codec import decode, encode
+from gossamer.events import Link, PageParsed, Purpose
+from gossamer.log import Record
+from gossamer.url import canonicalize
+from services.parser.machine import ParserMachine
+from services.parser.page import parse
+from tests.parser.pages import LIMIT, NOW, URL, fetched, read, targets
+
+
+def test_a_page_keeps_where_it_comes_from() -> None:
+    page = fetched(b"<title>x</title>")
+    parsed = parse(page, True, LIMIT, NOW)
+    assert (parsed.at, parsed.fetched_at, parsed.status) == (NOW, page.started_at, 200)
+    assert (parsed.visit, parsed.site, parsed.host) == (page.visit, page.site, page.host)
+    assert (parsed.content_type, parsed.charset, parsed.size) == ("text/html", "utf-8", 16)
+
+
+def test_the_payload_digest_is_of_the_body_as_received() -> None:
+    assert read(b"").payload_digest == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    packed = gzip.compress(b"<p>x")
+    headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
+    assert read(packed, *headers).payload_digest == read(packed).payload_digest
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 300])
+def test_a_redirect_is_one_link_and_nothing_else(status: int) -> None:
+    parsed = read("<title>Moved</title><a href=/a>", ("location", "../new#f"), status=status)
+    assert parsed.links == (Link("http://www.example.org/new", redirect=True),)
+    assert (parsed.title, parsed.text, parsed.digest, parsed.hazards) == ("", None, "", ())
+
+
+def test_a_location_may_be_utf_8() -> None:
+    location = "/é".encode().decode("latin-1")
+    assert targets(read("", ("Location", location), status=301)) == [
+        "http://www.example.org/%C3%A9"
+    ]
+    assert targets(read("", ("Location", "/é"), status=301)) == ["http://www.example.org/%C3%A9"]
+
+
+@pytest.mark.parametrize("location", ["", "http://[", "mailto:a@b.org", "/" + "x" * 3000])
+def test_a_redirect_to_nowhere_is_a_hazard(location: str) -> None:
+    parsed = read("<a href=/a>", ("Location", location), status=302)
+    assert (parsed.links, parsed.hazards) == ((), ("bad_redirect",))
+
+
+def test_not_modified_is_no_redirect() -> None:
+    assert read("", ("ETag", "x"), status=304).hazards == ()
+
+
+@pytest.mark.parametrize("status", [404, 410, 403, 500, 503])
+def test_of_what_is_no_success_only_the_fact_is_told(status: int) -> None:
+    parsed = read("<title>Sorry</title><a href=/a>words", status=status)
+    assert parsed.status == status
+    assert (parsed.links, parsed.title, parsed.text, parsed.digest) == ((), "", None, "")
+
+
+def test_plain_text_is_its_own_text() -> None:
+    text = (
+        "Dear reader,\n\n  this is a plain text of some length, and http://example.org is no link. "
+    )
+    parsed = read(text * 3, ("Content-Type", "text/plain; charset=utf-8"))
+    assert (parsed.content_type, parsed.text, parsed.links) == ("text/plain", text * 3, ())
+    assert parsed.language == "en"
+    assert (
+        parsed.digest == read(text.replace("  ", "\t") * 3, ("Content-Type", "text/plain")).digest
+    )
+
+
+@pytest.mark.parametrize(
+    ("declared", "body", "kind", "wrong"),
+    [
+        ("text/html", b"x", "text/html", False),
+        ("Text/HTML; charset=x", b"x", "text/html", False),
+        ("application/xhtml+xml", b"<a href=/x>", "application/xhtml+xml", False),
+        ("", b" \n<!doctype HTML><a href=/x>", "text/html", True),
+        ("nonsense", b"<html>", "text/html", True),
+        ("text/plain", b"\xef\xbb\xbf<p>x", "text/html", True),
+        ("application/octet-stream", b"<!--x", "text/html", True),
+        ("application/octet-stream", b"words", "application/octet-stream", False),
+        ("text/plain", b"words", "text/plain", False),
+        ("text/plain", b"<3 words", "text/plain", False),
+        ("text/plain", b"a\0b", "application/octet-stream", True),
+        ("text/html", b"PK\x03\x04 zip", "application/zip", True),
+        ("text/html", b"%PDF-1.7", "application/pdf", True),
+        ("application/json", b"<html>", "application/json", False),
+        ("image/png", b"\x89PNG\r\n\x1a\n", "image/png", False),
+    ],
+)
+def test_the_type_is_the_servers_word_unless_the_bytes_say_otherwise(
+    declared: str, body: bytes, kind: str, wrong: bool
+) -> None:
+    parsed = read(body, ("Content-Type", declared))
+    assert parsed.content_type == kind
+    assert ("wrong_content_type" in parsed.hazards) is wrong
+
+
+def test_other_types_have_a_digest_and_no_more() -> None:
+    parsed = read(b"%PDF-1.7 <a href=/x>", ("Content-Type", "application/pdf"))
+    assert (parsed.text, parsed.links, parsed.title) == (None, (), "")
+    assert parsed.digest and parsed.size == 20
+
+
+def test_what_the_fetcher_noticed_is_kept() -> None:
+    page = replace(fetched(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",))
+    parsed = parse(page, True, LIMIT, NOW)
+    assert parsed.truncated
+    assert parsed.hazards == ("infinite_body", "malformed_url")
+
+
+def test_a_machine_answers_pages_and_not_robots() -> None:
+    machine = ParserMachine()
+    assert [answer.title for answer in machine.handle(fetched(b"<title>x"), NOW)] == ["x"]
+    assert not list(machine.handle(fetched(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
+
+
+def holds(parsed: PageParsed) -> None:
+    """Check what is true of every page that was read."""
+    assert [link.url for link in parsed.links] == [canonicalize(url) for url in targets(parsed)]
+    assert len(set(targets(parsed))) == len(parsed.links)
+    assert len(set(parsed.hazards)) == len(parsed.hazards)
+    message = encode(parsed)
+    assert decode(Record(message.topic, 0, 0, message.key, message.value)) == parsed
+
+
+PIECES = """<a href= /x http://b.org?é ' " > <base href= </a> <div> <table> <svg> <template> <!-- -->
+<script> </script> <meta charset=koi8-r> <meta name=robots content=none> <title> &amp; mailto:x
+<iframe src= <link rel=next href= //[ javascript:x %zz <plaintext>"""
+MARKUP = st.lists(
+    st.sampled_from([*PIECES.split(), " ", "\0", "\ud7ff"]) | st.text(max_size=8)
+).map("".join)
+
+
+@given(MARKUP)
+def test_any_markup_is_read(markup: str) -> None:
+    holds(read(markup.encode("utf-8", "surrogatepass")))
+
+
+@given(
+    st.binary(max_size=2000),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Content-Type", "Content-Encoding", "Location", "X-Robots-Tag", "x"]),
+            st.sampled_from(["text/html", "text/plain; charset=utf-16", "gzip", "br", "deflate"])
+            | st.text(st.characters(max_codepoint=255), max_size=20),
+        ),
+        max_size=4,
+    ),
+    st.sampled_from([200, 206, 299, 301, 304, 404]),
+)
+@example(b"\xff\xfe\x00\xd8", [("Content-Type", "text/html")], 200)
+def test_any_bytes_under_any_headers_are_read(
+    body: bytes, headers: list[tuple[str, str]], status: int
+) -> None:
+    holds(parse(fetched(body, *headers, status=status), True, LIMIT, NOW))
+
+
+def words(text: str) -> Counter[str]:
+    table = str.maketrans(string.punctuation, " " * len(string.punctuation))
+    return Counter(text.lower().translate(table).split())
+
+
+def f1(found: str, true: str) -> float:
+    both = (words(found) & words(true)).total()
+    return 2 * both / (words(found).total() + words(true).total())
+
+
+@pytest.mark.slow
+def test_the_main_text_of_real_pages_is_found(suites: Path) -> None:
+    truth = json.loads(gzip.decompress((suites / "pages-ground-truth.json.gz").read_bytes()))
+    scores = []
+    for file in sorted((suites / "pages").glob("*.html.gz")):
+        headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
+        page = fetched(file.read_bytes(), *headers, url=URL)
+        parsed = parse(page, True, LIMIT, NOW)
+        holds(parsed)
+        assert parsed.title and parsed.links
+        true = truth[file.name.removesuffix(".html.gz")]["articleBody"]
+        scores.append((f1(parsed.text or "", true), bool(parsed.text)))
+    assert len(scores) == 181
+    assert sum(has_text for _, has_text in scores) >= 177
+    assert sum(score for score, _ in scores) / len(scores) > 0.9

@@ -1,0 +1,146 @@
+"""Children that hang, swell, die or are orphaned: what is lost is at most the page that did it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.errors import Poison
+from gossamer.events import PageFetched, PageParsed
+from services.parser.messages import Request
+from services.parser.pool import Pool
+from tests.parser.pages import HOG, LIMIT, NOW, QUADRATIC, fetched
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[Pool]:
+    async with Pool(2, page_limit=2.0, memory_limit=96 << 20) as pool:
+        yield pool
+
+
+async def read(pool: Pool, page: PageFetched) -> PageParsed:
+    return await pool.parse(Request(page, True, LIMIT, NOW))
+
+
+async def titles(pool: Pool, count: int) -> list[str]:
+    pages = [fetched(f"<title>{i}</title>".encode()) for i in range(count)]
+    return [parsed.title for parsed in await asyncio.gather(*(read(pool, p) for p in pages))]
+
+
+def lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    # A zombie is dead: only nobody has asked yet.
+    return state != "Z"
+
+
+async def until_gone(pids: list[int]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while any(lives(pid) for pid in pids):
+            await asyncio.sleep(0.05)
+
+
+def replaced() -> float:
+    return REGISTRY.get_sample_value("gossamer_parser_replaced_total") or 0.0
+
+
+async def test_pages_are_read_by_all_children(pool: Pool) -> None:
+    assert await titles(pool, 20) == [str(i) for i in range(20)]
+    assert len(set(pool.pids)) == 2
+
+
+async def test_a_page_that_takes_too_long_is_given_up_and_others_go_on(pool: Pool) -> None:
+    before = replaced()
+    endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+    assert await titles(pool, 10) == [str(i) for i in range(10)]
+    with pytest.raises(Poison, match="longer than 2 s"):
+        await endless
+    assert await titles(pool, 4) == ["0", "1", "2", "3"]
+    assert len(pool.pids) == 2
+    assert replaced() == before + 1
+
+
+async def test_a_page_that_takes_too_much_memory_is_given_up(pool: Pool) -> None:
+    with pytest.raises(Poison, match="memory"):
+        await read(pool, fetched(HOG))
+    assert await titles(pool, 4) == ["0", "1", "2", "3"]
+
+
+async def test_what_an_idle_child_died_of_is_no_pages_fault(pool: Pool) -> None:
+    await titles(pool, 2)
+    killed = pool.pids
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    assert await titles(pool, 4) == ["0", "1", "2", "3"]
+    assert not set(killed) & set(pool.pids)
+
+
+async def test_a_page_is_tried_again_when_its_child_is_killed() -> None:
+    async with Pool(1, page_limit=PATIENCE, memory_limit=512 << 20) as pool:
+        await titles(pool, 1)
+        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        later = asyncio.create_task(titles(pool, 3))
+        for _ in range(2):
+            pid = await busy(pool)
+            os.kill(pid, signal.SIGKILL)
+            await until_gone([pid])
+        with pytest.raises(Poison, match="SIGKILL"):
+            await endless
+        assert await later == ["0", "1", "2"]
+
+
+async def busy(pool: Pool) -> int:
+    """Return the only child's pid, once it has begun to work on a page that takes for ever."""
+    async with asyncio.timeout(PATIENCE):
+        while not pool.pids or seconds_of(pool.pids[0]) < 2.0:
+            await asyncio.sleep(0.05)
+    return pool.pids[0]
+
+
+def seconds_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def test_who_is_told_to_stop_in_the_midst_of_a_page_leaves_nothing_behind() -> None:
+    async with Pool(1, page_limit=PATIENCE, memory_limit=512 << 20) as pool:
+        await titles(pool, 1)
+        pids = pool.pids
+        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        await asyncio.sleep(0)
+        endless.cancel()
+        await asyncio.gather(endless, return_exceptions=True)
+        assert not any(map(lives, pids))
+        assert await titles(pool, 2) == ["0", "1"]
+        pids = pool.pids
+    assert not any(map(lives, pids))
+
+
+@pytest.mark.slow
+async def test_no_child_outlives_a_parent_that_is_killed() -> None:
+    command = [sys.executable, "-m", "tests.parser.parent"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        line = await asyncio.to_thread(parent.stdout.readline)
+        pids = [int(pid) for pid in line.split()]
+        assert len(pids) == 2 and all(map(lives, pids))
+        parent.kill()
+    await until_gone(pids)
+
+
+async def test_a_child_says_nothing_to_its_parent_but_answers(pool: Pool) -> None:
+    """Any library's prints would be taken for an answer: this is the plainest sign of it."""
+    pages = [fetched(body) for body in (b"", b"\0", b"<html>", b"<p>x", "<p>é".encode("latin-1"))]
+    answers = await asyncio.gather(*(read(pool, page) for page in pages))
+    assert [answer.size for answer in answers] == [len(page.body) for page in pages]

@@ -1,0 +1,94 @@
+"""The parser on a log: every page is answered or buried, whatever the others do."""
+
+import asyncio
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.codec import decode, encode
+from gossamer.config import load_settings
+from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from gossamer.store.sqlite import SqliteStore
+from gossamer.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
+from services.parser import wiring
+from tests.parser.pages import HOG, QUADRATIC, fetched
+
+SETTINGS = load_settings(
+    None, {"parser": {"workers": 2, "page_limit": 2.0, "memory_limit": 96 << 20}}
+)
+PATIENCE = 60.0
+
+
+def page(number: int, body: bytes = b"", purpose: Purpose = Purpose.PAGE) -> PageFetched:
+    body = body or f"<title>{number}</title><a href=/{number}>".encode()
+    return fetched(body, url=f"http://www.example.org/page/{number}", purpose=purpose)
+
+
+def hazards(name: str) -> float:
+    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": name}) or 0.0
+
+
+async def served(log: SqliteLog, store: SqliteStore, upto: int) -> list[Event]:
+    """Run the parser until it has moved *upto* records on; return all it has ever said."""
+    stop = asyncio.Event()
+    serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))
+    async with asyncio.timeout(PATIENCE):
+        while log.backlog("parser", PAGES_FETCHED.name) > upto and not serving.done():
+            await asyncio.sleep(0.02)
+    stop.set()
+    await serving
+    return [decode(r) for r in log.tail([PAGES_PARSED.name, DEAD_LETTERS.name]).poll(0)]
+
+
+async def test_every_page_is_parsed_or_buried(log: SqliteLog, store: SqliteStore) -> None:
+    before = hazards("parser_fault"), hazards("malformed_url")
+    bad = {5: QUADRATIC, 9: HOG}
+    pages = [page(number, bad.get(number, b"")) for number in range(20)]
+    robots = page(99, b"User-agent: *", Purpose.ROBOTS)
+    mail = page(20, b"<a href=mailto:x>")
+    log.append(map(encode, [*pages, robots, mail]))
+    log.append([Message(PAGES_FETCHED.name, "x", b"no event", "x")])
+
+    said = await served(log, store, upto=0)
+
+    parsed = {event.visit.url: event for event in said if isinstance(event, PageParsed)}
+    buried = [event for event in said if isinstance(event, DeadLetter)]
+    assert len(parsed) + len(buried) == len(said)
+    assert parsed.keys() == {p.visit.url for p in [*pages, mail]} - {
+        pages[5].visit.url,
+        pages[9].visit.url,
+    }
+    assert parsed[pages[7].visit.url].title == "7"
+    assert {letter.value for letter in buried} == {
+        encode(pages[5]).value,
+        encode(pages[9]).value,
+        b"no event",
+    }
+    assert {letter.service for letter in buried} == {"parser"}
+    assert hazards("parser_fault") == before[0] + 2
+    assert hazards("malformed_url") == before[1] + 1
+
+
+async def test_what_was_under_way_is_parsed_by_the_next(log: SqliteLog, store: SqliteStore) -> None:
+    log.append(encode(page(number)) for number in range(60))
+    await served(log, store, upto=40)
+    said = await served(log, store, upto=0)
+    parsed = [event for event in said if isinstance(event, PageParsed)]
+    assert {event.title for event in parsed} == {str(number) for number in range(60)}
+
+
+async def test_none_is_begun_while_dedup_is_behind(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wiring, "UNJUDGED_LIMIT", 10)
+    log.append(encode(page(number)) for number in range(1000))
+    stop = asyncio.Event()
+    serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))
+    async with asyncio.timeout(PATIENCE):
+        while log.backlog("dedup", PAGES_PARSED.name) <= 10:
+            await asyncio.sleep(0.02)
+    stop.set()
+    await serving
+    assert log.backlog("parser", PAGES_FETCHED.name) < 1000

@@ -1,0 +1,200 @@
+"""Rules of the house that a machine can check: size, docstrings, what logic may know of the world.
+
+Which way imports between the folders go is import-linter's part (`pyproject.toml`). Every test
+lists all that is wrong at once, as file:line.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TypeAlias
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ("gossamer", "services", "console")
+
+FILE_LINES = 300
+FUNCTION_LINES = 30
+NESTING = 3
+
+WORLDLY = {
+    "aiohttp", "cassandra", "confluent_kafka", "faust", "os", "random", "socket", "sqlite3", "time",
+}  # fmt: skip
+SHELLS = (
+    "gossamer/clock.py",
+    "gossamer/config.py",
+    "gossamer/sqlite.py",
+    "gossamer/log/sqlite.py",
+    "gossamer/store/sqlite.py",
+    "services/*/__main__.py",
+    "services/*/wiring.py",
+    "services/archive/segment.py",
+    "services/fetcher/resolver.py",
+    "services/fetcher/web.py",
+    "services/parser/pool.py",
+)
+"""The only modules below the console that touch the world."""
+
+MACHINE_PATH = re.compile(r"(?<![\w.:>)}\]])/(?:work|root|home|Users|mnt)/[\w.]")
+REGISTRY = re.compile(r"pypi[.]org|pythonhosted[.]org|npmjs[.]|/simpl[e]/|index-url[ =]\"?http")
+"""Of packages. (Neither pattern matches its own text.)"""
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Named: TypeAlias = Function | ast.ClassDef
+BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+
+
+def modules(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def at(path: Path, line: int, what: str) -> str:
+    return f"{path.relative_to(ROOT)}:{line}: {what}"
+
+
+def listed(wrongs: Iterator[str]) -> str:
+    return "".join(f"\n{wrong}" for wrong in wrongs)
+
+
+def functions() -> Iterator[tuple[Path, Function]]:
+    for path in modules(*SOURCES):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, Function):
+                yield path, node
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(modules(*SOURCES)) > 20
+    assert len(list(functions())) > 100
+
+
+def test_files_are_short() -> None:
+    def wrongs() -> Iterator[str]:
+        for path in modules(*SOURCES):
+            lines = len(path.read_text(encoding="utf-8").splitlines())
+            if lines > FILE_LINES:
+                yield at(path, lines, f"{lines} lines")
+
+    assert not (found := listed(wrongs())), found
+
+
+def test_functions_are_short() -> None:
+    def wrongs() -> Iterator[str]:
+        for path, function in functions():
+            lines = (function.end_lineno or 0) - function.lineno + 1
+            if lines > FUNCTION_LINES:
+                yield at(path, function.lineno, f"{function.name} has {lines} lines")
+
+    assert not (found := listed(wrongs())), found
+
+
+def depth(node: ast.AST) -> int:
+    """Return how deep blocks stand in blocks; an elif stands beside its if, a lambda inside."""
+    inner = [0]
+    for child in ast.iter_child_nodes(node):
+        beside = isinstance(node, ast.If) and node.orelse == [child] and isinstance(child, ast.If)
+        if not isinstance(child, Function | ast.ClassDef):
+            inner.append(depth(child) - beside)
+    return max(inner) + isinstance(node, BLOCKS)
+
+
+def test_blocks_are_not_deep() -> None:
+    def wrongs() -> Iterator[str]:
+        for path, function in functions():
+            if (deep := depth(function)) > NESTING:
+                yield at(path, function.lineno, f"{function.name} nests {deep} deep")
+
+    assert not (found := listed(wrongs())), found
+
+
+def test_depth_is_measured_as_a_reader_sees_it() -> None:
+    def of(code: str) -> int:
+        return depth(ast.parse(code))
+
+    assert of("x = 1") == 0
+    assert of("if a: pass\nelif b: pass\nelif c: pass\nelse: pass") == 1
+    assert of("if a: pass\nelse:\n if b: pass\n x = 1") == 2
+    assert of("for a in b:\n with c:\n  try: pass\n  finally:\n   while d: pass") == 4
+    assert of("match a:\n case 1:\n  if b: pass") == 2
+
+
+def test_every_module_says_why_it_exists() -> None:
+    def wrongs() -> Iterator[str]:
+        for path in modules(*SOURCES, "tests"):
+            if not ast.get_docstring(parsed(path)):
+                yield at(path, 1, "no docstring")
+
+    assert not (found := listed(wrongs())), found
+
+
+def public(body: list[ast.stmt]) -> Iterator[Named]:
+    for node in body:
+        if isinstance(node, Named) and not node.name.startswith("_"):
+            yield node
+            if isinstance(node, ast.ClassDef):
+                yield from public(node.body)
+
+
+def test_everything_public_says_what_it_is() -> None:
+    def wrongs() -> Iterator[str]:
+        for path in modules(*SOURCES):
+            for node in public(parsed(path).body):
+                if not ast.get_docstring(node):
+                    yield at(path, node.lineno, f"{node.name} has no docstring")
+
+    assert not (found := listed(wrongs())), found
+
+
+def test_the_doors_hold_a_docstring_only() -> None:
+    for name in ("services", "console"):
+        body = parsed(ROOT / name / "__init__.py").body
+        assert [type(node) for node in body] == [ast.Expr], name
+        assert ast.get_docstring(ast.Module(body, [])), name
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "." * node.level + (node.module or "")
+
+
+def test_logic_knows_nothing_of_the_world() -> None:
+    def wrongs() -> Iterator[str]:
+        for path in modules("gossamer", "services"):
+            if any(path.relative_to(ROOT).match(shell) for shell in SHELLS):
+                continue
+            for line, name in imports(path):
+                if name.split(".")[0] in WORLDLY:
+                    yield at(path, line, f"logic imports {name}")
+
+    assert not (found := listed(wrongs())), found
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Return every text file that the repository may hold."""
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    left_out = [".git", *(name.strip("/") for name in ignored)]
+    for path in sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        if path.is_file() and not any(fnmatch(part, name) for part in parts for name in left_out):
+            try:
+                yield path, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    def wrongs() -> Iterator[str]:
+        for path, text in texts():
+            for number, line in enumerate(text.splitlines(), 1):
+                for pattern in (MACHINE_PATH, REGISTRY):
+                    if hit := pattern.search(line):
+                        yield at(path, number, f"names {hit[0]}")
+
+    assert not (found := listed(wrongs())), found
