@@ -30,6 +30,8 @@ class Outcome(StrEnum):
     """2xx with a body that is kept."""
     REDIRECT = "redirect"
     """3xx; its target is a link."""
+    BAD_REDIRECT = "bad_redirect"
+    """3xx that leads nowhere."""
     GONE = "gone"
     """404 or 410."""
     CLIENT_ERROR = "client_error"

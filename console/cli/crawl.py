@@ -21,8 +21,6 @@ from gossamer.errors import BadSettings
 from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
 
-SUMMARY = "crawl from seeds, politely; the same command again goes on where it stopped"
-
 INTO_SETTINGS = {
     "contact": ("fetcher", "contact"),
     "delay": ("frontier", "delay"),

@@ -4,17 +4,23 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version
 
-from console.cli import crawl, pages, why
 from gossamer.errors import BadSettings, GossamerError
 
-COMMANDS = {"crawl": crawl, "pages": pages, "why": why}
+COMMANDS = {
+    "crawl": "crawl from seeds, politely; the same command again goes on where it stopped",
+    "pages": "write the pages of a crawl, one line a URL, its newest version",
+    "why": "say what happened or will happen to a URL, and by which rule",
+}
+"""Each is the module of that name in this package: `add_options` and `run`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser(given).parse_args(given)
     try:
         return int(options.run(options))
     except BadSettings as error:
@@ -31,15 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(given: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gossamer", description="A polite web crawler.")
     parser.add_argument("--version", action="version", version=f"gossamer {version('gossamer')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        summary = str(module.SUMMARY)
+    for name, summary in COMMANDS.items():
         command = commands.add_parser(name, help=summary, description=summary)
-        module.add_options(command)
-        command.set_defaults(run=module.run)
+        if given[:1] == [name]:
+            # Only the chosen one is imported: each brings large libraries of its own.
+            module = import_module(f"console.cli.{name}")
+            module.add_options(command)
+            command.set_defaults(run=module.run)
     return parser
 
 

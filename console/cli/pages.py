@@ -17,7 +17,6 @@ from gossamer.events import Page
 from gossamer.log import Record
 from gossamer.topics import PAGES
 
-SUMMARY = "write the pages of a crawl, one line a URL, its newest version"
 WAIT = 1.0
 ROWS = 500
 """Rows in a Parquet row group."""

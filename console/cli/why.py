@@ -22,8 +22,6 @@ from services.frontier.rows import (
     VisitRow,
 )
 
-SUMMARY = "say what happened or will happen to a URL, and by which rule"
-
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Say what the command takes."""

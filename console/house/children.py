@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -13,12 +13,9 @@ from multiprocessing.process import BaseProcess
 import structlog
 
 from console.house.folder import Folder, Opened
-from console.house.machines import run_machines
 from gossamer.config import Settings
 from gossamer.errors import GossamerError
 from gossamer.telemetry import configure_logs
-from services.fetcher.wiring import serve as serve_fetcher
-from services.parser.wiring import serve as serve_parser
 
 logger = structlog.get_logger()
 _spawn = get_context("spawn")
@@ -36,37 +33,38 @@ class Brief:
 
 def fetcher(brief: Brief, opened: Opened, stop: threading.Event) -> None:
     """Fetch."""
-    work = serve_fetcher
-    _run_async(
-        lambda ended: work(brief.settings, opened.log, opened.store, brief.void_through, ended),
-        stop,
-    )
+    from services.fetcher.wiring import serve
+
+    log, store = opened.log, opened.store
+    _run_async(lambda ended: serve(brief.settings, log, store, brief.void_through, ended), stop)
 
 
 def parser(brief: Brief, opened: Opened, stop: threading.Event) -> None:
     """Parse."""
-    work = serve_parser
-    _run_async(lambda ended: work(brief.settings, opened.log, opened.store, ended), stop)
+    from services.parser.wiring import serve
+
+    _run_async(lambda ended: serve(brief.settings, opened.log, opened.store, ended), stop)
 
 
 def machines(brief: Brief, opened: Opened, stop: threading.Event) -> None:
     """Dedup, frontier and archive."""
+    from console.house.machines import run_machines
+
     run_machines(brief.settings, opened, stop)
 
 
+# Each of them imports only what it runs: the processes are smaller, and start sooner.
 KINDS = {"machines": machines, "fetcher": fetcher, "parser": parser}
 
 
-def _run_async(
-    work: Callable[[asyncio.Event], "asyncio.Future[None] | object"], stop: threading.Event
-) -> None:
+def _run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
     async def until_stopped() -> None:
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         waiting = loop.run_in_executor(None, stop.wait)
         waiting.add_done_callback(lambda _: ended.set())
         try:
-            await work(ended)  # type: ignore[misc]
+            await work(ended)
         finally:
             stop.set()
 

@@ -33,6 +33,14 @@ def without_request(outcome: Outcome, reason: str, *hazards: str) -> Ending:
     return Ending(verdict=verdict)
 
 
+def unvisited(hop: Reply | None = None) -> Ending:
+    """Return the end of a visit that was not made, or only as far as the redirect *hop*.
+
+    That a request was made is said even so: the frontier rests the host after it.
+    """
+    return Ending(verdict=Verdict(outcome=Outcome.UNVISITED, kept=False), answer=hop)
+
+
 def events(
     order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float
 ) -> tuple[Event, ...]:

@@ -138,7 +138,7 @@ def _redirect(reply: Reply, url: str) -> Verdict:
         return Verdict(outcome=Outcome.REDIRECT, location=location, hazards=("redirect",))
     said = f"Location {location[:200]!r}" if location else "no Location"
     reason = f"status {reply.status} with {said} leads nowhere"
-    return Verdict(outcome=Outcome.BROKEN, reason=reason, hazards=("bad_redirect",))
+    return Verdict(outcome=Outcome.BAD_REDIRECT, reason=reason, hazards=("bad_redirect",))
 
 
 def _busy(reply: Reply, now: float) -> Verdict:

@@ -87,7 +87,7 @@ class Resolver(AbstractResolver):
         return found
 
     def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
-        self._known[name] = (self._clock() + min(max(ttl, FLOOR), CEILING), found)
+        self._known[name] = (self._clock() + kept_for(ttl), found)
         self._known.move_to_end(name)
         if len(self._known) > self._entries:
             self._known.popitem(last=False)
@@ -126,6 +126,11 @@ class Resolver(AbstractResolver):
             task.cancel()
         if self._cares is not None:
             await self._cares.close()
+
+
+def kept_for(ttl: float) -> float:
+    """Return how many seconds an answer is remembered."""
+    return min(max(ttl, FLOOR), CEILING)
 
 
 def _text(address: str | bytes) -> str:

@@ -12,7 +12,7 @@ import zlib
 from gossamer.events import Headers, Outcome
 from gossamer.robots import RobotsRules, parse_robots, whole_lines
 from gossamer.url import host_name
-from services.fetcher.ending import Ending, failed
+from services.fetcher.ending import Ending, failed, unvisited
 from services.fetcher.outcome import (
     HOST_TROUBLE,
     Failure,
@@ -34,19 +34,19 @@ CODINGS = {"gzip": (_GZIP_OR_ZLIB,), "x-gzip": (_GZIP_OR_ZLIB,), "deflate": (_GZ
 """How zlib is told to read a coding; deflate is sent in two ways."""
 
 
-def visit_robots(pace: Pace, url: str) -> Talk[Ending | None]:
-    """Fetch the robots.txt at *url* and learn what it says; None if the order must end before."""
-    at, hops = url, 0
+def visit_robots(pace: Pace, url: str) -> Talk[Ending]:
+    """Fetch the robots.txt at *url* and learn what it says; unvisited if the order must end."""
+    at, hops, hop = url, 0, None
     while True:
         answer = yield from pace.ask(Ask(at, anything, pace.terms.robots_limit))
         if answer is None:
-            return None
+            return unvisited(hop)
         if isinstance(answer, Failure):
             return _unreachable(pace, answer, elsewhere=host_name(at) != host_name(url))
         verdict = judge(answer, at, pace.now)
         if verdict.outcome is not Outcome.REDIRECT or hops == HOPS:
             return _learnt(pace, answer, verdict, at)
-        at, hops = target(verdict.location, at), hops + 1
+        at, hops, hop = target(verdict.location, at), hops + 1, answer
 
 
 def _unreachable(pace: Pace, failure: Failure, elsewhere: bool) -> Ending:

@@ -11,7 +11,8 @@ from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitE
 from gossamer.telemetry import count, gauge
 from gossamer.topics import VISITS_ORDERED, Topic
 from gossamer.worker import Emit
-from services.fetcher.ending import events, without_request
+from services.fetcher.ending import events, failed
+from services.fetcher.outcome import Failure
 from services.fetcher.steps import Ask, Rest, Say, Step, Terms, Told
 from services.fetcher.visit import converse, refusal
 from services.fetcher.web import HostClient, Web
@@ -85,6 +86,7 @@ class Fetcher:
             case Rest(seconds=seconds):
                 await _rest(seconds, paused)
             case Ask():
+                errand.asked_at = self._clock()
                 answer = await host.fetch(step)
             case Say(events=said):
                 errand.say(said)
@@ -104,6 +106,8 @@ class Errand:
 
     def __init__(self, order: HostCheckedOut, emit: Emit) -> None:
         self.order, self._emit = order, emit
+        self.asked_at = 0.0
+        """When the present visit last asked for something; 0 if it did not."""
         self._ended, self._over = 0, False
 
     def say(self, events: tuple[Event, ...]) -> None:
@@ -112,6 +116,7 @@ class Errand:
         for event in events:
             if isinstance(event, VisitEnded):
                 self._ended, self._over = self._ended + 1, event.last
+                self.asked_at = 0.0
                 _count(event)
 
     def break_off(self, error: Exception, now: float) -> None:
@@ -119,7 +124,8 @@ class Errand:
         if self._over:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
-        ending = without_request(Outcome.BROKEN, reason)
+        broken = Failure(outcome=Outcome.BROKEN, reason=reason, started_at=self.asked_at)
+        ending = failed(broken)
         self.say(events(self.order, self._ended, ending, True, now))
 
 

@@ -44,7 +44,8 @@ class CheckIn:
             blocked_until = self._page_ended(host, event, now)
         if event.started_at:
             self._hosts.move(host, self._rested(host, event, now))
-        if event.last and host.row.condition is Condition.CHECKED_OUT:
+        # Not checked out any more: its fetcher died, and what it had said before comes only now.
+        if event.last or host.row.condition is not Condition.CHECKED_OUT:
             self._release(host, blocked_until, event, now)
 
     def _rested(self, host: Host, event: VisitEnded, now: float) -> HostRow:
@@ -124,7 +125,8 @@ class CheckIn:
     def _release(self, host: Host, blocked_until: float, event: VisitEnded, now: float) -> None:
         row, why = self._hosts.queues.renumbered(host.row), ""
         if blocked_until:
-            why = event.reason or str(event.outcome)
+            forbidden = event.robots.forbidden if event.robots else ""
+            why = forbidden or event.reason or str(event.outcome)
             row = replace(row, ready_at=max(row.ready_at, blocked_until))
         if not row.queued:
             row = replace(row, condition=Condition.IDLE, blocked_why=why)

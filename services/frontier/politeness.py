@@ -26,6 +26,7 @@ class Fate(Enum):
 FATES = {
     Outcome.PAGE: Fate.DONE,
     Outcome.REDIRECT: Fate.DONE,
+    Outcome.BAD_REDIRECT: Fate.DONE,
     Outcome.GONE: Fate.DONE,
     Outcome.CLIENT_ERROR: Fate.DONE,
     Outcome.ROBOTS_EXCLUDED: Fate.DONE,

@@ -5,8 +5,9 @@ passes it to a `child`: a process that does nothing but call `page.parse`, with 
 and on memory that the kernel enforces, because native code on hostile input can neither be
 interrupted nor trusted from within. There the content encoding is undone (`body`), the type
 decided (`kind`), the characters decoded (`charset`, `labels`), what would make an HTML parser
-quadratic cut off (`scan`), the document read as browsers read it (`html`), and its main text and
-language found (`text`). What comes back is one PageParsed, and the log moves on.
+quadratic cut off (`scan`), the document read as browsers read it (`html`, `links`, `directives`),
+and its main text and language found (`text`). What comes back is one PageParsed, and the log
+moves on.
 
 A page that crashes its child, takes too long or too much memory is a dead letter with its bytes;
 the child is replaced, and nothing else is lost. Only a child imports the native parsers: the

@@ -6,12 +6,13 @@ Servers send raw deflate for zlib, and plain bytes that they call gzip: both are
 
 import importlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 STEP = 1024
 """So small that little input is consumed beyond what the output so far needed."""
+ROOM = 1 << 16
 RATIO = 1000
 BOMB = "decompression_bomb"
 GZIP = 31
@@ -26,9 +27,9 @@ except ImportError:
 
 
 class Inflater(Protocol):
-    """Takes a piece and gives at most about *room* bytes; what it keeps comes with the next."""
+    """Takes a piece and gives at most about ROOM bytes at a time."""
 
-    def give(self, piece: bytes, room: int) -> bytes:
+    def give(self, piece: bytes) -> bytes:
         """Return decoded bytes; an empty *piece* asks for more of the last."""
 
     @property
@@ -76,17 +77,22 @@ def _undone(body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int)
 def _inflated(body: bytes, inflater: Inflater, limit: int) -> Body:
     found = bytearray()
     try:
-        for start in range(0, len(body), STEP):
-            piece = body[start : start + STEP]
-            while given := inflater.give(piece, limit + 1 - len(found)):
-                found += given
-                bomb = len(found) > RATIO * min(start + STEP, len(body))
-                if bomb or len(found) > limit:
-                    return Body(bytes(found[:limit]), True, bomb)
-                piece = b""
+        for consumed, given in _given(body, inflater):
+            found += given
+            bomb = len(found) > RATIO * consumed
+            if bomb or len(found) > limit:
+                return Body(bytes(found[:limit]), True, bomb)
     except Broken:
         return Body(bytes(found), True)
     return Body(bytes(found), not inflater.ended)
+
+
+def _given(body: bytes, inflater: Inflater) -> Iterator[tuple[int, bytes]]:
+    for start in range(0, len(body), STEP):
+        piece = body[start : start + STEP]
+        while given := inflater.give(piece):
+            yield min(start + STEP, len(body)), given
+            piece = b""
 
 
 class Zlib:
@@ -97,7 +103,7 @@ class Zlib:
         self._stream = zlib.decompressobj(wbits)
         self._rest = b""
 
-    def give(self, piece: bytes, room: int) -> bytes:
+    def give(self, piece: bytes) -> bytes:
         """Return decoded bytes; an empty *piece* asks for more of the last."""
         waiting = self._rest + piece
         if self._stream.eof:
@@ -107,12 +113,12 @@ class Zlib:
                 return b""
             self._stream = zlib.decompressobj(self._wbits)
         try:
-            found = self._stream.decompress(waiting, room)
+            found = self._stream.decompress(waiting, ROOM)
         except zlib.error as error:
             raise Broken from error
         self._rest = self._stream.unused_data or self._stream.unconsumed_tail
         if not found and self._stream.eof and self._rest.startswith(MEMBER):
-            return self.give(b"", room)
+            return self.give(b"")
         return found
 
     @property
@@ -127,12 +133,12 @@ class Brotli:
     def __init__(self) -> None:
         self._stream = _brotli.Decompressor()
 
-    def give(self, piece: bytes, room: int) -> bytes:
+    def give(self, piece: bytes) -> bytes:
         """Return decoded bytes; an empty *piece* asks for more of the last."""
         if self._stream.is_finished():
             return b""
         try:
-            found: bytes = self._stream.process(piece, output_buffer_limit=room)
+            found: bytes = self._stream.process(piece, output_buffer_limit=ROOM)
         except _brotli.error as error:
             raise Broken from error
         return found

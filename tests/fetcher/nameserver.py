@@ -2,10 +2,11 @@
 
 import asyncio
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import cast
 
 A, AAAA = 1, 28
 NO_SUCH_NAME = 3
@@ -15,7 +16,7 @@ NO_SUCH_NAME = 3
 class NameServer(asyncio.DatagramProtocol):
     """Names not in *zone* do not exist. While *gate* is closed nobody gets an answer."""
 
-    zone: dict[str, tuple[str, ...]]
+    zone: Mapping[str, tuple[str, ...]]
     ttl: int = 0
     broken: frozenset[str] = frozenset()
     port: int = 0
@@ -35,8 +36,7 @@ class NameServer(asyncio.DatagramProtocol):
         return self.asked.count(name)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self.transport = transport
+        self.transport = cast(asyncio.DatagramTransport, transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         name, kind = _question(data)
@@ -80,7 +80,7 @@ def _question(query: bytes) -> tuple[str, int]:
 
 
 @asynccontextmanager
-async def naming(zone: dict[str, tuple[str, ...]], ttl: int = 0) -> AsyncIterator[NameServer]:
+async def naming(zone: Mapping[str, tuple[str, ...]], ttl: int = 0) -> AsyncIterator[NameServer]:
     """Run a name server on loopback."""
     loop = asyncio.get_running_loop()
     transport, server = await loop.create_datagram_endpoint(

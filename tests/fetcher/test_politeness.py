@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -104,7 +105,7 @@ async def test_pausing_a_crawl_cuts_its_pauses_short() -> None:
     assert endings_are_sound(said, given.visits)
 
 
-DROPPED = {
+DROPPED: dict[str, dict[str, Any]] = {
     "of a void epoch": {"epoch": 3},
     "of an older epoch": {"epoch": 1},
     "expired": {"expires_at": time.time() - 1},
@@ -152,6 +153,7 @@ async def test_a_mistake_of_ours_ends_the_order_and_is_told() -> None:
         assert server.paths == ["/a"]
     assert said.outcomes == ["page", "broken"]
     assert said.ended[-1].reason
+    assert said.ended[-1].started_at, "something may have been asked for: the host rests"
     assert endings_are_sound(said, given.visits)
 
 

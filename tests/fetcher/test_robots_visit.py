@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,13 @@ from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, s
 RULES = b"User-agent: gossamer\nDisallow: /private/\nCrawl-delay: 2.5\n"
 
 
-async def asked(server: Server, pause: float = 0.0, **changes: object) -> Said:
+async def asked(server: Server, pause: float = 0.0, **changes: Any) -> Said:
     url = f"{server.root}/robots.txt"
     given = order(url, purpose=Purpose.ROBOTS, robots=None, pause=pause)
     return await fetched(given=given, **changes)
 
 
-async def learnt(robots: Answer, **changes: object) -> VisitEnded:
+async def learnt(robots: Answer, **changes: Any) -> VisitEnded:
     async with serving(robots=robots) as server:
         said = await asked(server, **changes)
     assert said.one.last

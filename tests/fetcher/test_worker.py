@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
@@ -25,7 +26,7 @@ TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
 
 @asynccontextmanager
 async def serving_orders(
-    log: SqliteLog, store: SqliteStore, void_through: int = 0, **changes: object
+    log: SqliteLog, store: SqliteStore, void_through: int = 0, **changes: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Run the fetcher until the block is left."""
     stop = asyncio.Event()
@@ -169,6 +170,7 @@ async def test_without_a_contact_nothing_starts(
 async def test_nonsense_in_the_user_agent_is_refused(
     name: str, value: str, log: SqliteLog, store: SqliteStore
 ) -> None:
+    changed: dict[str, Any] = {name: value}
     with pytest.raises(BadSettings, match=name):
-        async with serving_orders(log, store, **{name: value}):
+        async with serving_orders(log, store, **changed):
             pass

@@ -1,6 +1,6 @@
 """A frontier in virtual time, with a fetcher that takes as long as it is told."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from heapq import heappop, heappush
 
 from gossamer.config import FrontierSettings
@@ -23,7 +23,7 @@ START = 1_700_000_000.0
 PARTITIONS = 4
 VISIT_LIMIT = 60.0
 
-Answer = Callable[[str], dict[str, object]]
+Answer = Callable[[str], Mapping[str, object]]
 """URL → fields of the outcome that differ from a page that took nothing."""
 
 
@@ -32,7 +32,7 @@ def crawl(**fields: object) -> CrawlDefined:
     return CrawlDefined(**{"at": START, "scope": "any()", "max_depth": 16, **fields})  # type: ignore[arg-type]
 
 
-def page(url: str) -> dict[str, object]:
+def page(url: str) -> Mapping[str, object]:
     """Every visit is a page at once."""
     return {}
 

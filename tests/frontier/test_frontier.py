@@ -29,10 +29,12 @@ def test_robots_txt_comes_first_and_alone() -> None:
 
 
 def test_a_host_rests_between_visits_for_the_largest_of_its_delays() -> None:
-    slow = {"http://slow.test/1": {"took": 3.0}}
     rules = RobotsRules(crawl_delay=40.0, fetched_at=START, expires_at=START + 1e6)
-    robots = {"http://patient.test/robots.txt": {"robots": rules}}
-    sim = Simulation(lambda url: {**slow, **robots}.get(url, {}), delay=2.0, delay_factor=5.0)
+    answers: dict[str, dict[str, object]] = {
+        "http://slow.test/1": {"took": 3.0},
+        "http://patient.test/robots.txt": {"robots": rules},
+    }
+    sim = Simulation(lambda url: answers.get(url, {}), delay=2.0, delay_factor=5.0)
     sim.admit(*urls("a.test", 30), *urls("slow.test", 3), *urls("patient.test", 3))
     sim.run()
     assert len(sim.pages()) == 36
@@ -160,7 +162,7 @@ def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> N
     day = 86400.0
     sim.run(until=START + 29 * day)
     assert sim.pages() == []
-    assert row(sim, "http://a.test").blocked_why == "server_error"
+    assert row(sim, "http://a.test").blocked_why == "robots.txt answered 503"
     sim.run(until=START + 60 * day)
     assert sim.pages() == ["http://a.test/"]
 

@@ -135,8 +135,8 @@ def holds(parsed: PageParsed) -> None:
     assert decode(Record(message.topic, 0, 0, message.key, message.value)) == parsed
 
 
-PIECES = """<a href= /x http://b.org?é ' " > <base href= </a> <div> <table> <svg> <template> <!-- -->
-<script> </script> <meta charset=koi8-r> <meta name=robots content=none> <title> &amp; mailto:x
+PIECES = """<a href= /x http://b.org?é ' " > <base href= </a> <div> <table> <svg> <template> <!--
+--> <script> </script> <meta charset=koi8-r> <meta name=robots content=none> <title> &amp; mailto:x
 <iframe src= <link rel=next href= //[ javascript:x %zz <plaintext>"""
 MARKUP = st.lists(
     st.sampled_from([*PIECES.split(), " ", "\0", "\ud7ff"]) | st.text(max_size=8)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer.errors import Poison
+from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageFetched, PageParsed
 from services.parser.messages import Request
 from services.parser.pool import Pool
@@ -21,9 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 
 
+AMPLE = 512 << 20
+
+
 @pytest.fixture
 async def pool() -> AsyncIterator[Pool]:
-    async with Pool(2, page_limit=2.0, memory_limit=96 << 20) as pool:
+    async with Pool(2, PATIENCE, AMPLE) as pool:
         yield pool
 
 
@@ -60,23 +63,27 @@ async def test_pages_are_read_by_all_children(pool: Pool) -> None:
     assert len(set(pool.pids)) == 2
 
 
-async def test_a_page_that_takes_too_long_is_given_up_and_others_go_on(pool: Pool) -> None:
+@pytest.mark.slow
+async def test_a_page_that_takes_too_long_is_given_up_and_others_go_on() -> None:
     before = replaced()
-    endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
-    assert await titles(pool, 10) == [str(i) for i in range(10)]
-    with pytest.raises(Poison, match="longer than 2 s"):
-        await endless
-    assert await titles(pool, 4) == ["0", "1", "2", "3"]
-    assert len(pool.pids) == 2
+    async with Pool(2, page_limit=3.0, memory_limit=AMPLE) as pool:
+        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        assert await titles(pool, 10) == [str(i) for i in range(10)]
+        with pytest.raises(Poison, match="longer than 3 s"):
+            await endless
+        assert await titles(pool, 4) == ["0", "1", "2", "3"]
+        assert len(pool.pids) == 2
     assert replaced() == before + 1
 
 
-async def test_a_page_that_takes_too_much_memory_is_given_up(pool: Pool) -> None:
-    with pytest.raises(Poison, match="memory"):
-        await read(pool, fetched(HOG))
-    assert await titles(pool, 4) == ["0", "1", "2", "3"]
+async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
+    async with Pool(2, PATIENCE, memory_limit=32 << 20) as pool:
+        with pytest.raises(Poison, match="cannot read"):
+            await read(pool, fetched(HOG))
+        assert await titles(pool, 4) == ["0", "1", "2", "3"]
 
 
+@pytest.mark.slow
 async def test_what_an_idle_child_died_of_is_no_pages_fault(pool: Pool) -> None:
     await titles(pool, 2)
     killed = pool.pids
@@ -86,13 +93,15 @@ async def test_what_an_idle_child_died_of_is_no_pages_fault(pool: Pool) -> None:
     assert not set(killed) & set(pool.pids)
 
 
-async def test_a_page_is_tried_again_when_its_child_is_killed() -> None:
-    async with Pool(1, page_limit=PATIENCE, memory_limit=512 << 20) as pool:
+@pytest.mark.slow
+async def test_a_page_is_tried_again_when_its_child_is_killed_but_only_once() -> None:
+    async with Pool(1, PATIENCE, AMPLE) as pool:
         await titles(pool, 1)
+        ready = seconds_of(pool.pids[0])
         endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
         later = asyncio.create_task(titles(pool, 3))
         for _ in range(2):
-            pid = await busy(pool)
+            pid = await busy(pool, 2 * ready + 1)
             os.kill(pid, signal.SIGKILL)
             await until_gone([pid])
         with pytest.raises(Poison, match="SIGKILL"):
@@ -100,10 +109,10 @@ async def test_a_page_is_tried_again_when_its_child_is_killed() -> None:
         assert await later == ["0", "1", "2"]
 
 
-async def busy(pool: Pool) -> int:
-    """Return the only child's pid, once it has begun to work on a page that takes for ever."""
+async def busy(pool: Pool, seconds: float) -> int:
+    """Return the only child's pid, once it has worked for more than it takes to get ready."""
     async with asyncio.timeout(PATIENCE):
-        while not pool.pids or seconds_of(pool.pids[0]) < 2.0:
+        while not pool.pids or seconds_of(pool.pids[0]) < seconds:
             await asyncio.sleep(0.05)
     return pool.pids[0]
 
@@ -114,7 +123,7 @@ def seconds_of(pid: int) -> float:
 
 
 async def test_who_is_told_to_stop_in_the_midst_of_a_page_leaves_nothing_behind() -> None:
-    async with Pool(1, page_limit=PATIENCE, memory_limit=512 << 20) as pool:
+    async with Pool(1, PATIENCE, AMPLE) as pool:
         await titles(pool, 1)
         pids = pool.pids
         endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
@@ -125,6 +134,20 @@ async def test_who_is_told_to_stop_in_the_midst_of_a_page_leaves_nothing_behind(
         assert await titles(pool, 2) == ["0", "1"]
         pids = pool.pids
     assert not any(map(lives, pids))
+
+
+@pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])
+async def test_a_parser_that_cannot_even_begin_blames_no_page(
+    python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Pool(1, PATIENCE, AMPLE) as pool:
+        monkeypatch.setattr(sys, "executable", python)
+        for pid in pool.pids:
+            os.kill(pid, signal.SIGKILL)
+            await until_gone([pid])
+        with pytest.raises(GossamerError) as caught:
+            await titles(pool, 1)
+        assert not isinstance(caught.value, Poison)
 
 
 @pytest.mark.slow

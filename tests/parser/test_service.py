@@ -16,7 +16,7 @@ from services.parser import wiring
 from tests.parser.pages import HOG, QUADRATIC, fetched
 
 SETTINGS = load_settings(
-    None, {"parser": {"workers": 2, "page_limit": 2.0, "memory_limit": 96 << 20}}
+    None, {"parser": {"workers": 2, "page_limit": 3.0, "memory_limit": 32 << 20}}
 )
 PATIENCE = 60.0
 
@@ -42,6 +42,7 @@ async def served(log: SqliteLog, store: SqliteStore, upto: int) -> list[Event]:
     return [decode(r) for r in log.tail([PAGES_PARSED.name, DEAD_LETTERS.name]).poll(0)]
 
 
+@pytest.mark.slow
 async def test_every_page_is_parsed_or_buried(log: SqliteLog, store: SqliteStore) -> None:
     before = hazards("parser_fault"), hazards("malformed_url")
     bad = {5: QUADRATIC, 9: HOG}
@@ -71,6 +72,7 @@ async def test_every_page_is_parsed_or_buried(log: SqliteLog, store: SqliteStore
     assert hazards("malformed_url") == before[1] + 1
 
 
+@pytest.mark.slow
 async def test_what_was_under_way_is_parsed_by_the_next(log: SqliteLog, store: SqliteStore) -> None:
     log.append(encode(page(number)) for number in range(60))
     await served(log, store, upto=40)

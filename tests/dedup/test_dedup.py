@@ -1,0 +1,143 @@
+"""What passes dedup, what does not, and what a crash makes of it."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import pytest
+
+from gossamer.errors import Poison
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    Event,
+    Link,
+    Page,
+    PageJudged,
+    PageParsed,
+    SeedSown,
+    Tombstone,
+    UrlsAdmitted,
+    UrlsDiscovered,
+    Verdict,
+    Visit,
+)
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.url import host_key, site_of
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+
+
+@pytest.fixture
+def dedup() -> Dedup:
+    store = SqliteStore(Database(":memory:"))
+    machine = Dedup(SeenTable(store), store)
+    list(machine.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3), 0.0))
+    return machine
+
+
+def discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
+    found = tuple(Discovery(url, 1) for url in urls)
+    return UrlsDiscovered(at=0.0, site="a.test", via=via, urls=found)
+
+
+def parsed(url: str, digest: str, *links: Link, depth: int = 0, **fields: object) -> PageParsed:
+    said = {"status": 200, "title": "T", "fetched_at": 1.0, **fields}
+    return PageParsed(
+        at=1.0,
+        site=site_of(url),
+        host=host_key(url),
+        visit=Visit(id=f"1.1.0@{url}", url=url, depth=depth),
+        digest=digest,
+        links=links,
+        **said,  # type: ignore[arg-type]
+    )
+
+
+E = TypeVar("E", bound=Event)
+
+
+def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_the_first_finder_has_a_url_admitted_and_nobody_else(dedup: Dedup) -> None:
+    [first] = of_kind(UrlsAdmitted, dedup.handle(discovered("http://a.test/1"), 0.0))
+    assert first.urls == (Discovery("http://a.test/1", 1),)
+    again = dedup.handle(discovered("http://a.test/1", "http://a.test/2", via="v2"), 0.0)
+    [second] = of_kind(UrlsAdmitted, again)
+    assert [found.url for found in second.urls] == ["http://a.test/2"]
+
+
+def test_a_record_that_comes_again_is_the_first_finder_still(dedup: Dedup) -> None:
+    once = list(dedup.handle(discovered("http://a.test/1"), 0.0))
+    assert list(dedup.handle(discovered("http://a.test/1"), 0.0)) == once
+
+
+def test_a_seed_is_keyed_by_its_site_and_carries_its_wishes(dedup: Dedup) -> None:
+    seed = SeedSown(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
+    [event] = dedup.handle(seed, 5.0)
+    found = Discovery("http://www.a.test/x", depth=2, priority=-1)
+    assert event == UrlsDiscovered(at=5.0, site="a.test", via="seed@seeds/0/7", urls=(found,))
+
+
+@pytest.mark.parametrize("url", ["no url", "ftp://a.test/", "http://www.out.test/"])
+def test_a_seed_that_cannot_be_followed_is_a_dead_letter(dedup: Dedup, url: str) -> None:
+    with pytest.raises(Poison, match=r"not a URL|out of scope"):
+        list(dedup.handle(SeedSown(url=url), 0.0))
+
+
+def test_the_links_of_a_first_page_are_released_an_event_a_site(dedup: Dedup) -> None:
+    links = (
+        Link("http://www.a.test/1"),
+        Link("http://b.test/"),
+        Link("http://a.test/2"),
+        Link("http://b.test/no", nofollow=True),
+        Link("http://x.out.test/"),
+    )
+    answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 2.0))
+    released = of_kind(UrlsDiscovered, answer)
+    assert [(e.site, [f.url for f in e.urls]) for e in released] == [
+        ("a.test", ["http://www.a.test/1", "http://a.test/2"]),
+        ("b.test", ["http://b.test/"]),
+    ]
+    [judged], [page] = of_kind(PageJudged, answer), of_kind(Page, answer)
+    assert (judged.verdict, judged.links) == (Verdict.FIRST, 3)
+    assert page.links == tuple(link.url for link in links)
+
+
+def test_a_duplicate_names_the_first_and_its_links_are_not_followed(dedup: Dedup) -> None:
+    first = parsed("http://a.test/", "same", Link("http://a.test/1"))
+    list(dedup.handle(first, 0.0))
+    copy = list(dedup.handle(parsed("http://b.test/", "same", Link("http://b.test/1")), 0.0))
+    assert not of_kind(UrlsDiscovered, copy)
+    [page] = of_kind(Page, copy)
+    assert (page.verdict, page.duplicate_of) == (Verdict.DUPLICATE, "http://a.test/")
+    again = list(dedup.handle(first, 0.0))
+    assert of_kind(UrlsDiscovered, again), "the first stays the first when it comes again"
+
+
+def test_what_a_page_asks_and_what_is_too_deep_is_not_followed(dedup: Dedup) -> None:
+    link = Link("http://a.test/1")
+    for page in (
+        parsed("http://a.test/", "d1", link, nofollow=True),
+        parsed("http://a.test/deep", "d2", link, depth=3),
+    ):
+        assert not of_kind(UrlsDiscovered, dedup.handle(page, 0.0))
+
+
+def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None:
+    target = Link("http://b.test/", redirect=True)
+    answer = list(dedup.handle(parsed("http://a.test/", "", target, depth=2, status=301), 0.0))
+    [event] = answer
+    assert isinstance(event, UrlsDiscovered)
+    assert event.urls == (Discovery("http://b.test/", depth=2, hops=1),)
+
+
+def test_a_page_that_is_gone_becomes_a_tombstone(dedup: Dedup) -> None:
+    gone = parsed("http://a.test/", "", Link("http://a.test/1"), status=410)
+    assert list(dedup.handle(gone, 0.0)) == [Tombstone("http://a.test/", "a.test")]
+
+
+def test_an_error_page_is_no_document(dedup: Dedup) -> None:
+    assert list(dedup.handle(parsed("http://a.test/", "", status=500), 0.0)) == []

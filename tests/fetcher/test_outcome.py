@@ -1,0 +1,100 @@
+"""What single headers and answers mean."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Outcome
+from services.fetcher.outcome import Reply, content_type, header, judge, retry_after, wanted
+
+NOW = 1_700_000_000.0
+URL = "http://example.org/a/b"
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120.0),
+        ("0", 0.0),
+        ("9" * 400, 31536000.0),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
+        ("Tuesday, 14-Nov-23 22:14:20 GMT", 60.0),
+        ("Tue, 14 Nov 2023 22:12:20 GMT", 0.0),
+        ("Tue, 14 Nov 9999 22:12:20 GMT", 31536000.0),
+        ("-5", 0.0),
+        ("1.5", 0.0),
+        ("²", 0.0),
+        ("soon", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str, seconds: float) -> None:
+    assert retry_after(value, NOW) == seconds
+
+
+@given(st.text())
+def test_no_retry_after_is_an_error(value: str) -> None:
+    assert math.isfinite(retry_after(value, NOW))
+    assert retry_after(value, NOW) >= 0
+
+
+@pytest.mark.parametrize(
+    ("status", "wait", "outcome"),
+    [(429, None, "busy"), (429, "7", "busy"), (503, "7", "busy"), (503, None, "server_error"),
+     (503, "soon", "busy"), (500, "7", "server_error"), (404, "7", "gone")],
+)  # fmt: skip
+def test_busy_is_who_asks_for_time(status: int, wait: str | None, outcome: str) -> None:
+    headers = (("RETRY-after", wait),) if wait else ()
+    found = judge(Reply(status=status, headers=headers), URL, NOW)
+    assert found.outcome == outcome
+    assert found.retry_after == (7.0 if wait == "7" and outcome == "busy" else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("location", "outcome"),
+    [
+        ("c", "redirect"),
+        ("//other.example/", "redirect"),
+        ("https://other.example", "redirect"),
+        ("?q", "redirect"),
+        ("#top", "redirect"),
+        ("", "bad_redirect"),
+        ("mailto:a@b.example", "bad_redirect"),
+        ("javascript:alert(1)", "bad_redirect"),
+        ("http://", "bad_redirect"),
+        ("http://[bad", "bad_redirect"),
+        ("/" + "x" * 3000, "bad_redirect"),
+    ],
+)
+def test_a_redirect_needs_a_target(location: str, outcome: str) -> None:
+    found = judge(Reply(status=302, headers=(("location", location),)), URL, NOW)
+    assert found.outcome == outcome
+    assert found.location == (location if outcome == "redirect" else "")
+    assert found.hazards == (("redirect",) if outcome == "redirect" else ("bad_redirect",))
+
+
+def test_a_location_is_read_as_utf8_where_it_is_that() -> None:
+    assert header((("Location", "/\xc3\xa9"),), "location") == "/é"
+    assert header((("Location", "/\xe9"),), "location") == "/é"
+
+
+@pytest.mark.parametrize(
+    ("value", "essence"),
+    [("Text/HTML; charset=x", "text/html"), ("", ""), ("html", ""), ("a/b/c", ""), ("/", "")],
+)
+def test_content_types_are_compared_without_parameters(value: str, essence: str) -> None:
+    assert content_type((("content-TYPE", value),)) == essence
+
+
+@pytest.mark.parametrize("kind", ["image/png", "video/mp4", "application/octet-stream", "font/x"])
+def test_unwanted_types_are_not_read_unless_they_explain_an_error(kind: str) -> None:
+    headers = (("Content-Type", kind),)
+    assert not wanted(200, headers)
+    assert wanted(404, headers)
+
+
+def test_a_cut_error_page_is_still_what_it_was() -> None:
+    found = judge(Reply(status=404, truncated="length"), URL, NOW)
+    assert (found.outcome, found.kept, found.hazards) == (Outcome.GONE, True, ("infinite_body",))

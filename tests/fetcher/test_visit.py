@@ -1,0 +1,194 @@
+"""The conversation of an order in virtual time: no socket, no clock, any answer."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Event, Outcome, PageFetched, Purpose, VisitEnded
+from gossamer.robots import RobotsRules, parse_robots
+from services.fetcher.outcome import HOST_TROUBLE, Failure, Reply
+from services.fetcher.steps import Ask, Rest, Say, Step, Terms, Told
+from services.fetcher.visit import converse, refusal
+from tests.fetcher.orders import order
+
+TERMS = Terms("gossamer", visit_limit=60.0, body_limit=1000, robots_limit=1000, robots_age=86400.0)
+HOST = "http://example.org"
+ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9)
+
+Answer = Reply | Failure
+
+
+@dataclass
+class World:
+    """Answers in turn, the last one for ever; time passes as steps take it."""
+
+    answers: list[Answer]
+    now: float = 1000.0
+    paused_from: float = float("inf")
+    asked: list[tuple[float, str]] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
+    said: list[Event] = field(default_factory=list)
+
+    def carry_out(self, **fields: Any) -> list[VisitEnded]:
+        urls = fields.pop("urls", (f"{HOST}/a", f"{HOST}/b", f"{HOST}/c"))
+        given = order(*urls, **{"expires_at": 1e6, "robots": ROBOTS, **fields})
+        talk = converse(given, TERMS, self.now)
+        told = None
+        try:
+            while True:
+                told = self._take(next(talk) if told is None else talk.send(told))
+        except StopIteration:
+            return self.ended
+
+    def _take(self, step: Step) -> Told:
+        answer = None
+        match step:
+            case Rest(seconds=seconds):
+                self.now = max(self.now, min(self.now + seconds, self.paused_from))
+            case Ask(url=url):
+                self.asked.append((self.now, url))
+                answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+                self.now += answer.took
+                self.left.append(self.now)
+            case Say(events=events):
+                self.said += events
+        return Told(self.now, self.now >= self.paused_from, answer)
+
+    @property
+    def ended(self) -> list[VisitEnded]:
+        return [event for event in self.said if isinstance(event, VisitEnded)]
+
+    @property
+    def gaps(self) -> list[float]:
+        """Return the time from the end of each request to the start of the next."""
+        return [after - before for before, (after, _) in zip(self.left, self.asked[1:])]  # noqa: B905
+
+
+OK = Reply(status=200, body=b"hello", took=2.0)
+outcomes = st.sampled_from(
+    [Outcome.DNS_FAILURE, Outcome.HOST_DOWN, Outcome.SILENT_SERVER, Outcome.BROKEN]
+)
+answers = st.one_of(
+    st.builds(
+        Reply,
+        status=st.sampled_from([200, 204, 301, 304, 404, 403, 429, 500, 503, 999]),
+        headers=st.sampled_from(
+            [(), (("Location", "/robots.txt"),), (("Retry-After", "5"),), (("Location", "\x00"),)]
+        ),
+        truncated=st.sampled_from(["", "length", "time"]),
+        took=st.floats(0, 60),
+    ),
+    st.builds(Failure, outcome=outcomes, reason=st.just("why"), took=st.floats(0, 60)),
+)
+visits = st.lists(st.sampled_from([f"{HOST}/a", f"{HOST}/no", f"{HOST}/b"]), min_size=1, max_size=8)
+
+
+orders = st.fixed_dictionaries(
+    {
+        "urls": visits,
+        "pause": st.floats(0, 100),
+        "pause_factor": st.floats(0, 10),
+        "expires_at": st.floats(1000, 2000),
+        "purpose": st.sampled_from(Purpose),
+    }
+)
+
+
+@given(st.lists(answers, min_size=1), orders, st.floats(1000, 2000))
+def test_whatever_comes_back_an_order_is_polite_and_ends_once(
+    given_answers: list[Answer], fields: dict[str, Any], paused_from: float
+) -> None:
+    world = World(given_answers, paused_from=paused_from)
+    took = [answer.took for answer in given_answers]
+    ended = world.carry_out(**fields)
+    assert [one.last for one in ended] == [False] * (len(ended) - 1) + [True]
+    assert [one.index for one in ended] == list(range(len(ended)))
+    assert len(ended) == len(fields["urls"]) or ended[-1].outcome in {
+        *HOST_TROUBLE,
+        Outcome.UNVISITED,
+    }
+    assert all(gap >= fields["pause"] - 1e-6 for gap in world.gaps)
+    assert all(
+        gap >= fields["pause_factor"] * before - 1e-6
+        for gap, before in zip(world.gaps, took, strict=False)
+    )
+    assert all(at + TERMS.visit_limit <= fields["expires_at"] for at, _ in world.asked)
+    assert all(at < paused_from for at, _ in world.asked)
+    if fields["purpose"] is Purpose.PAGE:
+        assert f"{HOST}/no" not in {url for _, url in world.asked}
+        assert all(one.robots is None for one in ended)
+
+
+@given(st.lists(answers, min_size=1), visits)
+def test_every_page_comes_before_its_own_outcome(
+    given_answers: list[Answer], urls: list[str]
+) -> None:
+    world = World(given_answers)
+    world.carry_out(urls=urls)
+    for before, after in zip(world.said, world.said[1:], strict=False):
+        if isinstance(before, PageFetched):
+            assert isinstance(after, VisitEnded)
+            assert after.visit == before.visit
+            assert after.status == before.status
+
+
+def test_a_host_in_trouble_is_left_with_its_other_visits_unmentioned() -> None:
+    for outcome in HOST_TROUBLE:
+        world = World([OK, Failure(outcome=outcome, reason="why")])
+        assert [one.outcome for one in world.carry_out()] == [Outcome.PAGE, outcome]
+
+
+def test_a_broken_visit_is_followed_by_the_next() -> None:
+    world = World([Failure(outcome=Outcome.BROKEN, reason="why", took=1.0), OK])
+    assert [one.outcome for one in world.carry_out()] == ["broken", "page", "page"]
+
+
+def test_the_pause_is_the_longer_of_the_two() -> None:
+    world = World([OK])
+    world.carry_out(pause=5.0, pause_factor=10.0)
+    assert world.gaps == [20.0, 20.0]
+    world = World([OK])
+    world.carry_out(pause=30.0, pause_factor=10.0)
+    assert world.gaps == [30.0, 30.0]
+
+
+def test_the_lease_is_checked_before_and_after_a_pause() -> None:
+    world = World([OK])
+    ended = world.carry_out(pause=100.0, expires_at=1161.9)
+    assert ([at for at, _ in world.asked], ended[-1].outcome) == ([1000.0], "unvisited")
+    assert world.now == 1002.0, "a pause that leads nowhere is not begun"
+    world = World([OK])
+    world.carry_out(pause=100.0, expires_at=1162.0)
+    assert [at for at, _ in world.asked] == [1000.0, 1102.0]
+
+
+def test_a_robots_txt_given_up_half_way_tells_of_its_request() -> None:
+    hop = Reply(status=301, headers=(("Location", "/r"),), started_at=1000.0, took=2.0)
+    world = World([hop], paused_from=1001.0)
+    [ended] = world.carry_out(urls=[f"{HOST}/robots.txt"], purpose=Purpose.ROBOTS)
+    assert (ended.outcome, ended.started_at, ended.took) == (Outcome.UNVISITED, 1000.0, 2.0)
+
+
+def test_outcomes_carry_what_the_order_said() -> None:
+    world = World([Reply(status=404, body=b"gone", started_at=1000.0, took=1.5)])
+    ended = world.carry_out(urls=[f"{HOST}/a"], crawl="mine", epoch=9)
+    assert [
+        (one.crawl, one.site, one.host, one.order, one.epoch, one.received, one.took, one.at)
+        for one in ended
+    ] == [("mine", "example.org", HOST, "o", 9, 4, 1.5, 1001.5)]
+
+
+def test_orders_are_refused_that_are_void_or_late() -> None:
+    given = order(f"{HOST}/", epoch=5, expires_at=1000.0)
+    assert refusal(given, 4, 999.0) == ""
+    assert "void" in refusal(given, 5, 999.0)
+    assert "lease" in refusal(given, 4, 1000.0)
+
+
+def test_robots_rules_of_an_order_that_could_not_be_had_forbid_all() -> None:
+    world = World([OK])
+    ended = world.carry_out(robots=RobotsRules(forbidden="robots.txt answered 500"))
+    assert world.asked == []
+    assert {one.reason for one in ended} == {"robots.txt answered 500"}

@@ -1,0 +1,146 @@
+"""The whole house in one thread and in virtual time: real machines, log and store; no sockets."""
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from pathlib import Path
+
+from gossamer.codec import encode
+from gossamer.config import ArchiveSettings, FrontierSettings
+from gossamer.events import CrawlDefined, Event, HostCheckedOut, SeedSown
+from gossamer.log.sqlite import PARTITIONS, SqliteLog
+from gossamer.runtime import Runner
+from gossamer.service import Machine, Service
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.topics import TOPICS, VISITS_ORDERED, Keep
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.fetcher.outcome import Failure, Reply
+from services.fetcher.steps import Ask, Rest, Say, Talk, Terms, Told
+from services.fetcher.visit import converse, refusal
+from services.frontier.rows import PartitionRow
+from services.frontier.service import Frontier
+from services.parser.machine import ParserMachine
+
+START = 1_700_000_000.0
+VISIT_LIMIT = 60.0
+
+Web = Callable[[str, float], tuple[float, Reply | Failure]]
+"""URL and time → how long the answer takes, and the answer."""
+
+
+class VirtualFetcher(Machine):
+    """Carries the fetcher's real conversations out, over a web that is a function."""
+
+    name = "fetcher"
+    reads = (VISITS_ORDERED,)
+
+    def __init__(self, web: Web, void_through: int, requests: list[tuple[float, float, str]]):
+        self._web, self._void_through, self._requests = web, void_through, requests
+        self._terms = Terms("gossamer", VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0)
+        self._talks: list[tuple[float, int, Talk[None], Reply | Failure | None]] = []
+        self._count, self._paused = 0, False
+
+    def handle(self, event: Event, now: float) -> Iterator[Event]:
+        """Begin an order, or learn whether the crawl is paused."""
+        if isinstance(event, CrawlDefined):
+            self._paused = event.paused
+        if isinstance(event, HostCheckedOut) and not refusal(event, self._void_through, now):
+            yield from self._go_on(converse(event, self._terms, now), None, now)
+
+    def due(self) -> float | None:
+        """Return when a rest or an answer comes next."""
+        return self._talks[0][0] if self._talks else None
+
+    def wake(self, now: float) -> Iterator[Event]:
+        """Go on with the talks whose rest is over or whose answer is there."""
+        while self._talks and self._talks[0][0] <= now:
+            _, _, talk, answer = heappop(self._talks)
+            yield from self._go_on(talk, Told(now, self._paused, answer), now)
+
+    def _go_on(self, talk: Talk[None], told: Told | None, now: float) -> Iterator[Event]:
+        try:
+            step = next(talk) if told is None else talk.send(told)
+            while isinstance(step, Say):
+                yield from step.events
+                step = talk.send(Told(now, self._paused))
+        except StopIteration:
+            return
+        self._later(talk, step, now)
+
+    def _later(self, talk: Talk[None], step: Rest | Ask, now: float) -> None:
+        at, answer = now, None
+        if isinstance(step, Rest):
+            at = now + step.seconds
+        else:
+            took, answer = self._web(step.url, now)
+            at = now + took
+            self._requests.append((now, at, step.url))
+        self._count += 1
+        heappush(self._talks, (at, self._count, talk, answer))
+
+
+class House:
+    """A crawl on one database; `crash` forgets everything that is not in it."""
+
+    def __init__(self, folder: Path, web: Web, **settings: object) -> None:
+        self.folder, self.web = folder, web
+        self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
+        self.now = START
+        self.requests: list[tuple[float, float, str]] = []
+        """Start, end and URL of every request there was."""
+        self.database = Database(":memory:")
+        self.log = SqliteLog(self.database)
+        self.start()
+
+    def start(self) -> None:
+        """Start every service on what is in the database."""
+        stores = [SqliteStore(self.database) for _ in range(5)]
+        partitions = stores[0].table(PartitionRow)
+        rows = [partitions.get(str(number)) for number in range(PARTITIONS)]
+        void_through = max((row.epoch for row in rows if row), default=0)
+        self.archive = Archive(self.folder, stores[1], ArchiveSettings(), "me@example.org")
+        services: list[Service] = [
+            Dedup(SeenTable(stores[0]), stores[0]),
+            self.archive,
+            Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=True),
+            VirtualFetcher(self.web, void_through, self.requests),
+            ParserMachine(want_text=False),
+        ]
+        self.runners = [
+            Runner(service, self.log, store, lambda: self.now)
+            for service, store in zip(services, stores, strict=True)
+        ]
+
+    def crash(self) -> None:
+        """Die, and start again; requests under way are broken off."""
+        done = [request for request in self.requests if request[0] <= self.now]
+        self.requests[:] = [(start, min(end, self.now), url) for start, end, url in done]
+        self.start()
+
+    def sow(self, *urls: str, **crawl: object) -> None:
+        """Define the crawl and sow seeds."""
+        definition = {"at": self.now, "scope": "any()", "max_depth": 16, **crawl}
+        events = [CrawlDefined(**definition), *(SeedSown(url=url) for url in urls)]  # type: ignore[arg-type]
+        self.log.append([encode(event) for event in events])
+
+    def run(self, steps: int = 1_000_000) -> bool:
+        """Take steps, letting time pass when nothing moves; return whether all came to rest."""
+        for _ in range(steps):
+            if any([runner.step() for runner in self.runners]):
+                continue
+            dues = [due for runner in self.runners if (due := runner.due()) is not None]
+            if not dues:
+                return True
+            self.now = max(self.now, min(dues))
+        return False
+
+    def backlog(self) -> int:
+        """Return how many records nobody has read yet who should."""
+        return sum(
+            self.log.backlog(reader, topic.name)
+            for topic in TOPICS.values()
+            if topic.keep is Keep.UNTIL_READ
+            for reader in topic.readers
+        )

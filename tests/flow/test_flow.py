@@ -1,0 +1,144 @@
+"""Whole crawls in virtual time, over random webs, through random crashes."""
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
+from gossamer.url import host_key
+from services.fetcher.outcome import Failure, Reply
+from tests.flow.house import House
+
+HTML = (("Content-Type", "text/html; charset=utf-8"),)
+ROBOTS = b"User-agent: *\nDisallow: /secret\n"
+
+Pages = dict[str, list[str]]
+"""URL → the URLs that it links to; `/secret…` is forbidden, `/to/…` redirects to its first link."""
+
+
+def redirects(url: str, pages: Pages) -> bool:
+    return "/to/" in url and bool(pages.get(url))
+
+
+def serve(pages: Pages, took: float) -> dict[str, Reply]:
+    replies = {}
+    for url, links in pages.items():
+        if redirects(url, pages):
+            replies[url] = Reply(status=301, headers=(("Location", links[0]),))
+            continue
+        anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in links)
+        body = f"<html><title>{url}</title><body><h1>This is {url}</h1>{anchors}"
+        replies[url] = Reply(status=200, headers=HTML, body=body.encode())
+    return replies
+
+
+def reachable(pages: Pages, seed: str) -> set[str]:
+    found, todo = set(), [seed]
+    while todo:
+        url = todo.pop()
+        if url in found or "/secret" in url:
+            continue
+        found.add(url)
+        links = pages.get(url, [])
+        todo += links[:1] if "/to/" in url else links
+    return found
+
+
+def house(folder: Path, pages: Pages, took: float, **options: object) -> House:
+    replies = serve(pages, took)
+
+    def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url.endswith("/robots.txt"):
+            return took, Reply(status=200, body=ROBOTS, started_at=now, took=took)
+        reply = replies.get(url, Reply(status=404))
+        return took, Reply(
+            status=reply.status,
+            headers=reply.headers,
+            body=reply.body,
+            started_at=now,
+            took=took,
+        )
+
+    return House(folder, web, **options)
+
+
+urls = [
+    f"http://{host}.test{path}"
+    for host in ("a", "b", "www.b", "c")
+    for path in ("/", "/1", "/2", "/to/x", "/secret/1", "/3")
+]
+webs = st.dictionaries(
+    st.sampled_from(urls), st.lists(st.sampled_from(urls), max_size=6, unique=True), min_size=1
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pages=webs,
+    crashes=st.lists(st.integers(1, 60), max_size=8),
+    batch=st.integers(1, 5),
+    took=st.sampled_from([0.0, 0.3]),
+    loaded=st.integers(1, 6),
+)
+def test_every_page_once_and_politely_whatever_dies(
+    pages: Pages, crashes: list[int], batch: int, took: float, loaded: int
+) -> None:
+    seed = next(iter(pages))
+    with TemporaryDirectory() as folder:
+        crawl = house(Path(folder), pages, took, batch=batch, loaded_limit=loaded, delay=1.0)
+        crawl.sow(seed)
+        for steps in crashes:
+            crawl.run(steps)
+            crawl.crash()
+        assert crawl.run()
+        crawl.archive.close()
+    wanted = reachable(pages, seed)
+    asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
+    assert set(asked) == wanted
+    assert max(asked.values(), default=0) <= 1 + len(crashes)
+    assert sum(asked.values()) - len(asked) <= len(crashes) * batch * 4
+    assert_polite(crawl)
+    assert crawl.backlog() == 0
+    assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
+    published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
+    assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
+    archived = {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)}
+    assert archived == wanted
+
+
+def assert_polite(crawl: House) -> None:
+    free_at: dict[str, float] = {}
+    for start, end, url in sorted(crawl.requests):
+        host = host_key(url)
+        assert start >= free_at.get(host, 0.0), f"{url} was asked for too soon"
+        free_at[host] = end + 1.0
+
+
+def test_a_second_run_with_the_same_seeds_asks_for_nothing(tmp_path: Path) -> None:
+    crawl = house(tmp_path, {"http://a.test/": ["http://a.test/1"], "http://a.test/1": []}, 0.1)
+    crawl.sow("http://a.test/")
+    assert crawl.run()
+    before = list(crawl.requests)
+    crawl.crash()
+    crawl.sow("http://a.test/")
+    assert crawl.run()
+    assert crawl.requests == before
+
+
+def test_a_paused_crawl_comes_to_rest_and_goes_on(tmp_path: Path) -> None:
+    pages = {f"http://a.test/{i}": [f"http://a.test/{i + 1}"] for i in range(20)}
+    crawl = house(tmp_path, pages, 0.1)
+    crawl.sow("http://a.test/0", max_depth=100)
+    crawl.run(60)
+    crawl.sow(paused=True, max_depth=100)
+    assert crawl.run()
+    assert crawl.backlog() == 0
+    part = len(crawl.requests)
+    assert part < 21
+    crawl.sow(max_depth=100)
+    assert crawl.run()
+    asked = [url for _, _, url in crawl.requests if "robots" not in url]
+    assert len(asked) == len(set(asked)) == 21
