@@ -141,13 +141,3 @@ def endless(head: bytes, chunk: bytes, every: float = 0.0) -> Answer:
             await asyncio.sleep(every)
 
     return answer
-
-
-def busy_once(answer: Answer, first: Answer) -> Answer:
-    """Answer *first* the first time."""
-    answers = [first]
-
-    async def choose(server: Server, writer: asyncio.StreamWriter) -> bool:
-        return await (answers.pop() if answers else answer)(server, writer)
-
-    return choose

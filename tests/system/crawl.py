@@ -1,0 +1,185 @@
+"""A crawl as an operator has it: the installed command, its folder, what it says, whom it starts.
+
+Nothing here or in the tests beside it imports the crawler: they know it as a user does.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.synthweb import SynthWeb
+
+BIN = Path(sys.executable).parent
+GOSSAMER = str(BIN / "gossamer")
+PATIENCE = 120.0
+"""Seconds after which something hangs; a busy machine needs some of them."""
+CONTACT = "crawl-test@example.org"
+MARK = "CRAWL_UNDER_TEST"
+"""The environment variable by which every process that a command starts can be told."""
+LOOPBACK = ("--allow-network", "127.0.0.0/8")
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Started:
+    """A command under way, leader of its own process group; it may be killed at any time."""
+
+    def __init__(self, command: list[str], said: Path) -> None:
+        said.mkdir(parents=True, exist_ok=True)
+        self.mark = uuid.uuid4().hex
+        self._out, self._err = said / f"{self.mark}.out", said / f"{self.mark}.err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment(self.mark),
+                start_new_session=True,
+            )
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+    @property
+    def running(self) -> bool:
+        return self.process.poll() is None
+
+    def interrupt(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+
+    def wait(self) -> Done:
+        code = self.process.wait(PATIENCE)
+        return Done(code, self.out, self.err)
+
+    def kill(self, group: bool) -> None:
+        """SIGKILL to the parent alone, or to everybody in its group."""
+        with suppress(ProcessLookupError):
+            (os.killpg if group else os.kill)(self.process.pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+    def pids(self) -> list[int]:
+        return marked(self.mark)
+
+    def is_gone(self) -> bool:
+        return not self.pids()
+
+
+def environment(mark: str = "", **more: str) -> dict[str, str]:
+    """Ours, without the settings of whoever runs the tests."""
+    own = {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}
+    return {**own, MARK: mark, **more}
+
+
+def marked(mark: str) -> list[int]:
+    """The processes alive that were started under *mark*, however far removed."""
+    wanted = f"{MARK}={mark}".encode()
+    return sorted(
+        int(folder.name)
+        for folder in Path("/proc").iterdir()
+        if folder.name.isdecimal() and wanted in _environ(folder).split(b"\0")
+    )
+
+
+def _environ(folder: Path) -> bytes:
+    try:
+        return (folder / "environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def until(happened: Callable[[], object], what: str) -> None:
+    """Wait for a condition; a failure says what never came."""
+    latest = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < latest, f"never came: {what}"
+        time.sleep(0.02)
+
+
+class Crawl:
+    """The crawls of one data folder over one world."""
+
+    def __init__(self, web: SynthWeb, data: Path, delay: float = 0.1, scope: str = "any") -> None:
+        self.web, self.data, self.delay, self.scope = web, data, delay, scope
+        self.said = data.parent / f"{data.name}-said"
+
+    def command(self, *options: str, seeds: list[str] | None = None) -> list[str]:
+        manners = ["--contact", CONTACT, "--delay", str(self.delay)]
+        where = ["--data", str(self.data), *LOOPBACK, "--nameserver", self.web.nameserver]
+        scope = ["--scope", self.scope] if self.scope else []
+        sown = self.web.seeds if seeds is None else seeds
+        return [GOSSAMER, "crawl", *manners, *where, *scope, *options, *sown]
+
+    def run(self, *options: str, seeds: list[str] | None = None, stdin: str = "") -> Done:
+        """From start to end."""
+        return run(self.command(*options, seeds=seeds), stdin)
+
+    @contextmanager
+    def start(self, *options: str, seeds: list[str] | None = None) -> Iterator[Started]:
+        """Under way; whatever is left of it at the end is killed."""
+        with started(self.command(*options, seeds=seeds), self.said) as under_way:
+            yield under_way
+
+    def pages(self) -> list[Fields]:
+        done = run([GOSSAMER, "pages", "--data", str(self.data)])
+        assert (done.code, done.err) == (0, "")
+        return [json.loads(line) for line in done.out.splitlines()]
+
+    def why(self, url: str) -> str:
+        done = run([GOSSAMER, "why", "--data", str(self.data), url])
+        assert (done.code, done.err) == (0, "")
+        return done.out
+
+    def logs(self) -> str:
+        """What the crawl's processes noted for a person to read when something went wrong."""
+        path = self.data / "gossamer.log"
+        return path.read_text() if path.exists() else ""
+
+
+@contextmanager
+def started(command: list[str], said: Path) -> Iterator[Started]:
+    under_way = Started(command, said)
+    try:
+        yield under_way
+    finally:
+        under_way.kill(group=True)
+        for pid in under_way.pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def run(command: list[str], stdin: str = "", **more: str) -> Done:
+    """Run a command to its end; *more* is added to its environment."""
+    done = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=environment(**more),
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,141 @@
+"""What a crawl of a world must have come to: asked as it should, every page there, archives whole.
+
+Each judgement compares what the server recorded or a reader of the folder sees with the world.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from tests.synthweb import SynthWeb, Truth, measure
+from tests.synthweb.atlas import Atlas
+from tests.synthweb.page import HTML
+from tests.synthweb.record import Request
+from tests.synthweb.truth import spot_of
+from tests.synthweb.words import paragraphs, title
+
+from .crawl import BIN, CONTACT, Crawl, Fields, run
+
+CLOCKS = 0.002
+"""Seconds by which two clocks may disagree about a delay: the server's never steps."""
+AGENT = re.compile(r"gossamer/\d+\.\d+\S* \(\+https?://[^ ;]+; " + re.escape(CONTACT) + r"\)")
+ROBOTS = ("/robots.txt", "/robots-moved.txt")
+
+
+def assert_polite(requests: list[Request], truth: Truth, delay: float) -> None:
+    """Nothing that nobody called for, one at a time, and never sooner than the delay."""
+    assert measure.forbidden_asked(requests, truth) == set()
+    assert measure.uncalled_for(requests, truth) == set()
+    assert measure.overlaps(requests) == []
+    for host, gaps in measure.soonest(requests).items():
+        wanted = max(delay, truth.delays.get(host, 0.0))
+        assert gaps.start_to_start >= wanted - CLOCKS, (host, gaps, wanted)
+    assert {r.sender for r in requests} <= {CONTACT}
+    assert [r.agent for r in requests if not AGENT.fullmatch(r.agent)] == []
+
+
+def assert_thorough(requests: list[Request], truth: Truth) -> None:
+    """All that had to be asked for."""
+    assert truth.required - measure.asked(requests) == set()
+
+
+def assert_once(requests: list[Request], truth: Truth) -> None:
+    """Each URL once, but those that said to come again, and they no more than twice."""
+    repeated = measure.twice(requests)
+    assert set(repeated) <= truth.retried, repeated
+    assert all(times == 2 for times in repeated.values()), repeated
+
+
+def readable(truth: Truth) -> set[str]:
+    """The URLs that are documents: what is asked for and kept."""
+    return truth.pages | {url for url, kind in truth.others.items() if kind == "application/pdf"}
+
+
+def assert_pages(crawl: Crawl, truth: Truth) -> None:
+    """Every page once, with what the world put on it."""
+    pages = {page["url"]: page for page in no_url_twice(crawl.pages())}
+    assert set(pages) == readable(truth)
+    for url in truth.pages:
+        assert_page(crawl.web.atlas, pages[url], truth)
+    assert_duplicates(pages, truth)
+
+
+def no_url_twice(pages: list[Fields]) -> list[Fields]:
+    counts = Counter(page["url"] for page in pages)
+    assert [url for url, count in counts.items() if count > 1] == []
+    return pages
+
+
+def assert_page(atlas: Atlas, shown: Fields, truth: Truth) -> None:
+    """One page's fields."""
+    url = shown["url"]
+    page = atlas.page(spot_of(atlas, url))
+    assert page is not None
+    for paragraph in paragraphs(page.text):
+        assert paragraph in shown["text"], url
+    if page.traits.type in HTML:
+        assert shown["title"] == title(page.text), url
+    assert shown["status"] == 200
+    assert shown["content_type"] == page.traits.type
+    assert shown["depth"] >= truth.depths[url]
+    assert not shown["truncated"]
+    wanted = {atlas.url(link.to) for link in page.links if link.spelling not in UNFOLLOWABLE}
+    assert set(shown["links"]) - {url} == wanted - {url}, url
+
+
+UNFOLLOWABLE = {"mailto", "telephone", "self"}
+
+
+def assert_duplicates(pages: dict[str, Fields], truth: Truth) -> None:
+    """Of each group one is the original, and the others say so."""
+    copies = {url for group in truth.duplicates for url in group}
+    for group in truth.duplicates:
+        (original,) = [url for url in group if pages[url]["verdict"] != "duplicate"]
+        for url in set(group) - {original}:
+            assert pages[url]["duplicate_of"] == original
+    for url, page in pages.items():
+        if url not in copies:
+            assert page["verdict"] != "duplicate", page
+
+
+def captures(data: Path) -> Iterator[tuple[str, int]]:
+    """URL and status of each response on file, by a reader that checks every digest."""
+    for path in warcs(data):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(
+                file, record_types=WarcRecordType.any_type, parse_http=False, strict_mode=True
+            ):
+                assert record.headers.get("WARC-Block-Digest"), path
+                assert record.verify_block_digest(consume=False), (path, record.record_id)
+                if record.record_type in (WarcRecordType.response, WarcRecordType.revisit):
+                    record.parse_http()
+                    uri = str(record.headers["WARC-Target-URI"]).strip("<>")
+                    yield uri, int(record.http_headers.status_code)
+
+
+def warcs(data: Path) -> list[Path]:
+    return sorted((data / "warc").glob("*.warc.gz"))
+
+
+def assert_archived(crawl: Crawl, requests: Iterable[Request], truth: Truth) -> None:
+    """Every file is whole, every page is in one, nothing more often than it was asked for."""
+    assert warcs(crawl.data) and not list((crawl.data / "warc").glob("*.open"))
+    checked = run([str(BIN / "warcio"), "check", *map(str, warcs(crawl.data))])
+    assert (checked.code, checked.out, checked.err) == (0, "", "")
+    found = Counter(captures(crawl.data))
+    asked = Counter((request.url, request.status) for request in requests)
+    assert {url for url, status in found if status == 200} >= readable(truth)
+    too_many = {at: count for at, count in found.items() if count > asked[at]}
+    assert not too_many
+
+
+def dot_robots(requests: Iterable[Request]) -> list[Request]:
+    return [request for request in requests if request.path in ROBOTS]
+
+
+def page_answers(web: SynthWeb) -> list[Request]:
+    """Requests that were answered with a page."""
+    return [r for r in web.requests() if r.status == 200 and r.path not in ROBOTS]
