@@ -1,7 +1,9 @@
 """The file under the embedded crawl: transactions, views, threads, waiting."""
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -109,7 +111,7 @@ def test_waiting_ends_at_a_commit(database: Database, other: Database) -> None:
 def test_waiting_ends_when_the_clock_steps_back(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    version, times = database.changed_since(None), iter(range(10**9, 0, -3600))
+    version, times = database.changed_since(None), iter(range(10**6, 0, -3600))
     monkeypatch.setattr(clock, "now", lambda: next(times))
     assert database.wait(version, 0.01) is None
 
@@ -133,6 +135,30 @@ def test_nothing_appended_is_missed_between_polls(tmp_path: Path) -> None:
     writer.close()
     reader.close()
     assert found == 500
+
+
+class Interrupted(Database):
+    """One after whose looks somebody else appends at once, while there is something to append."""
+
+    def __init__(self, path: Path, *values: bytes) -> None:
+        super().__init__(path)
+        self.values, self.other = list(values), Database(path)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Look, and be overtaken."""
+        with super().reading() as db:
+            yield db
+        if self.values:
+            SqliteLog(self.other).append([Message("seeds", "k", self.values.pop(0), "k")])
+
+
+def test_what_is_appended_just_after_a_look_is_seen_at_the_next(tmp_path: Path) -> None:
+    database = Interrupted(tmp_path / "db", b"a", b"b", b"c")
+    tail = SqliteLog(database).tail(["seeds"])
+    assert [[r.value for r in tail.poll(0)] for _ in range(5)] == [[], [b"a"], [b"b"], [b"c"], []]
+    database.other.close()
+    database.close()
 
 
 def test_threads_take_turns(database: Database) -> None:
