@@ -25,6 +25,10 @@ class Folder:
         self._lock = path / "lock"
         self._held: int | None = None
 
+    def __reduce__(self) -> tuple[type["Folder"], tuple[Path]]:
+        """Travel to a child without the lock: the number of an open file says nothing there."""
+        return Folder, (self.path,)
+
     def make(self) -> None:
         """Make the folder; raise GossamerError, saying what to do, if nothing can be written."""
         try:
@@ -45,18 +49,21 @@ class Folder:
 
     def claim(self) -> None:
         """Take the folder for one crawl; raise InUse if another one has it."""
-        until = clock.now() + LOCK_WAIT
-        while not self._flock(fcntl.LOCK_EX):
-            if clock.now() > until:
+        until = clock.steady() + LOCK_WAIT
+        # Children hold it too, each by itself: it is free when the last of them is gone. While an
+        # exclusive lock is made a shared one, somebody else may take it: then we have neither.
+        while not (self._flock(fcntl.LOCK_EX) and self._flock(fcntl.LOCK_SH)):
+            if clock.steady() > until:
                 holder = self._lock.read_text() or "?"
                 raise InUse(
                     f"another crawl (process {holder}) is running on {self.path}: "
                     "wait for its end, or name another folder with --data"
                 )
             clock.pause(0.1)
-        self._lock.write_text(str(os.getpid()))
-        # Children hold it too, each by itself: it is free when the last of them is gone.
-        self._flock(fcntl.LOCK_SH)
+        try:
+            self._lock.write_text(str(os.getpid()))
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def share(self) -> None:
         """Hold the folder as a child of the crawl that claimed it."""

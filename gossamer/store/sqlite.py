@@ -1,6 +1,7 @@
 """The store on one SQLite file: a table a row class, real and typed columns, for `sqlite3` too."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
 import msgspec
@@ -41,7 +42,7 @@ class SqliteTable(Generic[R]):
         self._database, self._row = database, row
         hints = get_type_hints(row)
         self._types = {field: hints[field] for field in row.__struct_fields__}
-        self._nested = [kind not in PLAIN for kind in self._types.values()]
+        self._nested = [_column(kind) is None for kind in self._types.values()]
         self._pending: dict[str, dict[Sort, R]] = {}
         self._dropped: set[str] = set()
         self._name = f'"{row.table}"'
@@ -51,7 +52,7 @@ class SqliteTable(Generic[R]):
         self._make(keys)
 
     def _make(self, keys: list[str]) -> None:
-        columns = {name: PLAIN.get(kind, "TEXT") for name, kind in self._types.items()}
+        columns = {name: _column(kind) or "TEXT" for name, kind in self._types.items()}
         with self._database.transaction() as db:
             found = {row[1] for row in db.execute(f"PRAGMA table_info({self._name})")}
             if not found:
@@ -155,3 +156,9 @@ class SqliteTable(Generic[R]):
             if value is not None
         }
         return self._row(**fields)
+
+
+def _column(kind: Any) -> str | None:
+    """Return the type of the column that holds a *kind* as it is; None if it is kept as JSON."""
+    words = isinstance(kind, type) and issubclass(kind, StrEnum)
+    return "TEXT" if words else PLAIN.get(kind)

@@ -24,6 +24,7 @@ BINARY_TYPES = {"application/pdf"}
 
 HOST_TROUBLE = {
     Outcome.DNS_FAILURE,
+    Outcome.DNS_UNANSWERED,
     Outcome.HOST_DOWN,
     Outcome.SILENT_SERVER,
     Outcome.PRIVATE_ADDRESS,

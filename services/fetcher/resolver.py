@@ -23,11 +23,22 @@ FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is remembered at least and at most, whatever its TTL."""
 ENTRIES = 65536
 LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
+DEFINITE = (
+    aiodns.error.ARES_ENOTFOUND,
+    aiodns.error.ARES_ENODATA,
+    aiodns.error.ARES_EBADNAME,
+    aiodns.error.ARES_ENONAME,
+)
+"""Answers that say that there is no address."""
 NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
 class DnsFailure(OSError):
-    """The name has no address, or nobody says so in time."""
+    """The name does not exist, or has no address."""
+
+
+class DnsUnanswered(OSError):
+    """No name server says whether the name exists: none answers, or none can."""
 
 
 class PrivateAddress(OSError):
@@ -49,7 +60,7 @@ class Resolver(AbstractResolver):
         self._cares: aiodns.DNSResolver | None = None
 
     async def addresses(self, host: str) -> tuple[str, ...]:
-        """Return where *host* may be connected to; raise DnsFailure or PrivateAddress."""
+        """Return where *host* may be connected to; or raise what says why not."""
         bare = host.strip("[]")
         found = (bare,) if is_address(host) else await self._remembered(bare)
         usable = tuple(one for one in found if may_connect(one, self._allowed))
@@ -79,7 +90,9 @@ class Resolver(AbstractResolver):
             try:
                 answer = await self._channel().getaddrinfo(name, type=socket.SOCK_STREAM)
             except (aiodns.error.DNSError, UnicodeError) as error:
-                raise DnsFailure(f"{name} does not resolve: {error.args[-1]}") from error
+                definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
+                kind = DnsFailure if definite else DnsUnanswered
+                raise kind(f"{name} does not resolve: {error.args[-1]}") from error
         found = tuple(dict.fromkeys(_text(node.addr[0]) for node in answer.nodes))
         if not found:
             raise DnsFailure(f"{name} has no address")

@@ -19,7 +19,7 @@ from gossamer.events import Headers, Outcome
 from gossamer.url import host_name
 from services.fetcher.identity import request_headers
 from services.fetcher.outcome import Failure, Reply
-from services.fetcher.resolver import DnsFailure, PrivateAddress, Resolver
+from services.fetcher.resolver import DnsFailure, DnsUnanswered, PrivateAddress, Resolver
 from services.fetcher.steps import Ask
 
 HEADER_LIMIT = 64 << 10
@@ -33,6 +33,7 @@ class Stalled(OSError):
 FATES: tuple[tuple[type[Exception], Outcome, str], ...] = (
     (PrivateAddress, Outcome.PRIVATE_ADDRESS, "private_address"),
     (DnsFailure, Outcome.DNS_FAILURE, "dns_failure"),
+    (DnsUnanswered, Outcome.DNS_UNANSWERED, ""),
     (aiohttp.ClientConnectorError, Outcome.HOST_DOWN, "host_down"),
     (aiohttp.ConnectionTimeoutError, Outcome.HOST_DOWN, "host_down"),
     (aiohttp.ClientResponseError, Outcome.BROKEN, "missing_headers"),
@@ -99,7 +100,7 @@ class HostClient:
         deadline = self._time() + self._web.settings.visit_limit
         try:
             await self._check(host_name(ask.url), deadline)
-        except (PrivateAddress, DnsFailure) as error:
+        except (PrivateAddress, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
         started_at, begun = self._web.clock(), self._time()
         try:
@@ -114,7 +115,7 @@ class HostClient:
             async with asyncio.timeout_at(deadline):
                 await self._web.resolver.addresses(host)
         except TimeoutError as error:
-            raise DnsFailure(f"{host} does not resolve in time") from error
+            raise DnsUnanswered(f"{host} does not resolve in time") from error
 
     async def _exchange(self, ask: Ask, deadline: float) -> Reply:
         async with asyncio.timeout_at(deadline):

@@ -5,8 +5,8 @@ from enum import Enum
 from gossamer.config import FrontierSettings
 from gossamer.events import Outcome
 
-BUSY_WAIT = 60.0
-"""What a 429 without Retry-After is worth."""
+SHORT_WAIT = 60.0
+"""What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
 RETRY_WAIT = 600.0
 
 
@@ -36,6 +36,7 @@ FATES = {
     Outcome.BROKEN: Fate.AGAIN,
     Outcome.SILENT_SERVER: Fate.AGAIN,
     Outcome.DNS_FAILURE: Fate.WAIT,
+    Outcome.DNS_UNANSWERED: Fate.WAIT,
     Outcome.HOST_DOWN: Fate.WAIT,
     Outcome.BUSY: Fate.WAIT,
     Outcome.UNVISITED: Fate.STAY,
@@ -43,6 +44,7 @@ FATES = {
 
 TROUBLE = {
     Outcome.DNS_FAILURE,
+    Outcome.DNS_UNANSWERED,
     Outcome.HOST_DOWN,
     Outcome.SILENT_SERVER,
     Outcome.BROKEN,
@@ -69,8 +71,8 @@ def trouble_wait(
             return settings.dns_wait
         case Outcome.BUSY if retry_after > 0:
             return min(retry_after, settings.retry_after_limit)
-        case Outcome.BUSY:
-            return min(BUSY_WAIT * doubled, settings.retry_after_limit)
+        case Outcome.BUSY | Outcome.DNS_UNANSWERED:
+            return min(SHORT_WAIT * doubled, settings.down_wait)
     return min(settings.down_wait * doubled, settings.down_wait_limit)
 
 

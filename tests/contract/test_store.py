@@ -1,6 +1,7 @@
 """Every store keeps the same promises: those of `gossamer.store`."""
 
 from collections.abc import Callable
+from enum import StrEnum
 
 import pytest
 
@@ -36,6 +37,21 @@ class Single(Row, frozen=True):
     partition_key = "part"
     part: str
     text: str
+
+
+class Colour(StrEnum):
+    """A word that an operator looks for."""
+
+    RED = "red"
+
+
+class Painted(Row, frozen=True):
+    """A row with such a word."""
+
+    table = "painted"
+    partition_key = "part"
+    part: str
+    colour: Colour
 
 
 Settle = Callable[[Store], None]
@@ -189,3 +205,11 @@ def test_tables_are_apart(store: Store, settle: Settle) -> None:
     store.table(Named).drop("p")
     settle(store)
     assert store.table(Single).get("p") == Single("p", "single")
+
+
+def test_a_word_of_a_list_comes_back_as_what_it_was(store: Store, settle: Settle) -> None:
+    table = store.table(Painted)
+    table.put(Painted("p", Colour.RED))
+    settle(store)
+    found = table.get("p")
+    assert found and found.colour is Colour.RED

@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from gossamer.events import Outcome
-from services.fetcher.resolver import FLOOR, DnsFailure, PrivateAddress, Resolver, kept_for
+from services.fetcher.resolver import (
+    FLOOR,
+    DnsFailure,
+    DnsUnanswered,
+    PrivateAddress,
+    Resolver,
+    kept_for,
+)
 from tests.fetcher.nameserver import NameServer, naming
 from tests.fetcher.orders import Said, fetched, order, settings
 from tests.fetcher.servers import page, serving
@@ -52,10 +59,10 @@ async def test_names_that_do_not_exist_and_names_without_an_address_are_failures
                 await resolve.addresses(name)
 
 
-async def test_a_broken_answer_is_a_failure() -> None:
+async def test_a_broken_answer_says_nothing_of_the_name() -> None:
     async with naming({"bad.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
         dns.broken = frozenset({"bad.example"})
-        with pytest.raises(DnsFailure):
+        with pytest.raises(DnsUnanswered):
             await asyncio.wait_for(resolve.addresses("bad.example"), 60)
 
 
@@ -208,7 +215,7 @@ async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> No
     async with naming({}) as dns:
         dns.gate.clear()
         said = await visit("http://slow.example/x", dns, visit_limit=0.3)
-    assert said.one.outcome is Outcome.DNS_FAILURE
+    assert said.one.outcome is Outcome.DNS_UNANSWERED
 
 
 async def test_no_request_goes_to_a_private_address() -> None:

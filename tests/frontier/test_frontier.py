@@ -116,6 +116,16 @@ def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> N
     assert row(sim, "http://a.test").condition is Condition.BLOCKED
 
 
+def test_a_silent_name_server_is_asked_again_soon_and_a_missing_name_next_week() -> None:
+    for outcome, wait in ((Outcome.DNS_UNANSWERED, 60.0), (Outcome.DNS_FAILURE, 7 * 86400.0)):
+        answers = iter([{"outcome": outcome}])
+        sim = Simulation(lambda url, answers=answers: next(answers, {}))  # type: ignore[misc]
+        sim.admit("http://a.test/")
+        sim.run()
+        assert sim.pages() == ["http://a.test/"]
+        assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(wait)
+
+
 def test_retry_after_is_obeyed_and_the_url_comes_first_again() -> None:
     answers = iter([{}, {"outcome": Outcome.BUSY, "retry_after": 77.0, "status": 429}])
     sim = Simulation(lambda url: next(answers, {}))

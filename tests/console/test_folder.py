@@ -1,0 +1,72 @@
+"""One folder, one crawl: whoever works in it holds it, each process by itself."""
+
+import fcntl
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from console.house import folder as house
+from console.house.folder import Folder
+from gossamer.errors import GossamerError, InUse
+
+ROOT = Path(__file__).resolve().parents[2]
+CHILD = """
+import pickle, sys
+folder = pickle.loads(bytes.fromhex(sys.argv[1]))
+folder.share()
+print("shared", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder that this process holds; whoever else wants it is told at once."""
+    monkeypatch.setattr(house, "LOCK_WAIT", 0.0)
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    folder.claim()
+    return folder
+
+
+def test_a_folder_is_claimed_once_and_the_holder_is_named(claimed: Folder) -> None:
+    with pytest.raises(InUse, match=rf"process {os.getpid()}\).*--data"):
+        Folder(claimed.path).claim()
+
+
+def test_a_child_holds_it_by_itself_when_its_parent_is_gone(claimed: Folder) -> None:
+    command = [sys.executable, "-c", CHILD, pickle.dumps(claimed).hex()]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout and child.stdout.readline() == "shared\n"
+        assert claimed._held is not None
+        os.close(claimed._held)
+        with pytest.raises(InUse):
+            Folder(claimed.path).claim()
+        child.communicate()
+    Folder(claimed.path).claim()
+
+
+def test_nobody_shares_what_another_crawl_is_taking(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InUse, match="another crawl has taken"):
+            Folder(tmp_path).share()
+
+
+def test_a_folder_below_a_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    folder = Folder(tmp_path / "notes.txt" / "data")
+    with pytest.raises(GossamerError, match=r"notes.txt/data cannot be written to .*--data"):
+        folder.make()
+
+
+def test_to_look_at_a_folder_makes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(GossamerError, match="holds no crawl"):
+        Folder(tmp_path / "data").open()
+    assert os.listdir(tmp_path) == []
