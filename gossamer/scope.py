@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gossamer.errors import BadSettings
-from gossamer.url import host_name
+from gossamer.url import BadUrl, canonicalize, host_name
+
+_more_than_a_name = re.compile(r"[/@?#\\\s]|^[^\[]*:")
 
 Holds = Callable[[str, int], bool]
 """Whether a rule holds for a canonical URL at a depth."""
@@ -87,7 +89,7 @@ def _rule(name: str, args: list[ast.expr], text: str) -> Holds:
     values = tuple(arg.value if isinstance(arg, ast.Constant) else None for arg in args)
     try:
         return RULES[name](*values)
-    except (TypeError, ValueError, AttributeError, OverflowError, re.error) as error:
+    except (BadUrl, TypeError, ValueError, AttributeError, OverflowError, re.error) as error:
         raise BadSettings(f"scope: {text!r} makes no sense: {error}") from error
 
 
@@ -96,12 +98,12 @@ def _any() -> Holds:
 
 
 def _host(*names: str) -> Holds:
-    wanted = frozenset(name.lower() for name in _some(names))
+    wanted = _names(names)
     return lambda url, depth: host_name(url) in wanted
 
 
 def _domain(*names: str) -> Holds:
-    wanted = frozenset(name.lower().strip(".") for name in _some(names))
+    wanted = _names(names)
 
     def holds(url: str, depth: int) -> bool:
         name = host_name(url)
@@ -128,6 +130,13 @@ def _depth(most: int) -> Holds:
     if type(most) is not int or most < 0:
         raise ValueError("depth takes a whole number from 0")
     return lambda url, depth: depth <= most
+
+
+def _names(values: tuple[str, ...]) -> frozenset[str]:
+    # As they stand in a canonical URL: in small letters, without the root's dot, in Punycode.
+    if wrong := [value for value in _some(values) if _more_than_a_name.search(value)]:
+        raise ValueError(f"{wrong[0]!r} is more than a name")
+    return frozenset(host_name(canonicalize(f"http://{value.strip('.')}/")) for value in values)
 
 
 def _some(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ SHELLS = (
     "services/archive/segment.py",
     "services/fetcher/resolver.py",
     "services/fetcher/web.py",
+    "services/parser/child.py",
     "services/parser/pool.py",
 )
 """The only modules below the console that touch the world."""

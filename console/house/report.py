@@ -1,5 +1,8 @@
 """What a run says of itself: a line now and then, and the report at its end."""
 
+import os
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
 
 from console.house.crawl import End
@@ -91,8 +94,9 @@ def _left(end: End, progress: Progress) -> list[str]:
 
 def _places(folder: Folder) -> list[str]:
     data = f" --data {folder.path}" if str(folder.path) != "gossamer-data" else ""
+    command = "gossamer" if shutil.which("gossamer") else os.path.relpath(sys.argv[0])
     return [
         f"  archive     {folder.warc}",
-        f"  pages       gossamer pages{data}",
-        f"  one URL     gossamer why{data} URL",
+        f"  pages       {command} pages{data}",
+        f"  one URL     {command} why{data} URL",
     ]

@@ -16,6 +16,7 @@ person is told. Complete files are never removed.
 
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -79,19 +80,15 @@ def _salvage(path: Path) -> None:
 
 def members(path: Path) -> Iterator[int]:
     """Yield the offset at which each gzip member ends, up to the first that is not whole."""
-    end, position = zlib.decompressobj(GZIP), 0
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            position += len(chunk)
-            while chunk:
-                try:
-                    end.decompress(chunk, CHUNK)
-                except zlib.error:
-                    return
-                chunk = end.unconsumed_tail
-                if end.eof:
-                    chunk, end = end.unused_data, zlib.decompressobj(GZIP)
-                    yield position - len(chunk)
+    end, position, rest = zlib.decompressobj(GZIP), 0, b""
+    with path.open("rb") as file, suppress(zlib.error):
+        while chunk := rest or file.read(CHUNK):
+            position += 0 if rest else len(chunk)
+            end.decompress(chunk, CHUNK)
+            rest = end.unconsumed_tail
+            if end.eof:
+                rest, end = end.unused_data, zlib.decompressobj(GZIP)
+                yield position - len(rest)
 
 
 def _open(folder: Path) -> list[tuple[Path, int]]:

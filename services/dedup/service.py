@@ -3,7 +3,7 @@
 from collections.abc import Iterator, MutableMapping
 
 from gossamer import topics
-from gossamer.errors import Poison
+from gossamer.errors import BadSettings, Poison
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -56,8 +56,15 @@ class Dedup(Machine):
             case PageParsed():
                 return self._parsed(event, now)
             case CrawlDefined():
-                self._crawl = event
+                self._define(event)
         return ()
+
+    def _define(self, crawl: CrawlDefined) -> None:
+        try:
+            parse_scope(crawl.scope)
+        except BadSettings as error:
+            raise Poison(str(error)) from error
+        self._crawl = crawl
 
     def _sown(self, seed: SeedSown, now: float) -> UrlsDiscovered:
         try:

@@ -138,15 +138,19 @@ class HostClient:
         body = bytearray()
         try:
             async with asyncio.timeout_at(deadline):
-                async for chunk in response.content.iter_any():
-                    body += chunk
-                    if len(body) > limit:
-                        return bytes(body[:limit]), "length"
+                await _read(response, body, limit)
         except aiohttp.SocketTimeoutError as error:
             raise Stalled(f"the body stopped after {len(body)} bytes") from error
         except TimeoutError:
-            return bytes(body), "time"
-        return bytes(body), ""
+            return bytes(body[:limit]), "time"
+        return bytes(body[:limit]), "length" if len(body) > limit else ""
+
+
+async def _read(response: aiohttp.ClientResponse, body: bytearray, limit: int) -> None:
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            return
 
 
 class _Response(aiohttp.ClientResponse):

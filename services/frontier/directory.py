@@ -30,6 +30,8 @@ class Directory:
         self._taken: ListedHost | None = None
         """… and the last entry of it that was taken."""
         self._page: deque[ListedHost] = deque()
+        self._at_end = False
+        """Whether there is nothing beyond the page, so that the store need not be asked again."""
         self._live: Counter[int] = Counter()
         """Of each bucket up to the position: taken entries that are not stale."""
 
@@ -39,6 +41,7 @@ class Directory:
         bucket = number // BUCKET
         key = _key(number, host)
         self._entries.put(ListedHost(self._partition_key(bucket), key, number, site, host))
+        self._at_end = False
         if self._page and key < self._page[-1].key:
             self._page.clear()  # It belongs among those read ahead: they are read again.
         first, last = self.partition.first_bucket, self.partition.last_bucket
@@ -57,11 +60,10 @@ class Directory:
 
     def peek(self) -> ListedHost | None:
         """Return the first entry beyond the position, perhaps a stale one."""
-        while not self._page and self._bucket <= self.partition.last_bucket:
+        while not self._page and not self._at_end:
             after = self._taken.key if self._taken else None
             self._page.extend(self._entries.scan(self._partition_key(self._bucket), after, PAGE))
-            if not self._page and not self._leave_bucket():
-                return None
+            self._at_end = not self._page and not self._leave_bucket()
         return self._page[0] if self._page else None
 
     def take(self) -> None:

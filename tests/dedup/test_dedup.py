@@ -126,6 +126,13 @@ def test_what_a_page_asks_and_what_is_too_deep_is_not_followed(dedup: Dedup) -> 
         assert not of_kind(UrlsDiscovered, dedup.handle(page, 0.0))
 
 
+def test_a_definition_without_sense_changes_nothing(dedup: Dedup) -> None:
+    with pytest.raises(Poison, match="scope"):
+        list(dedup.handle(CrawlDefined(at=1.0, scope="everything!", max_depth=3), 1.0))
+    answer = dedup.handle(parsed("http://a.test/", "d1", Link("http://x.out.test/")), 2.0)
+    assert not of_kind(UrlsDiscovered, answer)
+
+
 def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None:
     target = Link("http://b.test/", redirect=True)
     answer = list(dedup.handle(parsed("http://a.test/", "", target, depth=2, status=301), 0.0))

@@ -172,3 +172,15 @@ def test_any_composition_judges_as_its_parts_do(scope: Brute, depth: int) -> Non
     assert judgement.inside is holds(depth)
     # The rule that is named decides alike on its own.
     assert parse_scope(judgement.rule).judge(WWW, depth).inside is judgement.inside
+
+
+@pytest.mark.parametrize("name", ["MÜNCHEN.de", "münchen.de.", "xn--mnchen-3ya.de"])
+def test_names_are_compared_as_they_stand_in_a_url(name: str) -> None:
+    for rule in (f'host("{name}")', f'domain("{name}")'):
+        assert parse_scope(rule).judge("http://xn--mnchen-3ya.de/", 0).inside
+
+
+@pytest.mark.parametrize("name", ["a.test:8080", "a.test/x", "a test", "user@a.test"])
+def test_a_rule_for_what_is_no_host_name_is_refused(name: str) -> None:
+    with pytest.raises(BadSettings):
+        parse_scope(f'host("{name}")')
