@@ -10,10 +10,12 @@ from gossamer.errors import Poison
 from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
 from gossamer.telemetry import count, gauge
 from gossamer.topics import VISITS_ORDERED, Topic
+from gossamer.url import host_key
 from gossamer.worker import Emit
 from services.fetcher.ending import events, failed
 from services.fetcher.outcome import Failure
 from services.fetcher.steps import Ask, Rest, Say, Step, Terms, Told
+from services.fetcher.turns import Turns
 from services.fetcher.visit import converse, refusal
 from services.fetcher.web import HostClient, Web
 
@@ -39,6 +41,7 @@ class Fetcher:
             robots_age=settings.robots_age,
         )
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._turns = Turns(asyncio.get_running_loop().time)
         self._open = 0
 
     def control(self, event: Event) -> None:
@@ -87,7 +90,9 @@ class Fetcher:
                 await _rest(seconds, paused)
             case Ask():
                 errand.asked_at = self._clock()
-                answer = await host.fetch(step)
+                at, order = host_key(step.url), errand.order
+                async with self._turns.take(at, order.pause, own=at == order.host):
+                    answer = await host.fetch(step)
             case Say(events=said):
                 errand.say(said)
         return Told(self._clock(), paused.is_set(), answer)
