@@ -41,7 +41,11 @@ class Database:
         where = ":memory:" if memory else f"{self.path.absolute().as_uri()}?mode={mode}"
         with translated(self.path):
             self._db = sqlite3.connect(
-                where, BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=True
+                where,
+                timeout=BUSY_TIMEOUT,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=True,
             )
             try:
                 self._identify()
