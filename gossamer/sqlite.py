@@ -6,6 +6,7 @@ last moments are missing.
 """
 
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,10 +48,12 @@ class Database:
                 check_same_thread=False,
                 uri=True,
             )
+            # Whoever forgets to close it closes it all the same, without a warning.
+            self.close = weakref.finalize(self, self._db.close)
             try:
                 self._identify()
             except BaseException:
-                self._db.close()
+                self.close()
                 raise
 
     def _identify(self) -> None:
@@ -133,11 +136,6 @@ class Database:
             (verdict,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise damaged(self.path, verdict.splitlines()[-1])
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._db.close()
 
 
 @contextmanager
