@@ -7,9 +7,10 @@ sizes are bytes. Secrets would come from the environment or files; there are non
 
 import os
 import tomllib
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import (
@@ -105,11 +106,28 @@ class FetcherSettings(Section):
     allow_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Private or loopback networks that may be visited all the same."""
     nameserver: str = ""
-    """HOST:PORT of the DNS server to ask; empty: the system's."""
+    """Address of the DNS server to ask, with :PORT if that is not 53; empty: the system's."""
     lookups_limit: PositiveInt = 32
     """Most DNS lookups in flight."""
     unparsed_limit: PositiveInt = 500
     """While this many fetched pages wait for the parser or the archive, no new visit begins."""
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse a name server that is no address: there is nobody to ask for it."""
+        if self.nameserver and not _is_server(self.nameserver):
+            raise BadSettings(
+                f"fetcher.nameserver: {self.nameserver!r} is no ADDRESS or ADDRESS:PORT, "
+                "such as 192.0.2.1:53 or [2001:db8::1]"
+            )
+
+
+def _is_server(text: str) -> bool:
+    try:
+        server = urlsplit(f"//{text}")
+        ip_address(server.hostname or "")
+        return server.netloc == text and "@" not in text and server.port != 0
+    except ValueError:
+        return False
 
 
 class ParserSettings(Section):

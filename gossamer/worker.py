@@ -1,15 +1,18 @@
 """The loop for work that runs many records at once: fetching, parsing.
 
-A job answers a record in its own time; answers go out as they come, and the log moves up to the
-watermark. A job that must not be begun twice says so (`begins_once`): the log then moves before
-the work begins, and what dies under way is for somebody else to notice (the frontier's lease).
+A job answers a record in its own time. What it says goes out when the log moves past the record,
+up to the watermark, so that what dies before is done again and nothing is said twice. A job that
+must not be begun twice says so (`begins_once`): the log then moves before the work begins, what it
+says goes out as it comes, and what dies under way is for somebody else to notice (the frontier's
+lease).
 """
 
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Protocol, TypeVar
 
 from gossamer.clock import Clock
@@ -56,6 +59,7 @@ class Worker:
         self._waiting: deque[Record] = deque()
         self._held = False
         self._outbox: list[Message] = []
+        self._kept: dict[tuple[str, int, int], list[Message]] = {}
         self._working: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
         # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
@@ -100,7 +104,7 @@ class Worker:
             try:
                 self._job.control(decode(record))
             except Exception as error:
-                self._bury(record, error)
+                self._emit(self._letter(record, error))
         self._held = await self._in_thread(self._hold)
         if not self._held and not self._waiting and len(self._working) < self._limit:
             self._waiting.extend(await self._in_thread(lambda: self._reader.poll(0)))
@@ -117,28 +121,42 @@ class Worker:
         return fresh
 
     async def _work(self, record: Record) -> None:
+        said: list[Message] = []
+        emit = self._emit if self._job.begins_once else partial(_say, said)
         try:
-            await self._job.work(decode(record), self._emit)
+            await self._job.work(decode(record), emit)
         except Exception as error:
-            self._bury(record, error)
+            emit(self._letter(record, error))
         if not self._job.begins_once:
+            self._kept[record.topic, record.partition, record.offset] = said
             self._watermark.complete(record)
         self._news.set()
 
-    def _bury(self, record: Record, error: Exception) -> None:
+    def _letter(self, record: Record, error: Exception) -> Event:
         if isinstance(error, GossamerError) and not isinstance(error, Poison):
             raise error
-        self._emit(buried(record, self._job.name, error, self._clock()))
+        return buried(record, self._job.name, error, self._clock())
 
     def _emit(self, *events: Event) -> None:
-        self._outbox.extend(encode(event) for event in events)
+        _say(self._outbox, *events)
         self._news.set()
 
     async def _advance(self) -> None:
-        passed, outcome = self._watermark.passed(), self._outbox
+        passed = self._watermark.passed()
+        outcome = [*self._outbox, *(said for record in passed for said in self._released(record))]
         self._outbox = []
         if passed or outcome:
             await self._in_thread(lambda: self._reader.advance(passed, outcome))
 
+    def _released(self, record: Record) -> Iterator[Message]:
+        """Yield what was said of *record* and those of its partition before it."""
+        partition = record.topic, record.partition
+        for at in sorted(at for at in self._kept if at[:2] == partition and at[2] <= record.offset):
+            yield from self._kept.pop(at)
+
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+
+def _say(said: list[Message], *events: Event) -> None:
+    said.extend(encode(event) for event in events)

@@ -44,7 +44,7 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         "--allow-network",
         {"action": "append", "metavar": "CIDR", "help": "visit this private network all the same"},
     ),
-    ("--nameserver", {"metavar": "HOST:PORT", "help": "the DNS server to ask"}),
+    ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to ask"}),
     ("--no-text", {"action": "store_true", "help": "links and archive, without main text"}),
     ("--quiet", {"action": "store_true", "help": "say nothing but errors"}),
     ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),

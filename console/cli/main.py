@@ -20,8 +20,9 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser(given).parse_args(given)
     try:
+        # Here too, because of what is imported: Ctrl-C may come at any time.
+        options = _parser(given).parse_args(given)
         return int(options.run(options))
     except BadSettings as error:
         print(f"gossamer: {error}", file=sys.stderr)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from console.cli.options import add_data
 from console.house.definition import last_definition
 from console.house.folder import Folder, Opened
+from console.printable import printable
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.scope import parse_scope
@@ -22,6 +23,9 @@ from services.frontier.rows import (
     VisitRow,
 )
 
+LONGEST = 5000
+"""Characters of a line: longer than two URLs can be."""
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
@@ -35,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
         url = canonicalize(options.url)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
-    print("\n".join([url, *(f"  {line}" for line in explain(Folder(options.data).open(), url))]))
+    lines = [url, *(f"  {line}" for line in explain(Folder(options.data).open(), url))]
+    print("\n".join(printable(line, LONGEST) for line in lines))
     return 0
 
 

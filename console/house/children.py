@@ -4,11 +4,13 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
 
 import structlog
 
@@ -80,7 +82,8 @@ class Child:
         self._process: BaseProcess = _spawn.Process(
             target=_child, args=(kind, brief, theirs), name=f"gossamer {kind}"
         )
-        self._process.start()
+        with _deaf_to_ctrl_c():
+            self._process.start()
         theirs.close()
 
     def failure(self) -> str | None:
@@ -112,6 +115,17 @@ class Child:
         """Wait for its end; return whether it came."""
         self._process.join(timeout)
         return not self._process.is_alive()
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """What is started meanwhile is so from its first instant; we hear of Ctrl-C afterwards."""
+    ensure_running()  # Started under way, it would undo the mask.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _child(kind: str, brief: Brief, line: Connection) -> None:

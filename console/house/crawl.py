@@ -15,7 +15,7 @@ from console.house.progress import Progress, last_epoch, read_progress
 from gossamer import clock
 from gossamer.codec import encode
 from gossamer.config import Settings
-from gossamer.errors import BadSettings, GossamerError
+from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, SeedSown
 
 LOOK = 0.25
@@ -89,19 +89,23 @@ def run_crawl(
 
     Raise GossamerError when it cannot begin, or a child has died.
     """
+    if not folder.database.exists():
+        # What makes no sense is refused before anything is made.
+        define(wish, None, 0, clock.now())
     folder.make()
     folder.claim()
     opened = Opened(folder)
     opened.database.check()
     run = _prepare(settings, opened, wish, max_time)
     brief = Brief(settings, folder, last_epoch(opened), logs_to_file=not settings.logs.json_lines)
-    children = [Child(kind, brief) for kind in KINDS]
-    try:
-        with _interrupts(run):
+    children: list[Child] = []
+    with _interrupts(run):
+        try:
+            children.extend(Child(kind, brief) for kind in KINDS)
             end = _watch(run, children, show)
-    except BaseException:
-        _kill(children)
-        raise
+        except BaseException:
+            _kill(children)
+            raise
     if end is End.KILLED:
         _kill(children)
     else:
@@ -111,8 +115,6 @@ def run_crawl(
 
 def _prepare(settings: Settings, opened: Opened, wish: Wish, max_time: float) -> Run:
     before, now = last_definition(opened.log), clock.now()
-    if not wish.seeds and before is None:
-        raise BadSettings("name at least one seed: a URL, or --seeds FILE")
     crawl = define(wish, before, read_progress(opened).pages, now)
     sown = [SeedSown(at=now, url=seed) for seed in wish.seeds]
     opened.log.append([encode(event) for event in (crawl, *sown)])

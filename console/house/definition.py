@@ -48,8 +48,11 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
 def define(wish: Wish, before: CrawlDefined | None, pages: int, now: float) -> CrawlDefined:
     """Return the crawl that *wish* asks for, going on from what it was *before*.
 
-    *pages* is how many it has already. Raise BadSettings if a seed is out of the scope asked for.
+    *pages* is how many it has already. Raise BadSettings if a seed is out of the scope asked for,
+    or if there is none and never was.
     """
+    if not wish.seeds and before is None:
+        raise BadSettings("name at least one seed: a URL, or --seeds FILE")
     scope = _scope(wish, before)
     for seed in wish.seeds:
         judgement = parse_scope(scope).judge(seed, 0)
@@ -71,7 +74,7 @@ def _scope(wish: Wish, before: CrawlDefined | None) -> str:
         return "any()"
     old = before.scope if before else ""
     outside = [s for s in wish.seeds if not old or not parse_scope(old).judge(s, 0).inside]
-    if old and not outside and not wish.scope:
+    if old and not outside and not (wish.scope and wish.seeds):
         return old
     new = _of_seeds(wish.scope or "site", outside or list(wish.seeds))
     return " or ".join(rule for rule in (old if outside and not wish.scope else "", new) if rule)

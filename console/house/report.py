@@ -4,10 +4,12 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from shlex import quote
 
 from console.house.crawl import End
 from console.house.folder import Folder
 from console.house.progress import Progress
+from console.printable import printable
 
 MOST = 10
 
@@ -71,7 +73,8 @@ def _if_any(title: str, text: str) -> list[str]:
 
 def _hosts(title: str, hosts: Mapping[str, float], show: object) -> list[str]:
     assert callable(show)
-    shown = [f"{host} ({show(value)})" for host, value in _largest(hosts.items())[:5] if value]
+    most = _largest(hosts.items())[:5]
+    shown = [f"{printable(host)} ({show(value)})" for host, value in most if value]
     return _if_any(title, ", ".join(shown) or "none")
 
 
@@ -93,8 +96,8 @@ def _left(end: End, progress: Progress) -> list[str]:
 
 
 def _places(folder: Folder) -> list[str]:
-    data = f" --data {folder.path}" if str(folder.path) != "gossamer-data" else ""
-    command = "gossamer" if shutil.which("gossamer") else os.path.relpath(sys.argv[0])
+    data = f" --data {quote(str(folder.path))}" if str(folder.path) != "gossamer-data" else ""
+    command = "gossamer" if shutil.which("gossamer") else quote(os.path.relpath(sys.argv[0]))
     return [
         f"  archive     {folder.warc}",
         f"  pages       {command} pages{data}",

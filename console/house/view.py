@@ -10,6 +10,7 @@ from rich.text import Text
 
 from console.house.progress import Progress
 from console.house.report import counts, progress_line, size
+from console.printable import printable
 from gossamer import clock
 
 EVERY = 10.0
@@ -112,8 +113,3 @@ def draw(progress: Progress, rate: float, elapsed: float, word: str) -> Group:
     latest = [Text(f"  {outcome:<12} {printable(url)}") for url, outcome in progress.latest[-6:]]
     foot = Text(word or "Ctrl-C to stop", style="yellow" if word else "dim")
     return Group(table, *latest, foot)
-
-
-def printable(url: str) -> str:
-    """Return *url* with nothing in it that a terminal would obey, cut to a line."""
-    return "".join(c if c.isprintable() else "?" for c in url[:150])

@@ -4,6 +4,7 @@ from collections import Counter
 
 from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
 from gossamer.store import Table
+from services.frontier.politeness import TROUBLE
 from services.frontier.rows import Condition, TallyRow
 
 MOST = 10
@@ -37,7 +38,9 @@ class Tally:
             return
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
-        name = event.outcome if event.visit.purpose is Purpose.PAGE else "robots.txt"
+        # Nobody would see why nothing comes, if a host that is in trouble had had its robots.txt.
+        had_rules = event.visit.purpose is Purpose.ROBOTS and event.outcome not in TROUBLE
+        name = "robots.txt" if had_rules else event.outcome
         self.outcomes[name] += 1
         self.received += event.received
         self.hazards.update(event.hazards)

@@ -164,3 +164,18 @@ def test_settings_never_change() -> None:
 def test_sections_say_what_they_are() -> None:
     for name, kind in Settings.model_fields.items():
         assert kind.annotation and kind.annotation.__doc__, name
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1", "192.0.2.1:5353", "[2001:db8::1]", "[::1]:53"])
+def test_a_name_server_is_an_address(server: str) -> None:
+    assert load_settings(overrides={"fetcher": {"nameserver": server}}).fetcher.nameserver == server
+
+
+@pytest.mark.parametrize(
+    "server",
+    ["localhost", "nowhere:port", "192.0.2.1:99999", "192.0.2.1:0", "192.0.2.1/24", "x@192.0.2.1",
+     "[::1", "192.0.2.1, 192.0.2.2"],
+)  # fmt: skip
+def test_a_name_server_that_is_no_address_is_refused(server: str) -> None:
+    with pytest.raises(BadSettings, match=r"fetcher\.nameserver: "):
+        load_settings(overrides={"fetcher": {"nameserver": server}})

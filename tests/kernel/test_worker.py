@@ -15,21 +15,48 @@ from tests.kernel.hands import Hands, Once, found, rest, sow, until
 from tests.kernel.machines import discovered
 
 
-async def test_answers_come_out_as_they_come_and_the_log_follows_the_slowest(
+async def test_answers_come_out_when_the_log_moves_past_what_they_answer(
     start: Start, hands: Hands, log: SqliteLog
 ) -> None:
     sow(log, "a", "b", "c", "d")
     async with start(hands):
         await until(lambda: len(hands.open()) == 4)
         hands.done("c", "b")
-        await until(lambda: sorted(found(log)) == ["b", "c"])
-        assert rest(log) == 4, "the first is not done"
+        await until(lambda: hands.open() == {"a", "d"})
+        assert (found(log), rest(log)) == ([], 4), "the first is not done"
         hands.done("a")
         await until(lambda: rest(log) == 1)
         assert sorted(found(log)) == ["a", "b", "c"]
         hands.done("d")
         await until(lambda: rest(log) == 0)
     assert sorted(found(log)) == ["a", "b", "c", "d"]
+
+
+async def test_nothing_is_said_twice_of_what_is_done_twice(start: Start, log: SqliteLog) -> None:
+    sow(log, "a", "b", "c")
+    first, second = Hands(log), Hands(log)
+    async with start(first):
+        await until(lambda: len(first.open()) == 3)
+        first.done("c", "b")
+        await until(lambda: not first._open.keys() & {"b", "c"})
+    async with start(second):
+        await until(lambda: len(second.open()) == 3)
+        second.done("a", "b", "c")
+        await until(lambda: rest(log) == 0)
+    assert sorted(found(log)) == ["a", "b", "c"]
+
+
+async def test_answers_of_work_that_begins_once_come_out_as_they_come(
+    start: Start, log: SqliteLog
+) -> None:
+    sow(log, "a", "b", "c")
+    job = Once(log)
+    async with start(job):
+        await until(lambda: len(job.open()) == 3)
+        job.done("c", "b")
+        await until(lambda: sorted(found(log)) == ["b", "c"])
+        job.done("a")
+        await until(lambda: len(found(log)) == 3)
 
 
 async def test_no_more_than_the_limit_at_once(start: Start, hands: Hands, log: SqliteLog) -> None:

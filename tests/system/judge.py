@@ -113,7 +113,7 @@ def captures(data: Path) -> Iterator[tuple[str, int]]:
                 if record.record_type in (WarcRecordType.response, WarcRecordType.revisit):
                     record.parse_http()
                     uri = str(record.headers["WARC-Target-URI"]).strip("<>")
-                    yield uri, int(record.http_headers.status_code)
+                    yield uri, record.http_headers.status_code or 0
 
 
 def warcs(data: Path) -> list[Path]:

@@ -76,6 +76,7 @@ def test_a_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Pa
     assert "2 in this run" in said
 
 
+@pytest.mark.slow
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
     tmp_path: Path, bundle: Path
 ) -> None:

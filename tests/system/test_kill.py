@@ -55,10 +55,9 @@ def killed(crawl: Crawl, rng: random.Random, group: bool) -> float:
             wanted = asked + rng.randrange(1, 60)
             until(lambda: at_work(crawl, started, wanted), "requests, or the end of the crawl")
         started.kill(group)
-        at = time.time()
         until(started.is_gone, "the end of the killed crawl's processes")
         assert "Traceback" not in started.err
-    return at
+    return time.time()
 
 
 def at_work(crawl: Crawl, started: Started, wanted: int) -> bool:

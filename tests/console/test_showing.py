@@ -1,0 +1,152 @@
+"""What a person sees of a crawl: counts that are right, and nothing that the Web had a say in."""
+
+import io
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from console.cli.main import main
+from console.house.crawl import End
+from console.house.folder import Folder, Opened
+from console.house.progress import Progress
+from console.house.report import counts, duration, progress_line, report, size
+from console.house.view import Speed, draw
+from console.printable import printable
+from gossamer.events import Outcome
+from services.frontier.rows import VisitRow
+
+HOSTILE = (
+    "http://a.example/\x1b]0;owned\x07\x1b[2J\r\n[bold red]x[/bold red]\u202etxt.exe\x9b31m[/]"
+)
+
+
+def progress(**fields: object) -> Progress:
+    return Progress(**{"pages": 3, "admitted": 9, "queued": 6, "received": 2048, **fields})  # type: ignore[arg-type]
+
+
+def drawn(of: Progress, word: str = "") -> str:
+    console = Console(file=io.StringIO(), force_terminal=False, width=200)
+    console.print(draw(of, 1.5, 2.0, word))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def obeyed(text: str) -> list[str]:
+    """The characters that a terminal would act upon."""
+    return [c for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_what_the_web_wrote_is_drawn_as_plain_text() -> None:
+    shown = drawn(progress(latest=[(HOSTILE, "page")]))
+    assert obeyed(shown) == []
+    assert "[bold red]x[/bold red]" in shown, "markup is text"
+    assert shown.count("a.example") == 1
+
+
+@pytest.mark.parametrize("field", ["slowest", "largest"])
+def test_what_the_web_wrote_is_reported_as_plain_text(field: str) -> None:
+    told = report(End.DONE, progress(**{field: {HOSTILE: 3.0}}), 2.0, 0, Folder(Path("data")))
+    assert obeyed(told) == []
+    assert "a.example" in told
+
+
+def test_what_the_web_wrote_is_explained_as_plain_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    visit = VisitRow(
+        host="http://a.example",
+        url="http://a.example/",
+        outcome=Outcome.REDIRECT,
+        at=1.0,
+        location=HOSTILE,
+        reason=HOSTILE,
+        attempt=1,
+    )
+    opened.store.table(VisitRow).put(visit)
+    opened.store.flush()
+    opened.database.close()
+    assert main(["why", "--data", str(tmp_path), visit.url]) == 0
+    told = capsys.readouterr().out
+    assert obeyed(told) == []
+    assert "redirect to http://a.example/?]0;owned??[2J??[bold red]x" in told
+
+
+@given(st.text(max_size=400))
+def test_whatever_is_shown_of_a_url_is_one_line_that_no_terminal_obeys(url: str) -> None:
+    shown = printable(url)
+    assert shown.isprintable() and len(shown) <= 150
+    assert "\n" not in drawn(progress(latest=[(url[:80], "page")])).strip("\n").splitlines()[-2]
+
+
+def test_a_good_url_is_shown_as_it_is() -> None:
+    assert printable("https://a.example/b?c=d&e=%20") == "https://a.example/b?c=d&e=%20"
+
+
+def test_the_view_has_the_counters_and_says_what_is_being_done() -> None:
+    of = progress(
+        conditions=Counter(idle=2, ready=1),
+        outcomes=Counter({"page": 3, "gone": 1, "robots.txt": 2}),
+        backlog={"pages.fetched": 4, "seeds": 0},
+        due_count=5,
+    )
+    shown = drawn(of)
+    for part in ("3 ", "1.5/s", "2.0 KiB", "2 idle, 1 ready", "6 URLs", "5 waiting", "1 gone"):
+        assert part in shown
+    assert "4 pages.fetched" in shown and "seeds" not in shown and "Ctrl-C to stop" in shown
+    assert "finishing" in drawn(of, "finishing")
+
+
+def test_the_line_has_the_counters() -> None:
+    line = progress_line(progress(conditions=Counter(idle=2)), 1.25)
+    assert line == "3 pages (1.2/s), 2.0 KiB, 6 URLs queued, hosts: 2 idle"
+
+
+def test_the_report_counts_this_run_apart_from_all() -> None:
+    of = progress(verdicts=Counter(duplicate=1), dead_letters=2, due_count=4)
+    told = report(End.WAITING, of, 2.0, 1, Folder(Path("my data")))
+    assert "2 in this run (1.0/s), 3 in all, 1 of them duplicates" in told
+    assert "dead letters 2" in told and "6 URLs in queues" in told and "4 URLs or hosts" in told
+    assert "Run the same command again" in told
+
+
+def test_what_the_report_says_to_type_can_be_typed() -> None:
+    told = report(End.DONE, progress(queued=0), 2.0, 0, Folder(Path("my data")))
+    assert "pages --data 'my data'" in told and "why --data 'my data'" in told
+    assert "Run the same command again" not in told
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 20, "5.0 MiB"), (3 << 40, "3.0 TiB")],
+)
+def test_sizes_for_a_person(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.4, "59.4 s"), (59.6, "1 min 00 s"), (3600, "1 h 00 min")],
+)
+def test_durations_for_a_person(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_counts_for_a_person() -> None:
+    assert counts({}) == counts({"gone": 0}) == "none"
+    assert counts({"gone": 1, "page": 1200, "busy": 1}) == "1,200 page, 1 busy, 1 gone"
+
+
+def test_the_speed_is_that_of_the_last_seconds() -> None:
+    speed = Speed()
+    assert speed.measure(100, 0.0) == 0.0
+    assert speed.measure(150, 5.0) == 10.0
+    for second in range(6, 40):
+        latest = speed.measure(150, float(second))
+    assert latest == 0.0

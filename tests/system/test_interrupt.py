@@ -1,0 +1,213 @@
+"""Ctrl-C, a time limit, and what is seen of a crawl in a terminal, in a pipe and in a log."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.synthweb import SynthWeb, World, measure
+
+from .conftest import Finished
+from .crawl import PATIENCE, Crawl, environment, marked, until
+from .judge import assert_archived, assert_once, assert_polite, readable
+
+WORLD = World.plain(seed=6, hosts=12, pages=40)
+SLOW = World.plain(seed=6, hosts=3, pages=4, jitter=0.0, transfers=1.0, slowness=600.0)
+"""Every host has a page that takes ten minutes, or until whoever asks hangs up."""
+PATIENT = "[fetcher]\nfirst_byte_limit = 600\nvisit_limit = 600\n"
+
+
+@pytest.fixture
+def web() -> Iterator[SynthWeb]:
+    """A world that a crawl does not get through by itself in the time of a test."""
+    with SynthWeb(WORLD) as running:
+        yield running
+
+
+def resumed_without_repeats(crawl: Crawl) -> None:
+    """Nothing that was asked before is asked again, and nothing is missing."""
+    before = measure.asked(crawl.web.requests())
+    crawl.delay = 0.02
+    done = crawl.run()
+    assert (done.code, done.err) == (0, "")
+    requests, truth = crawl.web.requests(), crawl.web.truth
+    assert before < measure.asked(requests)
+    assert_polite(requests, truth, 0.02)
+    assert_once(requests, truth)
+    assert {page["url"] for page in crawl.pages()} == readable(truth)
+    assert_archived(crawl, requests, truth)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_ends_the_run_in_good_order(
+    tmp_path: Path, web: SynthWeb, number: signal.Signals
+) -> None:
+    crawl = Crawl(web, tmp_path / "data", delay=0.3)
+    with crawl.start() as under_way:
+        until(lambda: len(web.requests()) > 30, "thirty requests")
+        under_way.process.send_signal(number)
+        done = under_way.wait()
+        until(under_way.is_gone, "the end of its processes")
+    assert (done.code, done.err) == (130, "")
+    assert "interrupted" in done.out and "Run the same command again" in done.out
+    asked = [r for r in web.requests() if r.path != "/robots.txt"]
+    assert re.search(rf"pages +{len(asked)} in this run", done.out), "what was asked for is kept"
+    assert len(crawl.pages()) == len(asked)
+    resumed_without_repeats(crawl)
+
+
+@pytest.mark.slow
+def test_two_signals_end_it_at_once(tmp_path: Path) -> None:
+    (tmp_path / "patient.toml").write_text(PATIENT)
+    with SynthWeb(SLOW) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.02)
+        with crawl.start("--config", str(tmp_path / "patient.toml")) as under_way:
+            until(lambda: waits_for_slow_pages(crawl), "visits that take long")
+            under_way.interrupt()
+            for _ in range(20):
+                assert under_way.running, "it did not wait for what is under way"
+                time.sleep(0.05)
+            under_way.interrupt()
+            done = under_way.wait()  # A server would have kept it for ten minutes.
+            until(under_way.is_gone, "the end of its processes")
+        assert done.code == 130 and done.err == ""
+        assert "interrupted at once" in done.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.2, 0.6])
+def test_a_signal_while_it_starts_ends_it_without_a_trace(
+    tmp_path: Path, web: SynthWeb, wait: float
+) -> None:
+    crawl = Crawl(web, tmp_path / "data", delay=0.3)
+    with crawl.start() as under_way:
+        until((crawl.data / "lock").exists, "the folder")
+        time.sleep(wait)
+        os.killpg(under_way.process.pid, signal.SIGINT)  # As a terminal does: to everybody in it.
+        done = under_way.wait()
+        until(under_way.is_gone, "the end of its processes")
+    assert (done.code, done.err) == (130, "")
+
+
+def waits_for_slow_pages(crawl: Crawl) -> bool:
+    """Whether there were answers, and now there are none any more."""
+    answered = len(crawl.web.requests())
+    time.sleep(1.5)
+    return 0 < answered == len(crawl.web.requests())
+
+
+@pytest.mark.slow
+def test_a_time_limit_ends_the_run_in_good_order(tmp_path: Path, web: SynthWeb) -> None:
+    crawl = Crawl(web, tmp_path / "data", delay=0.3)
+    done = crawl.run("--max-time", "6s")
+    assert (done.code, done.err) == (0, "")
+    assert "the time limit is reached" in done.out
+    assert 0 < len(crawl.pages()) < len(readable(web.truth))
+    resumed_without_repeats(crawl)
+
+
+# --- what is seen
+
+
+class Terminal:
+    """A terminal with a crawl in it."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.seen = b""
+        self.mark = f"terminal-{os.getpid()}-{id(self)}"
+        self._master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment(self.mark, TERM="xterm-256color", COLUMNS="120", LINES="40"),
+            start_new_session=True,
+            # Ctrl-C goes to whom the terminal belongs.
+            preexec_fn=lambda: os.close(os.open(os.ttyname(0), os.O_RDWR)),
+        )
+        os.close(slave)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._master, keys)
+
+    def read(self) -> bool:
+        """Take in what was drawn; return whether the crawl still has the terminal."""
+        while select.select([self._master], [], [], 0.05)[0]:
+            try:
+                drawn = os.read(self._master, 65536)
+            except OSError:
+                return False
+            if not drawn:
+                return False
+            self.seen += drawn
+        return True
+
+    def close(self) -> int:
+        until(lambda: not self.read(), "the end of what is drawn")
+        code = self.process.wait(PATIENCE)
+        os.close(self._master)
+        return code
+
+    def kill(self) -> None:
+        for pid in marked(self.mark):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+
+
+@pytest.mark.slow
+def test_in_a_terminal_there_is_a_view_and_ctrl_c_leaves_it_sane(
+    tmp_path: Path, web: SynthWeb
+) -> None:
+    crawl = Crawl(web, tmp_path / "data", delay=0.3)
+    terminal = Terminal(crawl.command())
+    try:
+        until(lambda: terminal.read() and drawn_pages(terminal.seen) > 5, "a count of pages")
+        for part in (b"received", b"hosts", b"queue", b"Ctrl-C", b"\x1b[?25l", b"checked out"):
+            assert part in terminal.seen, part
+        terminal.type(b"\x03")
+        assert terminal.close() == 130
+    finally:
+        terminal.kill()
+    seen = terminal.seen
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l"), "the cursor is shown again"
+    assert b"interrupted" in seen and b"Traceback" not in seen
+    assert b"Ended after" in seen[seen.rindex(b"\x1b[?25h") :], "the report is below the view"
+    resumed_without_repeats(crawl)
+
+
+def drawn_pages(seen: bytes) -> int:
+    """The largest count of pages that was drawn."""
+    plain = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", seen)
+    return max((int(found) for found in re.findall(rb"pages +(\d+) ", plain)), default=0)
+
+
+def test_in_a_pipe_there_are_lines_without_escape_sequences(tiny: Finished) -> None:
+    assert "\x1b" not in tiny.done.out and "\r" not in tiny.done.out
+    first = tiny.done.out.splitlines()[0]
+    assert re.match(r"\d+ pages \(\d+\.\d/s\), .* URLs queued, hosts: ", first)
+
+
+@pytest.mark.slow
+def test_quiet_says_nothing_and_json_says_it_all_in_json(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=4, hosts=4, pages=3)) as web:
+        quiet = Crawl(web, tmp_path / "quiet", delay=0.02).run("--quiet")
+        assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+        told = Crawl(web, tmp_path / "json", delay=0.02).run("--json-logs")
+        assert told.code == 0
+        entries = [json.loads(line) for line in told.err.splitlines()]
+        assert entries and all(isinstance(entry, dict) for entry in entries)
+        assert {"progress", "report"} <= {entry["event"] for entry in entries}
+        (report,) = [entry for entry in entries if entry["event"] == "report"]
+        assert report["pages"] == len(readable(web.truth))

@@ -1,0 +1,222 @@
+"""Reading a crawl: its pages as lines and as a table, while it runs and after, and why of each."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from signal import SIGINT
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.synthweb import SynthWeb, Truth, World
+
+from .conftest import Finished
+from .crawl import GOSSAMER, PATIENCE, Crawl, environment, run, until
+from .judge import readable
+
+
+def pages_command(data: Path, *options: str) -> list[str]:
+    return [GOSSAMER, "pages", "--data", str(data), *options]
+
+
+# --- pages
+
+
+def test_a_reader_that_has_enough_is_no_failure(tiny: Finished) -> None:
+    with subprocess.Popen(
+        pages_command(tiny.crawl.data),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        text=True,
+    ) as process:
+        assert process.stdout and process.stderr
+        first = json.loads(process.stdout.readline())
+        process.stdout.close()
+        err = process.stderr.read()
+        assert process.wait(PATIENCE) == 0
+    assert err == ""
+    assert first["url"] in readable(tiny.web.truth)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to", ["--output", ">"])
+def test_a_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: str) -> None:
+    file = tmp_path / "pages.parquet"
+    command = pages_command(mixed.crawl.data, "--format", "parquet")
+    if to == ">":
+        with file.open("wb") as out:
+            subprocess.run(command, stdout=out, env=environment(), timeout=PATIENCE, check=True)
+    else:
+        done = run([*command, "--output", str(file)])
+        assert (done.code, done.out, done.err) == (0, "", "")
+    rows = {row["url"]: row for row in pq.read_table(file).to_pylist()}
+    lines = {page["url"]: page for page in mixed.crawl.pages()}
+    assert set(rows) == set(lines) == readable(mixed.web.truth)
+    for url, row in rows.items():
+        fetched_at = row.pop("fetched_at").timestamp()
+        assert fetched_at == pytest.approx(lines[url]["fetched_at"], abs=1e-5)
+        assert row == {name: lines[url][name] for name in row}
+
+
+@pytest.mark.slow
+def test_lines_go_to_a_file_if_asked(mixed: Finished, tmp_path: Path) -> None:
+    file = tmp_path / "pages.jsonl"
+    done = run(pages_command(mixed.crawl.data, "--output", str(file)))
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert [json.loads(line) for line in file.read_text().splitlines()] == mixed.crawl.pages()
+    nowhere = run(pages_command(mixed.crawl.data, "--output", str(tmp_path / "no" / "file")))
+    assert nowhere.code == 2 and str(tmp_path / "no" / "file") in nowhere.err
+    assert "Traceback" not in nowhere.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["interrupt", "close"])
+def test_following_shows_pages_as_they_come(tmp_path: Path, end: str) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=8, pages=10)) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.3)
+        with crawl.start() as under_way:
+            until(lambda: len(web.requests()) > 10, "ten requests")
+            with subprocess.Popen(
+                pages_command(crawl.data, "--follow"),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(),
+                text=True,
+            ) as follower:
+                assert follower.stdout and follower.stderr
+                seen: list[str] = []
+                while len(seen) < 40:
+                    seen.append(json.loads(follower.stdout.readline())["url"])
+                assert under_way.running, "they came while it ran"
+                assert len(set(seen)) == 40
+                if end == "interrupt":
+                    follower.send_signal(SIGINT)
+                else:
+                    follower.stdout.close()
+                assert follower.wait(PATIENCE) == (130 if end == "interrupt" else 0)
+                assert follower.stderr.read() == ""
+            assert under_way.running
+            assert under_way.wait().code == 0
+        assert set(seen) <= readable(web.truth)
+
+
+def test_there_is_nothing_to_read_where_there_was_no_crawl(tmp_path: Path) -> None:
+    for command in (["pages"], ["why", "http://a.example/"]):
+        done = run([GOSSAMER, *command, "--data", str(tmp_path)])
+        assert done.code == 1 and done.out == ""
+        assert str(tmp_path) in done.err and "holds no crawl" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- why
+
+
+def test_what_is_no_url_is_bad_usage(tiny: Finished) -> None:
+    for text in ("nonsense", "mailto:x@a.example", "http://"):
+        done = run([GOSSAMER, "why", "--data", str(tiny.crawl.data), text])
+        assert done.code == 2 and text in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.slow
+class TestWhy:
+    """What happened to a URL, and by which rule."""
+
+    def test_a_page(self, mixed: Finished) -> None:
+        seed = mixed.web.seeds[0]
+        why = mixed.crawl.why(seed.upper().replace("HTTP", "http") + "#top")
+        assert why.splitlines()[0] == seed
+        assert "scope: inside, by any()" in why and "it is a seed" in why
+        assert re.search(r"visited: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: page 200", why)
+        assert "verdict: first" in why
+
+    def test_a_page_that_was_linked_names_who_linked_it(self, mixed: Finished) -> None:
+        truth = mixed.web.truth
+        url = next(url for url in sorted(truth.pages) if truth.depths[url] > 1)
+        via = re.search(r"linked from (\S+)", mixed.crawl.why(url))
+        assert via and via[1] in truth.depths
+
+    def test_what_robots_txt_excludes_names_the_line(self, mixed: Finished) -> None:
+        excluded = [url for url in sorted(mixed.web.truth.forbidden) if "/private/" in url]
+        for url in excluded:
+            why = mixed.crawl.why(url)
+            assert "robots_excluded" in why
+            assert re.search(r"line \d+: Disallow: /", why), why
+        assert excluded
+
+    def test_a_duplicate_names_the_original(self, mixed: Finished) -> None:
+        truth = mixed.web.truth
+        group = truth.duplicates[0]
+        told = [mixed.crawl.why(url) for url in group]
+        (original,) = [url for url, why in zip(group, told, strict=True) if "first" in why]
+        for why in told:
+            assert f"verdict: duplicate of {original}" in why or "verdict: first" in why
+
+    def test_a_redirect_names_where_it_leads(self, mixed: Finished) -> None:
+        for url, target in sorted(mixed.web.truth.redirects.items()):
+            if target and "/odd/308" in url:
+                why = mixed.crawl.why(url)
+                assert "redirect 308" in why and f"to {target}" in why
+                return
+        raise AssertionError("no redirect in this world")
+
+    def test_a_failure_tells_of_the_next_visit(self, mixed: Finished) -> None:
+        url = of_kind(mixed.web.truth, "500")
+        why = mixed.crawl.why(url)
+        assert "server_error 500" in why
+        assert re.search(r"next visit: \d{4}-.* UTC, after 1 attempts?", why)
+
+    def test_a_missing_page_is_gone(self, mixed: Finished) -> None:
+        assert "gone 404" in mixed.crawl.why(of_kind(mixed.web.truth, "404"))
+
+    def test_a_host_that_is_down_or_has_no_name_is_blocked(self, mixed: Finished) -> None:
+        for kind in ("refused", "unresolved"):
+            why = mixed.crawl.why(of_kind(mixed.web.truth, kind))
+            assert re.search(r"host: blocked until \d{4}-.* UTC \(", why), why
+
+    def test_a_url_nobody_linked_to_was_never_met(self, mixed: Finished) -> None:
+        why = mixed.crawl.why(mixed.web.seeds[0] + "no/such/page")
+        assert "never met" in why and "depth limit of 16" in why
+
+    def test_a_link_of_a_nofollow_page_was_never_met(self, mixed: Finished) -> None:
+        lure = next(url for url in sorted(mixed.web.truth.pages) if url.endswith("meta-nofollow"))
+        why = mixed.crawl.why(lure.replace("/odd/", "/lure/"))
+        assert "never met" in why and "nofollow" in why
+
+
+def of_kind(truth: Truth, kind: str) -> str:
+    return next(url for url, error in sorted(truth.errors.items()) if error == kind)
+
+
+@pytest.mark.slow
+def test_why_of_what_is_out_of_scope_too_deep_or_still_to_come(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=12, pages=31, shape="tree")) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.5, scope="host")
+        with crawl.start("--depth", "3") as under_way:
+            until(lambda: len(web.requests()) > 8, "some requests")
+            under_way.interrupt()
+            assert under_way.wait().code == 130
+        seed, truth = web.seeds[0], web.truth
+        elsewhere = next(url for url in sorted(truth.pages) if not url.startswith(seed))
+        why = crawl.why(elsewhere)
+        assert "scope: outside, by host(" in why and "visited" not in why
+        own = [url for url in sorted(truth.pages) if url.startswith(seed)]
+        deep = next(url for url in own if truth.depths[url] > 3)
+        assert "never met" in crawl.why(deep) and "depth limit of 3" in crawl.why(deep)
+        queued = [why for url in own if "queued: behind" in (why := crawl.why(url))]
+        ahead = [int(found[1]) for why in queued if (found := re.search(r"behind (\d+)", why))]
+        assert sorted(ahead) == list(range(len(queued))) and queued
+
+
+@pytest.mark.slow
+def test_reading_a_crawl_that_runs_does_not_disturb_it(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=8, pages=6)) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.3)
+        with crawl.start() as under_way:
+            until(web.requests, "a request")
+            while under_way.running:
+                crawl.pages()
+                crawl.why(web.seeds[0])
+            assert (under_way.wait().code, under_way.err) == (0, "")
+        assert {page["url"] for page in crawl.pages()} == readable(web.truth)

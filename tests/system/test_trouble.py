@@ -1,0 +1,319 @@
+"""When something is wrong with the machine or the wish, a person is told what, and what to do."""
+
+import os
+import random
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.synthweb import SynthWeb, World
+
+from .crawl import GOSSAMER, LOOPBACK, Crawl, Done, Started, run, until
+from .judge import (
+    assert_archived,
+    assert_once,
+    assert_pages,
+    assert_polite,
+    assert_thorough,
+    warcs,
+)
+
+WORLD = World.plain(seed=6, hosts=20, pages=5)
+SLOW = World.plain(seed=8, hosts=4, pages=200)
+"""A world that a crawl does not get through before we have done with it."""
+CONTACT = ("--contact", "crawl-test@example.org")
+
+
+def told(done: Done | Started, code: int) -> str:
+    """What a command that failed said, in sentences and not in tracebacks."""
+    ended = done.wait() if isinstance(done, Started) else done
+    assert ended.code == code, ended
+    assert ended.err.strip() and "Traceback" not in ended.err, ended.err
+    return ended.err
+
+
+def complete(crawl: Crawl) -> None:
+    """The crawl came to what it would have come to without trouble."""
+    requests, truth = crawl.web.requests(), crawl.web.truth
+    assert_polite(requests, truth, crawl.delay)
+    assert_thorough(requests, truth)
+    assert_pages(crawl, truth)
+    assert_archived(crawl, requests, truth)
+
+
+# --- the disk
+
+
+def mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True)
+
+
+@contextmanager
+def disk(folder: Path, size: str) -> Iterator[Path]:
+    """A file system of its own; only root can make one, and whoever tests all of this is root."""
+    if os.geteuid() != 0 and not os.environ.get("CI"):
+        pytest.skip("only root can mount a disk")
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder))
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["4k", "900k", "2500k"])
+def test_a_full_disk_stops_the_crawl_and_room_lets_it_go_on(tmp_path: Path, size: str) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=60, pages=12)) as web, disk(tmp_path / "d", size) as d:
+        crawl = Crawl(web, d / "data", delay=0.02)
+        crawl.said = tmp_path / "said"
+        err = told(crawl.run(), 1)
+        assert "no space left" in err and str(d / "data") in err
+        assert "run the same command again" in err
+        mount("-o", "remount,size=100m", str(d))
+        done = crawl.run()
+        assert (done.code, done.err) == (0, ""), done
+        complete(crawl)
+
+
+@pytest.mark.slow
+def test_a_disk_that_may_only_be_read_is_told(tmp_path: Path) -> None:
+    with SynthWeb(WORLD) as web, disk(tmp_path / "d", "10m") as d:
+        mount("-o", "remount,ro", str(d))
+        err = told(Crawl(web, d / "data").run(), 1)
+        assert str(d / "data") in err and "--data" in err
+        assert web.requests() == []
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    data = tmp_path / "notes.txt" / "data"
+    err = told(run([GOSSAMER, "crawl", *CONTACT, "--data", str(data), "example.org"]), 1)
+    assert str(data) in err and "--data" in err
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+# --- the data file
+
+
+def spoil_header(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(random.Random(1).randbytes(200))
+
+
+def spoil_middle(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 3)
+        file.write(random.Random(2).randbytes(size // 3))
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
+    """A crawl that came to its end; nobody changes it but in a copy."""
+    with SynthWeb(WORLD) as web:
+        crawl = Crawl(web, tmp_path_factory.mktemp("ended") / "data", delay=0.02)
+        assert crawl.run().code == 0
+        yield crawl
+
+
+def digests(files: list[Path]) -> dict[str, str]:
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spoil", [spoil_header, spoil_middle])
+def test_a_damaged_data_file_is_told_and_left_alone(
+    tmp_path: Path, ended: Crawl, spoil: Callable[[Path], None]
+) -> None:
+    subprocess.run(["cp", "-r", str(ended.data), str(tmp_path / "data")], check=True)
+    crawl = Crawl(ended.web, tmp_path / "data")
+    database = crawl.data / "gossamer.db"
+    spoil(database)
+    before, asked = digests([database, *warcs(crawl.data)]), len(ended.web.requests())
+    err = told(crawl.run(), 1)
+    assert str(database) in err and "damaged" in err and "backup" in err and "--data" in err
+    assert digests([database, *warcs(crawl.data)]) == before
+    assert len(ended.web.requests()) == asked
+
+
+@pytest.mark.slow
+def test_a_file_of_somebody_else_is_told_and_left_alone(tmp_path: Path, ended: Crawl) -> None:
+    database = tmp_path / "data" / "gossamer.db"
+    database.parent.mkdir()
+    with closing(sqlite3.connect(database)) as theirs:
+        theirs.execute("CREATE TABLE bookmarks (url)")
+    before = digests([database])
+    assert str(database) in told(Crawl(ended.web, database.parent).run(), 1)
+    assert digests([database]) == before
+
+
+# --- the processes
+
+
+@pytest.mark.slow
+def test_a_second_crawl_on_the_folder_is_refused_and_the_first_unharmed(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=12, pages=12)) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=1.0)
+        with crawl.start() as first:
+            until(web.requests, "a first request")
+            err = told(crawl.run(), 1)
+            assert f"process {first.process.pid})" in err and str(crawl.data) in err
+            assert "--data" in err
+            assert first.running, "the second crawl was no second one"
+            done = first.wait()
+        assert (done.code, done.err) == (0, "")
+        complete(crawl)
+        assert_once(web.requests(), web.truth)
+
+
+def connected(pids: list[int], port: int) -> list[int]:
+    """Those of *pids* that hold a connection to *port*: the fetcher, whatever it is called."""
+    inodes = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if int(fields[2].rpartition(":")[2], 16) == port:
+            inodes.add(f"socket:[{fields[9]}]")
+    return [pid for pid in pids if inodes & set(open_files(pid))]
+
+
+def open_files(pid: int) -> Iterator[str]:
+    try:
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            yield os.readlink(f"/proc/{pid}/fd/{name}")
+    except OSError:
+        return
+
+
+@pytest.mark.slow
+def test_a_fetcher_that_is_killed_ends_the_run_and_the_next_goes_on(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=12, pages=12)) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.2)
+        with crawl.start() as under_way:
+            until(lambda: connected(under_way.pids(), web.port), "a connection of the fetcher")
+            (fetcher,) = connected(under_way.pids(), web.port)
+            assert fetcher != under_way.process.pid
+            os.kill(fetcher, signal.SIGKILL)
+            err = told(under_way, 1)
+            assert "fetcher process was killed by signal 9" in err
+            assert "run the same command again" in err
+            until(under_way.is_gone, "the end of the other processes")
+        assert crawl.run().code == 0
+        complete(crawl)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [0, 2])
+def test_whichever_process_is_killed_nothing_is_lost(tmp_path: Path, which: int) -> None:
+    with SynthWeb(World.plain(seed=6, hosts=12, pages=6)) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.2)
+        with crawl.start() as under_way:
+            until(lambda: len(web.requests()) > 20, "twenty requests")
+            others = [pid for pid in under_way.pids() if pid != under_way.process.pid]
+            os.kill(others[which % len(others)], signal.SIGKILL)
+            done = under_way.wait()
+            assert done.code in (0, 1) and "Traceback" not in done.err
+            until(under_way.is_gone, "the end of all processes")
+        if done.code == 1:
+            assert "run the same command again" in done.err
+            assert crawl.run().code == 0
+        complete(crawl)
+
+
+@pytest.mark.slow
+def test_a_nameserver_that_says_nothing_delays_and_loses_nothing(tmp_path: Path) -> None:
+    with SynthWeb(WORLD) as web, closing(socket.socket(type=socket.SOCK_DGRAM)) as mute:
+        mute.bind(("127.0.0.1", 0))
+        crawl = Crawl(web, tmp_path / "data")
+        nobody = ("--nameserver", f"127.0.0.1:{mute.getsockname()[1]}")
+        settings = tmp_path / "impatient.toml"
+        settings.write_text("[house]\npatience = 0\n[frontier]\ndown_wait = 20\n")
+        done = crawl.run(*nobody, "--config", str(settings))
+        assert (done.code, done.err) == (0, "")
+        assert "3 dns_unanswered" in done.out and "Run the same command again" in done.out
+        assert web.requests() == [] and crawl.pages() == []
+        for seed in web.seeds:
+            assert re.search(r"host: blocked until \d{4}-.* UTC \(.*resolve", crawl.why(seed))
+        later = crawl.run()  # With patience, and a server that knows.
+        assert (later.code, later.err) == (0, "")
+        complete(crawl)
+
+
+# --- the wish
+
+
+def refused(*options: str, seeds: str = "", **environment: str) -> str:
+    """What a crawl says that must not even begin; its folder would be `nothing`."""
+    command = [GOSSAMER, "crawl", "--data", "nothing", *LOOPBACK, *options]
+    err = told(run(command, seeds, **environment), 2)
+    assert not Path("nothing").exists()
+    return err
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, in which nothing is."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("elsewhere")
+class TestWishes:
+    """Each is refused before anything is written or asked for."""
+
+    def test_seeds_that_are_no_urls_are_named_every_one_with_its_line(self) -> None:
+        lines = "http://a.example/\n\nmailto:x@a.example\n# fine\nhttp://\nhttp://b.example/\n"
+        err = refused(*CONTACT, "--seeds", "-", seeds=lines)
+        assert "3: 'mailto:x@a.example'" in err and "5: 'http://'" in err
+        assert "a.example/" not in err and "b.example" not in err
+
+    def test_a_contact_is_needed(self) -> None:
+        assert "--contact" in refused("http://a.example/")
+        assert "'nobody'" in refused("--contact", "nobody", "http://a.example/")
+
+    def test_seeds_are_needed(self) -> None:
+        assert "seed" in refused(*CONTACT)
+        assert "seed" in refused(*CONTACT, "--seeds", "-", seeds="# none\n\n")
+
+    def test_a_file_of_seeds_that_is_not_there_is_named(self) -> None:
+        assert "no-such.txt" in refused(*CONTACT, "--seeds", "no-such.txt")
+
+    @pytest.mark.parametrize(
+        ("options", "named"),
+        [
+            (["--dealy", "1"], "--dealy"),
+            (["--max-pages", "0"], "--max-pages"),
+            (["--max-pages", "many"], "--max-pages"),
+            (["--max-time", "soon"], "--max-time"),
+            (["--delay", "-1"], "delay"),
+            (["--delay", "nan"], "delay"),
+            (["--depth", "-1"], "depth"),
+            (["--scope", "__import__('os')"], "scope"),
+            (["--scope", "host('b.example')"], "http://a.example/"),
+            (["--allow-network", "10.0.0.0/99"], "allow_networks"),
+            (["--nameserver", "nowhere:port"], "nameserver"),
+            (["--config", "no-such.toml"], "no-such.toml"),
+        ],
+    )
+    def test_an_option_that_makes_no_sense_is_named(self, options: list[str], named: str) -> None:
+        assert named in refused(*CONTACT, "http://a.example/", *options)
+
+    def test_a_setting_that_is_unknown_is_named(self, elsewhere: Path) -> None:
+        (elsewhere / "own.toml").write_text("[frontier]\ndealy = 3\n")
+        err = refused(*CONTACT, "http://a.example/", "--config", "own.toml")
+        assert "frontier.dealy" in err
+
+    @pytest.mark.parametrize("name", ["GOSSAMER_FRONTIER__DEALY", "GOSSAMER_DELAY"])
+    def test_a_variable_that_is_unknown_is_named(self, name: str) -> None:
+        assert name in refused(*CONTACT, "http://a.example/", **{name: "3"})
+
+    def test_an_unknown_command_is_named(self) -> None:
+        assert "crwal" in told(run([GOSSAMER, "crwal"]), 2)
