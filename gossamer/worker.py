@@ -26,6 +26,8 @@ from gossamer.topics import CONTROL, Topic
 from gossamer.watermark import Watermark
 
 POLL = 0.02
+KEPT = 500
+"""While the answers to so many records wait for one before them, none is begun."""
 T = TypeVar("T")
 
 Emit = Callable[..., None]
@@ -113,7 +115,8 @@ class Worker:
         fresh: list[Record] = []
         if self._held:
             return fresh
-        while self._waiting and len(self._working) + len(fresh) < self._limit:
+        room = self._limit - len(self._working) if len(self._kept) < KEPT else 0
+        while self._waiting and len(fresh) < room:
             fresh.append(record := self._waiting.popleft())
             self._watermark.begin(record)
             if self._job.begins_once:

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 
+from gossamer import worker
 from gossamer.codec import encode
 from gossamer.events import CrawlDefined, Event
 from gossamer.log import Message
@@ -57,6 +58,26 @@ async def test_answers_of_work_that_begins_once_come_out_as_they_come(
         await until(lambda: sorted(found(log)) == ["b", "c"])
         job.done("a")
         await until(lambda: len(found(log)) == 3)
+
+
+async def test_one_that_takes_long_does_not_let_answers_pile_up(
+    start: Start, hands: Hands, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "KEPT", 5)
+    sow(log, *(f"{number:02}" for number in range(40)))
+
+    def all_but_the_first_done() -> bool:
+        hands.done(*(hands.open() - {"00"}))
+        return len(hands.begun) > 5
+
+    async with start(hands, limit=3):
+        await until(all_but_the_first_done)
+        log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1)) for scope in "xy"])
+        await until(lambda: all_but_the_first_done() and bool(hands.heard))
+        assert len(hands.begun) <= 5 + 3
+        hands.done("00")
+        await until(lambda: all_but_the_first_done() and rest(log) == 0)
+    assert len(found(log)) == 40
 
 
 async def test_no_more_than_the_limit_at_once(start: Start, hands: Hands, log: SqliteLog) -> None:

@@ -97,4 +97,4 @@ async def test_none_is_begun_while_dedup_is_behind(
             parsed = now
     stop.set()
     await serving
-    assert parsed < 100, "it went on though nobody judged"
+    assert parsed < 700, "it went on though nobody judged"
