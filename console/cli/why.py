@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from console.cli.options import add_data
-from console.house.definition import last_definition
+from console.house.definition import last_definition, typed
 from console.house.folder import Folder, Opened
 from console.printable import printable
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.scope import parse_scope
-from gossamer.url import BadUrl, canonicalize, fingerprint, host_key, site_of
+from gossamer.url import BadUrl, fingerprint, host_key, site_of
 from services.dedup.seen import SeenRow
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
@@ -36,7 +36,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Explain."""
     try:
-        url = canonicalize(options.url)
+        url = typed(options.url)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     lines = [url, *(f"  {line}" for line in explain(Folder(options.data).open(), url))]

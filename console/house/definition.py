@@ -37,12 +37,17 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
         if not text or text.startswith("#"):
             continue
         try:
-            seeds[canonicalize(text if ":" in text else f"https://{text}")] = None
+            seeds[typed(text)] = None
         except BadUrl as error:
             wrong.append(f"seed {number}: {error}")
     if wrong:
         raise BadSettings("\n".join(wrong))
     return tuple(seeds)
+
+
+def typed(text: str) -> str:
+    """Return the canonical URL that a person means by *text*; a bare host name is a https: URL."""
+    return canonicalize(text if "://" in text else f"https://{text}")
 
 
 def define(wish: Wish, before: CrawlDefined | None, pages: int, now: float) -> CrawlDefined:

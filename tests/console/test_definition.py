@@ -38,6 +38,10 @@ class TestSeeds:
         assert first.startswith("seed 2: 'ftp://a.example/'")
         assert second.startswith("seed 4: 'http://'")
 
+    @pytest.mark.parametrize("text", ["localhost:8080", "a.example:8080/x"])
+    def test_a_bare_host_may_have_a_port(self, text: str) -> None:
+        assert read_seeds([text])[0].startswith(f"https://{text}")
+
     def test_no_lines_are_no_seeds(self) -> None:
         assert read_seeds(["", " ", "# nothing"]) == ()
 
