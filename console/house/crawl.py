@@ -130,7 +130,6 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
             if why := child.failure():
                 raise GossamerError(why)
         show(progress, _word(run, progress))
-        run.opened.database.wait(None, 0)
         clock.pause(LOOK)
 
 
