@@ -64,6 +64,8 @@ def report(end: End, progress: Progress, took: float, pages_before: int, folder:
     lines += _hosts("  slowest     ", progress.slowest, lambda value: f"{value:.2f} s")
     lines += _hosts("  largest     ", progress.largest, size)
     lines += _left(end, progress)
+    if progress.hazards["private_address"]:
+        lines.append("  Private addresses are not visited; --allow-network CIDR allows a network.")
     return "\n".join([*lines, *_places(folder)])
 
 

@@ -106,6 +106,8 @@ class Dedup(Machine):
         released = [] if duplicate_of else release(page, self._crawl, now)
         verdict = Verdict.DUPLICATE if duplicate_of else Verdict.FIRST
         count("gossamer_verdicts_total", verdict=verdict)
+        if duplicate_of:
+            count("gossamer_hazards_total", hazard="exact_duplicate")
         yield from released
         yield _judged(page, verdict, duplicate_of, sum(len(e.urls) for e in released), now)
         yield _published(page, verdict, duplicate_of, now)

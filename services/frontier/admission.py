@@ -57,6 +57,7 @@ class Admission:
     def _refuse(self, found: Discovery, event: UrlsAdmitted, refusal: Refusal, now: float) -> None:
         rule, reason = refusal
         count("gossamer_urls_refused_total", rule=rule)
+        count("gossamer_hazards_total", hazard=rule)
         tally = self._hosts.claim(event.site).tally
         tally.refused[rule] += 1
         tally.hazards[rule] += 1

@@ -317,3 +317,15 @@ class TestWishes:
 
     def test_an_unknown_command_is_named(self) -> None:
         assert "crwal" in told(run([GOSSAMER, "crwal"]), 2)
+
+
+@pytest.mark.slow
+def test_a_private_address_is_not_visited_unless_it_is_allowed(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=4, hosts=3, pages=1)) as web:
+        crawl = Crawl(web, tmp_path / "data")
+        strict = [word for word in crawl.command() if word not in LOOPBACK]
+        done = run(strict)
+        assert (done.code, done.err) == (0, "")
+        assert "--allow-network" in done.out and "private_address" in done.out
+        assert web.requests() == []
+        assert "private_address" in crawl.why(web.seeds[0])
