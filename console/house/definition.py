@@ -1,5 +1,6 @@
 """What a run is asked to do, as an operator of a fleet would say it: a crawl, and its seeds."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from gossamer.scope import parse_scope
 from gossamer.topics import CONTROL
 from gossamer.url import BadUrl, canonicalize, host_name, site_of
 
+_bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
 
 
@@ -46,8 +48,8 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def typed(text: str) -> str:
-    """Return the canonical URL that a person means by *text*; a bare host name is a https: URL."""
-    return canonicalize(text if "://" in text else f"https://{text}")
+    """Return the canonical URL that a person means by *text*: `example.org/x` is a https: URL."""
+    return canonicalize(f"https://{text}" if _bare.fullmatch(text) else text)
 
 
 def define(wish: Wish, before: CrawlDefined | None, pages: int, now: float) -> CrawlDefined:

@@ -42,6 +42,11 @@ class TestSeeds:
     def test_a_bare_host_may_have_a_port(self, text: str) -> None:
         assert read_seeds([text])[0].startswith(f"https://{text}")
 
+    @pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "x@a.example", "a.b:c"])
+    def test_what_only_resembles_a_host_is_no_seed(self, text: str) -> None:
+        with pytest.raises(BadSettings):
+            read_seeds([text])
+
     def test_no_lines_are_no_seeds(self) -> None:
         assert read_seeds(["", " ", "# nothing"]) == ()
 
