@@ -88,7 +88,7 @@ class Resolver(AbstractResolver):
     async def _look_up(self, name: str) -> tuple[str, ...]:
         async with self._lookups:
             try:
-                answer = await self._channel().getaddrinfo(name, type=socket.SOCK_STREAM)
+                answer = await self._ask(name)
             except (aiodns.error.DNSError, UnicodeError) as error:
                 definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
                 kind = DnsFailure if definite else DnsUnanswered
@@ -99,6 +99,22 @@ class Resolver(AbstractResolver):
         self._remember(name, found, min(node.ttl for node in answer.nodes))
         return found
 
+    async def _ask(self, name: str) -> pycares.AddrInfoResult:
+        if self._cares is None:
+            self._cares = self._channel()
+        try:
+            return await self._cares.getaddrinfo(name, type=socket.SOCK_STREAM)
+        except aiodns.error.DNSError as error:
+            if error.args[0] != aiodns.error.ARES_ENODATA:
+                raise
+        # c-ares said so of names that have an address, when the machine had too much to do, and
+        # remembers it for an hour: it is believed when one that remembers nothing says it too.
+        fresh = self._channel()
+        try:
+            return await fresh.getaddrinfo(name, type=socket.SOCK_STREAM)
+        finally:
+            await fresh.close()
+
     def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
         self._known[name] = (self._clock() + kept_for(ttl), found)
         self._known.move_to_end(name)
@@ -106,16 +122,14 @@ class Resolver(AbstractResolver):
             self._known.popitem(last=False)
 
     def _channel(self) -> aiodns.DNSResolver:
-        if self._cares is None:
-            self._cares = aiodns.DNSResolver(
-                nameservers=[self._nameserver] if self._nameserver else None,
-                lookups="b" if self._nameserver else "fb",
-                # The search list of this machine must not turn one name into another.
-                flags=pycares.ARES_FLAG_NOSEARCH,
-                timeout=LOOKUP_LIMIT,
-                tries=LOOKUP_TRIES,
-            )
-        return self._cares
+        return aiodns.DNSResolver(
+            nameservers=[self._nameserver] if self._nameserver else None,
+            lookups="b" if self._nameserver else "fb",
+            # The search list of this machine must not turn one name into another.
+            flags=pycares.ARES_FLAG_NOSEARCH,
+            timeout=LOOKUP_LIMIT,
+            tries=LOOKUP_TRIES,
+        )
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC

@@ -59,6 +59,16 @@ async def test_names_that_do_not_exist_and_names_without_an_address_are_failures
                 await resolve.addresses(name)
 
 
+async def test_a_name_without_an_address_is_asked_for_twice_before_it_is_believed() -> None:
+    async with naming({"here.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
+        dns.empty = 1
+        assert await resolve.addresses("here.example") == (PUBLIC,)
+    async with naming({"here.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
+        dns.empty = 1000
+        with pytest.raises(DnsFailure):
+            await resolve.addresses("here.example")
+
+
 async def test_a_broken_answer_says_nothing_of_the_name() -> None:
     async with naming({"bad.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
         dns.broken = frozenset({"bad.example"})
