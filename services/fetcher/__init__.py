@@ -19,7 +19,8 @@ Who does what: `visit.py` leads the conversation and decides, without a clock or
 steps and is told how they went. `robots_visit.py` is the same for a robots.txt, the only thing
 whose redirects are followed. `outcome.py` judges what came back. `service.py` carries the steps
 out, `web.py` is aiohttp made strict, `resolver.py` and `addresses.py` decide where a name may lead.
-`identity.py` says who we are. `wiring.py` puts it together.
+`turns.py` lets a request that leads to another host wait for its turn there. `identity.py` says who
+we are. `wiring.py` puts it together.
 
 Nobody may be visited at a private address, whatever name leads there: addresses are checked after
 resolution, and what was checked is what is connected to.
