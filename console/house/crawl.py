@@ -1,7 +1,8 @@
 """One run: from the wish to the report."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from types import FrameType
@@ -143,23 +144,19 @@ def _word(run: Run, progress: Progress) -> str:
     )
 
 
-class _interrupts:
-    """Counts Ctrl-C (and SIGTERM) for *run* while it is entered."""
+@contextmanager
+def _interrupts(run: Run) -> Iterator[None]:
+    """Count Ctrl-C (and SIGTERM) for *run* meanwhile."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._before: dict[int, object] = {}
+    def count(number: int, frame: FrameType | None) -> None:
+        run.interrupts += 1
 
-    def __enter__(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._count)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
-
-    def _count(self, number: int, frame: FrameType | None) -> None:
-        self._run.interrupts += 1
+    before = {number: signal.signal(number, count) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _dismiss(children: list[Child]) -> None:

@@ -1,5 +1,6 @@
 """The data folder: what lies where, and that only one crawl at a time works in it."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -91,8 +92,7 @@ class Folder:
         return Opened(self)
 
 
-NO_SPACE = {28, 122}
-"""ENOSPC and EDQUOT."""
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 
 
 class Opened:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from shlex import quote
 
 from console.house.crawl import End
@@ -73,8 +73,7 @@ def _if_any(title: str, text: str) -> list[str]:
     return [] if text == "none" else [title + text]
 
 
-def _hosts(title: str, hosts: Mapping[str, float], show: object) -> list[str]:
-    assert callable(show)
+def _hosts(title: str, hosts: Mapping[str, float], show: Callable[[float], str]) -> list[str]:
     most = _largest(hosts.items())[:5]
     shown = [f"{printable(host)} ({show(value)})" for host, value in most if value]
     return _if_any(title, ", ".join(shown) or "none")

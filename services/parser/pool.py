@@ -34,7 +34,7 @@ class Pool:
     """*size* children; *page_limit* seconds and *memory_limit* bytes are what a page may take."""
 
     def __init__(self, size: int, page_limit: float, memory_limit: int) -> None:
-        self._page_limit, self._memory_limit = page_limit, memory_limit
+        self._page_limit = page_limit
         self._children = [Child(page_limit, memory_limit) for _ in range(size)]
         self._free: asyncio.Queue[Child] = asyncio.Queue()
 
