@@ -2,7 +2,7 @@
 
 The command line wins over the environment, the environment over the file. An unknown name and a
 value that makes no sense are errors, told by name, before anything starts. Durations are seconds,
-sizes are bytes. Secrets would come from the environment or files; there are none yet.
+sizes are bytes. What a fleet needs besides is in `gossamer.servers`.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+from pydantic import Field, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -23,20 +23,17 @@ from pydantic_settings import (
 
 from gossamer.errors import BadSettings
 from gossamer.scope import parse_scope
+from gossamer.servers import CassandraSettings, KafkaSettings, Section, ServiceSettings
+from gossamer.topics import LIMIT
 
 NotNegative = Annotated[float, Field(ge=0)]
 Natural = Annotated[int, Field(ge=0)]
+BodySize = Annotated[int, Field(gt=0, le=(LIMIT - (1 << 20)) // 4 * 3)]
+"""Fits an event: in base64, with a mebibyte of headers beside it."""
 PREFIX = "GOSSAMER_"
-SCRIPTS_OWN = {"GOSSAMER_PYTHON", "GOSSAMER_VENV"}
-"""Names that the shell scripts read, before there are settings."""
-
-
-class Section(BaseModel):
-    """A table of the TOML file."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False
-    )
+CONFIG = "GOSSAMER_CONFIG"
+NO_SETTINGS = {CONFIG, "GOSSAMER_PYTHON", "GOSSAMER_SERVERS", "GOSSAMER_VENV"}
+"""Names that are read before there are settings: by the shell scripts, or for the file's name."""
 
 
 class CrawlSettings(Section):
@@ -98,8 +95,8 @@ class FetcherSettings(Section):
     between_bytes_limit: PositiveFloat = 15.0
     visit_limit: PositiveFloat = 60.0
     """The most time one visit may take."""
-    body_limit: PositiveInt = 2 << 20
-    robots_limit: PositiveInt = 500 << 10
+    body_limit: BodySize = 2 << 20
+    robots_limit: BodySize = 500 << 10
     """How much of a robots.txt is read."""
     robots_age: PositiveFloat = 86400.0
     """How long a robots.txt holds."""
@@ -149,6 +146,17 @@ class ArchiveSettings(Section):
 
     segment_size: PositiveInt = 1 << 30
     """A WARC file is complete when it is larger than this."""
+    folder: Path = Path("gossamer-data/warc")
+    """Where a fleet's instance keeps its files, in a folder of its own name."""
+
+
+class DedupSettings(Section):
+    """The URL-seen test in a fleet."""
+
+    folder: Path = Path("gossamer-data/dedup")
+    """Where an instance keeps its tables; its own, and lasting."""
+    standbys: Natural = 1
+    """How many other instances hold a copy of each table."""
 
 
 class HouseSettings(Section):
@@ -177,8 +185,12 @@ class Settings(BaseSettings):
     fetcher: FetcherSettings = FetcherSettings()
     parser: ParserSettings = ParserSettings()
     archive: ArchiveSettings = ArchiveSettings()
+    dedup: DedupSettings = DedupSettings()
     house: HouseSettings = HouseSettings()
     logs: LogSettings = LogSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    cassandra: CassandraSettings = CassandraSettings()
+    service: ServiceSettings = ServiceSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -197,7 +209,12 @@ Nested = dict[str, Any]
 
 
 def load_settings(file: Path | None = None, overrides: Nested | None = None) -> Settings:
-    """Merge file, environment, *overrides*; raise BadSettings that names all that is wrong."""
+    """Merge file, environment, *overrides*; raise BadSettings that names all that is wrong.
+
+    Where no *file* is named, the environment may name one: GOSSAMER_CONFIG.
+    """
+    named = os.environ.get(CONFIG)
+    file = file or (Path(named) if named else None)
     merged: Nested = {}
     for layer in (_from_file(file) if file else {}, _from_environment(), overrides or {}):
         merged = _merge(merged, layer)
@@ -217,7 +234,7 @@ def _from_file(file: Path) -> Nested:
 def _from_environment() -> Nested:
     for name in os.environ:
         section, _, field = name.removeprefix(PREFIX).lower().partition("__")
-        if not name.startswith(PREFIX) or name in SCRIPTS_OWN:
+        if not name.startswith(PREFIX) or name in NO_SETTINGS:
             continue
         kind = Settings.model_fields.get(section)
         fields = getattr(kind.annotation, "model_fields", {}) if kind else {}
@@ -249,5 +266,8 @@ def _in_words(error: ValidationError) -> str:
         if wrong["type"] == "extra_forbidden":
             wrongs.append(f"{name}: there is no such setting")
         else:
-            wrongs.append(f"{name}: {wrong['msg']}, not {wrong['input']!r}")
+            # What a whole section was given may hold a secret.
+            given = "" if isinstance(wrong["input"], dict) else f", not {wrong['input']!r}"
+            said = wrong["msg"].removeprefix("Value error, ")
+            wrongs.append(f"{name}: {said}{given}")
     return "settings: " + "; ".join(wrongs)

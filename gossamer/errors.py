@@ -16,6 +16,10 @@ class BadSettings(GossamerError):
     """Settings that make no sense: refused at the start, by name."""
 
 
+class Absent(GossamerError):
+    """A server does not answer: it is waited for, since it may be on its way."""
+
+
 class Damaged(GossamerError):
     """A data file is not what was written: nothing more is done with it."""
 

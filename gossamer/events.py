@@ -35,6 +35,8 @@ class Discovery(Struct, frozen=True):
     """Redirects followed in a row to come here."""
     priority: int = 0
     """Lower is sooner, before everything else."""
+    trace: str = ""
+    """By which the URL is followed through all services and their logs, for ever."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
@@ -77,6 +79,7 @@ class Visit(Struct, frozen=True):
     purpose: Purpose = Purpose.PAGE
     attempt: int = 0
     """How often it was tried before."""
+    trace: str = ""
 
 
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
@@ -197,6 +200,9 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     duplicate_of: str = ""
     links: int = 0
     """How many were released to be followed."""
+    fetched_at: float = 0.0
+    status: int = 0
+    size: int = 0
     hazards: tuple[str, ...] = ()
 
 
@@ -222,6 +228,7 @@ class Page(Event, frozen=True, kw_only=True, tag="page"):
     noindex: bool
     truncated: bool
     hazards: tuple[str, ...]
+    trace: str = ""
 
 
 class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
@@ -237,6 +244,7 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     file: str
     offset: int
     length: int
+    trace: str = ""
 
 
 class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):

@@ -1,18 +1,19 @@
 """The loop that carries a machine along the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import structlog
 
 from gossamer.clock import Clock
 from gossamer.codec import dead_letter, decode, encode
 from gossamer.errors import GossamerError, Poison
-from gossamer.events import Event, Tombstone
-from gossamer.log import Log, Record
+from gossamer.events import Event
+from gossamer.log import Log, Message, Record
 from gossamer.service import Service
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.topics import CONTROL
+from gossamer.trace import handling
 
 logger = structlog.get_logger()
 
@@ -33,15 +34,18 @@ class Runner:
     def step(self, timeout: float = 0.0) -> bool:
         """Take one step, waiting for records at most *timeout*; return whether anything moved."""
         self._assign()
-        answers: list[Event | Tombstone] = []
+        answers: list[Message] = []
         for record in self._control.poll(0):
-            answers += self._answer(record)
+            if record.value:  # A tombstone says nothing.
+                answers += self._answer(record)
         records = self._reader.poll(timeout)
+        # Partitions come and go inside the poll: the service learns of it before their records.
+        self._assign()
         for record in records:
             answers += self._answer(record)
         due = self._service.due()
         if due is not None and due <= (now := self._clock()):
-            answers += self._service.wake(now)
+            answers += map(encode, self._service.wake(now))
         return self._advance(records, answers)
 
     def _assign(self) -> None:
@@ -51,25 +55,35 @@ class Runner:
             self._service.settle()
             self._reader.advance((), ())
 
-    def _answer(self, record: Record) -> Iterator[Event | Tombstone]:
-        try:
-            # All at once: an answer that breaks half way must not have said half of it.
-            yield from list(self._service.handle(decode(record), self._clock()))
-        except Exception as error:
-            if isinstance(error, GossamerError) and not isinstance(error, Poison):
-                raise
-            yield buried(record, self._service.name, error, self._clock())
+    def _answer(self, record: Record) -> list[Message]:
+        return answered(self._service, record, self._clock())
 
-    def _advance(self, records: Sequence[Record], answers: list[Event | Tombstone]) -> bool:
+    def _advance(self, records: Sequence[Record], answers: list[Message]) -> bool:
         if not records and not answers:
             return False
         self._service.settle()
-        self._reader.advance(records, [encode(answer) for answer in answers])
+        self._reader.advance(records, answers)
         return True
 
     def close(self) -> None:
         """Leave the log."""
         self._reader.close()
+
+
+def answered(service: Service, record: Record, now: float) -> list[Message]:
+    """Return what *service* answers, or the dead letter of what it cannot handle.
+
+    Raise GossamerError where the record is not to blame.
+    """
+    try:
+        event = decode(record)
+        with handling(event):
+            # All at once: an answer that breaks half way must not have said half of it.
+            return [encode(one) for one in service.handle(event, now)]
+    except Exception as error:
+        if isinstance(error, GossamerError) and not isinstance(error, Poison):
+            raise
+        return [encode(buried(record, service.name, error, now))]
 
 
 def buried(record: Record, service: str, error: Exception, now: float) -> Event:

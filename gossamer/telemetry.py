@@ -5,10 +5,14 @@ that no name exists that an operator cannot look up.
 """
 
 import logging
+import re
 import sys
+from collections.abc import Mapping
 
 import structlog
 from prometheus_client import Counter, Gauge
+
+from gossamer import clock
 
 COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gossamer_dead_letters_total": (
@@ -32,13 +36,23 @@ COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gossamer_archived_bytes_total": ("Bytes written to WARC files.", ()),
     "gossamer_parser_replaced_total": ("Parser processes that died or were stopped.", ()),
 }
-GAUGES: dict[str, str] = {
-    "gossamer_hosts_loaded": "Hosts that the frontier holds in memory.",
-    "gossamer_fetches_open": "Orders under way in the fetcher.",
+GAUGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gossamer_hosts_loaded": ("Hosts that the frontier holds in memory.", ()),
+    "gossamer_fetches_open": ("Orders under way in the fetcher.", ()),
+    "gossamer_partitions": ("Partitions that this instance was given by its group.", ()),
+    "gossamer_consumer_lag": (
+        "Records that the service's group has not moved past, by topic; none if unknown.",
+        ("topic",),
+    ),
+    "gossamer_ready": ("Whether the process does its work (1) or waits (0).", ()),
+    "gossamer_build_info": (
+        "Always 1; the labels say what runs here.",
+        ("version", "service", "instance"),
+    ),
 }
 
 _counters = {name: Counter(name, text, labels) for name, (text, labels) in COUNTERS.items()}
-_gauges = {name: Gauge(name, text) for name, text in GAUGES.items()}
+_gauges = {name: Gauge(name, text, labels) for name, (text, labels) in GAUGES.items()}
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
@@ -47,33 +61,76 @@ def count(name: str, amount: float = 1, **labels: str) -> None:
     (counter.labels(**labels) if labels else counter).inc(amount)
 
 
-def gauge(name: str, value: float) -> None:
+def gauge(name: str, value: float, **labels: str) -> None:
     """Set a registered gauge; KeyError if the name is not registered."""
-    _gauges[name].set(value)
+    found = _gauges[name]
+    (found.labels(**labels) if labels else found).set(value)
 
 
-def configure_logs(as_json: bool, level: str = "info") -> None:
-    """Send logs to standard error, as JSON lines or for a person to read."""
-    render: structlog.types.Processor = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(),
-            # The default shows every local variable too: whole pages of the Web.
-            exception_formatter=structlog.dev.plain_traceback,
-        )
-    )
-    processors: list[structlog.types.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    if as_json:
-        processors.append(structlog.processors.format_exc_info)
+def gauges(name: str, label: str, values: Mapping[str, float]) -> None:
+    """Set all there is of a registered gauge with one *label*: what is not named is no more."""
+    _gauges[name].clear()
+    for value, number in values.items():
+        gauge(name, number, **{label: value})
+
+
+def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
+    """Send logs to standard error, as JSON lines or for a person to read, with *always* in each.
+
+    What libraries warn of goes the same way.
+    """
     structlog.configure(
-        processors=[*processors, render],
+        processors=[
+            lambda logger, method, event: {**always, **event},
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *(_AS_JSON if as_json else [_for_a_person()]),
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+    root = logging.getLogger()
+    others = [handler for handler in root.handlers if not isinstance(handler, _FromLibraries)]
+    root.handlers = [*others, _FromLibraries()]
+
+
+REPEATED = 10.0
+"""Seconds for which a library's words are not repeated."""
+MOST = 1000
+_NUMBER = re.compile(r"\d+")
+_AS_JSON = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+
+
+def _for_a_person() -> structlog.types.Processor:
+    return structlog.dev.ConsoleRenderer(
+        colors=sys.stderr.isatty(),
+        # The default shows every local variable too: whole pages of the Web.
+        exception_formatter=structlog.dev.plain_traceback,
+    )
+
+
+class _FromLibraries(logging.Handler):
+    """Passes on what was said with the standard library's logging.
+
+    A client that has lost its server says so many times a second: what differs in numbers only is
+    passed on once in a while.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._said_at: dict[tuple[str, str], float] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it with ours."""
+        text, now = record.getMessage(), clock.steady()
+        like = record.name, _NUMBER.sub("", text)
+        if now - self._said_at.get(like, float("-inf")) < REPEATED:
+            return
+        if len(self._said_at) > MOST:
+            self._said_at.clear()
+        self._said_at[like] = now
+        said = {"logger": record.name, "exc_info": record.exc_info or None}
+        structlog.get_logger().log(record.levelno, text, **said)

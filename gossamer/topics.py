@@ -9,6 +9,13 @@ from enum import Enum
 from gossamer import events
 from gossamer.events import Event
 
+LIMIT = 8 << 20
+"""Most bytes of an encoded event."""
+LETTER_LIMIT = 12 << 20
+"""The same of a dead letter: in base64, a record at its limit is a third larger."""
+OVERHEAD = 64 << 10
+"""How much more than an event its key and the log's own bookkeeping may take."""
+
 
 class Keep(Enum):
     """What becomes of a record in time."""
@@ -29,6 +36,8 @@ class Topic:
     keep: Keep
     writers: tuple[str, ...]
     readers: tuple[str, ...]
+    limit: int = LIMIT
+    """Most bytes of an encoded event."""
 
 
 SEEDS = Topic("seeds", events.SeedSown, Keep.UNTIL_READ, ("operators",), ("dedup",))
@@ -58,6 +67,7 @@ DEAD_LETTERS = Topic(
     Keep.FOREVER,
     ("dedup", "frontier", "fetcher", "parser", "archive"),
     (),
+    LETTER_LIMIT,
 )
 
 TOPICS = {
@@ -77,4 +87,6 @@ TOPICS = {
         DEAD_LETTERS,
     )
 }
+SITE_KEYED = tuple(name for name in TOPICS if name not in ("seeds", "control", "dead.letters"))
+"""The topics of which a site has the same partition number."""
 TOPIC_OF = {topic.event: topic for topic in TOPICS.values()}

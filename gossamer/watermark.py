@@ -1,6 +1,7 @@
 """How far the log may move when records are completed out of order."""
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Container
 
 from gossamer.log import Record
 
@@ -18,8 +19,15 @@ class Watermark:
         self._begun[record.topic, record.partition][record.offset] = (record, False)
 
     def complete(self, record: Record) -> None:
-        """Take note that *record* is done."""
-        self._begun[record.topic, record.partition][record.offset] = (record, True)
+        """Take note that *record* is done, unless it was let go of."""
+        begun = self._begun[record.topic, record.partition]
+        if record.offset in begun:
+            begun[record.offset] = (record, True)
+
+    def let_go(self, kept: Container[int]) -> None:
+        """Forget all partitions but those *kept*: the others are somebody else's."""
+        for at in [at for at in self._begun if at[1] not in kept]:
+            del self._begun[at]
 
     def passed(self) -> list[Record]:
         """Return, once, the last record of each partition before which nothing is unfinished."""

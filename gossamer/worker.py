@@ -19,13 +19,16 @@ from gossamer.clock import Clock
 from gossamer.codec import decode, encode
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import Event
-from gossamer.log import Log, Message, Record
+from gossamer.log import BATCH, Log, Message, Record
 from gossamer.runtime import buried
 from gossamer.store import Store
 from gossamer.topics import CONTROL, Topic
+from gossamer.trace import handling
 from gossamer.watermark import Watermark
 
 POLL = 0.02
+LOOK = 0.5
+"""How often is asked whether others are behind: on Kafka that is a question to the brokers."""
 KEPT = 500
 """While the answers to so many records wait for one before them, none is begun."""
 T = TypeVar("T")
@@ -58,8 +61,9 @@ class Worker:
         self._reader = log.reader(job.name, [topic.name for topic in job.reads], store)
         self._control = log.tail([CONTROL.name])
         self._watermark = Watermark()
+        self._partitions = self._reader.partitions
         self._waiting: deque[Record] = deque()
-        self._held = False
+        self._held, self._looked_at = False, float("-inf")
         self._outbox: list[Message] = []
         self._kept: dict[tuple[str, int, int], list[Message]] = {}
         self._working: set[asyncio.Task[None]] = set()
@@ -80,6 +84,8 @@ class Worker:
             self._thread.shutdown()
 
     async def _drop(self) -> None:
+        # What was begun must learn that it is to end: a task that never ran would not.
+        await asyncio.sleep(0)
         for task in self._working:
             task.cancel()
         await asyncio.gather(*self._working, return_exceptions=True)
@@ -88,8 +94,8 @@ class Worker:
         self._news.clear()
         await self._take()
         fresh = self._begin()
-        await self._advance()
-        for record in fresh:
+        ours = await self._advance()
+        for record in fresh if ours or not self._job.begins_once else ():
             self._working.add(asyncio.create_task(self._work(record)))
         if not self._outbox:
             await self._rest()
@@ -103,13 +109,32 @@ class Worker:
 
     async def _take(self) -> None:
         for record in await self._in_thread(lambda: self._control.poll(0)):
+            if not record.value:
+                continue  # A tombstone says nothing.
             try:
                 self._job.control(decode(record))
             except Exception as error:
                 self._emit(self._letter(record, error))
-        self._held = await self._in_thread(self._hold)
-        if not self._held and not self._waiting and len(self._working) < self._limit:
-            self._waiting.extend(await self._in_thread(lambda: self._reader.poll(0)))
+        await self._look()
+        full = self._held or self._waiting or len(self._working) >= self._limit
+        most = 0 if full else BATCH
+        records = await self._in_thread(lambda: self._reader.poll(0, most))
+        if self._reader.partitions != self._partitions:
+            self._keep(self._reader.partitions)
+        self._waiting.extend(records)
+
+    def _keep(self, partitions: frozenset[int]) -> None:
+        """Leave to their new readers what is of other partitions."""
+        self._partitions = partitions
+        self._watermark.let_go(partitions)
+        self._waiting = deque(r for r in self._waiting if r.partition in partitions)
+        for at in [at for at in self._kept if at[1] not in partitions]:
+            del self._kept[at]
+
+    async def _look(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._looked_at >= LOOK:
+            self._held, self._looked_at = await self._in_thread(self._hold), now
 
     def _begin(self) -> list[Record]:
         fresh: list[Record] = []
@@ -127,10 +152,12 @@ class Worker:
         said: list[Message] = []
         emit = self._emit if self._job.begins_once else partial(_say, said)
         try:
-            await self._job.work(decode(record), emit)
+            event = decode(record)
+            with handling(event):
+                await self._job.work(event, emit)
         except Exception as error:
             emit(self._letter(record, error))
-        if not self._job.begins_once:
+        if not self._job.begins_once and record.partition in self._partitions:
             self._kept[record.topic, record.partition, record.offset] = said
             self._watermark.complete(record)
         self._news.set()
@@ -144,12 +171,13 @@ class Worker:
         _say(self._outbox, *events)
         self._news.set()
 
-    async def _advance(self) -> None:
+    async def _advance(self) -> bool:
         passed = self._watermark.passed()
         outcome = [*self._outbox, *(said for record in passed for said in self._released(record))]
         self._outbox = []
-        if passed or outcome:
-            await self._in_thread(lambda: self._reader.advance(passed, outcome))
+        if not passed and not outcome:
+            return True
+        return await self._in_thread(lambda: self._reader.advance(passed, outcome))
 
     def _released(self, record: Record) -> Iterator[Message]:
         """Yield what was said of *record* and those of its partition before it."""
@@ -162,4 +190,5 @@ class Worker:
 
 
 def _say(said: list[Message], *events: Event) -> None:
-    said.extend(encode(event) for event in events)
+    # All of them, or none if one is too large.
+    said.extend([encode(event) for event in events])

@@ -48,7 +48,7 @@ def schema_of(event: type[Event]) -> Schema:
     described = msgspec.json.schema(event)
     parts = described["$defs"]
     for name, part in parts.items():
-        for field, text in _said_of_fields(name).items():
+        for field, text in said_of_fields(_named(name)).items():
             part["properties"][field]["description"] = text
     if event is SeedSown:
         # Anybody may sow: a seed needs no tag.
@@ -61,8 +61,13 @@ def schema_of(event: type[Event]) -> Schema:
     }
 
 
-def _said_of_fields(name: str) -> dict[str, str]:
-    kind = getattr(events, name, None) or getattr(robots, name)
+def _named(name: str) -> type[Any]:
+    found: type[Any] = getattr(events, name, None) or getattr(robots, name)
+    return found
+
+
+def said_of_fields(kind: type[Any]) -> dict[str, str]:
+    """Return what stands below each field in the source of *kind*."""
     if not issubclass(kind, msgspec.Struct):
         return {}
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body

@@ -15,6 +15,9 @@ from typing import Protocol
 
 from gossamer.store import Store
 
+BATCH = 500
+"""Most records of one poll, unless less is asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -42,19 +45,25 @@ class Reader(Protocol):
 
     @property
     def partitions(self) -> frozenset[int]:
-        """The partitions that are this member's now, of every topic it reads."""
+        """The partitions that are this member's now, the same of every topic it reads.
 
-    def poll(self, timeout: float) -> Sequence[Record]:
-        """Return the next records, oldest first within a partition; maybe none.
-
-        A record is returned once to this reader; after a crash, again from the last advance on.
+        They change only inside :meth:`poll`.
         """
 
-    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> None:
+    def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
+        """Return the next records, at most *most*, oldest first within a partition; maybe none.
+
+        A record is returned once to this reader; after a crash, or when its partition was somebody
+        else's meanwhile, again from the last advance on. With *most* = 0 it only keeps in touch
+        with its group: whoever has no room must say so, or is taken for dead.
+        """
+
+    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> bool:
         """Flush the store's writes, append *outcome*, move past *records*: in this order.
 
         What dies in between is done again by the next reader, so that nothing is lost; where log
-        and store share a transaction, it is one step.
+        and store share a transaction, it is one step. Return False if the group has put this
+        member out: nothing of what it polled is its own any more, and the log has not moved.
         """
 
     def close(self) -> None:
@@ -65,11 +74,19 @@ class Tail(Protocol):
     """A reader without a group."""
 
     def poll(self, timeout: float) -> Sequence[Record]:
-        """Return the next records of all partitions; maybe none."""
+        """Return the next records of all partitions.
+
+        None is returned only at the end of the topics as they were when it was called, after
+        waiting there for *timeout*: so what is on the log now can be read to its end.
+        """
 
 
 class Log(Protocol):
     """A log that several processes can use at once."""
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions every topic has that is keyed by site."""
 
     def append(self, messages: Iterable[Message]) -> None:
         """Return once every message is durable."""

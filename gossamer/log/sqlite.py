@@ -8,13 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
-from gossamer.log import Message, Record, partition_of
+from gossamer.log import BATCH, Message, Record, partition_of
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.topics import TOPICS, Keep
 
 PARTITIONS = 4
-BATCH = 500
 BATCH_BYTES = 8 << 20
 
 SCHEMA = """
@@ -63,6 +62,8 @@ ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.top
 
 class SqliteLog:
     """A log in *database*; see `gossamer.log.Log` for what it promises."""
+
+    partitions = PARTITIONS
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -119,25 +120,29 @@ class SqliteTail:
         self._positions: Counter[tuple[str, int]] = Counter()
         self._version: tuple[int, int] | None = None
 
-    def poll(self, timeout: float) -> list[Record]:
-        """Return the next records of all partitions; maybe none."""
+    def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
+        """Return the next records of all partitions, at most *most*; maybe none."""
+        if not most:
+            return []
         version = self._database.wait(self._version, timeout)
         if version is None:
             return []
-        found = self._read()
+        found = self._read(most)
         if not found:
             # Read to the end as it was at *version*: until somebody commits there is nothing.
             self._version = version
         return found
 
-    def _read(self) -> list[Record]:
+    def _read(self, most: int) -> list[Record]:
+        found: list[Record] = []
         with self._database.reading() as db:
-            behind = self._behind(db.execute("SELECT topic, partition, next FROM log_ends"))
-            return [record for at in behind for record in self._next(db, at)]
+            for at in self._behind(db.execute("SELECT topic, partition, next FROM log_ends")):
+                found += self._next(db, at, most - len(found))
+        return found
 
-    def _next(self, db: Connection, at: tuple[str, int]) -> Iterator[Record]:
+    def _next(self, db: Connection, at: tuple[str, int], most: int) -> Iterator[Record]:
         size = 0
-        for offset, key, value in db.execute(READ, (*at, self._positions[at], BATCH)):
+        for offset, key, value in db.execute(READ, (*at, self._positions[at], most)):
             yield Record(*at, offset, key, value)
             self._positions[at] = offset + 1
             size += len(value)
@@ -168,7 +173,7 @@ class SqliteReader(SqliteTail):
             ):
                 self._positions[topic, partition] = start
 
-    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> None:
+    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> bool:
         """Flush the store's writes, append *outcome*, move past *records*, in one transaction."""
         ends: Counter[tuple[str, int]] = Counter()
         for record in records:
@@ -180,6 +185,7 @@ class SqliteReader(SqliteTail):
             for (topic, partition), end in ends.items():
                 db.execute(MOVE, (self._group, topic, partition, end))
                 self._trim(topic, partition)
+        return True
 
     def _trim(self, topic: str, partition: int) -> None:
         readers = TOPICS[topic].readers

@@ -11,6 +11,7 @@ once. A row class says what its keys are:
         host: str
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
@@ -21,12 +22,17 @@ class Row(Struct, frozen=True):
 
     table: ClassVar[str]
     partition_key: ClassVar[str]
+    """The field that says which rows lie together; never empty."""
     sort_key: ClassVar[str] = ""
     """The field that orders a partition's rows; none where a partition is one row."""
+    newest_first: ClassVar[bool] = False
+    """Whether a partition's rows are in descending order."""
+    decides: ClassVar[bool] = False
+    """Whether other rows mean nothing until this one says so: it is written after them."""
 
 
 R = TypeVar("R", bound=Row)
-Sort = str | int
+Sort = str | int | float
 
 
 class Table(Protocol[R]):
@@ -35,11 +41,17 @@ class Table(Protocol[R]):
     def get(self, partition: str, sort: Sort = "") -> R | None:
         """Return the row, or None."""
 
-    def put(self, row: R) -> None:
-        """Write the row whole, over what is there."""
+    def put(self, row: R, last: bool = False) -> None:
+        """Write the row whole, over what is there; *last*: with the drops (see `Store.flush`)."""
+
+    def some(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+        """Return those rows of *partition* that are there, in any order, in one read."""
 
     def first(self, row: R) -> R:
-        """Write *row* unless one with its keys is there; return the one that stands."""
+        """Write *row* unless one with its keys is there; return the one that stands.
+
+        Where others write too, it is decided at once, and not with the flush.
+        """
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return rows of *partition* in the order of their sort keys, beyond *after*."""
@@ -55,4 +67,14 @@ class Store(Protocol):
         """Return the table of *row*, made where it is missing."""
 
     def flush(self) -> None:
-        """Write out what was put and dropped, in order."""
+        """Write out what was put and dropped.
+
+        Where that is not one transaction: first the rows of classes that do not decide, then those
+        that do, then what is dropped or put *last*. Whoever dies in between leaves the old decision
+        standing.
+        """
+
+    def claim(self, epoch: int) -> None:
+        """From now on write as the owner of *epoch*: what somebody writes under a smaller one does
+        not replace it, however late that comes. An epoch is the time of its claim in microseconds.
+        """

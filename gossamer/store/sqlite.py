@@ -1,6 +1,6 @@
 """The store on one SQLite file: a table a row class, real and typed columns, for `sqlite3` too."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
@@ -8,6 +8,7 @@ import msgspec
 
 from gossamer.sqlite import Database
 from gossamer.store import R, Row, Sort
+from gossamer.store.overlay import Overlay
 
 PLAIN: dict[Any, str] = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", bytes: "BLOB"}
 
@@ -34,6 +35,9 @@ class SqliteStore:
             for table in self._tables.values():
                 table.flush()
 
+    def claim(self, epoch: int) -> None:
+        """Nobody else writes here: the folder's lock says so."""
+
 
 class SqliteTable(Generic[R]):
     """All rows of one class, with the writes not yet flushed laid over what is in the file."""
@@ -43,11 +47,11 @@ class SqliteTable(Generic[R]):
         hints = get_type_hints(row)
         self._types = {field: hints[field] for field in row.__struct_fields__}
         self._nested = [_column(kind) is None for kind in self._types.values()]
-        self._pending: dict[str, dict[Sort, R]] = {}
-        self._dropped: set[str] = set()
+        self._overlay = Overlay(row)
         self._name = f'"{row.table}"'
         keys = [key for key in (row.partition_key, row.sort_key) if key]
         self._order = f'"{row.sort_key}"' if row.sort_key else "1"
+        self._direction, self._beyond = ("DESC", "<") if row.newest_first else ("ASC", ">")
         self._where = " AND ".join(f'"{key}" = ?' for key in keys)
         self._make(keys)
 
@@ -67,9 +71,8 @@ class SqliteTable(Generic[R]):
 
     def get(self, partition: str, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        pending = self._pending.get(partition, {}).get(sort)
-        if pending is not None or partition in self._dropped:
-            return pending
+        if self._overlay.covers(partition, sort):
+            return self._overlay.get(partition, sort)
         keys = (partition, sort) if self._row.sort_key else (partition,)
         with self._database.reading() as db:
             found = db.execute(
@@ -78,62 +81,55 @@ class SqliteTable(Generic[R]):
             values = found.fetchone()
         return self._read(values) if values else None
 
-    def put(self, row: R) -> None:
+    def put(self, row: R, last: bool = False) -> None:
         """Write the row whole, over what is there."""
-        partition, sort = self._keys(row)
-        self._pending.setdefault(partition, {})[sort] = row
+        self._overlay.put(row, last)
+
+    def some(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+        """Return those rows of *partition* that are there, in any order, in one read."""
+        with self._database.reading():
+            found = [self.get(partition, sort) for sort in sorts]
+        return [row for row in found if row is not None]
 
     def first(self, row: R) -> R:
         """Write *row* unless one with its keys is there; return the one that stands."""
-        found = self.get(*self._keys(row))
+        found = self.get(*self._overlay.keys(row))
         if found is None:
             self.put(row)
         return row if found is None else found
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return rows of *partition* in the order of their sort keys, beyond *after*."""
-        rows = {self._keys(row)[1]: row for row in self._stored(partition, after, limit)}
-        for sort, row in self._pending.get(partition, {}).items():
-            if after is None or sort > after:  # type: ignore[operator]
-                rows[sort] = row
-        return [rows[sort] for sort in sorted(rows)][:limit]
+        return self._overlay.scan(partition, after, limit, self._stored)
 
     def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
-        if partition in self._dropped:
-            return []
-        beyond = f"AND {self._order} > ?" if after is not None else ""
+        beyond = f"AND {self._order} {self._beyond} ?" if after is not None else ""
         keys = (partition,) if after is None else (partition, after)
         with self._database.reading() as db:
             found = db.execute(
                 f'SELECT {self._columns()} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
-                f"{beyond} ORDER BY {self._order} LIMIT {limit:d}",
+                f"{beyond} ORDER BY {self._order} {self._direction} LIMIT {limit:d}",
                 keys,
             ).fetchall()
         return [self._read(values) for values in found]
 
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
-        self._pending.pop(partition, None)
-        self._dropped.add(partition)
+        self._overlay.drop(partition)
 
     def flush(self) -> None:
         """Write out what was put and dropped."""
-        rows = [self._written(row) for part in self._pending.values() for row in part.values()]
+        rows = [self._written(row) for part in self._overlay.rows.values() for row in part.values()]
         slots = ", ".join("?" * len(self._types))
         with self._database.transaction() as db:
             db.executemany(
                 f'DELETE FROM {self._name} WHERE "{self._row.partition_key}" = ?',
-                [(partition,) for partition in self._dropped],
+                [(partition,) for partition in self._overlay.dropped],
             )
             db.executemany(
                 f"INSERT OR REPLACE INTO {self._name} ({self._columns()}) VALUES ({slots})", rows
             )
-        self._pending.clear()
-        self._dropped.clear()
-
-    def _keys(self, row: R) -> tuple[str, Sort]:
-        sort = getattr(row, self._row.sort_key) if self._row.sort_key else ""
-        return getattr(row, self._row.partition_key), sort
+        self._overlay.clear()
 
     def _columns(self) -> str:
         return ", ".join(f'"{name}"' for name in self._types)

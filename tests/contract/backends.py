@@ -1,18 +1,28 @@
 """The implementations of the ports that must keep the same promises, and how one is opened.
 
 Opening again what is open already is what another process does, or the next one after a crash.
-Another implementation is one more entry of `BACKENDS`.
+Another implementation of a log is one more entry of `LOGS`, of a store one of `STORES`; whoever is
+only one of them has SQLite for the other.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha1
 from pathlib import Path
 
 from gossamer.log import Log
+from gossamer.log.kafka import KafkaLog
+from gossamer.log.kafka_topics import Topics
 from gossamer.log.sqlite import SqliteLog
+from gossamer.servers import CassandraSettings, KafkaSettings
 from gossamer.sqlite import Database
-from gossamer.store import Store
+from gossamer.store import R, Row, Store
+from gossamer.store.cassandra import CassandraStore, CassandraTable
+from gossamer.store.driver import Cassandra
 from gossamer.store.sqlite import SqliteStore
+from gossamer.store.tables import make_tables
 
 
 @dataclass(frozen=True)
@@ -26,19 +36,115 @@ class Ports:
 
 @dataclass(frozen=True)
 class Backend:
-    """One implementation; *open* takes a place of its own, which is a folder."""
+    """One implementation; *open* takes a place of its own, which is a folder, and its server."""
 
-    open: Callable[[Path], Ports]
-    one_step: bool
+    open: Callable[[Path, str], Ports]
+    server: str = ""
+    """The fixture that says where its server is; none if it needs no server."""
+    clear: Callable[[str], None] = lambda server: None
+    """Removes what earlier tests have left on the server."""
+    one_step: bool = False
     """Whether log and store share a transaction, so that advancing is one step."""
-    trims: bool
+    trims: bool = False
     """Whether what every reader has passed goes at once."""
+    decides_at_once: bool = False
+    """Whether `first` does not wait for the flush."""
+    fences: bool = False
+    """Whether several may write, so that a claim has to hold others back."""
 
 
-def _sqlite(place: Path) -> Ports:
+def _database(place: Path) -> Database:
     place.mkdir(parents=True, exist_ok=True)
-    database = Database(place / "gossamer.db")
+    return Database(place / "gossamer.db")
+
+
+def _sqlite(place: Path, _: str) -> Ports:
+    database = _database(place)
     return Ports(SqliteLog(database), SqliteStore(database), database.close)
 
 
-BACKENDS = {"sqlite": Backend(_sqlite, one_step=True, trims=True)}
+MEMBER = "CONTRACT_MEMBER"
+"""The environment variable that names a member of groups, where it is to be known again."""
+
+
+def kafka_settings(place: Path, server: str) -> KafkaSettings:
+    """Return the settings of a place: topics of its own."""
+    prefix = f"t{sha1(str(place).encode()).hexdigest()[:12]}."
+    return KafkaSettings(servers=server, prefix=prefix, partitions=4, replication=1, session=6.0)
+
+
+@cache
+def _make_topics(settings: KafkaSettings) -> None:
+    list(Topics(settings).apply())
+
+
+def _kafka(place: Path, server: str) -> Ports:
+    settings = kafka_settings(place, server)
+    _make_topics(settings)
+    database, log = _database(place), KafkaLog(settings, os.environ.get(MEMBER, ""))
+
+    def close() -> None:
+        log.close()
+        database.close()
+
+    return Ports(log, SqliteStore(database), close)
+
+
+def cassandra_settings(port: str) -> CassandraSettings:
+    """Return the settings of this test process, which its children share."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    return CassandraSettings(
+        hosts=("127.0.0.1",), port=int(port), keyspace=f"contract_{worker}", timeout=60.0
+    )
+
+
+class MakingStore(CassandraStore):
+    """A store whose tables are made as they are asked for."""
+
+    used: set[str] = set()  # noqa: RUF012 - one for all
+
+    def __init__(self, port: str) -> None:
+        self._port = port
+        _make(port, None)
+        super().__init__(cassandra_settings(port))
+
+    def table(self, row: type[R]) -> CassandraTable[R]:
+        """Return the table of *row*, made where it is missing."""
+        _make(self._port, row)
+        self.used.add(row.table)
+        return super().table(row)
+
+
+@cache
+def _make(port: str, row: type[Row] | None) -> None:
+    list(make_tables(_nodes(port), cassandra_settings(port), {row: ""} if row else {}))
+
+
+@cache
+def _nodes(port: str) -> Cassandra:
+    return Cassandra(cassandra_settings(port))
+
+
+def _cassandra(place: Path, port: str) -> Ports:
+    database, store = _database(place), MakingStore(port)
+
+    def close() -> None:
+        store.close()
+        database.close()
+
+    return Ports(SqliteLog(database), store, close)
+
+
+def _truncate(port: str) -> None:
+    while MakingStore.used:
+        table = MakingStore.used.pop()
+        _nodes(port).change(f"TRUNCATE {cassandra_settings(port).keyspace}.{table}")
+
+
+SQLITE = Backend(_sqlite, one_step=True, trims=True)
+LOGS = {"sqlite": SQLITE, "kafka": Backend(_kafka, "kafka")}
+STORES = {
+    "sqlite": SQLITE,
+    "cassandra": Backend(_cassandra, "cassandra", _truncate, decides_at_once=True, fences=True),
+}
+BACKENDS = LOGS | STORES

@@ -1,5 +1,6 @@
 """The other processes of the contracts, to be raced against and to be killed."""
 
+import os
 import sys
 from collections.abc import Callable
 from itertools import count
@@ -7,7 +8,7 @@ from pathlib import Path
 
 from gossamer.log import Message
 from gossamer.store import Row
-from tests.contract.backends import BACKENDS, Ports
+from tests.contract.backends import BACKENDS, MEMBER, Ports
 
 INPUT, OUTCOME, GROUP = "visits.ordered", "visits.ended", "fetcher"
 
@@ -35,7 +36,8 @@ def work(ports: Ports, *_: str) -> None:
     reader = ports.log.reader(GROUP, [INPUT], ports.store)
     table = ports.store.table(Worked)
     print("begun", flush=True)
-    while records := reader.poll(1.0):
+    while ports.log.backlog(GROUP, INPUT):
+        records = reader.poll(1.0)
         for start in range(0, len(records), 3):
             step = records[start : start + 3]
             for record in step:
@@ -53,5 +55,7 @@ def open_only(ports: Ports, *_: str) -> None:
 PARTS: dict[str, Callable[..., None]] = {"append": append, "work": work, "open": open_only}
 
 if __name__ == "__main__":
-    part, backend, place, *words = sys.argv[1:]
-    PARTS[part](BACKENDS[backend].open(Path(place)), *words)
+    part, backend, place, server, *words = sys.argv[1:]
+    # Whoever takes the part again after a crash is the same member: nobody waits for the dead.
+    os.environ[MEMBER] = part
+    PARTS[part](BACKENDS[backend].open(Path(place), server), *words)

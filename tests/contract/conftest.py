@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.backends import BACKENDS, Backend, Ports
+from tests.contract.backends import BACKENDS, LOGS, STORES, Backend, Ports
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,6 +19,8 @@ class Place:
 
     name: str
     path: Path
+    server: str
+    """Where the implementation's server is, if it has one."""
     opened: list[Ports] = field(default_factory=list)
 
     @property
@@ -28,7 +30,7 @@ class Place:
 
     def open(self) -> Ports:
         """Open the data, once more if they are open."""
-        self.opened.append(ports := self.backend.open(self.path))
+        self.opened.append(ports := self.backend.open(self.path, self.server))
         return ports
 
     def size(self) -> int:
@@ -37,16 +39,44 @@ class Place:
 
     def child(self, part: str, *words: object) -> "subprocess.Popen[str]":
         """Start another process on the same data; see `tests/contract/child.py` for the parts."""
-        command = [sys.executable, "-m", "tests.contract.child", part, self.name, str(self.path)]
+        where = (self.name, str(self.path), self.server)
+        command = [sys.executable, "-m", "tests.contract.child", part, *where]
         return subprocess.Popen(
             [*command, *map(str, words)], cwd=ROOT, stdout=subprocess.PIPE, text=True
         )
 
 
-@pytest.fixture(params=sorted(BACKENDS))
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is about stores over every store, all else over every log; some only over those
+    that are able to."""
+    about_stores = metafunc.module.__name__.rpartition(".")[2].startswith("test_store")
+    if "backend" in metafunc.fixturenames:
+        only = [mark.args[0] for mark in metafunc.definition.iter_markers("only")]
+        names = [
+            name
+            for name in sorted(STORES if about_stores else LOGS)
+            if all(getattr(BACKENDS[name], ability) for ability in only)
+        ]
+        served = [
+            pytest.param(name, marks=[pytest.mark.slow] if BACKENDS[name].server else [])
+            for name in names
+        ]
+        metafunc.parametrize("backend", served)
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, backend: str) -> str:
+    """Return where the implementation's server is, with nothing on it; "" if it has none."""
+    needs = BACKENDS[backend].server
+    where = str(request.getfixturevalue(needs)) if needs else ""
+    BACKENDS[backend].clear(where)
+    return where
+
+
+@pytest.fixture
+def place(backend: str, server: str, tmp_path: Path) -> Iterator[Place]:
     """Return a place with nothing in it."""
-    place = Place(request.param, tmp_path / "data")
+    place = Place(backend, tmp_path / "data", server)
     yield place
     for ports in place.opened:
         ports.close()

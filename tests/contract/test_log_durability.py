@@ -49,20 +49,23 @@ def test_killed_anywhere_cursor_outcome_and_rows_agree(place: Place) -> None:
     total = 3000
     place.open().log.append(Message(INPUT, f"k{i}", str(i).encode(), f"k{i}") for i in range(total))
     passed = [0]
-    for kill in range(8):
+    kills = 8 if place.backend.one_step else 4
+    for kill in range(kills):
         killed_after(place.child("work"), 5 + 17 * kill)
         passed.append(settled(place, total))
     assert passed == sorted(set(passed)), "every life gets further"
     assert ended(place.child("work")) == [0]
     assert settled(place, total) == total
-    assert len(kept(place.open().log, OUTCOME)) == total
+    outcome = kept(place.open().log, OUTCOME)
+    # Each kill may leave one step that was said and not moved past.
+    assert len(outcome) <= total + (0 if place.backend.one_step else kills * 3)
 
 
 def test_processes_append_at_once_and_nothing_is_lost(place: Place) -> None:
     children = [place.child("append", name, 100) for name in "abcd"]
     assert ended(*children) == [0] * 4
     ports = place.open()
-    records = drain(reader(ports, GROUP, INPUT))
+    records = drain(reader(ports, GROUP, INPUT), 4000)
     assert sorted(values(records)) == sorted(f"{n}-{i}" for n in "abcd" for i in range(1000))
     for part in by_partition(records).values():
         assert [record.offset for record in part] == [*range(len(part))]
@@ -81,14 +84,13 @@ def test_a_reader_sees_what_other_processes_append_while_it_waits(place: Place) 
 
 
 def test_many_may_open_new_data_at_the_same_moment(place: Place) -> None:
-    for attempt in range(5):
-        fresh = Place(place.name, place.path / str(attempt))
+    for attempt in range(5 if place.backend.one_step else 1):
+        fresh = Place(place.name, place.path / str(attempt), place.server)
         assert ended(*(fresh.child("open") for _ in range(6))) == [0] * 6
 
 
+@pytest.mark.only("trims")
 def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(place: Place) -> None:
-    if not place.backend.trims:
-        pytest.skip("this log trims by age")
     ports = place.open()
     ports.log.append(some(FETCHED, 100))
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
@@ -107,13 +109,12 @@ def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(place: Place
 def test_what_is_kept_for_ever_is(ports: Ports, topic: str) -> None:
     ports.log.append(some(topic, 20))
     mine = reader(ports, "somebody", topic)
-    mine.advance(drain(mine), ())
+    mine.advance(drain(mine, 20), ())
     assert len(kept(ports.log, topic)) == 20
 
 
+@pytest.mark.only("trims")
 def test_what_was_read_takes_no_room_for_ever(place: Place) -> None:
-    if not place.backend.trims:
-        pytest.skip("this log trims by age")
     ports = place.open()
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     sizes = []
@@ -128,9 +129,8 @@ def test_what_was_read_takes_no_room_for_ever(place: Place) -> None:
     assert sizes[-1] <= 1.2 * sizes[0]
 
 
+@pytest.mark.only("trims")
 def test_versions_of_a_compacted_record_take_no_room_for_ever(place: Place) -> None:
-    if not place.backend.trims:
-        pytest.skip("this log compacts in its own time")
     log = place.open().log
     sizes = []
     for _ in range(11):

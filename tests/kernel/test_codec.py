@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
@@ -16,6 +17,7 @@ from gossamer.events import CrawlDefined, DeadLetter, Event, Page, SeedSown, Tom
 from gossamer.log import Message, Record
 
 KINDS = [topic.event for topic in topics.TOPICS.values()]
+EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -38,6 +40,7 @@ def built(kind: type[Event]) -> st.SearchStrategy[Any]:
     # Every field, those with a default too, which hypothesis leaves out by itself.
     hints = get_type_hints(kind)
     fields = {name: st.from_type(hints[name]) for name in kind.__struct_fields__}
+    fields["version"] = st.integers(max_value=1)
     return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
 
 
@@ -128,11 +131,36 @@ def test_a_damaged_event_is_an_event_or_poison(kind: type[Event], data: st.DataO
         assert "not an event of pages" in str(poison)
 
 
-def test_what_a_newer_version_added_is_left_out() -> None:
-    value = msgspec.json.decode(encode(PAGE).value) | {"version": 2, "newly": [1]}
-    assert decode(record("pages", msgspec.json.encode(value))) == msgspec.structs.replace(
-        PAGE, version=2
-    )
+def test_fields_that_are_not_known_are_left_out() -> None:
+    value = msgspec.json.decode(encode(PAGE).value) | {"newly": [1]}
+    assert decode(record("pages", msgspec.json.encode(value))) == PAGE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_version_that_is_not_known_is_poison(kind: type[Event]) -> None:
+    example = next(EXAMPLES.glob(f"{topics.TOPIC_OF[kind].name}/1/*.json"))
+    value = msgspec.json.decode(example.read_bytes()) | {"version": 7}
+    with pytest.raises(Poison, match=r"version 7 of .* is not known here, only up to 1"):
+        decode(record(topics.TOPIC_OF[kind].name, msgspec.json.encode(value)))
+
+
+def test_what_is_too_large_for_its_topic_is_poison() -> None:
+    fits = msgspec.structs.replace(PAGE, text="x" * (topics.LIMIT - 1000))
+    assert len(encode(fits).value) <= topics.LIMIT
+    with pytest.raises(Poison, match=r"for pages is too large: 838\d{4} bytes, at most 8388608"):
+        encode(msgspec.structs.replace(PAGE, text="x" * topics.LIMIT))
+
+
+def test_whatever_a_topic_takes_fits_a_dead_letter() -> None:
+    most = topics.LIMIT + topics.OVERHEAD
+    for letter in (
+        dead_letter(record("pages", b"\xff" * most), "parser", "why", 5.0),
+        dead_letter(record("pages", b"\xff" * (most // 2), "\0" * (most // 2)), "x", "why", 5.0),
+        dead_letter(record("pages", b"\xff" * most), "parser", "\ud800" + "\0" * most, 5.0),
+    ):
+        message = encode(letter)
+        assert len(message.value) + len(message.key) < topics.LETTER_LIMIT
+        assert isinstance(decode(arrived(message)), DeadLetter)
 
 
 PLACE = "seed@seeds/1/2"
@@ -162,7 +190,8 @@ def test_seeds_are_text_or_json(value: str, seed: SeedSown) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        b"\xff", b"{", b"{}", b'{"url": 5}', b'{"url": null}', b'{"event": "page", "url": "a"}',
+        b"", b" \n", b"\xff", b"{", b"{}",
+        b'{"url": 5}', b'{"url": null}', b'{"event": "page", "url": "a"}',
         b'{"url": "a", "depth": "deep"}', b'{"url": "a", "depth": -1}', b'{"url": "\\ud800"}',
         b'{"url": "a", "depth": 1' + b"0" * 30 + b"}",
         b'{"url": "a", "priority": -1' + b"0" * 30 + b"}", b'{"url":' + b"[" * 100_000,

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from gossamer.config import Settings, load_settings
 from gossamer.errors import BadSettings
+from gossamer.topics import LIMIT
 
 
 @pytest.fixture(autouse=True)
@@ -179,3 +180,11 @@ def test_a_name_server_is_an_address(server: str) -> None:
 def test_a_name_server_that_is_no_address_is_refused(server: str) -> None:
     with pytest.raises(BadSettings, match=r"fetcher\.nameserver: "):
         load_settings(overrides={"fetcher": {"nameserver": server}})
+
+
+@pytest.mark.parametrize("name", ["body_limit", "robots_limit"])
+def test_a_body_must_fit_an_event(name: str) -> None:
+    most = (LIMIT - (1 << 20)) // 4 * 3
+    assert load_settings(None, {"fetcher": {name: most}})
+    with pytest.raises(BadSettings, match=f"fetcher.{name}: .* {most}"):
+        load_settings(None, {"fetcher": {name: most + 1}})

@@ -16,6 +16,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import Runner
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.topics import LIMIT
 from gossamer.url import canonicalize
 from tests.kernel.machines import SeenRow, Sower, discovered, drain, events
 
@@ -124,6 +125,28 @@ def test_what_breaks_a_machine_is_buried_with_the_reason(fussy: Runner, log: Sql
     assert (bad.value, bad.reason) == (b"bad", "ValueError: not this one")
     assert worse.value == b"worse" and "'javascript:1' is not a URL to visit" in worse.reason
     assert log.backlog("dedup", "seeds") == 0
+
+
+def test_a_record_whose_answer_is_too_large_is_buried_whole(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    runner = Runner(Sower(store), log, store, lambda: 100.0)
+    large = "x" * (LIMIT // 2)
+    sow(log, "a", large, "b")
+    runner.step()
+    runner.step()
+    assert sorted(found(log)) == ["a", "b"]
+    (letter,) = letters(log)
+    assert letter.value == large.encode()
+    assert "the answer for urls.discovered is too large" in letter.reason
+    assert log.backlog("dedup", "seeds") == 0
+
+
+def test_a_tombstone_on_control_says_nothing(runner: Runner, sower: Sower, log: SqliteLog) -> None:
+    log.append([Message("control", "default", b"", "default")])
+    sow(log, "a")
+    runner.step()
+    assert (found(log), letters(log)) == (["a"], [])
 
 
 def test_what_a_person_must_hear_stops_the_loop_and_moves_nothing(

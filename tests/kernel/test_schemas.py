@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from jsonschema import Draft202012Validator
 
 from gossamer.codec import decode, encode
 from gossamer.log import Record
-from gossamer.topics import TOPICS
+from gossamer.log.kafka_topics import wanted
+from gossamer.servers import KafkaSettings
+from gossamer.topics import OVERHEAD, SITE_KEYED, TOPICS, Keep, Topic
 from schemas import generate
 from schemas.compatible import Schema, breaks
 
@@ -56,12 +59,15 @@ def test_every_topic_is_described_and_nothing_else_is() -> None:
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
 def test_a_topic_is_described_as_it_is(topic: Any) -> None:
     says = described(topic.name)
-    assert set(says) == {
+    assert set(says) - {"retention", "segment"} == {
         "description",
         "event",
         "key",
         "partitioned_by",
         "keep",
+        "partitions",
+        "replication",
+        "max_message_bytes",
         "producers",
         "consumers",
         "schemas",
@@ -80,6 +86,18 @@ def test_a_topic_is_described_as_it_is(topic: Any) -> None:
         for folder in schema["examples"]:
             assert folder == f"examples/{topic.name}/{schema['version']}/"
             assert list((SCHEMAS / folder).glob("*.json")), f"{folder} has no example"
+
+
+@pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
+def test_a_topic_says_what_brokers_are_to_do_with_it(topic: Topic) -> None:
+    says = described(topic.name)
+    assert says["max_message_bytes"] == topic.limit + OVERHEAD
+    by_site = {described(name)["partitions"] for name in SITE_KEYED}
+    assert says["partitions"] in by_site or topic.name not in SITE_KEYED
+    assert len(by_site) == 1, "what belongs to a site has one partition number over all topics"
+    assert ("retention" in says) == (topic.keep is not Keep.FOREVER)
+    assert ("segment" in says) == (topic.keep is Keep.NEWEST)
+    assert (topic.name in SITE_KEYED) == (says["partitioned_by"] == "site")
 
 
 def test_every_schema_and_every_example_belongs_to_a_topic() -> None:
@@ -174,3 +192,9 @@ def test_what_was_committed_can_still_be_read(reference: str) -> None:
         assert (ROOT / path).exists(), f"{path} is gone"
         after = json.loads((ROOT / path).read_bytes())
         assert breaks(before, after) == [], f"{path} can no longer read what {reference} wrote"
+
+
+def test_what_is_installed_holds_the_topics() -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    assert "schemas" in built["build"]["targets"]["wheel"]["packages"]
+    assert {wish.name for wish in wanted(KafkaSettings())} == set(TOPICS)

@@ -40,7 +40,7 @@ def test_labels_are_those_registered() -> None:
 
 
 def test_every_metric_has_a_sentence_and_a_proper_name() -> None:
-    sentences = {name: text for name, (text, _) in COUNTERS.items()} | GAUGES
+    sentences = {name: text for name, (text, _) in [*COUNTERS.items(), *GAUGES.items()]}
     for name, text in sentences.items():
         assert name.startswith("gossamer_") and len(text.split()) > 2 and text.endswith("."), name
     assert all(name.endswith("_total") for name in COUNTERS)

@@ -4,11 +4,16 @@ import pytest
 
 from gossamer.codec import encode
 from gossamer.errors import BadSettings, NoSpace, Poison
-from gossamer.events import CrawlDefined
+from gossamer.events import CrawlDefined, Event
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
+from gossamer.topics import LIMIT
+from gossamer.worker import Emit
 from tests.kernel.conftest import Start
-from tests.kernel.hands import Hands, found, letters, rest, sow, until
+from tests.kernel.hands import Hands, Once, found, letters, rest, sow, until
+from tests.kernel.machines import discovered
+
+LARGE = "x" * LIMIT
 
 
 async def test_what_cannot_be_read_is_buried_and_the_log_moves(
@@ -43,6 +48,33 @@ async def test_what_breaks_is_buried_with_the_reason(
     (letter,) = letters(log)
     assert (letter.value, letter.reason) == (b"a", reason)
     assert found(log) == ["b"]
+
+
+class Talker(Hands):
+    """Says something small and something too large at once, when it is done."""
+
+    async def work(self, event: Event, emit: Emit) -> None:
+        """Say it."""
+        await super().work(event, lambda *_: emit(discovered("a", 1.0), discovered(LARGE, 1.0)))
+
+
+class TalkerOnce(Talker, Once):
+    """The same, of a kind that must not be begun twice."""
+
+
+@pytest.mark.parametrize("kind", [Talker, TalkerOnce])
+async def test_a_record_whose_answer_is_too_large_is_buried_whole(
+    start: Start, log: SqliteLog, kind: type[Hands]
+) -> None:
+    hands = kind(log)
+    sow(log, "a", "b")
+    async with start(hands):
+        await until(lambda: len(hands.open()) == 2)
+        hands.done("a", "b")
+        await until(lambda: len(letters(log)) == 2)
+    assert found(log) == [], "what is said at once is said whole or not at all"
+    assert {letter.value for letter in letters(log)} == {b"a", b"b"}
+    assert all("urls.discovered is too large" in letter.reason for letter in letters(log))
 
 
 @pytest.mark.parametrize("error", [NoSpace("the disk is full"), BadSettings("what?")])

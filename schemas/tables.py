@@ -1,0 +1,53 @@
+"""Writes the CQL of every table from its row, for operators who make or read tables themselves.
+
+python -m schemas.tables [FOLDER]      (what scripts/schemas runs)
+"""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from console.tables import TABLES
+from gossamer.servers import CassandraSettings
+from gossamer.store import Row, cql
+from schemas.generate import said_of_fields
+
+FOLDER = Path(__file__).parent / "cassandra"
+
+
+def main(folder: Path) -> None:
+    """Write all files into *folder*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in all_files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def all_files() -> dict[str, str]:
+    """Return the text of each file by its name."""
+    files = {f"{row.table}.cql": table(row, options) for row, options in TABLES.items()}
+    return {"keyspace.cql": keyspace(), **files}
+
+
+def keyspace() -> str:
+    """Return how the keyspace is made, as settings have it that say nothing else."""
+    settings = CassandraSettings()
+    made = cql.keyspace(settings.keyspace, settings.datacenter, settings.replication)
+    return f"-- cassandra.keyspace, datacenter and replication say otherwise.\n{made};\n"
+
+
+def table(row: type[Row], options: str) -> str:
+    """Return how the table of *row* is made, with what its source says of it and its fields."""
+    said = said_of_fields(row)
+    made = cql.table(row, options=options).splitlines()
+    about = [f"-- {line}".rstrip() for line in (inspect.getdoc(row) or "").splitlines()]
+    return "\n".join([*about, *(_explained(line, said) for line in made)]) + ";\n"
+
+
+def _explained(line: str, said: dict[str, str]) -> str:
+    column = re.fullmatch(r' *"(\w+)" .*,', line)
+    return f"{line}  -- {said[column[1]]}" if column and column[1] in said else line
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else FOLDER)

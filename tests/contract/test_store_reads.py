@@ -1,0 +1,118 @@
+"""What a store promises about reading: several rows at once, the newest first, odd keys."""
+
+from math import inf
+
+import pytest
+
+from gossamer.store import Row, Store
+from tests.contract.backends import Ports
+from tests.contract.test_store import Settle, Simple, Single
+from tests.contract.test_store import settle as settle
+
+
+class Moment(Row, frozen=True):
+    """A row ordered by a fraction."""
+
+    table = "moments"
+    partition_key, sort_key = "part", "at"
+    part: str
+    at: float
+    text: str = ""
+
+
+class Version(Row, frozen=True):
+    """A row of which the newest is wanted first."""
+
+    table = "versions"
+    partition_key, sort_key = "part", "at"
+    newest_first = True
+    part: str
+    at: float
+    order: str = ""
+    """The name of the column is a word of SQL."""
+
+
+@pytest.fixture
+def store(ports: Ports) -> Store:
+    """Return an empty store."""
+    return ports.store
+
+
+def test_some_finds_those_that_are_there(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in range(10):
+        table.put(Simple("p", n, str(n)))
+    table.put(Simple("q", 11))
+    settle(store)
+    found = table.some("p", [7, -1, 3, 11])
+    assert sorted(row.n for row in found) == [3, 7]
+    assert {row.text for row in found} == {"3", "7"}
+    assert table.some("p", []) == []
+    assert table.some("nobody", [1, 2]) == []
+
+
+def test_some_finds_what_is_flushed_and_what_is_not(store: Store) -> None:
+    table = store.table(Simple)
+    for n in range(4):
+        table.put(Simple("p", n, "old"))
+    store.flush()
+    table.put(Simple("p", 1, "new"))
+    table.put(Simple("p", 9, "new"))
+    found = {row.n: row.text for row in table.some("p", [0, 1, 9, 10])}
+    assert found == {0: "old", 1: "new", 9: "new"}
+    table.drop("p")
+    table.put(Simple("p", 2, "after"))
+    assert table.some("p", [0, 1, 2]) == [Simple("p", 2, "after")]
+
+
+def test_some_of_a_row_that_is_a_whole_partition(store: Store, settle: Settle) -> None:
+    store.table(Single).put(Single("p", "one"))
+    settle(store)
+    assert store.table(Single).some("p", [""]) == [Single("p", "one")]
+
+
+def test_some_finds_hundreds(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in range(1000):
+        table.put(Simple("p", n))
+    settle(store)
+    assert sorted(row.n for row in table.some("p", range(0, 1000, 2))) == [*range(0, 1000, 2)]
+
+
+def test_fractions_are_in_order(store: Store, settle: Settle) -> None:
+    table = store.table(Moment)
+    moments = [0.1, 1e-9, 1.5, 1.25, -2.0, 1763760000.123456, 1763760000.123457, 1e300, 3.0, inf]
+    for at in moments:
+        table.put(Moment("p", at, repr(at)))
+    settle(store)
+    assert [row.at for row in table.scan("p")] == sorted(moments)
+    assert [row.at for row in table.scan("p", 1.25, 2)] == [1.5, 3.0]
+    found = table.get("p", 1763760000.123457)
+    assert found and found.text == "1763760000.123457"
+    assert len(table.some("p", [0.1, 3, 2.0])) == 2
+
+
+def test_the_newest_comes_first(store: Store, settle: Settle) -> None:
+    table = store.table(Version)
+    for at in (2.5, 10.0, 1.0, 7.25):
+        table.put(Version("p", at))
+    settle(store)
+    assert [row.at for row in table.scan("p")] == [10.0, 7.25, 2.5, 1.0]
+    assert [row.at for row in table.scan("p", limit=1)] == [10.0]
+    assert [row.at for row in table.scan("p", 7.25)] == [2.5, 1.0]
+    assert table.scan("p", 1.0) == []
+
+
+def test_the_newest_comes_first_flushed_or_not(store: Store) -> None:
+    table = store.table(Version)
+    for at in range(0, 20, 2):
+        table.put(Version("p", at, "old"))
+    store.flush()
+    for at in range(1, 20, 2):
+        table.put(Version("p", at, "new"))
+    table.put(Version("p", 8, "new"))
+    found: list[Version] = []
+    while page := table.scan("p", found[-1].at if found else None, 3):
+        found += page
+    assert [row.at for row in found] == [*range(19, -1, -1)]
+    assert [row.order for row in found if row.at in (7, 8, 10)] == ["old", "new", "new"]

@@ -1,0 +1,173 @@
+"""What a store promises about writing: any amount, in an order that a crash may cut, one owner."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gossamer.store import Row, Store
+from tests.contract.backends import Ports
+from tests.contract.conftest import Place
+from tests.contract.test_store import Simple
+
+
+class Blob(Row, frozen=True):
+    """A row of any size."""
+
+    table = "blobs"
+    partition_key, sort_key = "part", "n"
+    part: str
+    n: int
+    raw: bytes
+
+
+@pytest.fixture
+def store(ports: Ports) -> Store:
+    """Return an empty store."""
+    return ports.store
+
+
+def test_thousands_of_rows_of_a_partition_are_flushed_at_once(place: Place) -> None:
+    store = place.open().store
+    for n in range(7000):
+        store.table(Simple).put(Simple("p", n, f"text {n}"))
+    store.flush()
+    found = place.open().store.table(Simple).scan("p", limit=10_000)
+    assert [row.n for row in found] == [*range(7000)]
+    assert found[6999].text == "text 6999"
+
+
+def test_a_row_in_each_of_thousands_of_partitions_is_flushed_at_once(place: Place) -> None:
+    store = place.open().store
+    for n in range(3000):
+        store.table(Simple).put(Simple(f"part {n}", n))
+    store.flush()
+    table = place.open().store.table(Simple)
+    assert all(table.get(f"part {n}", n) for n in range(0, 3000, 7))
+
+
+def test_rows_may_be_very_large(place: Place) -> None:
+    sizes = [4 << 20, 10, 60_000, 60_000, 1 << 20, 0, 39_000, 2_000]
+    store = place.open().store
+    for n, size in enumerate(sizes):
+        store.table(Blob).put(Blob("p", n, bytes([n]) * size))
+    store.flush()
+    found = place.open().store.table(Blob).scan("p")
+    assert [(row.n, len(row.raw)) for row in found] == list(enumerate(sizes))
+    assert all(row.raw == bytes([row.n]) * len(row.raw) for row in found)
+
+
+def test_a_row_put_last_is_put(place: Place) -> None:
+    store = place.open().store
+    store.table(Simple).put(Simple("p", 0, "old"))
+    store.flush()
+    store.table(Simple).drop("p")
+    store.table(Simple).put(Simple("p", 1, "first"))
+    store.table(Simple).put(Simple("p", 1, "last"), last=True)
+    store.table(Simple).put(Simple("p", 2, "last"), last=True)
+    store.table(Simple).put(Simple("p", 2, "not so"))
+    assert [row.text for row in store.table(Simple).scan("p")] == ["last", "not so"]
+    store.flush()
+    rows = place.open().store.table(Simple).scan("p")
+    assert [row.text for row in rows] == ["last", "not so"]
+
+
+def test_a_flush_of_nothing_is_nothing(store: Store) -> None:
+    store.flush()
+    store.table(Simple)
+    store.flush()
+
+
+@pytest.mark.only("decides_at_once")
+def test_of_many_at_once_one_is_the_first(place: Place) -> None:
+    stores = [place.open().store for _ in range(4)]
+    rows = [[Simple(f"p{n}", 0, f"{who}") for n in range(25)] for who in range(4)]
+    for store in stores:
+        store.table(Simple)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(
+            threads.map(lambda s, own: [s.table(Simple).first(row) for row in own], stores, rows)
+        )
+    assert found == [found[0]] * 4
+    table = place.open().store.table(Simple)
+    assert [table.get(f"p{n}", 0) for n in range(25)] == found[0]
+
+
+# Who claims writes as its owner. Where others cannot write, there is nothing to hold back.
+
+
+@pytest.fixture
+def owners(place: Place) -> tuple[Store, Store]:
+    """Return the stores of an owner and of whoever took over from it."""
+    old, new = place.open().store, place.open().store
+    old.claim(1_000_000)
+    new.claim(2_000_000)
+    return old, new
+
+
+def texts(place: Place) -> list[str]:
+    return [row.text for row in place.open().store.table(Simple).scan("p")]
+
+
+@pytest.mark.only("fences")
+def test_what_an_older_owner_writes_late_replaces_nothing(
+    place: Place, owners: tuple[Store, Store]
+) -> None:
+    old, new = owners
+    old.table(Simple).put(Simple("p", 1, "old"))
+    old.table(Simple).put(Simple("p", 2, "only the old one's"))
+    new.table(Simple).put(Simple("p", 1, "new"))
+    new.flush()
+    old.flush()
+    assert texts(place) == ["new", "only the old one's"]
+    for text in ("older", "oldest"):
+        old.table(Simple).put(Simple("p", 1, text))
+        old.flush()
+    assert texts(place) == ["new", "only the old one's"]
+
+
+@pytest.mark.only("fences")
+def test_what_an_older_owner_drops_late_is_not_dropped(
+    place: Place, owners: tuple[Store, Store]
+) -> None:
+    old, new = owners
+    new.table(Simple).put(Simple("p", 1, "new"))
+    new.flush()
+    old.table(Simple).drop("p")
+    old.flush()
+    assert texts(place) == ["new"]
+
+
+@pytest.mark.only("fences")
+def test_an_owner_writes_over_older_ones_and_over_itself(
+    place: Place, owners: tuple[Store, Store]
+) -> None:
+    old, new = owners
+    for n in range(3):
+        old.table(Simple).put(Simple("p", n, "old"))
+    old.flush()
+    for text in ("new", "newer"):
+        new.table(Simple).put(Simple("p", 1, text))
+        new.flush()
+    assert texts(place) == ["old", "newer", "old"]
+    new.table(Simple).drop("p")
+    new.table(Simple).put(Simple("p", 2, "kept"))
+    new.flush()
+    assert texts(place) == ["kept"]
+    new.table(Simple).drop("p")
+    new.flush()
+    new.table(Simple).put(Simple("p", 3, "again"))
+    new.flush()
+    assert texts(place) == ["again"]
+
+
+@pytest.mark.only("fences")
+def test_a_later_claim_counts(place: Place, owners: tuple[Store, Store]) -> None:
+    old, new = owners
+    new.table(Simple).put(Simple("p", 1, "new"))
+    new.flush()
+    old.claim(3_000_000)
+    old.table(Simple).put(Simple("p", 1, "back"))
+    old.flush()
+    new.table(Simple).put(Simple("p", 1, "too late"))
+    new.flush()
+    assert texts(place) == ["back"]

@@ -1,0 +1,144 @@
+"""A fleet as `scripts/fleet` runs it: its folder, and `gossamer` with the settings that it tells.
+
+Nothing here or in the tests beside it imports the crawler: they know it as a user does.
+"""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.synthweb import SynthWeb
+
+from .crawl import CONTACT, GOSSAMER, Done, Fields, environment, run
+
+SCRIPT = (sys.executable, "-P", "-m", "console.fleet")
+"""What scripts/fleet runs once the virtual environment is there."""
+PATIENCE = 360.0
+"""Seconds; `up` loses patience itself, before, and says with what."""
+PORTS = 60
+BELOW_CHANCE = range(12000, 31000, PORTS)
+"""Ports that no system gives to whoever asks for any: they stay free until they are used."""
+
+
+def free_block() -> int:
+    """The first of so many ports that nobody listens on."""
+    for first in random.sample(BELOW_CHANCE, len(BELOW_CHANCE)):
+        if all(is_free(first + i) for i in range(PORTS)):
+            return first
+    raise AssertionError("no ports")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def of_servers(kafka: str, cassandra: int) -> dict[str, str]:
+    """Settings for a corner of one's own on servers that others use too."""
+    mine = f"t{uuid.uuid4().hex[:12]}"
+    return {
+        "GOSSAMER_KAFKA__SERVERS": kafka,
+        "GOSSAMER_KAFKA__PREFIX": f"{mine}.",
+        "GOSSAMER_KAFKA__REPLICATION": "1",
+        "GOSSAMER_CASSANDRA__HOSTS": '["127.0.0.1"]',
+        "GOSSAMER_CASSANDRA__PORT": str(cassandra),
+        "GOSSAMER_CASSANDRA__KEYSPACE": mine,
+    }
+
+
+def for_world(web: SynthWeb, delay: float) -> dict[str, str]:
+    """Settings with which a fleet finds its way in a synthetic web."""
+    return {
+        "GOSSAMER_FETCHER__CONTACT": CONTACT,
+        "GOSSAMER_FETCHER__ALLOW_NETWORKS": '["127.0.0.0/8"]',
+        "GOSSAMER_FETCHER__NAMESERVER": web.nameserver,
+        "GOSSAMER_FRONTIER__DELAY": str(delay),
+        "GOSSAMER_PARSER__WORKERS": "1",
+        "GOSSAMER_KAFKA__PARTITIONS": "4",
+    }
+
+
+class ByHand:
+    """One fleet; *settings* are in the environment of every command."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self.folder, self.settings = folder, settings
+        self._base = ("--base-port", str(free_block()))
+
+    def __call__(self, word: str, *rest: str) -> Done:
+        """Run `scripts/fleet` with these words."""
+        done = subprocess.run(
+            [*SCRIPT, word, "--dir", str(self.folder), *rest],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            env=environment(**self.settings),
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def up(self, *words: str) -> str:
+        """Bring it up, or bring back what is missing; return what was said."""
+        fresh = () if (self.folder / "fleet.json").exists() else self._base
+        done = self("up", *fresh, *words)
+        assert done.code == 0, (done, self.last_words())
+        return done.out
+
+    def down(self) -> str:
+        done = self("down")
+        assert (done.code, done.err) == (0, ""), done
+        return done.out
+
+    def status(self) -> dict[str, Fields]:
+        """How each member is, by names such as `fetcher-1`."""
+        found = json.loads(self("status", "--json").out)
+        return {f"{member['service']}-{member['instance']}": member for member in found}
+
+    def gossamer(self, *words: str, stdin: str = "") -> Done:
+        return run([GOSSAMER, *words], stdin, **self.clients())
+
+    def clients(self) -> dict[str, str]:
+        """What an operator's shell has: the settings, and what `up` said to read."""
+        told = (self.folder / "env").read_text().splitlines()
+        exports = (line.removeprefix("export ").partition("=") for line in told)
+        return {**self.settings, **{name: value.strip("'") for name, _, value in exports}}
+
+    def pages(self) -> list[Fields]:
+        done = self.gossamer("pages")
+        assert (done.code, done.err) == (0, ""), done
+        return [json.loads(line) for line in done.out.splitlines()]
+
+    def said(self, member: str) -> list[Fields]:
+        """What a service logged."""
+        text = (self.folder / "logs" / f"{member}.log").read_text()
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+    def last_words(self) -> str:
+        logs = sorted((self.folder / "logs").glob("*.log"))
+        return "\n".join(f"{log.name}: {log.read_text()[-1500:]}" for log in logs)
+
+    def kill(self, *members: str) -> None:
+        """SIGKILL, to all of them if none is named."""
+        for name, member in self.status().items():
+            if member["health"] != "gone" and (not members or name in members):
+                with suppress(ProcessLookupError):
+                    os.kill(member["pid"], signal.SIGKILL)
+
+
+@contextmanager
+def by_hand(folder: Path, **settings: str) -> Iterator[ByHand]:
+    """A fleet of which nothing is left at the end."""
+    one = ByHand(folder, **settings)
+    try:
+        yield one
+    finally:
+        if (folder / "fleet.json").exists():
+            one.kill()

@@ -1,0 +1,114 @@
+"""What tests of the store on a real Cassandra have in common."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from gossamer.servers import CassandraSettings
+from gossamer.store.cassandra import CassandraStore
+
+NODETOOL = Path(__file__).resolve().parents[2] / "scripts/servers/cassandra/nodetool"
+GOSSAMER = Path(sys.executable).with_name("gossamer")
+
+
+def settings(port: int, keyspace: str, **others: object) -> CassandraSettings:
+    """Return settings for a node of this machine."""
+    given = {"hosts": ["127.0.0.1"], "port": port, "keyspace": keyspace, "timeout": 60.0}
+    return CassandraSettings.model_validate({**given, **others})
+
+
+@contextmanager
+def opened(settings: CassandraSettings) -> Iterator[CassandraStore]:
+    """Open a store for a while."""
+    with closing(CassandraStore(settings)) as store:
+        yield store
+
+
+def applying(settings: CassandraSettings) -> "subprocess.Popen[str]":
+    """Start `gossamer store apply`, told all by its environment."""
+    told = settings.model_dump(mode="json", exclude_defaults=True)
+    told |= {"hosts": json.dumps(settings.hosts), "password": settings.secret()}
+    named = {f"GOSSAMER_CASSANDRA__{name.upper()}": str(told[name]) for name in told if told[name]}
+    return subprocess.Popen(
+        [GOSSAMER, "store", "apply"],
+        env={**os.environ, **named},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def apply(settings: CassandraSettings) -> tuple[int, str, str]:
+    """Run it; return its exit status and what it said, and what it complained of."""
+    process = applying(settings)
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def nodetool(port: int, *words: str) -> str:
+    """Return what nodetool says of the node."""
+    env = {**os.environ, "PORT": str(port)}
+    done = subprocess.run([NODETOOL, *words], env=env, capture_output=True, text=True, check=True)
+    return str(done.stdout)
+
+
+class Between:
+    """Stands between a client and a node, and can keep the node's answers back."""
+
+    def __init__(self, port: int) -> None:
+        self._node = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._open = threading.Event()
+        self._open.set()
+        self._asked = threading.Semaphore(0)
+        self._sockets = [self._listening]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def hold(self) -> None:
+        """From now on keep answers back."""
+        self._open.clear()
+        while self._asked.acquire(blocking=False):
+            pass
+
+    def release_after(self, requests: int) -> None:
+        """Let answers through once *requests* were made after `hold`."""
+
+        def release() -> None:
+            for _ in range(requests):
+                self._asked.acquire()
+            self._open.set()
+
+        threading.Thread(target=release, daemon=True).start()
+
+    def close(self) -> None:
+        """Go away."""
+        self._open.set()
+        for each in self._sockets:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                node = socket.create_connection(("127.0.0.1", self._node))
+                self._sockets += [client, node]
+                for ends in ((client, node), (node, client)):
+                    threading.Thread(target=self._carry, args=(*ends, node), daemon=True).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket, node: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if source is node:
+                    self._open.wait()
+                else:
+                    self._asked.release()
+                sink.sendall(data)

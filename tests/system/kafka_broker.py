@@ -1,0 +1,90 @@
+"""A Kafka of a test's own, which may be killed, and which asks who comes.
+
+Beside the open listener it has one that asks for a password, and one that does so under TLS.
+"""
+
+from pathlib import Path
+
+import trustme
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from gossamer.servers import KafkaSettings
+from tests.servers import Server, free_ports
+
+USER, PASSWORD = "gossamer", "a secret, with spaces"
+LOGIN = "org.apache.kafka.common.security"
+EXTRA = """
+listeners=PLAINTEXT://127.0.0.1:{open},CONTROLLER://127.0.0.1:{controller},\
+SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls}
+advertised.listeners=PLAINTEXT://127.0.0.1:{open},SASL://127.0.0.1:{sasl},TLS://127.0.0.1:{tls}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SASL_SSL
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.sasl.plain.sasl.jaas.config={login}.plain.PlainLoginModule required \
+user_{user}="{password}";
+listener.name.sasl.scram-sha-512.sasl.jaas.config={login}.scram.ScramLoginModule required;
+listener.name.tls.scram-sha-512.sasl.jaas.config={login}.scram.ScramLoginModule required;
+listener.name.tls.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.tls.ssl.keystore.type=PEM
+listener.name.tls.ssl.keystore.location={keys}
+"""
+
+
+class Broker:
+    """The server, where it listens, and who signed its certificate."""
+
+    def __init__(self, data: Path) -> None:
+        self.server = Server("kafka", data)
+        self.open = f"127.0.0.1:{self.server.port}"
+        self.sasl = f"127.0.0.1:{self.server.port + 2}"
+        tls = free_ports(1)
+        self.tls = f"127.0.0.1:{tls}"
+        self.ca_file = data / "ca.pem"
+        data.mkdir(parents=True)
+        (data / "extra.properties").write_text(
+            EXTRA.format(
+                open=self.server.port,
+                controller=self.server.port + 1,
+                sasl=self.server.port + 2,
+                tls=tls,
+                login=LOGIN,
+                user=USER,
+                password=PASSWORD,
+                keys=self._sign(data),
+            )
+        )
+
+    def _sign(self, data: Path) -> Path:
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(str(self.ca_file))
+        issued = authority.issue_cert("127.0.0.1")
+        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+        # The only form that Java reads.
+        text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        keys = data / "server.pem"
+        keys.write_bytes(text + b"".join(part.bytes() for part in issued.cert_chain_pems))
+        return keys
+
+    def start(self) -> None:
+        """Start it, and make the user known."""
+        self.server.start()
+        admin = AdminClient({"bootstrap.servers": self.open})
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+        user = UserScramCredentialUpsertion(USER, info, PASSWORD.encode())
+        for future in admin.alter_user_scram_credentials([user]).values():
+            future.result(60)
+
+    def settings(self, servers: str = "", **what: object) -> KafkaSettings:
+        """Return settings of its topics, through the open listener unless others are named."""
+        usual = {"servers": servers or self.open, "partitions": 2, "replication": 1}
+        return KafkaSettings.model_validate({**usual, **what})

@@ -1,0 +1,131 @@
+"""A member of a group in a process of its own, to be stopped, killed and started again.
+
+It says what happens as JSON lines on standard output: `partitions` whenever they change, `read`
+(topic, partition and offset of each record) with `moved` for every batch, `peak`, its memory, at
+the end. It is `eager` and advances past what it reads; or `full`, and only keeps in touch; or
+`late`: it says what it `holds`, and advances past it when SIGUSR1 comes.
+"""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from gossamer.log import BATCH
+from gossamer.log.kafka import KafkaLog
+from gossamer.servers import KafkaSettings
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPICS = ("urls.admitted", "visits.ended")
+ENOUGH = 1500
+"""Polls without room, after which nothing more can be held."""
+At = tuple[str, int, int]
+
+
+class Nothing:
+    """A store for those who have none."""
+
+    def flush(self) -> None:
+        """There is nothing to write."""
+
+
+class Member:
+    """The test's side of such a process."""
+
+    def __init__(self, settings: KafkaSettings, group: str, name: str = "", how: str = "eager"):
+        command = [sys.executable, "-m", __name__, settings.model_dump_json(), group, name, how]
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.said: list[dict[str, Any]] = []
+        self._listener = Thread(target=self._listen, daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.said.append(json.loads(line))
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """What it has now, as far as it has said."""
+        changes = [what["partitions"] for what in self.said if "partitions" in what]
+        return frozenset(changes[-1]) if changes else frozenset()
+
+    @property
+    def changes(self) -> int:
+        """How often its partitions changed."""
+        return sum("partitions" in what for what in self.said)
+
+    @property
+    def moved(self) -> list[At]:
+        """What it read and moved the log past, in order."""
+        return [at for what in self.said if what.get("moved") for at in map(tuple, what["read"])]
+
+    @property
+    def put_out(self) -> bool:
+        """Whether an advance of it was refused."""
+        return any(what.get("moved") is False for what in self.said)
+
+    def send(self, signal_: int) -> None:
+        """Send it a signal."""
+        self.process.send_signal(signal_)
+
+    def end(self, signal_: int = signal.SIGTERM) -> int:
+        """End it, and hear what it said last; return its status."""
+        self.send(signal_)
+        status = self.process.wait(60)
+        self._listener.join(60)
+        if self.process.stdout:
+            self.process.stdout.close()
+        return status
+
+
+def until(holds: Callable[[], bool], what: str, patience: float = 90.0) -> None:
+    """Wait for what must come to pass."""
+    end = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < end, f"never came to pass: {what}"
+        time.sleep(0.02)
+
+
+def say(**what: Any) -> None:
+    """Tell the test."""
+    print(json.dumps(what), flush=True)
+
+
+def main(settings: str, group: str, name: str, how: str) -> None:
+    """Be a member until SIGTERM."""
+    running = [True]
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    signal.signal(signal.SIGTERM, lambda *_: running.clear())
+    log = KafkaLog(KafkaSettings.model_validate_json(settings), name)
+    reader = log.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    partitions: frozenset[int] = frozenset()
+    polls = 0
+    while running:
+        records = reader.poll(0.1, 0 if how == "full" else BATCH)
+        if reader.partitions != partitions:
+            partitions = reader.partitions
+            say(partitions=sorted(partitions))
+        if records and how == "late":
+            say(holds=len(records))
+            signal.sigwait([signal.SIGUSR1])
+        if records:
+            moved = reader.advance(records, ())
+            say(read=[[r.topic, r.partition, r.offset] for r in records], moved=moved)
+        elif how == "full":
+            polls += 1
+            if polls == ENOUGH:
+                say(polls=polls)
+            time.sleep(0.002)
+    say(peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    log.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,221 @@
+"""The store on a real Cassandra as operators meet it: made, misconfigured, read, asked in doubt."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from cassandra.cluster import Cluster, Session
+
+from console.tables import TABLES
+from gossamer.errors import Absent, GossamerError
+from gossamer.robots import RobotsRules
+from gossamer.servers import CassandraSettings
+from gossamer.store import Row
+from services.archive.rows import SegmentRow
+from services.dedup.service import DigestRow
+from services.frontier.rows import Condition, HostRow, RobotsRow, TallyRow
+from tests.servers import free_ports
+
+from .cassandra_node import Between, apply, applying, opened, settings
+
+
+class Grown(Row, frozen=True):
+    """The table of digests as a later version may have it."""
+
+    table = "digests"
+    partition_key = "digest"
+    digest: str
+    url: str
+    clusters: dict[str, int] = {}  # noqa: RUF012 - msgspec copies it
+
+
+@pytest.fixture(scope="module")
+def driver(cassandra: int) -> Iterator[Session]:
+    """Return a session of the plain driver: what `cqlsh` uses."""
+    cluster = Cluster(["127.0.0.1"], cassandra, protocol_version=5)
+    yield cluster.connect()
+    cluster.shutdown()
+
+
+def fresh() -> str:
+    return f"k{uuid4().hex[:20]}"
+
+
+@pytest.fixture(scope="module")
+def made(cassandra: int) -> CassandraSettings:
+    """Return the settings of a keyspace with all tables."""
+    found = settings(cassandra, fresh())
+    code, out, err = apply(found)
+    assert (code, err) == (0, ""), err
+    assert out.count("made") == len(TABLES) + 1
+    return found
+
+
+def test_applying_again_changes_nothing(made: CassandraSettings) -> None:
+    code, out, err = apply(made)
+    assert (code, err) == (0, "")
+    assert "as they should be" in out
+    assert len(out.splitlines()) == 1
+
+
+def test_every_table_that_was_made_is_the_one_that_its_row_wants(made: CassandraSettings) -> None:
+    with opened(made) as store:
+        for row in TABLES:
+            assert store.table(row).scan("nobody") == []
+
+
+@pytest.mark.slow
+def test_several_may_apply_at_once(cassandra: int) -> None:
+    new = settings(cassandra, fresh())
+    racing = [applying(new) for _ in range(3)]
+    said = [process.communicate() for process in racing]
+    assert [process.returncode for process in racing] == [0, 0, 0], said
+    with opened(new) as store:
+        for row in TABLES:
+            store.table(row)
+
+
+def test_a_column_that_is_missing_is_named_and_then_added(
+    made: CassandraSettings, driver: Session
+) -> None:
+    with opened(made) as store:
+        store.table(HostRow).put(HostRow("example.org", "http://example.org", blocked_why="so"))
+        store.flush()
+    driver.execute(f"ALTER TABLE {made.keyspace}.hosts DROP blocked_why", timeout=60)
+    with opened(made) as store, pytest.raises(GossamerError, match="gossamer store apply") as told:
+        store.table(HostRow)
+    assert "table hosts has no column blocked_why" in str(told.value)
+    code, out, _ = apply(made)
+    assert (code, out) == (0, "table hosts: column blocked_why added\n")
+    with opened(made) as store:
+        found = store.table(HostRow).get("example.org", "http://example.org")
+        assert found and found.blocked_why == ""
+
+
+def test_what_no_new_column_can_mend_is_refused_and_left_alone(
+    cassandra: int, driver: Session
+) -> None:
+    theirs = settings(cassandra, fresh())
+    driver.execute(
+        f"CREATE KEYSPACE {theirs.keyspace} WITH replication = "
+        "{'class': 'NetworkTopologyStrategy', 'datacenter1': 1}"
+    )
+    for table in (
+        "digests (digest text PRIMARY KEY, url bigint)",
+        "hosts (site text, host text, PRIMARY KEY (host, site))",
+        "page_history (url text, at double, PRIMARY KEY (url, at))",
+    ):
+        driver.execute(f"CREATE TABLE {theirs.keyspace}.{table}", timeout=60)
+    code, out, err = apply(theirs)
+    assert (code, out) == (1, "")
+    assert "table digests: url is bigint, not text" in err
+    assert "table hosts: site is text clustering asc, not text partition_key" in err
+    assert "table page_history: at is double clustering asc, not double clustering desc" in err
+    assert "nothing was changed" in err
+    with opened(theirs) as store, pytest.raises(GossamerError, match="digests: url is bigint"):
+        store.table(DigestRow)
+
+
+def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Session) -> None:
+    rules = RobotsRules(crawl_delay=2.5)
+    with opened(made) as store:
+        store.table(HostRow).put(
+            HostRow("s.example", "http://s.example", Condition.CHECKED_OUT, 1.5, order="o")
+        )
+        store.table(TallyRow).put(
+            TallyRow("3", outcomes={"page": 7}, slowest={"h": 0.5}, latest=(("u", "page"),))
+        )
+        store.table(RobotsRow).put(RobotsRow("http://s.example", rules))
+        store.table(SegmentRow).put(SegmentRow(writer="w", full=("a", "b")))
+        store.flush()
+
+    def only(query: str) -> Any:
+        return driver.execute(query.format(k=made.keyspace)).one()
+
+    assert tuple(only("SELECT condition, ready_at, \"order\", queued FROM {k}.hosts "
+                      "WHERE site = 's.example' AND ready_at > 1 ALLOW FILTERING")) == (
+        "checked out", 1.5, "o", 0)  # fmt: skip
+    assert only("SELECT outcomes['page'] FROM {k}.tallies")[0] == 7
+    slowest, latest = only("SELECT slowest, latest FROM {k}.tallies")
+    assert (dict(slowest), latest) == ({"h": 0.5}, '[["u","page"]]')
+    assert '"crawl_delay":2.5' in only("SELECT rules FROM {k}.robots").rules
+    assert list(only('SELECT "full" FROM {k}.archive_segments')[0]) == ["a", "b"]
+
+
+def test_no_column_is_written_as_null_nor_as_a_tombstone(
+    made: CassandraSettings, driver: Session
+) -> None:
+    with opened(made) as store:
+        for text in ("one", "two"):
+            store.table(TallyRow).put(TallyRow("9", outcomes={text: 1}))
+            store.flush()
+    row = driver.execute(f"SELECT * FROM {made.keyspace}.tallies WHERE partition = '9'").one()
+    assert None not in row
+    assert dict(row.outcomes) == {"two": 1}
+
+
+# What is wrong is said.
+
+
+def refused(given: CassandraSettings, kind: type[Exception], *words: str) -> None:
+    with pytest.raises(kind) as told, opened(given) as store:
+        store.table(HostRow)
+    assert type(told.value) is kind, told.value
+    for word in words:
+        assert word in str(told.value)
+
+
+def test_an_unknown_keyspace_is_named(cassandra: int) -> None:
+    nobodys = settings(cassandra, "no_such_keyspace")
+    refused(nobodys, GossamerError, "no keyspace no_such_keyspace", "gossamer store apply")
+
+
+def test_missing_tables_are_named(cassandra: int, driver: Session) -> None:
+    empty = fresh()
+    driver.execute(f"CREATE KEYSPACE {empty} WITH replication = "
+                   "{'class': 'SimpleStrategy', 'replication_factor': 1}")  # fmt: skip
+    refused(
+        settings(cassandra, empty), GossamerError, "no table hosts", empty, "gossamer store apply"
+    )
+
+
+def test_an_unknown_data_centre_is_named_with_those_there_are(cassandra: int) -> None:
+    elsewhere = settings(cassandra, "any", datacenter="mars")
+    refused(elsewhere, GossamerError, "'mars'", "datacenter1", "cassandra.datacenter")
+
+
+def test_where_nobody_is_somebody_is_awaited() -> None:
+    port = free_ports(1)
+    refused(settings(port, "any"), Absent, str(port))
+    refused(settings(port, "any", hosts=["no-such-host.invalid"]), Absent, "no-such-host.invalid")
+
+
+def test_a_command_says_so_and_fails() -> None:
+    code, out, err = apply(settings(free_ports(1), "any"))
+    assert (code, out) == (1, "")
+    assert err.startswith("gossamer: Cassandra at 127.0.0.1")
+    assert len(err.splitlines()) == 1
+
+
+# Who is first, when nobody says so.
+
+
+@pytest.mark.parametrize("somebody", [False, True], ids=["we were", "somebody else was"])
+def test_who_is_first_is_known_though_the_answer_was_lost(
+    made: CassandraSettings, somebody: bool
+) -> None:
+    key = uuid4().hex
+    theirs, ours = DigestRow(key, "https://theirs.example/"), DigestRow(key, "https://ours.example")
+    with closing(Between(made.port)) as between:
+        patient = made.model_copy(update={"port": between.port, "timeout": 5.0})
+        with opened(made) as other, opened(patient) as store:
+            store.table(DigestRow).first(DigestRow(f"{key} warm", ""))
+            if somebody:
+                assert other.table(DigestRow).first(theirs) == theirs
+            between.hold()
+            between.release_after(2)
+            standing = store.table(DigestRow).first(ours)
+            assert standing == (theirs if somebody else ours)
+            assert other.table(DigestRow).get(key) == standing

@@ -1,0 +1,63 @@
+"""A host's queue on a real Cassandra, all its life: no tombstone is read, nothing is piled up."""
+
+import re
+from uuid import uuid4
+
+import pytest
+
+from gossamer.store.cassandra import CassandraStore
+from services.frontier.queue import HostQueues
+from services.frontier.rows import HostRow, QueuedUrl
+
+from .cassandra_node import apply, nodetool, opened, settings
+
+TOTAL, AHEAD, STEP, BATCH = 100_000, 5000, 500, 10
+URL = "https://www.example.org/a/path/of/usual/length/page-{}.html"
+
+
+def run_through(store: CassandraStore, start: int, end: int, host: HostRow) -> HostRow:
+    """Append URLs *start* to *end*, and visit all of them a batch at a time, in their order."""
+    queues, hosts = HostQueues(store.table(QueuedUrl)), store.table(HostRow)
+    appended = visited = start
+    while visited < end:
+        while appended < min(end, visited + AHEAD):
+            url = QueuedUrl("", 0, URL.format(appended), appended, via="abc@https://example.org/")
+            host = queues.append(host, url)
+            appended += 1
+        store.flush()
+        for _ in range(STEP // BATCH):
+            batch = queues.first(host, BATCH)
+            assert [url.number for url in batch] == [*range(visited, visited + BATCH)]
+            host = queues.passed(host, BATCH)
+            hosts.put(host)
+            visited += BATCH
+    store.flush()
+    return host
+
+
+def figure(stats: str, name: str) -> float:
+    found = re.search(rf"^\s*{re.escape(name)}: ([\d.]+)$", stats, re.MULTILINE)
+    assert found, stats
+    return float(found[1])
+
+
+@pytest.mark.slow
+def test_a_queue_of_100_000_urls_leaves_no_tombstones_in_the_way(cassandra: int) -> None:
+    mine = settings(cassandra, f"k{uuid4().hex[:20]}")
+    code, _, err = apply(mine)
+    assert code == 0, err
+    host = HostRow("example.org", "https://www.example.org")
+    sizes = []
+    with opened(mine) as store:
+        for part in range(2):
+            host = run_through(store, part * TOTAL // 2, (part + 1) * TOTAL // 2, host)
+            nodetool(cassandra, "flush", mine.keyspace)
+            stats = nodetool(cassandra, "tablestats", f"{mine.keyspace}.queues")
+            sizes.append(figure(stats, "Space used (live)"))
+            # It counts from 1: one of which 2 were in the way would be said to have met 2.
+            assert figure(stats, "Maximum tombstones per slice (last five minutes)") <= 1
+            assert figure(stats, "Maximum live cells per slice (last five minutes)") == BATCH
+    assert host.queued == 0
+    raw = TOTAL * len(URL)
+    assert max(sizes) < raw / 20, "what was dropped is gone"
+    print(f"live bytes on disk after {TOTAL // 2:,} and {TOTAL:,} URLs: {sizes}")

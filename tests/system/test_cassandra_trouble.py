@@ -1,0 +1,207 @@
+"""The store on a Cassandra of its own: killed while it writes, and one that is guarded."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from gossamer.clock import pause
+from gossamer.errors import Absent, GossamerError
+from gossamer.servers import CassandraSettings
+from gossamer.store.cassandra import CassandraStore
+from gossamer.store.driver import Cassandra
+from services.frontier.rows import DueRow, HostRow
+from tests.servers import Server
+
+from .cassandra_node import apply, opened, settings
+
+PATIENCE = 180.0
+
+
+def until_done(what: Callable[[], object], *errors: type[Exception]) -> None:
+    """Try again while one of *errors* comes of it: a server is starting."""
+    end = monotonic() + PATIENCE
+    while True:
+        try:
+            what()
+            return
+        except errors:
+            assert monotonic() < end
+        pause(0.2)
+
+
+def entry(number: int) -> DueRow:
+    return DueRow(f"b{number % 50}", f"{number:09d}", float(number), "example.org", "x" * 200)
+
+
+def flushed_until_it_dies(store: CassandraStore, server: Server, start: int) -> int:
+    """Put and flush until somebody kills the server; return how many rows were acknowledged."""
+    written, due = start, store.table(DueRow)
+    for step in range(10_000):
+        if step == 20:
+            # While the next flushes are under way, at whatever instruction.
+            threading.Thread(target=server.kill).start()
+        for number in range(written, written + 500):
+            due.put(entry(number))
+        try:
+            store.flush()
+        except Absent:
+            return written
+        written += 500
+    raise AssertionError("it was never killed")
+
+
+def read(store: CassandraStore) -> set[int]:
+    due = store.table(DueRow)
+    rows = [row for bucket in range(50) for row in due.scan(f"b{bucket}", limit=100_000)]
+    assert all(row == entry(int(row.key)) for row in rows)
+    return {int(row.key) for row in rows}
+
+
+@pytest.mark.slow
+def test_what_was_flushed_survives_a_killed_node(tmp_path: Path) -> None:
+    server = Server("cassandra", tmp_path / "node")
+    server.start()
+    given = settings(server.port, "killed", timeout=10.0)
+    try:
+        until_done(lambda: made(given), AssertionError)
+        with opened(given) as store:
+            written = 0
+            for life in range(2):
+                written = flushed_until_it_dies(store, server, written)
+                assert written >= 20 * 500 * (life + 1)
+                server.start()
+                with closing(opened_when_there(given)) as other:
+                    assert read(other) >= {*range(written)}, "acknowledged, and gone"
+                # What was not acknowledged is still kept: the store finds the node again.
+                until_done(store.flush, Absent)
+                written += 500
+                assert read(store) == {*range(written)}
+    finally:
+        server.kill()
+
+
+def made(given: CassandraSettings) -> None:
+    code, _, err = apply(given)
+    assert code == 0, err
+
+
+def opened_when_there(given: CassandraSettings) -> CassandraStore:
+    found: list[CassandraStore] = []
+    until_done(lambda: found.append(CassandraStore(given)), Absent)
+    return found[0]
+
+
+# A node that lets in nobody without a password and a certificate.
+
+
+class Guarded:
+    """The node, its authority, and who may enter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.authority, self.folder = trustme.CA(), folder
+        self.server = Server("cassandra", folder / "node")
+        self.server.data.mkdir()
+        self.ca_file, self.cert_file = folder / "ca.pem", folder / "client.pem"
+        self.authority.cert_pem.write_to_path(str(self.ca_file))
+        self.authority.issue_cert("client").private_key_and_cert_chain_pem.write_to_path(
+            str(self.cert_file)
+        )
+        node = folder / "node.pem"
+        issued = self.authority.issue_cert("node.example")
+        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+        node.write_bytes(
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+            + b"".join(blob.bytes() for blob in issued.cert_chain_pems)
+        )
+        (self.server.data / "extra.yaml").write_text(f"""
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+authenticator: PasswordAuthenticator
+authorizer: CassandraAuthorizer
+client_encryption_options:
+  enabled: true
+  require_client_auth: true
+  ssl_context_factory:
+    class_name: org.apache.cassandra.security.PEMBasedSslContextFactory
+  keystore: {node}
+  truststore: {self.ca_file}
+""")
+
+    def settings(self, username: str, password: str, **others: object) -> CassandraSettings:
+        """Return settings that a client needs."""
+        known = {"username": username, "password": password, "timeout": 20.0, "tls": True}
+        known |= {"ca_file": self.ca_file, "cert_file": self.cert_file, "key_file": self.cert_file}
+        return settings(self.server.port, "guarded", **{**known, **others})
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """Return a guarded node with all tables, and a crawler that may only use them."""
+    node = Guarded(tmp_path_factory.mktemp("guarded"))
+    node.server.start()
+    try:
+        until_done(lambda: made(node.settings("cassandra", "cassandra")), AssertionError)
+        yield node
+    finally:
+        node.server.kill()
+
+
+def refused(given: CassandraSettings) -> str:
+    with pytest.raises(GossamerError) as told, opened(given):
+        pass
+    assert not isinstance(told.value, Absent), told.value
+    return str(told.value)
+
+
+@pytest.mark.slow
+def test_a_guarded_node_is_used_with_password_and_certificate(guarded: Guarded) -> None:
+    with opened(guarded.settings("cassandra", "cassandra")) as store:
+        store.table(HostRow).put(HostRow("example.org", "https://example.org"))
+        store.flush()
+        assert store.table(HostRow).get("example.org", "https://example.org")
+
+
+@pytest.mark.slow
+def test_a_node_that_answers_before_it_writes_is_warned_of(guarded: Guarded) -> None:
+    code, _, err = apply(guarded.settings("cassandra", "cassandra"))
+    assert code == 0
+    assert err.startswith("gossamer: warning: keyspace guarded has one copy")
+    assert "commitlog_sync: batch" in err
+
+
+@pytest.mark.slow
+def test_a_guarded_node_lets_nobody_else_in(guarded: Guarded, tmp_path: Path) -> None:
+    assert "'cassandra'" in refused(guarded.settings("cassandra", "wrong"))
+    assert "cassandra.username" in refused(guarded.settings("", ""))
+    strange = tmp_path / "strange.pem"
+    trustme.CA().cert_pem.write_to_path(str(strange))
+    unknown = refused(guarded.settings("cassandra", "cassandra", ca_file=strange))
+    assert "no TLS" in unknown and "ca_file" in unknown
+    with pytest.raises(GossamerError), opened(
+        guarded.settings("cassandra", "cassandra", tls=False, ca_file=None,
+                         cert_file=None, key_file=None)
+    ):  # fmt: skip
+        pass
+
+
+@pytest.mark.slow
+def test_who_may_not_write_is_told_so(guarded: Guarded) -> None:
+    with closing(Cassandra(guarded.settings("cassandra", "cassandra"))) as nodes:
+        nodes.change("CREATE ROLE reader WITH PASSWORD = 'r' AND LOGIN = true")
+        nodes.change("GRANT SELECT ON KEYSPACE guarded TO reader")
+    with opened(guarded.settings("reader", "r")) as store:
+        assert store.table(HostRow).get("nobody", "") is None
+        store.table(HostRow).put(HostRow("example.org", "https://example.org"))
+        with pytest.raises(GossamerError, match="'reader' may not"):
+            store.flush()

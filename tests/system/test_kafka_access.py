@@ -1,0 +1,143 @@
+"""Getting at a real Kafka: passwords, TLS, and brokers that are not there, or no longer."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import count
+from threading import Event, Thread
+
+import pytest
+
+from gossamer.errors import Absent, GossamerError
+from gossamer.log import Message, Record
+from gossamer.log.kafka import KafkaLog
+from gossamer.log.kafka_topics import Topics
+from tests.servers import free_ports
+
+from .kafka_broker import PASSWORD, USER, Broker
+from .kafka_member import Nothing, until
+
+TOPIC = "visits.ended"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Return a Kafka of these tests, with topics."""
+    broker = Broker(tmp_path_factory.mktemp("kafka") / "data")
+    broker.start()
+    list(Topics(broker.settings()).apply())
+    yield broker
+    broker.server.kill()
+
+
+def everything(log: KafkaLog) -> list[Record]:
+    tail, found = log.tail([TOPIC]), []
+    while records := tail.poll(0):
+        found += records
+    return found
+
+
+KNOWN = {"username": USER, "password": PASSWORD}
+WAYS = {
+    "plain": {**KNOWN, "security": "sasl_plaintext", "mechanism": "PLAIN"},
+    "scram": {**KNOWN, "security": "sasl_plaintext", "mechanism": "SCRAM-SHA-512"},
+    "tls": {**KNOWN, "security": "sasl_ssl"},
+}
+
+
+def way(broker: Broker, name: str, **changes: object) -> dict[str, object]:
+    where = {"servers": broker.sasl}
+    if name == "tls":
+        where = {"servers": broker.tls, "ca_file": str(broker.ca_file)}
+    return {**where, **WAYS[name], **changes}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_right_password_opens(broker: Broker, name: str) -> None:
+    with closing(KafkaLog(broker.settings(**way(broker, name, prefix="")))) as log:  # type: ignore[arg-type]
+        log.append([Message(TOPIC, "k", name.encode(), "k")])
+        assert name.encode() in {record.value for record in everything(log)}
+        reader = log.reader(f"reads-{name}", [TOPIC], Nothing())  # type: ignore[arg-type]
+        while not (records := reader.poll(1.0)):
+            pass
+        assert reader.advance(records, ())
+        assert not list(Topics(broker.settings(**way(broker, name))).apply())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_wrong_password_is_told_at_once(broker: Broker, name: str) -> None:
+    settings = broker.settings(**way(broker, name, password="not this"))  # type: ignore[arg-type]
+    for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
+        with pytest.raises(GossamerError, match="does not accept the credentials") as told:
+            attempt()
+        assert not isinstance(told.value, Absent)
+        assert "not this" not in str(told.value)
+
+
+def test_a_certificate_of_strangers_is_told_at_once(broker: Broker) -> None:
+    settings = broker.settings(**way(broker, "tls", ca_file=None))  # type: ignore[arg-type]
+    with pytest.raises(GossamerError, match=r"TLS fails.*kafka\.ca_file") as told:
+        KafkaLog(settings)
+    assert not isinstance(told.value, Absent)
+
+
+def test_brokers_that_are_not_there_are_absent(broker: Broker) -> None:
+    settings = broker.settings(f"127.0.0.1:{free_ports(1)}", timeout=1.0)
+    for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
+        with pytest.raises(Absent, match=r"does not answer.*refused"):
+            attempt()
+
+
+class Appender:
+    """Appends to the end of the test, in a thread; remembers what was acknowledged."""
+
+    def __init__(self, log: KafkaLog) -> None:
+        self.acknowledged: list[int] = []
+        self._log, self._enough = log, Event()
+        self._thread = Thread(target=self._append)
+        self._thread.start()
+
+    def _append(self) -> None:
+        for number in count():
+            self._log.append([Message(TOPIC, "n", b"%d" % number, str(i)) for i in range(10)])
+            self.acknowledged.append(number)
+            if self._enough.is_set():
+                return
+
+    def goes_on(self) -> None:
+        """Wait until it has got a good deal further."""
+        further = len(self.acknowledged) + 50
+        until(lambda: len(self.acknowledged) > further, "appending goes on")
+
+    def end(self) -> list[bytes]:
+        """End it; return what must be on the log."""
+        self._enough.set()
+        self._thread.join(60)
+        return sorted(b"%d" % number for number in self.acknowledged for _ in range(10))
+
+
+def test_a_broker_that_is_killed_has_what_it_acknowledged_and_all_go_on(broker: Broker) -> None:
+    log, hasty = KafkaLog(broker.settings(timeout=90.0)), KafkaLog(broker.settings(timeout=1.0))
+    reader = log.reader("reads-on", [TOPIC], Nothing())  # type: ignore[arg-type]
+    tail = log.tail([TOPIC])
+    appender = Appender(log)
+    appender.goes_on()
+    assert reader.advance(reader.poll(30.0), ())
+    broker.server.kill()
+    for attempt in (
+        lambda: hasty.append([Message(TOPIC, "k", b"hasty", "k")]),
+        lambda: hasty.backlog("reads-on", TOPIC),
+    ):
+        with pytest.raises(Absent, match="does not answer"):
+            attempt()
+    broker.server.start()
+    appender.goes_on()
+    expected = appender.end()
+    found = sorted(one.value for one in everything(log) if one.key == "n")
+    assert found == expected, "lost, or twice"
+    hasty.append([Message(TOPIC, "k", b"later", "k")])
+    while log.backlog("reads-on", TOPIC):
+        reader.advance(reader.poll(5.0), ())
+    until(lambda: b"later" in {record.value for record in tail.poll(0.1)}, "the tail goes on")
+    for opened in (log, hasty):
+        opened.close()

@@ -1,0 +1,245 @@
+"""Members of a group on a real Kafka: who comes, goes, dies or sleeps, who has his part then."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from uuid import uuid4
+
+import pytest
+
+from gossamer.errors import Absent
+from gossamer.log import Message, Record
+from gossamer.log.kafka import KafkaLog
+from gossamer.log.kafka_topics import Topics
+from gossamer.servers import KafkaSettings
+
+from .kafka_member import TOPICS, At, Member, Nothing, until
+
+ALL = frozenset(range(6))
+Join = Callable[..., Member]
+
+
+@pytest.fixture
+def session() -> float:
+    """Return after how long one who is not heard of is taken for dead."""
+    return 6.0
+
+
+@pytest.fixture
+def settings(kafka: str, session: float) -> KafkaSettings:
+    """Return settings of topics with six partitions, and nothing in them."""
+    made = {"partitions": 6, "replication": 1, "session": session}
+    found = KafkaSettings.model_validate(
+        {"servers": kafka, "prefix": f"groups-{uuid4().hex[:8]}.", **made}
+    )
+    list(Topics(found).apply())
+    return found
+
+
+@pytest.fixture
+def log(settings: KafkaSettings) -> Iterator[KafkaLog]:
+    """Return a log of the test's own process."""
+    opened = KafkaLog(settings)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def group() -> str:
+    """Return a group that nobody was in."""
+    return f"group-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def join(settings: KafkaSettings, group: str) -> Iterator[Join]:
+    """Return what lets a process join the group, under a name or none."""
+    members: list[Member] = []
+
+    def join(name: str = "", how: str = "eager") -> Member:
+        members.append(member := Member(settings, group, name, how))
+        return member
+
+    yield join
+    for member in members:
+        if member.process.poll() is None:
+            member.end(signal.SIGKILL)
+
+
+numbers = count()
+
+
+def append(log: KafkaLog, many: int = 600) -> None:
+    """Append to both topics, all over the partitions."""
+    places = [str(next(numbers)) for _ in range(many)]
+    log.append(Message(topic, place, b"x", place) for place in places for topic in TOPICS)
+
+
+def left(log: KafkaLog, group: str) -> int:
+    return sum(log.backlog(group, topic) for topic in TOPICS)
+
+
+def share(*members: Member) -> bool:
+    """Return whether everybody has something, and each partition has its member."""
+    held = [number for member in members for number in member.partitions]
+    return sorted(held) == sorted(ALL) and all(member.partitions for member in members)
+
+
+def twice(*members: Member) -> set[At]:
+    """Return what more than one member has moved past, or one of them twice."""
+    moved = [at for member in members for at in member.moved]
+    return {at for at in moved if moved.count(at) > 1} if len(moved) > len(set(moved)) else set()
+
+
+def apart(*members: Member) -> bool:
+    """Return whether every member has the same partition numbers of both topics only."""
+    return all(
+        {p for topic, p, _ in member.moved if topic == TOPICS[0]}
+        == {p for topic, p, _ in member.moved if topic == TOPICS[1]}
+        for member in members
+    )
+
+
+@pytest.mark.slow
+def test_partitions_are_shared_and_handed_over(log: KafkaLog, group: str, join: Join) -> None:
+    append(log)
+    first = join()
+    until(lambda: first.partitions == ALL and left(log, group) == 0, "one has everything")
+    second, third = join(), join()
+    until(lambda: share(first, second, third), "three share")
+    append(log)
+    until(lambda: left(log, group) == 0, "all is read")
+    assert second.moved and third.moved and apart(first, second, third)
+    assert second.end() == 0
+    until(lambda: share(first, third), "two share what the one who left had")
+    append(log)
+    until(lambda: left(log, group) == 0, "all is read")
+    third.end(signal.SIGKILL)
+    append(log)
+    until(lambda: first.partitions == ALL and left(log, group) == 0, "the killed one is replaced")
+    # A killed one may have read what it did not move past; nothing else is read twice.
+    assert not twice(first, second, third)
+    everything = {at for member in (first, second, third) for at in member.moved}
+    assert len(everything) == log_length(log)
+
+
+def _has(member: Member, partitions: frozenset[int]) -> bool:
+    return member.partitions == partitions
+
+
+def log_length(log: KafkaLog) -> int:
+    return left(log, "a group that nobody is in")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("session", [60.0])
+def test_a_member_that_comes_back_under_its_name_moves_nobody(
+    log: KafkaLog, group: str, join: Join
+) -> None:
+    first, second = join("one"), join("two")
+    until(lambda: share(first, second), "two share")
+    had, changes = second.partitions, first.changes
+    for how in (signal.SIGKILL, signal.SIGTERM):
+        second.end(how)
+        second = join("two")
+        until(partial(_has, second, had), "it has its partitions again")
+    append(log)
+    until(lambda: left(log, group) == 0, "all is read")
+    assert first.changes == changes, "the other noticed"
+
+
+@pytest.mark.slow
+def test_a_member_that_slept_too_long_is_put_out_and_goes_on(
+    log: KafkaLog, group: str, join: Join
+) -> None:
+    sleeper, other = join("one", "late"), join("two")
+    until(lambda: share(sleeper, other), "two share")
+    append(log)
+    until(lambda: any("holds" in what for what in sleeper.said), "it has read something")
+    sleeper.send(signal.SIGSTOP)
+    until(lambda: other.partitions == ALL and left(log, group) == 0, "the other has and reads all")
+    sleeper.send(signal.SIGUSR1)
+    sleeper.send(signal.SIGCONT)
+    until(lambda: sleeper.put_out, "what it held is not its own any more")
+    assert left(log, group) == 0, "wound back"
+    until(lambda: share(sleeper, other), "two share again")
+    append(log)
+    until(lambda: any("holds" in what for what in sleeper.said[-1:]), "it reads again")
+    sleeper.send(signal.SIGUSR1)
+    until(lambda: bool(sleeper.moved), "it moves the log again")
+    assert not {*sleeper.moved} & {*other.moved}
+
+
+def test_what_is_held_while_its_partition_moves_is_left_to_the_next(
+    log: KafkaLog, settings: KafkaSettings, group: str
+) -> None:
+    append(log, 50)
+    total = log_length(log)
+    old = log.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    batch: list[Record] = []
+    while len(batch) < total:
+        batch += old.poll(1.0)
+    new = log.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    found: list[Record] = []
+    while not (old.partitions and new.partitions and old.partitions | new.partitions == ALL):
+        assert not old.poll(0.05)
+        found += new.poll(0.05)
+    theirs = [one for one in batch if one.partition in new.partitions]
+    while len(found) < len(theirs):
+        found += new.poll(1.0)
+    assert sorted(found, key=repr) == sorted(theirs, key=repr), "from the last advance on"
+    assert new.advance(found[: len(found) // 2], ())
+    before = left(log, group)
+    assert old.advance(theirs, ())
+    assert left(log, group) == before, "neither skipped nor wound back"
+    assert old.advance(batch, ())
+    assert left(log, group) == len(found) - len(found) // 2
+    old.close()
+    again: list[Record] = []
+    while new.partitions != ALL:
+        again += new.poll(0.1)
+    assert not again, "nothing comes twice to one who keeps his partition"
+    assert new.advance(found, ())
+    assert left(log, group) == 0
+
+
+@pytest.mark.slow
+def test_one_without_room_stays_a_member_and_does_not_fill_up(
+    log: KafkaLog, group: str, join: Join
+) -> None:
+    for start in range(0, 400, 20):
+        log.append(Message(TOPICS[0], "k", os.urandom(500_000), str(start + i)) for i in range(20))
+    idle = join("idle", "full")
+    until(lambda: idle.partitions == ALL, "it is a member")
+    until(lambda: "polls" in idle.said[-1], "it holds what it can")
+    full = join("full", "full")
+    until(lambda: share(full, idle), "one hands over to the other, though neither reads")
+    idle.end()
+    until(lambda: full.partitions == ALL, "nobody waits for one that has left")
+    full.end()
+    assert not full.moved
+    assert full.said[-1]["peak"] < 150 << 20, "200 MB wait on the log"
+
+
+@pytest.mark.slow
+def test_one_who_is_taken_for_somebody_else_is_told_and_does_not_go_on_idle(
+    settings: KafkaSettings, log: KafkaLog, group: str
+) -> None:
+    old = KafkaLog(settings, "one")
+    first = old.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    until(lambda: first.poll(0.1) is not None and first.partitions == ALL, "it has everything")
+    new = KafkaLog(settings, "one")
+    second = new.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    until(lambda: second.poll(0.1) is not None and second.partitions == ALL, "the other has it")
+
+    def put_out() -> bool:
+        try:
+            first.poll(0.1)
+        except Absent as error:
+            return "service.instance" in str(error)
+        return False
+
+    until(put_out, "the first is told")
+    old.close()
+    new.close()

@@ -1,0 +1,148 @@
+"""Records on a real Kafka that others wrote, or that are larger than most."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from console.cli.main import main
+from gossamer.codec import decode, encode
+from gossamer.errors import GossamerError
+from gossamer.events import CrawlDefined, DeadLetter, UrlsDiscovered
+from gossamer.log import Message, Record, murmur2
+from gossamer.log.kafka import KafkaLog
+from gossamer.log.kafka_topics import Topics
+from gossamer.runtime import Runner
+from gossamer.servers import KafkaSettings
+from gossamer.store.sqlite import SqliteStore
+from gossamer.topics import LETTER_LIMIT, LIMIT, OVERHEAD
+from tests.kernel.machines import Sower, drain
+
+
+@pytest.fixture(scope="module")
+def settings(kafka: str) -> KafkaSettings:
+    """Return settings of topics that only these tests use."""
+    prefix = f"records-{uuid4().hex[:8]}."
+    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=4, replication=1)
+    list(Topics(found).apply())
+    return found
+
+
+@pytest.fixture
+def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
+    """Return a log on them."""
+    with closing(KafkaLog(settings)) as log:
+        yield log
+
+
+def kept(log: KafkaLog, topic: str) -> list[Record]:
+    return drain(log.tail([topic]))
+
+
+def test_whatever_others_produce_is_answered_or_buried(
+    settings: KafkaSettings, kafka_log: KafkaLog, store: SqliteStore
+) -> None:
+    other = Producer({"bootstrap.servers": settings.servers, "message.max.bytes": 2 * LIMIT})
+    for value, key in (
+        (b"a", None),
+        (b"b", b"\xff\0"),
+        (None, b"null"),
+        (b"", b"empty"),
+        (b"\xff", b"bytes"),
+        (b'{"url": "c", "version": 2}', "ключ".encode()),
+        (os.urandom(LIMIT - 100), b"large"),
+    ):
+        other.produce(f"{settings.prefix}seeds", value, key)
+    for value in (None, b"garbage", encode(CrawlDefined(at=0.0, scope="any()", max_depth=1)).value):
+        other.produce(f"{settings.prefix}control", value, b"default")
+    assert other.flush(30) == 0
+    sower = Sower(store)
+    runner = Runner(sower, kafka_log, store, lambda: 1.0)
+    while kafka_log.backlog("dedup", "seeds"):
+        runner.step(0.1)
+    runner.close()
+    answers = [decode(record) for record in kept(kafka_log, "urls.discovered")]
+    assert sorted(a.site for a in answers if isinstance(a, UrlsDiscovered)) == ["a", "b"]
+    assert "control any()" in sower.told
+    letters = {
+        (letter.topic, letter.key): letter
+        for letter in map(decode, kept(kafka_log, "dead.letters"))
+        if isinstance(letter, DeadLetter)
+    }
+    assert {key: letter.reason.partition(":")[0] for key, letter in letters.items()} == {
+        ("seeds", "null"): "neither a URL nor a seed in JSON",
+        ("seeds", "empty"): "neither a URL nor a seed in JSON",
+        ("seeds", "bytes"): "neither a URL nor a seed in JSON",
+        ("seeds", "ключ"): "version 2 of seeds is not known here, only up to 1",
+        ("seeds", "large"): "neither a URL nor a seed in JSON",
+        ("control", "default"): "not an event of control",
+    }
+    assert len(letters["seeds", "large"].value) == LIMIT - 100
+
+
+def test_letters_are_listed_and_replayed(
+    settings: KafkaSettings,
+    kafka_log: KafkaLog,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "fleet.toml"
+    config.write_text(
+        f'[kafka]\nservers = "{settings.servers}"\nprefix = "{settings.prefix}"\n'
+        '[cassandra]\nhosts = ["nobody.invalid"]\n'
+    )
+    letter = DeadLetter(
+        at=1.0, service="x", topic="pages.judged", partition=0, offset=1, key="k", reason="why",
+        value=b"\xff",
+    )  # fmt: skip
+    kafka_log.append([encode(letter)])
+    options = ["--config", str(config), "--service", "x"]
+    assert main(["dead-letters", "list", *options]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "x  pages.judged/0/1  why" in line
+    assert main(["dead-letters", "replay", line.split()[0], *options]) == 0
+    assert "1 dead letters" in capsys.readouterr().out
+    (record,) = kept(kafka_log, "pages.judged")
+    assert (record.key, record.value) == ("k", b"\xff")
+
+
+def test_the_largest_events_are_taken_and_larger_ones_refused(kafka_log: KafkaLog) -> None:
+    for topic, limit in (("pages.parsed", LIMIT), ("dead.letters", LETTER_LIMIT)):
+        body = os.urandom(limit)
+        kafka_log.append([Message(topic, "k" * 1000, body, "k")])
+        assert kept(kafka_log, topic)[-1].value == body
+        with pytest.raises(GossamerError, match=f"too large for .*{topic}"):
+            kafka_log.append([Message(topic, "k", os.urandom(limit + 2 * OVERHEAD), "k")])
+    kafka_log.append([Message("pages.parsed", "k", b"next", "k")])
+    assert kept(kafka_log, "pages.parsed")[-1].value == b"next"
+
+
+def test_other_clients_find_what_they_expect(settings: KafkaSettings, kafka_log: KafkaLog) -> None:
+    kafka_log.append([Message("pages", "https://a.example/é", b"page", "a.example")])
+    kafka_log.append([Message("pages", "https://a.example/é", b"", "a.example")])
+    other = Consumer(
+        {"bootstrap.servers": settings.servers, "group.id": "x", "auto.offset.reset": "earliest"}
+    )
+    other.subscribe([f"{settings.prefix}pages"])
+    found: list[Any] = []
+    while len(found) < 2:
+        found += [message for message in other.consume(2, 1.0) if not message.error()]
+    other.close()
+    partition = (murmur2(b"a.example") & 0x7FFFFFFF) % 4
+    assert [(m.key(), m.value(), m.partition()) for m in found] == [
+        ("https://a.example/é".encode(), b"page", partition),
+        ("https://a.example/é".encode(), None, partition),
+    ]
+
+
+def test_topics_that_are_missing_are_named(kafka: str) -> None:
+    with pytest.raises(
+        GossamerError, match=r"no topic nowhere\.seeds, .*run gossamer topics apply"
+    ):
+        KafkaLog(KafkaSettings(servers=kafka, prefix="nowhere."))

@@ -1,0 +1,158 @@
+"""`gossamer topics apply` on a real Kafka: what it makes, changes, says and refuses."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
+
+from console.cli.main import main
+from console.house.definition import last_definition
+from gossamer.log.kafka import KafkaLog
+from gossamer.servers import KafkaSettings
+from gossamer.topics import TOPICS
+
+from .kafka_member import until
+
+ROOT = Path(__file__).resolve().parents[2]
+Apply = Callable[..., tuple[int, list[str], list[str]]]
+
+
+class Cluster:
+    """Topics of one test's own."""
+
+    def __init__(self, servers: str, folder: Path) -> None:
+        self.servers, self.prefix = servers, f"topics-{uuid4().hex[:8]}."
+        self.admin: Any = AdminClient({"bootstrap.servers": servers})
+        self.config = folder / "fleet.toml"
+        self.write()
+
+    def write(self, crawl: str = "", **kafka: object) -> None:
+        """Write the settings."""
+        given = {"servers": self.servers, "prefix": self.prefix, "replication": 1, **kafka}
+        lines = [f"{k} = {v!r}" for k, v in given.items()]
+        self.config.write_text("\n".join(["[kafka]", *lines, "[crawl]", crawl]))
+
+    def found(self) -> dict[str, int]:
+        """Return how many partitions each topic has."""
+        topics = self.admin.list_topics(timeout=10).topics
+        ours = {name: t for name, t in topics.items() if name.startswith(self.prefix)}
+        return {name.removeprefix(self.prefix): len(t.partitions) for name, t in ours.items()}
+
+    def said(self, topic: str) -> dict[str, str]:
+        """Return what the brokers are told of a topic."""
+        resource = ConfigResource(ResourceType.TOPIC, self.prefix + topic)
+        (future,) = self.admin.describe_configs([resource]).values()
+        return {name: entry.value for name, entry in future.result().items()}
+
+
+@pytest.fixture
+def cluster(kafka: str, tmp_path: Path) -> Cluster:
+    """Return a Kafka without topics of ours."""
+    return Cluster(kafka, tmp_path)
+
+
+@pytest.fixture
+def apply(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Apply:
+    """Return the command: its status, and what it says on both channels."""
+
+    def run() -> tuple[int, list[str], list[str]]:
+        status = main(["topics", "apply", "--config", str(cluster.config)])
+        said = capsys.readouterr()
+        return status, said.out.splitlines(), said.err.splitlines()
+
+    return run
+
+
+def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply: Apply) -> None:
+    status, out, err = apply()
+    assert (status, len(out), err) == (0, len(TOPICS), [])
+    assert f"{cluster.prefix}pages: made, 12 partitions, copies: 1" in out
+    assert cluster.found() == {**dict.fromkeys(TOPICS, 12), "control": 1, "dead.letters": 1}
+    week = str(7 * 86400 * 1000)
+    pages, fetched, letters = map(cluster.said, ("pages", "pages.fetched", "dead.letters"))
+    assert (pages["cleanup.policy"], pages["delete.retention.ms"]) == ("compact", week)
+    assert (fetched["cleanup.policy"], fetched["retention.ms"]) == ("delete", week)
+    assert letters["retention.ms"] == "-1"
+    assert int(letters["max.message.bytes"]) > int(fetched["max.message.bytes"]) > 8 << 20
+    assert apply() == (0, [], [])
+
+
+def test_it_mends_what_differs_and_leaves_what_others_set(cluster: Cluster, apply: Apply) -> None:
+    cluster.write(partitions=2)
+    apply()
+    changes = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in (("cleanup.policy", "delete"), ("retention.bytes", "1000000"))
+    ]
+    resource = ConfigResource(
+        ResourceType.TOPIC, f"{cluster.prefix}pages", incremental_configs=changes
+    )
+    cluster.admin.incremental_alter_configs([resource])[resource].result()
+    until(lambda: cluster.said("pages")["cleanup.policy"] == "delete", "brokers know it")
+    line = f"{cluster.prefix}pages: cleanup.policy was delete, now compact"
+    assert apply() == (0, [line], [])
+    assert cluster.said("pages")["retention.bytes"] == "1000000"
+    assert apply() == (0, [], [])
+
+
+def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: Apply) -> None:
+    name = f"{cluster.prefix}seeds"
+    cluster.admin.create_topics([NewTopic(name, 3, 1)])[name].result()
+    cluster.write(partitions=4)
+    status, out, err = apply()
+    assert (status, err) == (0, [])
+    assert f"{name}: partitions were 3, now 12" in out, "seeds may grow"
+    for count, why in ((5, "would move sites"), (3, "cannot take partitions away")):
+        cluster.write(partitions=count)
+        status, out, err = apply()
+        assert (status, out, len(err)) == (1, [], 9)
+        assert all(why in line and f"has 4 partitions, not {count}" in line for line in err)
+    cluster.write(partitions=4, replication=2)
+    status, out, err = apply()
+    assert status == 1 and all("copies are 1, not 2" in line for line in err)
+    assert cluster.found()["pages"] == 4
+
+
+def test_too_many_copies_are_told(cluster: Cluster, apply: Apply) -> None:
+    cluster.write(replication=3)
+    status, out, (err,) = apply()
+    assert (status, out) == (1, []) and "too few brokers" in err and "kafka.replication" in err
+
+
+def test_it_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
+    scope = "domain('a.example')"
+    cluster.write(f'scope = "{scope}"\nmax_depth = 3', partitions=2)
+    status, out, err = apply()
+    assert (status, err, out[-1]) == (0, [], f"crawl defined: scope {scope}, 3 links deep")
+    cluster.write('scope = "any()"', partitions=2)
+    assert apply() == (0, [], [])
+    settings = KafkaSettings(servers=cluster.servers, prefix=cluster.prefix)
+    with closing(KafkaLog(settings)) as log:
+        crawl = last_definition(log)
+    assert crawl and (crawl.scope, crawl.max_depth) == (scope, 3)
+
+
+@pytest.mark.slow
+def test_several_at_once_do_no_harm(cluster: Cluster, apply: Apply) -> None:
+    command = [sys.executable, "-m", "console.cli.main", "topics", "apply", "--config"]
+    running = [
+        subprocess.Popen([*command, str(cluster.config)], cwd=ROOT, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    said = [process.communicate()[0].decode().splitlines() for process in running]
+    assert [process.returncode for process in running] == [0] * 3
+    assert sum(map(len, said)) == len(TOPICS), "each is made once"
+    assert apply() == (0, [], [])
