@@ -12,30 +12,43 @@ from gossamer.telemetry import count
 from gossamer.topics import PAGES_FETCHED
 from services.archive.records import Capture, capture, warcinfo
 from services.archive.repair import repair
-from services.archive.rows import WRITER, SegmentRow
+from services.archive.rows import CaptureRow, SegmentRow
 from services.archive.segment import Segment, complete, file_name, told
+
+ALONE = "archive"
 
 
 class Archive(Machine):
-    """Writes what was fetched to WARC files in *folder*; *contact* is named in each as operator."""
+    """Writes what was fetched to WARC files in *folder*; *contact* is named in each as operator.
+
+    In a fleet each instance is a *writer* with a folder of its own in there.
+    """
 
     name = "archive"
     reads = (PAGES_FETCHED,)
 
-    def __init__(self, folder: Path, store: Store, settings: ArchiveSettings, contact: str) -> None:
-        self._folder, self._settings, self._contact = folder, settings, contact
-        self._rows = store.table(SegmentRow)
-        self._settled = SegmentRow()
+    def __init__(
+        self,
+        folder: Path,
+        store: Store,
+        settings: ArchiveSettings,
+        contact: str,
+        writer: str = "",
+    ) -> None:
+        self._folder, self._below = folder / writer, f"{writer}/" if writer else ""
+        self._settings, self._contact, self._writer = settings, contact, writer or ALONE
+        self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
+        self._settled = SegmentRow(writer=self._writer)
         self._serial = 0
         self._segment: Segment | None = None
         self._full: list[Segment] = []
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Begin from what was last committed: what was written beyond it is somebody else's now."""
-        self._let_go()
+        self.let_go()
         with told(self._folder):
-            self._serial = repair(self._folder, self._rows.get(WRITER))
-        self._settled = SegmentRow(serial=self._serial)
+            self._serial = repair(self._folder, self._rows.get(self._writer))
+        self._settled = SegmentRow(writer=self._writer, serial=self._serial)
         self._rows.put(self._settled)
 
     def handle(self, event: Event, now: float) -> Answer:
@@ -52,7 +65,9 @@ class Archive(Machine):
             self._segment = None
         if event.visit.purpose is not Purpose.PAGE:
             return []
-        return [_archived(event, made, segment.file, offset, now)]
+        archived = _archived(event, made, self._below + segment.file, offset, now)
+        self._captures.put(_capture_row(archived))
+        return [archived]
 
     def _begin(self, page: PageFetched, now: float) -> Segment:
         segment = Segment(self._folder, file_name(self._serial + 1, now))
@@ -84,11 +99,12 @@ class Archive(Machine):
         standing = self._standing()
         if standing == replace(self._settled, full=()):
             self._complete((*self._settled.full, *filter(None, [standing.file])))
-        self._let_go()
+        self.let_go()
 
     def _standing(self) -> SegmentRow:
         segment = self._segment
         return SegmentRow(
+            writer=self._writer,
             serial=self._serial,
             file=segment.file if segment else "",
             length=segment.size if segment else 0,
@@ -99,7 +115,8 @@ class Archive(Machine):
         for file in files:
             complete(self._folder, file)
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Close the files as they are: the next start repairs them."""
         for segment in (*self._full, *filter(None, [self._segment])):
             segment.close()
         self._segment, self._full = None, []
@@ -119,4 +136,17 @@ def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: flo
         file=file,
         offset=offset,
         length=len(made.response),
+        trace=page.visit.trace,
+    )
+
+
+def _capture_row(archived: PageArchived) -> CaptureRow:
+    return CaptureRow(
+        url=archived.url,
+        fetched_at=archived.fetched_at,
+        status=archived.status,
+        file=archived.file,
+        offset=archived.offset,
+        length=archived.length,
+        digest=archived.digest,
     )

@@ -12,5 +12,11 @@ sites). The verdict is published with the document, and the links of a duplicate
 Nor are those that the page asks not to follow, those out of scope, or too deep: what is outside is
 not remembered either, so that a wider scope, or a shorter way, can still find it.
 
-The URL-seen set is any mutable mapping: a table of the store here, a Faust table in a fleet.
+The URL-seen set is any mutable mapping: a table of the store on a laptop, a Faust table in a fleet.
+
+**How it runs on Faust.** `faust_app` wires the app; `tables` is the URL-seen set, on the instance's
+disk; `changelog` and `restore` make it whole before events flow; `carrier` brings records to the
+machine and its answers to the brokers; `transport` is what had to differ in Faust so that nothing
+is lost on the way; `worker` runs all that. When partitions are shared out, whoever has them stops,
+finishes and commits first: what was done is not done again unless somebody dies.
 """

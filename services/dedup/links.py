@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from gossamer.events import CrawlDefined, Discovery, PageParsed, UrlsDiscovered
 from gossamer.scope import parse_scope
-from gossamer.url import site_of
+from gossamer.url import fingerprint, site_of
 
 
 def release(page: PageParsed, crawl: CrawlDefined | None, now: float) -> list[UrlsDiscovered]:
@@ -23,7 +23,12 @@ def release(page: PageParsed, crawl: CrawlDefined | None, now: float) -> list[Ur
 def _followed(page: PageParsed) -> list[Discovery]:
     depth, hops = page.visit.depth, page.visit.hops
     return [
-        Discovery(link.url, depth, hops + 1) if link.redirect else Discovery(link.url, depth + 1)
+        Discovery(
+            link.url,
+            depth if link.redirect else depth + 1,
+            hops + 1 if link.redirect else 0,
+            trace=fingerprint(link.url),
+        )
         for link in page.links
         if not link.nofollow
     ]

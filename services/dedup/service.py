@@ -75,7 +75,7 @@ class Dedup(Machine):
             judgement = parse_scope(self._crawl.scope).judge(url, seed.depth)
             if not judgement.inside:
                 raise Poison(f"seed {url} is out of scope: {judgement.rule}")
-        found = Discovery(url, seed.depth, priority=seed.priority)
+        found = Discovery(url, seed.depth, priority=seed.priority, trace=fingerprint(url))
         return UrlsDiscovered(
             crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(found,)
         )
@@ -127,6 +127,9 @@ def _judged(
         digest=page.digest,
         duplicate_of=duplicate_of,
         links=links,
+        fetched_at=page.fetched_at,
+        status=page.status,
+        size=page.size,
         hazards=page.hazards + duplicate,
     )
 
@@ -154,4 +157,5 @@ def _published(page: PageParsed, verdict: Verdict, duplicate_of: str, now: float
         noindex=page.noindex,
         truncated=page.truncated,
         hazards=page.hazards,
+        trace=page.visit.trace,
     )

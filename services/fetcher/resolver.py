@@ -9,7 +9,7 @@ checked is what is connected to; a literal address does not pass through a resol
 import asyncio
 import socket
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 import aiodns
 import pycares
@@ -30,6 +30,9 @@ DEFINITE = (
     aiodns.error.ARES_ENONAME,
 )
 """Answers that say that there is no address."""
+ADDRESS = pycares.ARecordData | pycares.AAAARecordData
+Answer = tuple[str, int]
+"""An address, and for how many seconds it holds."""
 NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
@@ -93,17 +96,17 @@ class Resolver(AbstractResolver):
                 definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
                 kind = DnsFailure if definite else DnsUnanswered
                 raise kind(f"{name} does not resolve: {error.args[-1]}") from error
-        found = tuple(dict.fromkeys(_text(node.addr[0]) for node in answer.nodes))
+        found = tuple(dict.fromkeys(address for address, _ttl in answer))
         if not found:
             raise DnsFailure(f"{name} has no address")
-        self._remember(name, found, min(node.ttl for node in answer.nodes))
+        self._remember(name, found, min(ttl for _address, ttl in answer))
         return found
 
-    async def _ask(self, name: str) -> pycares.AddrInfoResult:
+    async def _ask(self, name: str) -> list[Answer]:
         if self._cares is None:
             self._cares = self._channel()
         try:
-            return await self._cares.getaddrinfo(name, type=socket.SOCK_STREAM)
+            return await self._answer(self._cares, name)
         except aiodns.error.DNSError as error:
             if error.args[0] != aiodns.error.ARES_ENODATA:
                 raise
@@ -111,9 +114,21 @@ class Resolver(AbstractResolver):
         # remembers it for an hour: it is believed when one that remembers nothing says it too.
         fresh = self._channel()
         try:
-            return await fresh.getaddrinfo(name, type=socket.SOCK_STREAM)
+            return await self._answer(fresh, name)
         finally:
             await fresh.close()
+
+    async def _answer(self, cares: aiodns.DNSResolver, name: str) -> list[Answer]:
+        if not self._nameserver:
+            found = await cares.getaddrinfo(name, type=socket.SOCK_STREAM)
+            return [(_text(node.addr[0]), node.ttl) for node in found.nodes]
+        # c-ares could be told to leave the hosts file alone, but pycares frees the words (its
+        # `lookups`) before c-ares reads them, and now and then nothing resolves any more. Records
+        # are asked of name servers only.
+        answers = await asyncio.gather(
+            *(cares.query_dns(name, kind) for kind in ("A", "AAAA")), return_exceptions=True
+        )
+        return _addresses(answers)
 
     def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
         self._known[name] = (self._clock() + kept_for(ttl), found)
@@ -124,7 +139,6 @@ class Resolver(AbstractResolver):
     def _channel(self) -> aiodns.DNSResolver:
         return aiodns.DNSResolver(
             nameservers=[self._nameserver] if self._nameserver else None,
-            lookups="b" if self._nameserver else "fb",
             # The search list of this machine must not turn one name into another.
             flags=pycares.ARES_FLAG_NOSEARCH,
             timeout=LOOKUP_LIMIT,
@@ -158,6 +172,17 @@ class Resolver(AbstractResolver):
 def kept_for(ttl: float) -> float:
     """Return how many seconds an answer is remembered."""
     return min(max(ttl, FLOOR), CEILING)
+
+
+def _addresses(answers: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
+    """Return those of all *answers*; raise what is least certain if there are none."""
+    said = [one for one in answers if not isinstance(one, BaseException)]
+    records = [record for one in said for record in one.answer]
+    found = [(one.data.addr, one.ttl) for one in records if isinstance(one.data, ADDRESS)]
+    wrong = [one for one in answers if isinstance(one, BaseException)]
+    if wrong and not found:
+        raise max(wrong, key=lambda error: error.args[0] not in DEFINITE)
+    return found
 
 
 def _text(address: str | bytes) -> str:

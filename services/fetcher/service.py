@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 
 import structlog
 
 from gossamer.clock import Clock
-from gossamer.errors import Poison
+from gossamer.errors import GossamerError, Poison
 from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
 from gossamer.telemetry import count, gauge
 from gossamer.topics import VISITS_ORDERED, Topic
@@ -21,6 +22,9 @@ from services.fetcher.web import HostClient, Web
 
 logger = structlog.get_logger()
 
+EpochOf = Callable[[str], Awaitable[int]]
+"""Site → the oldest epoch whose orders count."""
+
 
 class Fetcher:
     """Visits what is ordered; see `gossamer.worker.Job`."""
@@ -29,9 +33,8 @@ class Fetcher:
     reads: tuple[Topic, ...] = (VISITS_ORDERED,)
     begins_once = True
 
-    def __init__(self, web: Web, clock: Clock, void_through: int) -> None:
-        """*void_through*: the last epoch of which nobody is alive; its orders are void."""
-        self._web, self._clock, self._void_through = web, clock, void_through
+    def __init__(self, web: Web, clock: Clock, epoch_of: EpochOf) -> None:
+        self._web, self._clock, self._epoch_of = web, clock, epoch_of
         settings = web.settings
         self._terms = Terms(
             product=settings.product,
@@ -54,14 +57,21 @@ class Fetcher:
         """Carry *event*, an order, out; its last `VisitEnded` comes whatever happens."""
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
-        if why := refusal(event, self._void_through, self._clock()):
-            logger.debug("order dropped", order=event.order, host=event.host, why=why)
-            return
         errand = Errand(event, emit)
         gauge("gossamer_fetches_open", self._opened(1))
         try:
-            await self._run(errand)
+            if why := refusal(event, await self._epoch_of(event.site), self._clock()):
+                logger.info("order not begun", order=event.order, host=event.host, why=why)
+                errand.hand_back(why, self._clock())
+            else:
+                await self._run(errand)
+        except asyncio.CancelledError:
+            errand.hand_back("the fetcher was stopped", self._clock())
+            raise
         except Exception as error:
+            # What a person must hear stops us; what is too large to say ends its order.
+            if isinstance(error, GossamerError) and not isinstance(error, Poison):
+                raise
             logger.exception("visit failed", order=event.order, host=event.host)
             errand.break_off(error, self._clock())
         finally:
@@ -130,8 +140,20 @@ class Errand:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
         broken = Failure(outcome=Outcome.BROKEN, reason=reason, started_at=self.asked_at)
-        ending = failed(broken)
-        self.say(events(self.order, self._ended, ending, True, now))
+        self.say(events(self.order, self._ended, failed(broken), True, now))
+
+    def hand_back(self, why: str, now: float) -> None:
+        """Give back what is not visited, so that nobody waits for the lease.
+
+        A request under way may have arrived: that it was made is said.
+        """
+        if self._over:
+            return
+        took = now - self.asked_at if self.asked_at else 0.0
+        left = Failure(
+            outcome=Outcome.UNVISITED, reason=why, started_at=self.asked_at, took=max(0.0, took)
+        )
+        self.say(events(self.order, self._ended, failed(left), True, now))
 
 
 def _count(event: VisitEnded) -> None:

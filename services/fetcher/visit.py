@@ -10,9 +10,9 @@ ENDS_ORDER = {*HOST_TROUBLE, Outcome.UNVISITED}
 UNKNOWN_ROBOTS = "the order does not say what robots.txt allows"
 
 
-def refusal(order: HostCheckedOut, void_through: int, now: float) -> str:
-    """Return why *order* must not be begun, or nothing."""
-    if order.epoch <= void_through:
+def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
+    """Return why *order* must not be begun, or nothing; *epoch* is the oldest that counts."""
+    if order.epoch < epoch:
         return f"epoch {order.epoch} is void"
     return "its lease has run out" if order.expires_at <= now else ""
 

@@ -8,7 +8,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.url import host_key
 from services.frontier.hosts import Hosts
-from services.frontier.rows import Condition, DueRow, QueuedUrl, VisitRow
+from services.frontier.rows import Condition, DueRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
 PRIORITY = 1_000_000 * 86400 * 365
@@ -23,7 +23,7 @@ class Admission:
 
     def __init__(self, settings: FrontierSettings, hosts: Hosts, store: Store) -> None:
         self._settings, self._hosts = settings, hosts
-        self._visits = store.table(VisitRow)
+        self._urls = store.table(UrlRow)
 
     def admit(self, event: UrlsAdmitted, crawl: CrawlDefined | None, now: float) -> None:
         """Queue the URLs of *event*, in their order, or write down why not."""
@@ -61,8 +61,8 @@ class Admission:
         tally = self._hosts.claim(event.site).tally
         tally.refused[rule] += 1
         tally.hazards[rule] += 1
-        self._visits.put(
-            VisitRow(
+        self._urls.put(
+            UrlRow(
                 host=host_key(found.url),
                 url=found.url,
                 outcome=rule,
@@ -72,6 +72,7 @@ class Admission:
                 hops=found.hops,
                 via=event.via,
                 crawl=event.crawl,
+                trace=found.trace,
             )
         )
 
@@ -85,15 +86,17 @@ class Admission:
             hops=found.hops,
             via=event.via,
             crawl=event.crawl,
+            trace=found.trace,
         )
         self._append(host, url, now)
 
     def again(self, due: DueRow, now: float) -> None:
         """Queue a URL whose time has come, unless that has been done."""
-        visit = self._visits.get(due.host, due.url)
+        visit = self._urls.get(due.host, due.url)
         if visit is None or visit.next_visit_at != due.at:
             return
-        self._visits.put(replace(visit, next_visit_at=0.0))
+        # Last: as long as the queue does not have it, it must be found due again.
+        self._urls.put(replace(visit, next_visit_at=0.0), last=True)
         self._hosts.claim(due.site).tally.due_count -= 1
         url = QueuedUrl(
             segment="",
@@ -105,6 +108,7 @@ class Admission:
             via=visit.via,
             attempt=visit.attempt,
             crawl=visit.crawl,
+            trace=visit.trace,
         )
         self._append(self._hosts.find(due.site, due.host), url, now)
 

@@ -16,7 +16,7 @@ from services.frontier.politeness import (
     retry_wait,
     trouble_wait,
 )
-from services.frontier.rows import Condition, HostRow, RobotsRow, VisitRow
+from services.frontier.rows import Condition, HistoryRow, HostRow, RobotsRow, UrlRow
 from services.frontier.workbench import Host, rest
 
 UNASKED_ROBOTS_AGE = 86400.0
@@ -27,7 +27,8 @@ class CheckIn:
 
     def __init__(self, settings: FrontierSettings, hosts: Hosts, store: Store) -> None:
         self._settings, self._hosts = settings, hosts
-        self._visits = store.table(VisitRow)
+        self._urls = store.table(UrlRow)
+        self._history = store.table(HistoryRow)
 
     def ended(self, event: VisitEnded, now: float) -> None:
         """Take one outcome in; the last of an order releases the host."""
@@ -65,7 +66,10 @@ class CheckIn:
         if fate is Fate.WAIT and not given_up:
             next_visit_at = now + wait
         if fate is not Fate.STAY:
-            self._visits.put(_visit_row(event, next_visit_at, now))
+            counted = fate is not Fate.WAIT or given_up
+            self._urls.put(_url_row(event, next_visit_at, counted, now))
+            if event.outcome is not Outcome.PAGE:
+                self._history.put(_history_row(event, now))
         if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
             self._hosts.move(host, self._hosts.queues.advance(host.row))
         in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
@@ -105,13 +109,13 @@ class CheckIn:
         rules = RobotsRules(forbidden=why, fetched_at=now, expires_at=until)
         self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
         if host.row.failures > self._settings.retries and not event.robots:
-            self._visits.put(self._given_up(host.row, event, now))
+            self._urls.put(self._given_up(host.row, event, now))
             self._hosts.move(host, self._hosts.queues.advance(host.row))
         return until
 
-    def _given_up(self, row: HostRow, event: VisitEnded, now: float) -> VisitRow:
+    def _given_up(self, row: HostRow, event: VisitEnded, now: float) -> UrlRow:
         [first] = self._hosts.queues.first(row, 1)
-        return VisitRow(
+        return UrlRow(
             host=row.host,
             url=first.url,
             outcome=event.outcome,
@@ -160,9 +164,20 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     )
 
 
-def _visit_row(event: VisitEnded, next_visit_at: float, now: float) -> VisitRow:
+def _history_row(event: VisitEnded, now: float) -> HistoryRow:
+    return HistoryRow(
+        url=event.visit.url,
+        at=event.started_at or now,
+        outcome=event.outcome,
+        status=event.status,
+        reason=event.reason,
+        size=event.received,
+    )
+
+
+def _url_row(event: VisitEnded, next_visit_at: float, counted: bool, now: float) -> UrlRow:
     visit = event.visit
-    return VisitRow(
+    return UrlRow(
         host=event.host,
         url=visit.url,
         outcome=event.outcome,
@@ -173,7 +188,8 @@ def _visit_row(event: VisitEnded, next_visit_at: float, now: float) -> VisitRow:
         depth=visit.depth,
         hops=visit.hops,
         via=visit.via,
-        attempt=visit.attempt + 1,
+        attempt=visit.attempt + counted,
         crawl=event.crawl,
         next_visit_at=next_visit_at,
+        trace=visit.trace,
     )

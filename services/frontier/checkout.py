@@ -5,12 +5,13 @@ from msgspec.structs import replace
 from gossamer.config import FrontierSettings
 from gossamer.events import HostCheckedOut, Purpose, Visit
 from gossamer.robots import RobotsRules
+from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier.claim import Claim
 from services.frontier.hosts import Hosts
 from services.frontier.politeness import courtesy_delay
-from services.frontier.rows import Condition, QueuedUrl
-from services.frontier.workbench import Host
+from services.frontier.rows import Condition, HostRow, QueuedUrl, UrlRow
+from services.frontier.workbench import Host, rest
 
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
@@ -19,35 +20,56 @@ LONGEST_BATCH = 600.0
 class CheckOut:
     """Makes orders."""
 
-    def __init__(self, settings: FrontierSettings, visit_limit: float, hosts: Hosts) -> None:
+    def __init__(
+        self, settings: FrontierSettings, visit_limit: float, hosts: Hosts, store: Store
+    ) -> None:
         self._settings, self._visit_limit, self._hosts = settings, visit_limit, hosts
+        self._urls = store.table(UrlRow)
 
-    def order(self, host: Host, most: int, now: float) -> HostCheckedOut:
-        """Check *host* out with at most *most* of its URLs; its row says so in the store."""
+    def order(self, host: Host, most: int, now: float) -> HostCheckedOut | None:
+        """Check *host* out with at most *most* of its URLs; its row says so in the store.
+
+        None if nothing is left of its queue but what has been visited: then the host is idle.
+        """
         row, robots = host.row, self._hosts.robots(host)
         claim = self._hosts.claim(row.site)
         crawl_delay = robots.rules.crawl_delay if robots else 0.0
         delay = courtesy_delay(self._settings, row.last_took, crawl_delay)
         rules = robots.rules if robots and robots.rules.expires_at > now else None
+        first = self._first(host, self._batch(delay, most))
+        if not first:
+            self._hosts.put_away(host, rest(host.row, host.row.ready_at))
+            self._hosts.fill(now)
+            return None
         claim.tally.orders += 1
         order = f"{claim.epoch}.{claim.tally.orders}"
-        first = self._hosts.queues.first(row, self._batch(delay, most))
         visits = _visits(order, first) if rules else (_robots_visit(order, row.host),)
         event = self._event(claim, host, order, (first, visits), (delay, rules), now)
-        self._hosts.move(
-            host,
-            replace(
-                row,
-                condition=Condition.CHECKED_OUT,
-                order=order,
-                expires_at=event.expires_at,
-                ordered=len(visits),
-                done=0,
-                delay=delay,
-            ),
-        )
+        self._hosts.move(host, _checked_out(host.row, event))
         count("gossamer_orders_total")
         return event
+
+    def _first(self, host: Host, count: int) -> list[QueuedUrl]:
+        """Return the first URLs that wait to be visited, as far as they stand together.
+
+        What was admitted twice, as after a crash, is passed over here.
+        """
+        queues = self._hosts.queues
+        while queued := queues.first(host.row, count):
+            over = self._over(host, queued)
+            alike = over.index(not over[0]) if (not over[0]) in over else len(over)
+            if not over[0]:
+                return queued[:alike]
+            self._hosts.move(host, queues.passed(host.row, alike))
+        return []
+
+    def _over(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
+        met = [url.url for url in queued]
+        tried = {row.url: row.attempt for row in self._urls.some(host.row.host, met)}
+        return [
+            tried.get(url.url, 0) > url.attempt or url.url in met[:at]
+            for at, url in enumerate(queued)
+        ]
 
     def _batch(self, delay: float, most: int) -> int:
         patient = int(LONGEST_BATCH // delay) if delay else self._settings.batch
@@ -78,6 +100,18 @@ class CheckOut:
         )
 
 
+def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
+    return replace(
+        row,
+        condition=Condition.CHECKED_OUT,
+        order=order.order,
+        expires_at=order.expires_at,
+        ordered=len(order.visits),
+        done=0,
+        delay=order.pause,
+    )
+
+
 def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     return tuple(
         Visit(
@@ -87,6 +121,7 @@ def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
             hops=url.hops,
             via=url.via,
             attempt=url.attempt,
+            trace=url.trace,
         )
         for index, url in enumerate(queued)
     )

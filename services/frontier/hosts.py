@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.log import partition_of
 from gossamer.store import Store
-from services.frontier.claim import Claim
+from services.frontier.claim import Claim, make_claims
 from services.frontier.directory import Directory
 from services.frontier.queue import HostQueues
 from services.frontier.rows import Condition, HostRow, ListedHost, QueuedUrl, RobotsRow
@@ -37,8 +37,10 @@ class Hosts:
         for host in list(self.bench.hosts.values()):
             if self._partition(host.row.site) not in partitions:
                 self.bench.unload(host)
-        for partition in sorted(partitions - self.claims.keys()):
-            self.claims[partition] = Claim(partition, self._store, now)
+        gained = partitions - self.claims.keys()
+        if gained:
+            epoch = make_claims(gained, self._store, now)
+            self.claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}
         self.fill(now)
 
     def claim(self, site: str) -> Claim:

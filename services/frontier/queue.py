@@ -39,6 +39,12 @@ class HostQueues:
             return []
         return self._urls.scan(_key(host, host.head), host.cursor - 1, count)
 
+    def passed(self, host: HostRow, count: int) -> HostRow:
+        """Move the cursor past the first *count* URLs."""
+        for _ in range(count):
+            host = self.advance(host)
+        return host
+
     def advance(self, host: HostRow) -> HostRow:
         """Move the cursor past the first URL."""
         head, cursor = host.head, host.cursor + 1

@@ -24,6 +24,7 @@ class HostRow(Row, frozen=True):
 
     table = "hosts"
     partition_key, sort_key = "site", "host"
+    decides = True
 
     site: str
     host: str
@@ -86,12 +87,13 @@ class QueuedUrl(Row, frozen=True):
     via: str = ""
     attempt: int = 0
     crawl: str = DEFAULT_CRAWL
+    trace: str = ""
 
 
-class VisitRow(Row, frozen=True):
+class UrlRow(Row, frozen=True):
     """The last outcome of a URL, or why it was refused."""
 
-    table = "visits"
+    table = "urls"
     partition_key, sort_key = "host", "url"
 
     host: str
@@ -105,9 +107,11 @@ class VisitRow(Row, frozen=True):
     hops: int = 0
     via: str = ""
     attempt: int = 0
+    """How often it was tried, as far as that counts: a host in trouble is not the URL's doing."""
     crawl: str = DEFAULT_CRAWL
     next_visit_at: float = 0.0
     """When it is due again; 0: never, or it is in the queue already."""
+    trace: str = ""
 
 
 class JudgementRow(Row, frozen=True):
@@ -123,6 +127,26 @@ class JudgementRow(Row, frozen=True):
     digest: str = ""
     duplicate_of: str = ""
     links: int = 0
+
+
+class HistoryRow(Row, frozen=True):
+    """One visit to a URL, in the history of that page."""
+
+    table = "page_history"
+    partition_key, sort_key = "url", "at"
+    newest_first = True
+
+    url: str
+    at: float
+    """When the request was made."""
+    outcome: str
+    status: int = 0
+    reason: str = ""
+    size: int = 0
+    """Of the body: decoded if it was judged, else as received."""
+    verdict: str = ""
+    digest: str = ""
+    duplicate_of: str = ""
 
 
 class ListedHost(Row, frozen=True):
@@ -154,14 +178,12 @@ class DueRow(Row, frozen=True):
 
 
 class PartitionRow(Row, frozen=True):
-    """A claimed partition: the epoch of the claim, and where its buckets begin and end."""
+    """Where a partition's buckets begin and end."""
 
     table = "partitions"
     partition_key = "partition"
 
     partition: str
-    epoch: int = 0
-    claimed_at: float = 0.0
     first_bucket: int = 0
     last_bucket: int = -1
     """Before the first: the directory is empty."""
@@ -174,6 +196,7 @@ class TallyRow(Row, frozen=True):
 
     table = "tallies"
     partition_key = "partition"
+    decides = True
 
     partition: str
     last_number: int = 0

@@ -8,6 +8,7 @@ from gossamer.events import (
     CrawlDefined,
     Event,
     HostCheckedOut,
+    Outcome,
     PageJudged,
     UrlsAdmitted,
     VisitEnded,
@@ -19,7 +20,7 @@ from services.frontier.admission import Admission
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.hosts import Hosts
-from services.frontier.rows import JudgementRow
+from services.frontier.rows import HistoryRow, JudgementRow
 from services.frontier.workbench import rest
 
 NO_LIMIT = 1 << 60
@@ -46,9 +47,9 @@ class Frontier(Machine):
         self._settings = settings
         self._hosts = Hosts(store, partitions, settings.loaded_limit, alone)
         self._admission = Admission(settings, self._hosts, store)
-        self._check_out = CheckOut(settings, visit_limit, self._hosts)
+        self._check_out = CheckOut(settings, visit_limit, self._hosts, store)
         self._check_in = CheckIn(settings, self._hosts, store)
-        self._judgements = store.table(JudgementRow)
+        self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
         self._crawl: CrawlDefined | None = None
 
     def __repr__(self) -> str:
@@ -84,6 +85,18 @@ class Frontier(Machine):
                 links=event.links,
             )
         )
+        self._history.put(
+            HistoryRow(
+                url=event.visit.url,
+                at=event.fetched_at or event.at,
+                outcome=Outcome.PAGE,
+                status=event.status,
+                size=event.size,
+                verdict=event.verdict,
+                digest=event.digest,
+                duplicate_of=event.duplicate_of,
+            )
+        )
 
     def due(self) -> float | None:
         """Return when a rest, a lease or a wait ends; 0 when an order could be made already."""
@@ -111,7 +124,8 @@ class Frontier(Machine):
 
     def _orders(self, now: float) -> Iterator[HostCheckedOut]:
         while (most := self._orderable()) and (host := self._hosts.bench.first_ready()):
-            yield self._check_out.order(host, most, now)
+            if order := self._check_out.order(host, most, now):
+                yield order
 
     def _orderable(self) -> int:
         """Return how many URLs may be ordered now."""

@@ -23,7 +23,7 @@ from gossamer.events import (
 )
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.url import host_key, site_of
+from gossamer.url import fingerprint, host_key, site_of
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 
@@ -77,7 +77,8 @@ def test_a_record_that_comes_again_is_the_first_finder_still(dedup: Dedup) -> No
 def test_a_seed_is_keyed_by_its_site_and_carries_its_wishes(dedup: Dedup) -> None:
     seed = SeedSown(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
     [event] = dedup.handle(seed, 5.0)
-    found = Discovery("http://www.a.test/x", depth=2, priority=-1)
+    trace = fingerprint("http://www.a.test/x")
+    found = Discovery("http://www.a.test/x", depth=2, priority=-1, trace=trace)
     assert event == UrlsDiscovered(at=5.0, site="a.test", via="seed@seeds/0/7", urls=(found,))
 
 
@@ -138,7 +139,8 @@ def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None
     answer = list(dedup.handle(parsed("http://a.test/", "", target, depth=2, status=301), 0.0))
     [event] = answer
     assert isinstance(event, UrlsDiscovered)
-    assert event.urls == (Discovery("http://b.test/", depth=2, hops=1),)
+    (found,) = event.urls
+    assert (found.url, found.depth, found.hops) == ("http://b.test/", 2, 1)
 
 
 def test_a_page_that_is_gone_becomes_a_tombstone(dedup: Dedup) -> None:

@@ -20,6 +20,7 @@ from gossamer.robots import RobotsRules
 from gossamer.url import host_key, site_of
 from services.fetcher.service import Fetcher
 from services.fetcher.web import Web
+from services.fetcher.wiring import alone_since
 
 LOOPBACK = ip_network("127.0.0.0/8")
 QUICK: dict[str, Any] = {
@@ -95,7 +96,7 @@ async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetche
     """A fetcher on the real loopback and the real clock."""
     web = Web(settings(**changes), time.time)
     try:
-        yield Fetcher(web, time.time, void_through)
+        yield Fetcher(web, time.time, alone_since(void_through + 1))
     finally:
         await web.close()
 

@@ -11,7 +11,7 @@ from gossamer.errors import Poison
 from gossamer.events import Outcome, Purpose
 from gossamer.robots import RobotsRules, parse_robots
 from tests.fetcher.orders import Said, endings_are_sound, fetched, fetcher, order, paused
-from tests.fetcher.servers import Server, page, raw, serving
+from tests.fetcher.servers import Server, hanging, page, raw, serving
 
 
 def rules(text: str) -> RobotsRules:
@@ -113,11 +113,25 @@ DROPPED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("why", DROPPED)
-async def test_orders_are_dropped_silently(why: str) -> None:
+async def test_orders_that_do_not_count_are_handed_back_unasked(why: str) -> None:
     async with serving(x=page()) as server, fetcher(void_through=3) as job:
         said = Said()
         await job.work(order(f"{server.root}/x", **DROPPED[why]), said.emit)
-        assert (server.paths, said.calls) == ([], [])
+        assert server.paths == []
+    assert (said.one.outcome, said.one.last, said.one.started_at) == (Outcome.UNVISITED, True, 0.0)
+
+
+async def test_a_fetcher_that_is_stopped_hands_back_what_it_has_not_visited() -> None:
+    async with serving(a=page(), b=hanging()) as server, fetcher() as job:
+        given, said = order(f"{server.root}/a", f"{server.root}/b", pause=0.0), Said()
+        working = asyncio.create_task(job.work(given, said.emit))
+        while server.paths != ["/a", "/b"]:
+            await asyncio.sleep(0.01)
+        working.cancel()
+        await asyncio.wait({working})
+    assert said.outcomes == ["page", "unvisited"]
+    assert endings_are_sound(said, given.visits)
+    assert said.ended[-1].started_at > 0, "that it was asked is said"
 
 
 async def test_no_request_starts_that_could_outlive_the_lease() -> None:

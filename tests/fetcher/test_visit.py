@@ -182,8 +182,8 @@ def test_outcomes_carry_what_the_order_said() -> None:
 
 def test_orders_are_refused_that_are_void_or_late() -> None:
     given = order(f"{HOST}/", epoch=5, expires_at=1000.0)
-    assert refusal(given, 4, 999.0) == ""
-    assert "void" in refusal(given, 5, 999.0)
+    assert refusal(given, 5, 999.0) == ""
+    assert "void" in refusal(given, 6, 999.0)
     assert "lease" in refusal(given, 4, 1000.0)
 
 

@@ -17,7 +17,7 @@ from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
 from gossamer.topics import DEAD_LETTERS, PAGES_FETCHED, VISITS_ENDED, VISITS_ORDERED
-from services.fetcher.wiring import serve
+from services.fetcher.wiring import alone_since, serve
 from tests.fetcher.orders import order, paused, settings
 from tests.fetcher.servers import hanging, page, serving
 
@@ -31,7 +31,7 @@ async def serving_orders(
     """Run the fetcher until the block is left."""
     stop = asyncio.Event()
     given = Settings(fetcher=settings(**changes))
-    running = asyncio.create_task(serve(given, log, store, void_through, stop))
+    running = asyncio.create_task(serve(given, log, store, alone_since(void_through + 1), stop))
     try:
         yield running
     finally:
@@ -109,7 +109,7 @@ async def test_orders_of_a_dead_epoch_are_not_carried_out(
         put(log, order(f"{server.root}/a", epoch=6), order(f"{server.root}/b", epoch=7))
         out = Tail(log)
         async with serving_orders(log, store, void_through=6):
-            await out.until(1)
+            await out.until(2)
         assert server.paths == ["/b"]
 
 
@@ -133,10 +133,11 @@ async def test_nothing_new_is_begun_while_the_parser_is_behind(
     async with serving(a=page(), b=page()) as server:
         put(log, order(f"{server.root}/a"))
         out = Tail(log)
-        async with serving_orders(log, store, unparsed_limit=1) as running:
+        async with serving_orders(log, store):
             await out.until(1)
-            log.append([encode(out.pages[0])] * 2)
-            put(log, order(f"{server.root}/b"))
+        log.append([encode(out.pages[0])] * 2)
+        put(log, order(f"{server.root}/b"))
+        async with serving_orders(log, store, unparsed_limit=1) as running:
             await asyncio.wait({running}, timeout=0.2)
             assert server.paths == ["/a"]
             for name in PAGES_FETCHED.readers:
@@ -174,3 +175,19 @@ async def test_nonsense_in_the_user_agent_is_refused(
     with pytest.raises(BadSettings, match=name):
         async with serving_orders(log, store, **changed):
             pass
+
+
+async def test_a_fetcher_that_is_stopped_leaves_no_order_without_an_end(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=hanging()) as server:
+        put(log, *(order(f"{server.root}/a", order=f"o{n}") for n in range(20)))
+        out = Tail(log)
+        async with serving_orders(log, store, concurrency=5):
+            while log.backlog("fetcher", VISITS_ORDERED.name) > 15:
+                await asyncio.sleep(0.001)
+        await out.until(5)
+    left = log.backlog("fetcher", VISITS_ORDERED.name)
+    assert len(out.ended) == 20 - left, "what the log has moved past has its end"
+    assert {one.outcome for one in out.ended} == {Outcome.UNVISITED}
+    assert all(one.last for one in out.ended)

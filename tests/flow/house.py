@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from pathlib import Path
+from typing import Any
 
+from gossamer.claims import ClaimRow
 from gossamer.codec import encode
 from gossamer.config import ArchiveSettings, FrontierSettings
-from gossamer.events import CrawlDefined, Event, HostCheckedOut, SeedSown
+from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, SeedSown
+from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime import Runner
 from gossamer.service import Machine, Service
@@ -16,12 +19,13 @@ from gossamer.topics import TOPICS, VISITS_ORDERED, Keep
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
+from services.fetcher.ending import events, failed
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.steps import Ask, Rest, Say, Talk, Terms, Told
 from services.fetcher.visit import converse, refusal
-from services.frontier.rows import PartitionRow
 from services.frontier.service import Frontier
 from services.parser.machine import ParserMachine
+from tests.flow.torn import Fate, TornLog, TornStore
 
 START = 1_700_000_000.0
 VISIT_LIMIT = 60.0
@@ -36,25 +40,46 @@ class VirtualFetcher(Machine):
     name = "fetcher"
     reads = (VISITS_ORDERED,)
 
-    def __init__(self, web: Web, void_through: int, requests: list[tuple[float, float, str]]):
-        self._web, self._void_through, self._requests = web, void_through, requests
+    def __init__(
+        self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
+    ):
+        self._web, self._epoch_of, self._requests = web, epoch_of, requests
         self._terms = Terms("gossamer", VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0)
         self._talks: list[tuple[float, int, Talk[None], Reply | Failure | None]] = []
         self._count, self._paused = 0, False
+        self._taken: list[HostCheckedOut] = []
+        self._orders: list[HostCheckedOut] = []
 
     def handle(self, event: Event, now: float) -> Iterator[Event]:
         """Begin an order, or learn whether the crawl is paused."""
         if isinstance(event, CrawlDefined):
             self._paused = event.paused
-        if isinstance(event, HostCheckedOut) and not refusal(event, self._void_through, now):
-            yield from self._go_on(converse(event, self._terms, now), None, now)
+        if isinstance(event, HostCheckedOut):
+            self._taken.append(event)
+        yield from ()
+
+    def settle(self) -> None:
+        """Begin what was taken once the log has moved past it."""
+        self._orders += self._taken
+        self._taken.clear()
+
+    def _begin(self, order: HostCheckedOut, now: float) -> Iterator[Event]:
+        if why := refusal(order, self._epoch_of(order.site), now):
+            left = Failure(outcome=Outcome.UNVISITED, reason=why)
+            yield from events(order, 0, failed(left), True, now)
+        else:
+            yield from self._go_on(converse(order, self._terms, now), None, now)
 
     def due(self) -> float | None:
         """Return when a rest or an answer comes next."""
+        if self._orders:
+            return 0.0
         return self._talks[0][0] if self._talks else None
 
     def wake(self, now: float) -> Iterator[Event]:
         """Go on with the talks whose rest is over or whose answer is there."""
+        while self._orders:
+            yield from self._begin(self._orders.pop(0), now)
         while self._talks and self._talks[0][0] <= now:
             _, _, talk, answer = heappop(self._talks)
             yield from self._go_on(talk, Told(now, self._paused, answer), now)
@@ -82,30 +107,44 @@ class VirtualFetcher(Machine):
 
 
 class House:
-    """A crawl on one database; `crash` forgets everything that is not in it."""
+    """A crawl on one database; `crash` forgets everything that is not in it.
 
-    def __init__(self, folder: Path, web: Web, **settings: object) -> None:
+    With a *fate* it is a fleet of one of each: log and store are apart, and may die at any write.
+    """
+
+    def __init__(
+        self, folder: Path, web: Web, fate: Fate | None = None, **settings: object
+    ) -> None:
+        self.fate, self.disk = fate, dict[Any, Any]()
         self.folder, self.web = folder, web
         self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
         self.now = START
         self.requests: list[tuple[float, float, str]] = []
         """Start, end and URL of every request there was."""
         self.database = Database(":memory:")
-        self.log = SqliteLog(self.database)
+        self.log = TornLog(self.database) if fate else SqliteLog(self.database)
+        if fate and isinstance(self.log, TornLog):
+            self.log.fate = fate
         self.start()
 
     def start(self) -> None:
         """Start every service on what is in the database."""
-        stores = [SqliteStore(self.database) for _ in range(5)]
-        partitions = stores[0].table(PartitionRow)
-        rows = [partitions.get(str(number)) for number in range(PARTITIONS)]
+        stores = [self._store() for _ in range(5)]
+        claims = self._store().table(ClaimRow)
+        rows = [claims.get(str(number)) for number in range(PARTITIONS)]
         void_through = max((row.epoch for row in rows if row), default=0)
+
+        def as_claimed(site: str) -> int:
+            claim = claims.get(str(partition_of(site, PARTITIONS)))
+            return claim.epoch if claim else 0
+
+        epoch_of = as_claimed if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], ArchiveSettings(), "me@example.org")
         services: list[Service] = [
             Dedup(SeenTable(stores[0]), stores[0]),
             self.archive,
-            Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=True),
-            VirtualFetcher(self.web, void_through, self.requests),
+            Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
+            VirtualFetcher(self.web, epoch_of, self.requests),
             ParserMachine(want_text=False),
         ]
         self.runners = [
@@ -113,10 +152,15 @@ class House:
             for service, store in zip(services, stores, strict=True)
         ]
 
+    def _store(self) -> Any:
+        return TornStore(self.disk, self.fate) if self.fate else SqliteStore(self.database)
+
     def crash(self) -> None:
         """Die, and start again; requests under way are broken off."""
         done = [request for request in self.requests if request[0] <= self.now]
         self.requests[:] = [(start, min(end, self.now), url) for start, end, url in done]
+        if self.fate:
+            self.fate.left = None
         self.start()
 
     def sow(self, *urls: str, **crawl: object) -> None:

@@ -1,6 +1,8 @@
 """Whole crawls in virtual time, over random webs, through random crashes."""
 
 from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +13,7 @@ from gossamer.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.url import host_key
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.house import House
+from tests.flow.torn import Died, Fate
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 ROBOTS = b"User-agent: *\nDisallow: /secret\n"
@@ -47,13 +50,24 @@ def reachable(pages: Pages, seed: str) -> set[str]:
     return found
 
 
-def house(folder: Path, pages: Pages, took: float, **options: object) -> House:
-    replies = serve(pages, took)
+def house(
+    folder: Path,
+    pages: Pages,
+    took: float,
+    fate: Fate | None = None,
+    failing: Collection[str] = (),
+    **options: object,
+) -> House:
+    """Return a crawl of *pages*; those *failing* answer only when they are asked again."""
+    replies, failed = serve(pages, took), set[str]()
 
     def web(url: str, now: float) -> tuple[float, Reply | Failure]:
         if url.endswith("/robots.txt"):
             return took, Reply(status=200, body=ROBOTS, started_at=now, took=took)
         reply = replies.get(url, Reply(status=404))
+        if url in failing and url not in failed:
+            failed.add(url)
+            return took, Reply(status=500, started_at=now, took=took)
         return took, Reply(
             status=reply.status,
             headers=reply.headers,
@@ -62,7 +76,7 @@ def house(folder: Path, pages: Pages, took: float, **options: object) -> House:
             took=took,
         )
 
-    return House(folder, web, **options)
+    return House(folder, web, fate, **options)
 
 
 urls = [
@@ -107,6 +121,45 @@ def test_every_page_once_and_politely_whatever_dies(
     assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
     archived = {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)}
     assert archived == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pages=webs,
+    deaths=st.lists(st.integers(0, 80), max_size=8),
+    failing=st.lists(st.sampled_from(urls), max_size=4),
+    batch=st.integers(1, 5),
+    loaded=st.integers(1, 6),
+    seed=st.integers(0, 1 << 16),
+)
+def test_nothing_is_lost_though_log_and_store_are_apart_and_die_at_any_write(
+    pages: Pages, deaths: list[int], failing: list[str], batch: int, loaded: int, seed: int
+) -> None:
+    start, fate = next(iter(pages)), Fate(seed)
+    with TemporaryDirectory() as folder:
+        limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0}
+        crawl = house(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
+        crawl.sow(start)
+        for writes in deaths:
+            fate.left = writes
+            with suppress(Died):
+                crawl.run()
+            crawl.crash()
+        assert crawl.run()
+        crawl.archive.close()
+    wanted = reachable(pages, start)
+    asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
+    assert set(asked) == wanted
+    again = wanted & {*failing}
+    assert sum(asked.values()) - len(asked) - len(again) <= len(deaths) * batch * 4
+    assert_polite(crawl)
+    assert crawl.backlog() == 0
+    assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
+    published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
+    assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
+    assert {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)} == wanted
+    outcomes = {url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows}
+    assert outcomes >= wanted, "every URL has its outcome"
 
 
 def assert_polite(crawl: House) -> None:

@@ -1,0 +1,160 @@
+"""One instance of dedup as it is in a fleet, in a thread of the test, with SQLite for a store.
+
+Kafka, the table on disk and its changelog are real.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from gossamer.config import DedupSettings, Settings
+from gossamer.health import Health
+from gossamer.log import partition_of
+from gossamer.log.kafka import KafkaLog
+from gossamer.log.kafka_topics import Topics
+from gossamer.observed import ObservedLog
+from gossamer.process import Place, Process
+from gossamer.servers import KafkaSettings, ServiceSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.dedup.__main__ import work
+
+PATIENCE = 120.0
+PARTITIONS = 4
+
+Fields = dict[str, Any]
+
+
+def until(met: Callable[[], bool], what: str) -> None:
+    """Wait until it is so."""
+    end = time.monotonic() + PATIENCE
+    while not met():
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.05)
+
+
+class Topic:
+    """What comes to lie on a topic, as another client sees it."""
+
+    def __init__(self, settings: KafkaSettings, name: str) -> None:
+        self.name = name
+        self.records: list[tuple[int, bytes, bytes | None]] = []
+        self._consumer: Any = Consumer(
+            {
+                "bootstrap.servers": settings.servers,
+                "group.id": "test",
+                "auto.offset.reset": "earliest",
+                "fetch.message.max.bytes": 16 << 20,
+            }
+        )
+        count = len(
+            self._consumer.list_topics(settings.prefix + name, timeout=30)
+            .topics[settings.prefix + name]
+            .partitions
+        )
+        places = [TopicPartition(settings.prefix + name, p, 0) for p in range(count)]
+        self._consumer.assign(places)
+
+    def read(self) -> list[Fields]:
+        """Return what has come so far."""
+        # A message without a value is as false as none at all.
+        while (message := self._consumer.poll(0.2)) is not None:
+            assert not message.error(), message.error()
+            self.records.append((message.partition(), message.key(), message.value()))
+        return [json.loads(value) if value else {} for _, _, value in self.records]
+
+    def at_least(self, count: int) -> list[Fields]:
+        """Wait for so many, and return what has come."""
+        until(lambda: len(self.read()) >= count, f"{count} records on {self.name}")
+        return self.read()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Brokers:
+    """Topics of a test's own."""
+
+    def __init__(self, server: str, prefix: str) -> None:
+        self.settings = KafkaSettings(
+            servers=server, prefix=prefix, partitions=PARTITIONS, replication=1, session=6.0
+        )
+        list(Topics(self.settings).apply())
+        self._producer = Producer({"bootstrap.servers": server, "message.max.bytes": 16 << 20})
+
+    def put(self, topic: str, value: bytes | None, place: str = "", key: str = "") -> None:
+        """Append one record; *place* decides the partition, as everywhere."""
+        at = partition_of(place, PARTITIONS) if place else -1
+        self._producer.produce(self.settings.prefix + topic, value, key or place, at)
+        assert self._producer.flush(30) == 0
+
+    @contextmanager
+    def topic(self, name: str) -> Iterator[Topic]:
+        with closing(Topic(self.settings, name)) as topic:
+            yield topic
+
+
+class Instance:
+    """The work of one process. *access* is how it gets at the brokers, if not as the test does."""
+
+    def __init__(self, brokers: Brokers, folder: Path, name: str = "one", **access: Any) -> None:
+        usual = brokers.settings.model_dump(exclude_defaults=True)
+        self.settings = Settings(
+            kafka=KafkaSettings.model_validate({**usual, **access}),
+            service=ServiceSettings(instance=name),
+            dedup=DedupSettings(folder=folder),
+        )
+        self._folder = folder
+        self.health = Health("dedup", name)
+        self.failure: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        process = Process("dedup", self.settings, self.health, self._stop)
+        try:
+            with closing(KafkaLog(self.settings.kafka)) as log:
+                store = SqliteStore(Database(self._folder / "store.db"))
+                work(Place(process, ObservedLog(log, self.health), store))
+        except BaseException as error:
+            self.failure = error
+
+    def start(self) -> "Instance":
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+        return self
+
+    def await_ready(self) -> "Instance":
+        until(lambda: self.ended or not self.health.why_not_ready(), "readiness")
+        assert not self.failure, self.failure
+        return self
+
+    @property
+    def ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE)
+        assert self.ended
+
+
+def event(**fields: Any) -> bytes:
+    """Return an event as another language would write it."""
+    return json.dumps({"at": 1.0, **fields}).encode()
+
+
+def discovered(site: str, via: str, *urls: str) -> bytes:
+    return event(event="urls_discovered", site=site, via=via, urls=[{"url": url} for url in urls])
+
+
+def parsed(url: str, site: str, **more: Any) -> bytes:
+    visit = {"id": f"1.1.0@{url}", "url": url}
+    said = {"fetched_at": 1.0, "status": 200, "digest": url, **more}
+    return event(event="page_parsed", site=site, host=f"http://{site}", visit=visit, **said)

@@ -1,0 +1,119 @@
+"""What becomes of an instance's table when its folder or its changelog is not what it was."""
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rocksdict
+from confluent_kafka.admin import AdminClient
+from faust.stores.rocksdb import Store
+
+from gossamer.errors import GossamerError
+from gossamer.log import partition_of
+from gossamer.url import fingerprint
+
+from .instance import PARTITIONS, Brokers, Instance, discovered, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+SITE, URL, NEWS = "example.org", "http://example.org/", "http://example.org/news"
+CHANGELOG = "dedup-seen-changelog"
+
+
+@pytest.fixture
+def brokers(kafka: str) -> Brokers:
+    return Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
+
+
+def admitted(brokers: Brokers, via: str, *urls: str) -> list[str]:
+    """Let *via* discover *urls*, and something new; return what is admitted for it."""
+    new = f"http://example.org/{uuid.uuid4().hex}"
+    brokers.put("urls.discovered", discovered(SITE, via, *urls, new), SITE)
+    with brokers.topic("urls.admitted") as topic:
+        until(lambda: any(new in str(e) for e in topic.read()), "something new")
+        (found,) = [e for e in topic.read() if new in str(e)]
+    assert found["via"] == via
+    return [url["url"] for url in found["urls"] if url["url"] != new]
+
+
+def run(brokers: Brokers, folder: Path, via: str, *urls: str) -> list[str]:
+    instance = Instance(brokers, folder).start().await_ready()
+    found = admitted(brokers, via, *urls)
+    instance.stop()
+    assert not instance.failure
+    return found
+
+
+@contextmanager
+def disk(folder: Path) -> Iterator[rocksdict.Rdict]:
+    """Open the partition of our site, while nobody else does."""
+    (path,) = folder.rglob(f"seen-{partition_of(SITE, PARTITIONS)}.db")
+    with closing(rocksdict.Rdict(str(path), options=rocksdict.Options(raw_mode=True))) as table:
+        yield table
+
+
+def test_what_was_met_stays_met_even_if_the_folder_is_lost(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    assert run(brokers, tmp_path, "two", URL) == []
+    shutil.rmtree(tmp_path / "one")
+    assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
+
+
+def test_another_folder_learns_what_the_first_one_knows(brokers: Brokers, tmp_path: Path) -> None:
+    first = Instance(brokers, tmp_path / "a", "a").start().await_ready()
+    assert admitted(brokers, "one", URL) == [URL]
+    second = Instance(brokers, tmp_path / "b", "b").start().await_ready()
+    first.stop()
+    assert admitted(brokers, "two", URL, NEWS) == [NEWS]
+    second.stop()
+    assert not first.failure
+    assert not second.failure
+
+
+def fails(brokers: Brokers, folder: Path) -> str:
+    instance = Instance(brokers, folder).start()
+    until(lambda: instance.ended, "its end")
+    assert isinstance(instance.failure, GossamerError)
+    assert "rebuilt from the changelog" in str(instance.failure)
+    return str(instance.failure)
+
+
+def test_a_folder_that_does_not_fit_its_changelog_is_named(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    with disk(tmp_path) as table:  # As if the brokers had lost their tail.
+        table.put(Store.offset_key, b"7")
+        path = table.path()
+    partition = partition_of(SITE, PARTITIONS)
+    assert f"{path} (partition {partition}) holds changes up to 7" in fails(brokers, tmp_path)
+    shutil.rmtree(path)
+    assert run(brokers, tmp_path, "two", URL, NEWS) == [NEWS]
+
+
+def test_a_folder_of_an_earlier_changelog_is_named(brokers: Brokers, tmp_path: Path) -> None:
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    name = brokers.settings.prefix + CHANGELOG
+    admin: Any = AdminClient({"bootstrap.servers": brokers.settings.servers})
+    admin.delete_topics([name])[name].result()
+    until(lambda: name not in admin.list_topics(timeout=30).topics, "its end")
+    assert str(tmp_path / "one") in fails(brokers, tmp_path)
+    shutil.rmtree(tmp_path / "one")
+    assert run(brokers, tmp_path, "two", URL) == [URL]
+
+
+def test_what_only_the_disk_knows_reaches_the_changelog_when_its_record_comes_again(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    run(brokers, tmp_path, "before")
+    with disk(tmp_path) as table:
+        table.put(fingerprint(URL).encode(), b"one")  # Killed here, before it was sent.
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    shutil.rmtree(tmp_path / "one")
+    assert run(brokers, tmp_path, "two", URL) == []

@@ -1,0 +1,33 @@
+"""A page that no event can hold ends its visit as any other failure of ours does."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from gossamer import topics
+from gossamer.events import Outcome, PageFetched
+from gossamer.log.sqlite import SqliteLog
+from gossamer.store.sqlite import SqliteStore
+from gossamer.topics import DEAD_LETTERS
+from tests.fetcher.orders import order
+from tests.fetcher.servers import page, serving
+from tests.fetcher.test_worker import Tail, put, serving_orders
+
+
+async def test_the_order_comes_to_its_end(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = dataclasses.replace(topics.PAGES_FETCHED, limit=20_000)
+    known: dict[Any, Any] = {**topics.TOPIC_OF, PageFetched: small}
+    monkeypatch.setattr(topics, "TOPIC_OF", known)
+    async with serving(a=page(b"one"), b=page(b"x" * 30_000), c=page(b"three")) as server:
+        put(log, order(*(f"{server.root}/{name}" for name in "abc")))
+        out = Tail(log)
+        async with serving_orders(log, store):
+            await out.until(2)
+    assert [event.outcome for event in out.ended] == [Outcome.PAGE, Outcome.BROKEN]
+    assert "the answer for pages.fetched is too large" in out.ended[1].reason
+    assert out.ended[1].last
+    assert [page.body for page in out.pages] == [b"one"]
+    assert not log.tail([DEAD_LETTERS.name]).poll(0)

@@ -1,0 +1,171 @@
+"""A log and a store that are not one transaction, and may die between any two writes.
+
+So are Kafka and Cassandra: a flush writes row by row, in the stages that `Store.flush` promises and
+in any order within one; then the outcome goes out, message by message; then the log moves.
+"""
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import Any, Generic
+
+from gossamer.log import BATCH, Message, Record
+from gossamer.log.sqlite import SqliteLog, SqliteReader
+from gossamer.store import R, Row, Sort
+from gossamer.store.sqlite import SqliteStore
+
+Disk = dict[tuple[str, str], dict[Sort, Row]]
+"""Table and partition → sort key → row."""
+DECIDES, LAST = 1, 2
+
+
+class Died(Exception):
+    """Everybody is dead, at this write."""
+
+
+class Fate:
+    """How many writes there are before everybody dies; none if *left* is None."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.left: int | None = None
+
+    def spend(self) -> None:
+        """Let one write happen, or die before it."""
+        if self.left is None:
+            return
+        if self.left == 0:
+            raise Died
+        self.left -= 1
+
+
+class TornStore:
+    """The tables of one service on a disk that all share; see `gossamer.store.Store`."""
+
+    def __init__(self, disk: Disk, fate: Fate) -> None:
+        self.disk, self._fate = disk, fate
+        self._tables: dict[type[Row], Any] = {}
+
+    def table(self, row: type[R]) -> "TornTable[R]":
+        found: TornTable[R] = self._tables.setdefault(row, TornTable(self.disk, row))
+        return found
+
+    def claim(self, epoch: int) -> None:
+        pass
+
+    def flush(self) -> None:
+        writes = [write for table in self._tables.values() for write in table.writes()]
+        self._fate.random.shuffle(writes)
+        for _, at, sort, row in sorted(writes, key=lambda write: int(write[0])):
+            self._fate.spend()
+            if row is None:
+                kept = self._tables_of(at[0]).pending.get(at[1], {})
+                self.disk[at] = {s: r for s, r in self.disk.get(at, {}).items() if s in kept}
+            else:
+                self.disk.setdefault(at, {})[sort] = row
+        for table in self._tables.values():
+            table.forget()
+
+    def _tables_of(self, name: str) -> "TornTable[Any]":
+        table: TornTable[Any] = next(t for r, t in self._tables.items() if r.table == name)
+        return table
+
+
+class TornTable(Generic[R]):
+    """All rows of one class; see `gossamer.store.Table`."""
+
+    def __init__(self, disk: Disk, row: type[R]) -> None:
+        self._disk, self._row = disk, row
+        self.pending: dict[str, dict[Sort, R]] = {}
+        self._late: set[tuple[str, Sort]] = set()
+        self._dropped: set[str] = set()
+
+    def _keys(self, row: R) -> tuple[str, Sort]:
+        sort = getattr(row, self._row.sort_key) if self._row.sort_key else ""
+        return getattr(row, self._row.partition_key), sort
+
+    def _rows(self, partition: str) -> dict[Sort, Any]:
+        stored = {} if partition in self._dropped else self._disk.get(self._at(partition), {})
+        return {**stored, **self.pending.get(partition, {})}
+
+    def _at(self, partition: str) -> tuple[str, str]:
+        return self._row.table, partition
+
+    def get(self, partition: str, sort: Sort = "") -> R | None:
+        return self._rows(partition).get(sort)
+
+    def some(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+        rows = self._rows(partition)
+        return [rows[sort] for sort in sorts if sort in rows]
+
+    def put(self, row: R, last: bool = False) -> None:
+        partition, sort = self._keys(row)
+        self.pending.setdefault(partition, {})[sort] = row
+        (self._late.add if last else self._late.discard)((partition, sort))
+
+    def first(self, row: R) -> R:
+        partition, sort = self._keys(row)
+        stands = self._rows(partition).get(sort)
+        if stands is None:
+            self._disk.setdefault(self._at(partition), {})[sort] = row
+        return row if stands is None else stands
+
+    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+        rows, down = self._rows(partition), self._row.newest_first
+        beyond = [
+            sort
+            for sort in rows
+            if after is None or (sort < after if down else sort > after)  # type: ignore[operator]
+        ]
+        return [rows[sort] for sort in sorted(beyond, reverse=down)][:limit]
+
+    def drop(self, partition: str) -> None:
+        self.pending.pop(partition, None)
+        self._dropped.add(partition)
+
+    def writes(self) -> list[tuple[int, tuple[str, str], Sort, R | None]]:
+        """Return stage, place and row of each write; a row that is None drops the partition."""
+        own = DECIDES if self._row.decides else 0
+        puts: list[tuple[int, tuple[str, str], Sort, R | None]] = [
+            (LAST if (partition, sort) in self._late else own, self._at(partition), sort, row)
+            for partition, rows in self.pending.items()
+            for sort, row in rows.items()
+        ]
+        return [*puts, *((LAST, self._at(p), "", None) for p in self._dropped)]
+
+    def forget(self) -> None:
+        """All of it is written."""
+        self.pending.clear()
+        self._late.clear()
+        self._dropped.clear()
+
+
+class TornReader:
+    """The member of a group, whose advance may stop anywhere."""
+
+    def __init__(self, log: SqliteLog, inner: SqliteReader, store: TornStore, fate: Fate) -> None:
+        self._log, self._inner, self._store, self._fate = log, inner, store, fate
+        self.partitions = inner.partitions
+
+    def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
+        return self._inner.poll(timeout, most)
+
+    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> bool:
+        self._store.flush()
+        for message in outcome:
+            self._fate.spend()
+            self._log.append([message])
+        self._fate.spend()
+        return self._inner.advance(records, ())
+
+    def close(self) -> None:
+        pass
+
+
+class TornLog(SqliteLog):
+    """A log whose readers are torn."""
+
+    fate: Fate
+
+    def reader(self, group: str, topics: Sequence[str], store: Any) -> Any:
+        inner = SqliteReader(self, self._database, group, topics, SqliteStore(self._database))
+        return TornReader(self, inner, store, self.fate)
