@@ -1,14 +1,12 @@
 """`gossamer crawl`: a whole crawl, embedded in one folder."""
 
 import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
 import structlog
 from rich.console import Console
 
-from console.cli.options import add_data, natural, seconds
+from console.cli.options import add_config, add_data, lines_of, natural, seconds
 from console.house.crawl import End, run_crawl
 from console.house.definition import SCOPES, Wish, read_seeds
 from console.house.folder import Folder
@@ -17,7 +15,6 @@ from console.house.report import report
 from console.house.view import Lines, LiveView, Silence
 from gossamer import clock
 from gossamer.config import Nested, load_settings
-from gossamer.errors import BadSettings
 from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
 
@@ -39,7 +36,6 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--depth", {"type": int, "metavar": "N", "help": "follow at most N links from a seed"}),
     ("--delay", {"type": float, "metavar": "SECONDS", "help": "between visits to a host"}),
     ("--scope", {"default": "", "help": "host, site (of the seeds), any, or an expression"}),
-    ("--config", {"type": Path, "metavar": "FILE", "help": "settings in TOML"}),
     (
         "--allow-network",
         {"action": "append", "metavar": "CIDR", "help": "visit this private network all the same"},
@@ -55,6 +51,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     command.add_argument("seeds", nargs="*", metavar="SEED", help="a URL to start from")
     add_data(command)
+    add_config(command)
     for name, what in OPTIONS:
         command.add_argument(name, **what)
 
@@ -65,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     request_headers(settings.fetcher)  # Refuses to go on without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
     wish = Wish(
-        seeds=read_seeds(_seed_lines(options)),
+        seeds=read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds")),
         scope=options.scope or settings.crawl.scope,
         max_depth=settings.crawl.max_depth,
         max_pages=options.max_pages,
@@ -94,18 +91,6 @@ def _overrides(options: argparse.Namespace) -> Nested:
     if options.scope not in ("", *SCOPES):
         overrides.setdefault("crawl", {})["scope"] = options.scope
     return overrides
-
-
-def _seed_lines(options: argparse.Namespace) -> list[str]:
-    lines = list(options.seeds)
-    try:
-        if options.seeds_file == "-":
-            lines += sys.stdin.read().splitlines()
-        elif options.seeds_file:
-            lines += Path(options.seeds_file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise BadSettings(f"--seeds {options.seeds_file} cannot be read: {error}") from error
-    return lines
 
 
 def _view(options: argparse.Namespace) -> Silence:

@@ -11,8 +11,12 @@ from gossamer.errors import BadSettings, GossamerError
 
 COMMANDS = {
     "crawl": "crawl from seeds, politely; the same command again goes on where it stopped",
+    "seed": "give a crawl URLs to start from, and say what it may visit",
     "pages": "write the pages of a crawl, one line a URL, its newest version",
     "why": "say what happened or will happen to a URL, and by which rule",
+    "topics": "create and check the topics of a fleet",
+    "store": "create and check the tables of a fleet",
+    "dead-letters": "list or replay what could not be read or processed",
 }
 """Each is the module of that name in this package: `add_options` and `run`."""
 
@@ -46,7 +50,7 @@ def _parser(given: list[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=summary, description=summary)
         if given[:1] == [name]:
             # Only the chosen one is imported: each brings large libraries of its own.
-            module = import_module(f"console.cli.{name}")
+            module = import_module(f"console.cli.{name.replace('-', '_')}")
             module.add_options(command)
             command.set_defaults(run=module.run)
     return parser

@@ -3,18 +3,19 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from console.cli.options import add_data
-from console.house.folder import Folder, Opened
+from console.cli.options import add_place, place_of
+from console.place import Place
 from gossamer.codec import decode
 from gossamer.errors import BadSettings
 from gossamer.events import Page
-from gossamer.log import Record
+from gossamer.log import Log, Record
 from gossamer.topics import PAGES
 
 WAIT = 1.0
@@ -49,7 +50,7 @@ SCHEMA = pa.schema(
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    add_data(command)
+    add_place(command)
     command.add_argument("--format", choices=("jsonl", "parquet"), default="jsonl")
     command.add_argument("--output", metavar="FILE", help="instead of standard output")
     command.add_argument("--follow", action="store_true", help="go on with pages as they come")
@@ -59,26 +60,57 @@ def run(options: argparse.Namespace) -> int:
     """Write the pages."""
     if options.format == "parquet" and options.follow:
         raise BadSettings("--follow: a Parquet file has an end; follow as jsonl")
-    opened = Folder(options.data).open()
-    records = _records(opened, options.follow)
+    if options.format == "parquet" and not options.output and sys.stdout.isatty():
+        raise BadSettings("--format parquet: name a file with --output, or pipe it somewhere")
     write = _parquet if options.format == "parquet" else _lines
-    if not options.output:
-        if options.format == "parquet" and sys.stdout.isatty():
-            raise BadSettings("--format parquet: name a file with --output, or pipe it somewhere")
-        write(records, sys.stdout.buffer)
-        return 0
-    try:
-        with open(options.output, "wb") as file:
-            write(records, file)
-    except OSError as error:
-        raise BadSettings(f"--output {options.output} cannot be written: {error}") from error
+    with place_of(options) as place:
+        records = _records(place, options.follow)
+        if not options.output:
+            write(records, sys.stdout.buffer)
+            return 0
+        try:
+            with open(options.output, "wb") as file:
+                write(records, file)
+        except OSError as error:
+            raise BadSettings(f"--output {options.output} cannot be written: {error}") from error
     return 0
 
 
-def _records(opened: Opened, follow: bool) -> Iterator[Record]:
-    tail = opened.log.tail([PAGES.name])
+def _records(place: Place, follow: bool) -> Iterator[Record]:
+    if place.fleet and not follow:
+        return _newest(place.log)
+    return (record for record in _read(place.log, follow) if record.value)
+
+
+def _read(log: Log, follow: bool) -> Iterator[Record]:
+    tail = log.tail([PAGES.name])
     while (records := tail.poll(WAIT if follow else 0)) or follow:
-        yield from (record for record in records if record.value)
+        yield from records
+
+
+def _newest(log: Log) -> Iterator[Record]:
+    """Yield the newest record of each URL that has not gone.
+
+    Brokers compact a topic when they come to it. So it is read twice: first where the newest of
+    each URL lies, which fits into memory as the pages do not.
+    """
+    newest: dict[bytes, int] = {}
+    for record in _read(log, follow=False):
+        if record.value:
+            newest[_short(record.key)] = record.offset
+        else:
+            newest.pop(_short(record.key), None)
+    for record in _read(log, follow=False):
+        key = _short(record.key)
+        # A later one has come meanwhile, and what was the newest may be gone already.
+        if (offset := newest.get(key)) is not None and record.offset >= offset:
+            del newest[key]
+            if record.value:
+                yield record
+
+
+def _short(url: str) -> bytes:
+    return blake2b(url.encode(), digest_size=12).digest()
 
 
 def _lines(records: Iterator[Record], out: BinaryIO) -> None:

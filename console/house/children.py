@@ -35,10 +35,10 @@ class Brief:
 
 def fetcher(brief: Brief, opened: Opened, stop: threading.Event) -> None:
     """Fetch."""
-    from services.fetcher.wiring import serve
+    from services.fetcher.wiring import alone_since, serve
 
-    log, store = opened.log, opened.store
-    _run_async(lambda ended: serve(brief.settings, log, store, brief.void_through, ended), stop)
+    log, store, ours = opened.log, opened.store, alone_since(brief.void_through + 1)
+    _run_async(lambda ended: serve(brief.settings, log, store, ours, ended), stop)
 
 
 def parser(brief: Brief, opened: Opened, stop: threading.Event) -> None:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gossamer.codec import decode
-from gossamer.errors import BadSettings
+from gossamer.errors import BadSettings, Poison
 from gossamer.events import CrawlDefined
 from gossamer.log import Log
 from gossamer.scope import parse_scope
@@ -83,8 +84,9 @@ def _scope(wish: Wish, before: CrawlDefined | None) -> str:
     outside = [s for s in wish.seeds if not old or not parse_scope(old).judge(s, 0).inside]
     if old and not outside and not (wish.scope and wish.seeds):
         return old
-    new = _of_seeds(wish.scope or "site", outside or list(wish.seeds))
-    return " or ".join(rule for rule in (old if outside and not wish.scope else "", new) if rule)
+    if wish.scope or not outside:
+        return _of_seeds(wish.scope or "site", list(wish.seeds))
+    return " or ".join(rule for rule in (old, _of_seeds("site", outside)) if rule)
 
 
 def _of_seeds(kind: str, seeds: list[str]) -> str:
@@ -99,6 +101,8 @@ def last_definition(log: Log) -> CrawlDefined | None:
     tail = log.tail([CONTROL.name])
     while records := tail.poll(0):
         for record in records:
-            event = decode(record)
-            found = event if isinstance(event, CrawlDefined) else found
+            # Anybody may have written there; the services bury what is no definition.
+            with suppress(Poison):
+                event = decode(record)
+                found = event if isinstance(event, CrawlDefined) else found
     return found

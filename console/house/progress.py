@@ -4,9 +4,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from console.house.folder import Opened
+from gossamer.claims import ClaimRow
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.topics import DEAD_LETTERS, TOPICS, Keep
-from services.frontier.rows import Condition, PartitionRow, TallyRow
+from services.frontier.rows import Condition, TallyRow
 
 ACTIVE = (Condition.READY, Condition.RESTING, Condition.CHECKED_OUT)
 
@@ -86,5 +87,5 @@ def _add(progress: Progress, row: TallyRow) -> None:
 
 def last_epoch(opened: Opened) -> int:
     """Return the largest epoch under which anything was ordered so far."""
-    rows = (opened.store.table(PartitionRow).get(str(p)) for p in range(PARTITIONS))
+    rows = (opened.store.table(ClaimRow).get(str(p)) for p in range(PARTITIONS))
     return max((row.epoch for row in rows if row), default=0)

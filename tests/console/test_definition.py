@@ -141,3 +141,9 @@ def test_the_definition_in_force_is_the_last(tmp_path: Path) -> None:
         log.append([encode(crawl)])
     assert last_definition(log) == crawls[-1]
     database.close()
+
+
+def test_a_scope_that_is_asked_for_anew_holds_for_all_seeds_named_with_it() -> None:
+    before = define(wish("https://a.example/"), None, 0, 1.0)
+    again = define(wish("https://a.example/", "https://b.example/", scope="site"), before, 0, 2.0)
+    assert again.scope == "domain('a.example', 'b.example')"

@@ -17,7 +17,7 @@ from console.house.report import counts, duration, progress_line, report, size
 from console.house.view import Speed, draw
 from console.printable import printable
 from gossamer.events import Outcome
-from services.frontier.rows import VisitRow
+from services.frontier.rows import UrlRow
 
 HOSTILE = (
     "http://a.example/\x1b]0;owned\x07\x1b[2J\r\n[bold red]x[/bold red]\u202etxt.exe\x9b31m[/]"
@@ -60,7 +60,7 @@ def test_what_the_web_wrote_is_explained_as_plain_text(
     folder = Folder(tmp_path)
     folder.make()
     opened = Opened(folder)
-    visit = VisitRow(
+    visit = UrlRow(
         host="http://a.example",
         url="http://a.example/",
         outcome=Outcome.REDIRECT,
@@ -69,7 +69,7 @@ def test_what_the_web_wrote_is_explained_as_plain_text(
         reason=HOSTILE,
         attempt=1,
     )
-    opened.store.table(VisitRow).put(visit)
+    opened.store.table(UrlRow).put(visit)
     opened.store.flush()
     opened.database.close()
     assert main(["why", "--data", str(tmp_path), visit.url]) == 0

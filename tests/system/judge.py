@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
@@ -54,7 +55,15 @@ def readable(truth: Truth) -> set[str]:
     return truth.pages | {url for url, kind in truth.others.items() if kind == "application/pdf"}
 
 
-def assert_pages(crawl: Crawl, truth: Truth) -> None:
+class Pages(Protocol):
+    """Whoever has crawled a world: embedded, or a fleet."""
+
+    web: SynthWeb
+
+    def pages(self) -> list[Fields]: ...
+
+
+def assert_pages(crawl: Pages, truth: Truth) -> None:
     """Every page once, with what the world put on it."""
     pages = {page["url"]: page for page in no_url_twice(crawl.pages())}
     assert set(pages) == readable(truth)
@@ -102,8 +111,13 @@ def assert_duplicates(pages: dict[str, Fields], truth: Truth) -> None:
 
 
 def captures(data: Path) -> Iterator[tuple[str, int]]:
+    """URL and status of each response of a crawl's folder."""
+    return captures_in(data / "warc")
+
+
+def captures_in(folder: Path) -> Iterator[tuple[str, int]]:
     """URL and status of each response on file, by a reader that checks every digest."""
-    for path in warcs(data):
+    for path in sorted(folder.glob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(
                 file, record_types=WarcRecordType.any_type, parse_http=False, strict_mode=True

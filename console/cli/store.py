@@ -1,0 +1,31 @@
+"""`gossamer store apply`: makes the keyspace and the tables of a fleet, and adds new columns."""
+
+import argparse
+import sys
+from contextlib import closing
+
+from console.cli.options import add_config, settings_of
+from console.tables import TABLES
+from gossamer.store.driver import Cassandra
+from gossamer.store.tables import doubts, make_tables
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    command.add_argument("action", choices=("apply",), help="make what is missing; change no more")
+    add_config(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Say what was done, as it is done."""
+    settings = settings_of(options).cassandra
+    with closing(Cassandra(settings)) as nodes:
+        done = False
+        for what in make_tables(nodes, settings, TABLES):
+            print(what, flush=True)
+            done = True
+        if not done:
+            print(f"keyspace {settings.keyspace}: its {len(TABLES)} tables are as they should be")
+        for doubt in doubts(nodes, settings.keyspace):
+            print(f"gossamer: warning: {doubt}", file=sys.stderr)
+    return 0

@@ -1,0 +1,54 @@
+"""`gossamer topics apply`: makes the topics of a fleet, and defines the crawl if nobody has."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+
+from console.cli.options import add_config, settings_of
+from console.house.definition import last_definition
+from gossamer import clock
+from gossamer.codec import encode
+from gossamer.config import Settings
+from gossamer.errors import BadSettings
+from gossamer.events import CrawlDefined
+from gossamer.log.kafka import KafkaLog
+from gossamer.log.kafka_topics import Topics
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    command.add_argument(
+        "action", choices=("apply",), help="make what is missing, change what differs"
+    )
+    add_config(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Say what was done, as it is done, and what must not be."""
+    settings = settings_of(options)
+    if not settings.kafka.servers:
+        raise BadSettings("kafka.servers is empty: name brokers, as in HOST:PORT")
+    topics = Topics(settings.kafka)
+    for line in topics.apply():
+        print(line, flush=True)
+    for line in topics.refused:
+        print(f"gossamer: {line}", file=sys.stderr)
+    if topics.refused:
+        return 1
+    for line in define(settings):
+        print(line, flush=True)
+    return 0
+
+
+def define(settings: Settings) -> Iterator[str]:
+    """Define the crawl where settings do and the log does not: anybody may produce seeds."""
+    if not settings.crawl.scope:
+        return
+    log = KafkaLog(settings.kafka)
+    try:
+        if last_definition(log) is None:
+            scope, depth = settings.crawl.scope, settings.crawl.max_depth
+            log.append([encode(CrawlDefined(at=clock.now(), scope=scope, max_depth=depth))])
+            yield f"crawl defined: scope {scope}, {depth} links deep"
+    finally:
+        log.close()

@@ -1,0 +1,37 @@
+"""All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
+
+from gossamer.claims import ClaimRow
+from gossamer.store import Row
+from gossamer.store.cql import SHORT_LIVED
+from services.archive.rows import CaptureRow, SegmentRow
+from services.dedup.service import DigestRow
+from services.frontier.rows import (
+    DueRow,
+    HistoryRow,
+    HostRow,
+    JudgementRow,
+    ListedHost,
+    PartitionRow,
+    QueuedUrl,
+    RobotsRow,
+    TallyRow,
+    UrlRow,
+)
+
+TABLES: dict[type[Row], str] = {
+    HostRow: "",
+    RobotsRow: "",
+    QueuedUrl: SHORT_LIVED,
+    UrlRow: "",
+    JudgementRow: "",
+    HistoryRow: "",
+    ListedHost: SHORT_LIVED,
+    DueRow: SHORT_LIVED,
+    PartitionRow: "",
+    TallyRow: "",
+    ClaimRow: "",
+    DigestRow: "",
+    SegmentRow: "",
+    CaptureRow: "",
+}
+"""Each with the options that Cassandra makes it with."""

@@ -1,0 +1,113 @@
+"""`gossamer dead-letters`: what is shown of them, and where they go when they are replayed."""
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from console.house.folder import Folder, Opened
+from gossamer.codec import dead_letter, encode
+from gossamer.log import Message, Record
+from gossamer.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
+from tests.kernel.machines import drain
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    """Return a folder with three letters of two services, and what is none."""
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    buried = [
+        (Record(SEEDS.name, 1, 7, "k", b"\xff\0"), "dedup", "no \x1b[31m URL"),
+        (Record(PAGES.name, 0, 8, "https://www.a.example/x", b"page"), "dedup", "too large"),
+        (Record(VISITS_ENDED.name, 2, 9, "a.example", b"?"), "frontier", "not an event"),
+    ]
+    opened.log.append([Message(DEAD_LETTERS.name, "x", b"garbage", "x")])
+    for record, service, reason in buried:
+        opened.log.append([encode(dead_letter(record, service, reason, 86400.0 * 365))])
+    return opened
+
+
+@pytest.fixture
+def command(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Return the command on that folder; it returns what it says."""
+
+    def run(*words: str, status: int = 0) -> str:
+        assert main(["dead-letters", words[0], "--data", str(tmp_path), *words[1:]]) == status
+        said = capsys.readouterr()
+        assert bool(said.err) == bool(status)
+        return said.err if status else said.out
+
+    return run
+
+
+def names(said: str) -> list[str]:
+    return [line.split()[0] for line in said.splitlines()]
+
+
+def appended(opened: Opened, *topics: str) -> list[tuple[str, str, bytes]]:
+    return sorted((r.topic, r.key, r.value) for r in drain(opened.log.tail(topics)))
+
+
+def test_a_line_says_when_who_where_and_why(command: Command) -> None:
+    lines = command("list").splitlines()
+    assert len(lines) == 3
+    (seed,) = (line for line in lines if "seeds" in line)
+    assert "1971-01-01 00:00:00 UTC  dedup  seeds/1/7  no ?[31m URL" in seed
+    assert len(command("list", "--service", "frontier").splitlines()) == 1
+    assert command("list", "--service", "nobody") == ""
+
+
+def test_a_program_reads_everything(command: Command) -> None:
+    found = [json.loads(line) for line in command("list", "--json").splitlines()]
+    (seed,) = (letter for letter in found if letter["topic"] == "seeds")
+    assert base64.b64decode(seed["value"]) == b"\xff\0"
+    assert (seed["reason"], seed["key"], seed["offset"]) == ("no \x1b[31m URL", "k", 7)
+    assert {letter["letter"] for letter in found} == set(names(command("list")))
+
+
+def test_letters_go_back_to_where_they_came_from(command: Command, opened: Opened) -> None:
+    assert "3 dead letters" in command("replay", "--all")
+    assert appended(opened, "seeds", "pages", "visits.ended") == [
+        ("pages", "https://www.a.example/x", b"page"),
+        ("seeds", "k", b"\xff\0"),
+        ("visits.ended", "a.example", b"?"),
+    ]
+    page, ended = (drain(opened.log.tail([topic]))[0] for topic in ("pages", "visits.ended"))
+    assert page.partition == ended.partition, "both are of one site"
+
+
+def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
+    (name,) = names(command("list", "--service", "frontier"))
+    assert "1 dead letters" in command("replay", name)
+    assert "1 dead letters" in command("replay", "--all", "--service", "frontier")
+    assert (
+        appended(opened, "seeds", "pages", "visits.ended")
+        == [
+            ("visits.ended", "a.example", b"?"),
+        ]
+        * 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ((), 2, "say --all"),
+        (("0/1", "--all"), 2, "say --all"),
+        (("9/99", "x"), 1, "no such dead letters: 9/99, x"),
+    ],
+)
+def test_a_mistake_replays_nothing(
+    command: Command, opened: Opened, words: tuple[str, ...], status: int, said: str
+) -> None:
+    (name,) = names(command("list", "--service", "frontier"))
+    given = (name, *words) if status == 1 else words
+    assert said in command("replay", *given, status=status)
+    assert appended(opened, "seeds", "pages", "visits.ended") == []

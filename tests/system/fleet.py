@@ -1,0 +1,195 @@
+"""A fleet as its operator has it: two servers, some of each service, each a process of its own.
+
+Nothing here or in the tests beside it imports the crawler: they know it as a user does.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.error import HTTPError
+
+from tests.servers import Server, free_ports
+from tests.synthweb import SynthWeb
+
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, PATIENCE, Done, Fields, environment, run, until
+
+SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
+LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
+
+
+class Member:
+    """One process of the fleet; killed, it may be started again under the same name."""
+
+    def __init__(self, fleet: "Fleet", service: str, number: int) -> None:
+        self.fleet, self.service, self.name = fleet, service, f"{service}-{number}"
+        self.port = free_ports(1)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = fleet.folder / f"{self.name}.log"
+
+    def start(self) -> None:
+        """Start it, and do not wait."""
+        own = {
+            "GOSSAMER_SERVICE__INSTANCE": self.name,
+            "GOSSAMER_SERVICE__ADDRESS": "127.0.0.1",
+            "GOSSAMER_SERVICE__PORT": str(self.port),
+        }
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"services.{self.service}"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment("", **self.fleet.settings, **own),
+                start_new_session=True,
+            )
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return status and text; status 0 if nobody answers."""
+        try:
+            url = f"http://127.0.0.1:{self.port}{path}"
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return int(answer.status), answer.read().decode()
+        except HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except OSError:
+            return 0, ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it says so; a process that has ended fails the test with what it said."""
+        assert self.running, f"{self.name} ended: {self.said()}"
+        return self.get("/readyz")[0] == 200
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")[-3000:]
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and all that it started."""
+        if self.process:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL, to its children too."""
+        self.signal(signal.SIGKILL)
+        if self.process:
+            self.process.wait(PATIENCE)
+
+    def stop(self) -> int:
+        """SIGTERM to the process alone, as an orchestrator does; return its exit status."""
+        assert self.process
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+
+class Fleet:
+    """Servers and members over one world."""
+
+    def __init__(self, web: SynthWeb, folder: Path, **settings: str) -> None:
+        self.web, self.folder = web, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.kafka, self.cassandra = (Server(k, folder / k) for k in ("kafka", "cassandra"))
+        self.members: list[Member] = []
+        self.settings = {
+            "GOSSAMER_KAFKA__SERVERS": f"127.0.0.1:{self.kafka.port}",
+            "GOSSAMER_KAFKA__PARTITIONS": "6",
+            "GOSSAMER_KAFKA__REPLICATION": "1",
+            "GOSSAMER_KAFKA__SESSION": "6",
+            "GOSSAMER_CASSANDRA__HOSTS": '["127.0.0.1"]',
+            "GOSSAMER_CASSANDRA__PORT": str(self.cassandra.port),
+            "GOSSAMER_CRAWL__SCOPE": "any()",
+            "GOSSAMER_FETCHER__CONTACT": CONTACT,
+            "GOSSAMER_FETCHER__NAMESERVER": web.nameserver,
+            "GOSSAMER_FETCHER__ALLOW_NETWORKS": json.dumps([LOOPBACK[1]]),
+            "GOSSAMER_PARSER__WORKERS": "1",
+            "GOSSAMER_ARCHIVE__FOLDER": str(folder / "warc"),
+            "GOSSAMER_DEDUP__FOLDER": str(folder / "dedup"),
+            **settings,
+        }
+
+    def up(self, count: int) -> None:
+        """Start the servers, make topics and tables, start *count* of each service."""
+        self.kafka.start()
+        self.cassandra.start()
+        for job in ("topics", "store"):
+            done = self.gossamer(job, "apply")
+            assert done.code == 0, done
+        for number in range(1, count + 1):
+            for service in SERVICES:
+                self.add(service, number)
+        self.await_ready()
+
+    def add(self, service: str, number: int) -> Member:
+        """Start one more."""
+        self.members.append(member := Member(self, service, number))
+        member.start()
+        return member
+
+    def of(self, service: str) -> list[Member]:
+        return [member for member in self.members if member.service == service]
+
+    def await_ready(self) -> None:
+        """Wait until all that should run say that they are ready."""
+        until(lambda: all(member.ready for member in self.members), "readiness of all")
+
+    def gossamer(self, *words: str) -> Done:
+        """Run a command on the fleet."""
+        return run([GOSSAMER, *words], **self.settings)
+
+    def seed(self) -> None:
+        done = self.gossamer("seed", *self.web.seeds)
+        assert done.code == 0, done
+
+    def pages(self) -> list[Fields]:
+        done = self.gossamer("pages")
+        assert done.code == 0, done.err[-2000:]
+        return [json.loads(line) for line in done.out.splitlines()]
+
+    def lag(self) -> dict[str, float]:
+        """Return what each topic's slowest reader has not moved past, as a scraper sees it."""
+        lags: dict[str, float] = {}
+        for member in self.members:
+            if member.running:
+                for topic, records in LAG.findall(member.get("/metrics")[1]):
+                    lags[topic] = max(lags.get(topic, 0.0), float(records))
+        return lags
+
+    def idle(self) -> bool:
+        """Whether nothing waits on any topic, and the web was asked for nothing lately."""
+        lag, before = self.lag(), len(self.web.requests())
+        if not lag or any(lag.values()):
+            return False
+        time.sleep(2.0)
+        return len(self.web.requests()) == before and not any(self.lag().values())
+
+    def down(self) -> None:
+        """Kill what is left."""
+        for member in self.members:
+            member.signal(signal.SIGCONT)
+            member.kill()
+        self.kafka.kill()
+        self.cassandra.kill()
+
+
+@contextmanager
+def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[Fleet]:
+    """A fleet that is ready; at the end nothing of it is left."""
+    there = Fleet(web, folder, **settings)
+    try:
+        there.up(count)
+        yield there
+    finally:
+        there.down()

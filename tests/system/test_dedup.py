@@ -1,0 +1,243 @@
+"""Two instances of dedup on real servers, while URLs keep being discovered.
+
+They come, go, are killed and lose their disks. Every URL is admitted, for its first finder only.
+"""
+
+import json
+import random
+import shutil
+import signal
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from .crawl import GOSSAMER, PATIENCE, run, until
+from .fleet import Fleet, Member
+
+pytestmark = pytest.mark.slow
+
+PARTITIONS = 6
+SITES = 100
+RATE = 50
+"""Events a second, of ten URLs each: half of them were discovered before."""
+
+
+class Servers:
+    """What a member has to know of its fleet, with topics and tables of its own."""
+
+    def __init__(self, folder: Path, kafka: str, cassandra: int) -> None:
+        name = f"dedup{uuid.uuid4().hex[:8]}"
+        self.folder, self.kafka, self.prefix = folder, kafka, f"{name}."
+        self.settings = {
+            "GOSSAMER_KAFKA__SERVERS": kafka,
+            "GOSSAMER_KAFKA__PREFIX": self.prefix,
+            "GOSSAMER_KAFKA__PARTITIONS": str(PARTITIONS),
+            "GOSSAMER_KAFKA__REPLICATION": "1",
+            "GOSSAMER_KAFKA__SESSION": "6",
+            "GOSSAMER_CASSANDRA__HOSTS": '["127.0.0.1"]',
+            "GOSSAMER_CASSANDRA__PORT": str(cassandra),
+            "GOSSAMER_CASSANDRA__KEYSPACE": name,
+            "GOSSAMER_DEDUP__FOLDER": str(folder / "dedup"),
+        }
+        for job in ("topics", "store"):
+            done = run([GOSSAMER, job, "apply"], **self.settings)
+            assert done.code == 0, done
+
+    def member(self, number: int) -> Member:
+        member = Member(cast(Fleet, self), "dedup", number)
+        member.start()
+        return member
+
+    def lose_disk(self, member: Member) -> None:
+        shutil.rmtree(self.folder / "dedup" / member.name)
+
+
+class Finder(threading.Thread):
+    """Discovers URLs until told to stop; knows who was first to find each."""
+
+    def __init__(self, servers: Servers) -> None:
+        super().__init__(daemon=True)
+        self.first: dict[str, str] = {}
+        self.visit = 0
+        self._topic, self._ended = servers.prefix + "urls.discovered", threading.Event()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": servers.kafka,
+                "enable.idempotence": True,
+                "partitioner": "murmur2",
+            }
+        )
+
+    def run(self) -> None:
+        chance = random.Random(7)
+        known: dict[str, list[str]] = defaultdict(list)
+        while not self._ended.wait(1 / RATE):
+            visit = self.visit + 1
+            site, via = f"site{chance.randrange(SITES)}.example", str(visit)
+            old = chance.sample(known[site], min(5, len(known[site])))
+            new = [f"http://{site}/{visit}/{i}" for i in range(5)]
+            known[site] += new
+            urls = [{"url": url} for url in chance.sample(old + new, len(old + new))]
+            self.first.update({url: via for url in new})
+            event = {"event": "urls_discovered", "at": 1.0, "site": site, "via": via, "urls": urls}
+            self._producer.produce(self._topic, json.dumps(event), site)
+            self._producer.poll(0)
+            self.visit = visit
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join()
+        assert self._producer.flush(30) == 0
+
+
+class Admitted:
+    """What is admitted, and for whom."""
+
+    def __init__(self, servers: Servers) -> None:
+        self.vias: dict[str, list[str]] = defaultdict(list)
+        self._newest: dict[int, int] = {}
+        self._consumer: Any = Consumer(
+            {"bootstrap.servers": servers.kafka, "group.id": "t", "auto.offset.reset": "earliest"}
+        )
+        topic = servers.prefix + "urls.admitted"
+        self._consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
+
+    def read(self) -> None:
+        """Read what has come."""
+        for message in self._consumer.consume(500, 0.1):
+            assert not message.error(), message.error()
+            event = json.loads(message.value())
+            self._newest[message.partition()] = int(event["via"])
+            for url in event["urls"]:
+                self.vias[url["url"]].append(event["via"])
+
+    def until_all_serve(self, visit: int) -> float:
+        """Wait until each partition has admitted what was found after *visit*; return how long."""
+        began = time.monotonic()
+
+        def served() -> bool:
+            self.read()
+            late = [newest for newest in self._newest.values() if newest > visit]
+            return len(late) == PARTITIONS
+
+        until(served, "something of every partition")
+        return time.monotonic() - began
+
+    def until_there(self, urls: Collection[str]) -> None:
+        """Wait until so many URLs were admitted; the last ones may be there twice."""
+
+        def there() -> bool:
+            self.read()
+            return len(self.vias) >= len(urls)
+
+        until(there, f"{len(urls)} URLs, not {len(self.vias)}")
+        self.read()
+
+    def twice(self) -> int:
+        """Return how many URLs were admitted more than once."""
+        return sum(len(vias) > 1 for vias in self.vias.values())
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class Scene:
+    """Two instances at work, and what comes of it."""
+
+    def __init__(self, servers: Servers) -> None:
+        self.servers = servers
+        self.one, self.two = servers.member(1), servers.member(2)
+        self.finder, self.admitted = Finder(servers), Admitted(servers)
+        until(lambda: self.one.ready and self.two.ready, "readiness of both")
+        self.finder.start()
+
+    def tell(self, what: str) -> None:
+        """Wait until everything is served; print how long that took, and what was done twice."""
+        took = self.admitted.until_all_serve(self.finder.visit)
+        twice, found = self.admitted.twice(), len(self.finder.first)
+        print(f"{what}: all served after {took:.1f} s; twice for the same finder {twice}/{found}")
+
+    def back(self, member: Member) -> None:
+        """Start *member* again."""
+        member.start()
+        until(lambda: member.ready, "readiness")
+        self.tell("  and back")
+
+    def end(self) -> None:
+        """Stop in good order; nothing is lost, or was admitted for anybody but its first finder."""
+        self.finder.stop()
+        self.admitted.until_there(self.finder.first)
+        assert (self.one.stop(), self.two.stop()) == (0, 0)
+        self.admitted.read()
+        assert {url: set(vias) for url, vias in self.admitted.vias.items()} == {
+            url: {via} for url, via in self.finder.first.items()
+        }
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        for member in (self.one, self.two):
+            member.signal(signal.SIGCONT)
+            member.kill()
+        self.admitted.close()
+
+
+@pytest.fixture
+def servers(tmp_path: Path, kafka: str, cassandra: int) -> Servers:
+    return Servers(tmp_path, kafka, cassandra)
+
+
+@pytest.fixture
+def scene(servers: Servers) -> Iterator[Scene]:
+    with closing(Scene(servers)) as scene:
+        yield scene
+
+
+def test_instances_that_come_and_go_do_nothing_twice(scene: Scene) -> None:
+    print()
+    scene.tell("two")
+    for member in (scene.two, scene.one):
+        assert member.stop() == 0
+        scene.tell("one stopped")
+        scene.back(member)
+    scene.end()
+    assert scene.admitted.twice() == 0
+
+
+def test_what_is_killed_loses_nothing(scene: Scene) -> None:
+    print()
+    scene.tell("two")
+    scene.two.kill()
+    scene.tell("one killed")
+    scene.back(scene.two)
+    scene.one.kill()
+    scene.servers.lose_disk(scene.one)
+    scene.back(scene.one)
+    scene.two.signal(signal.SIGSTOP)
+    scene.tell("one held up")
+    scene.two.signal(signal.SIGCONT)
+    until(lambda: scene.two.ready, "readiness")
+    scene.tell("  and back")
+    scene.end()
+
+
+def test_a_folder_of_an_earlier_changelog_ends_it_with_a_word(servers: Servers) -> None:
+    folder = servers.folder / "dedup" / "dedup-1"
+    folder.mkdir(parents=True)
+    (folder / "changelog-id").write_text("that of another time")
+    member = servers.member(1)
+    assert member.process
+    assert member.process.wait(PATIENCE) == 1
+    assert str(folder) in member.said()
+    assert "Remove the folder and start again" in member.said()
+    servers.lose_disk(member)
+    member.start()
+    until(lambda: member.ready, "readiness")
+    assert member.stop() == 0

@@ -1,0 +1,145 @@
+"""A fleet of two of each crawls a world as one crawler would, and survives whatever dies in it."""
+
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.synthweb import SynthWeb, World, measure
+
+from .crawl import PATIENCE, until
+from .fleet import SERVICES, Fleet, Member, fleet
+from .judge import assert_pages, assert_polite, assert_thorough, captures_in, page_answers, readable
+
+WORLD = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
+LONG = World(seed=13, hosts=10, pages=330, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
+"""At half a second between visits it lasts until all that is done to it is done."""
+BATCH = 3
+SETTINGS = {
+    "GOSSAMER_FRONTIER__BATCH": str(BATCH),
+    "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
+    "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+}
+DELAY = 0.5
+LEASE = 2.0 + BATCH * (DELAY + 4.0)
+"""Seconds after which an order of LONG that nobody answers is over."""
+
+
+def assert_whole(there: Fleet, delay: float) -> int:
+    """Everything is there and nothing was impolite; return how often a URL was asked for again."""
+    requests, truth = there.web.requests(), there.web.truth
+    assert_polite(requests, truth, delay)
+    assert_thorough(requests, truth)
+    assert_pages(there, truth)
+    letters = there.gossamer("dead-letters", "list")
+    assert (letters.code, letters.out) == (0, ""), letters
+    for member in there.of("archive"):
+        assert not member.running or member.stop() == 0
+    found = Counter(
+        at for folder in (there.folder / "warc").iterdir() for at in captures_in(folder)
+    )
+    assert {url for url, status in found if status == 200} >= readable(truth)
+    assert not list((there.folder / "warc").rglob("*.open"))
+    again = measure.twice(requests)
+    return sum(times - 1 for url, times in again.items() if url not in truth.retried)
+
+
+def crawl_to_the_end(there: Fleet) -> None:
+    """Wait until all is asked for that has to be, and nothing is under way."""
+    asked, latest = -1, 0.0
+    while not (there.web.truth.required <= measure.asked(there.web.requests()) and there.idle()):
+        if (now := len(there.web.requests())) != asked:
+            asked, latest = now, time.monotonic() + PATIENCE
+        assert time.monotonic() < latest, f"nothing more is asked for: {there.lag()}"
+        time.sleep(0.5)
+
+
+@pytest.mark.slow
+def test_two_of_each_crawl_exactly_what_is_reachable_and_allowed(tmp_path: Path) -> None:
+    delay = 0.2
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 2, GOSSAMER_FRONTIER__DELAY="0.2") as there:
+        there.seed()
+        crawl_to_the_end(there)
+        assert assert_whole(there, delay) == 0
+        for member in there.members:
+            assert not member.running or member.stop() == 0
+
+
+class Chaos:
+    """What is done to a fleet at work, and how it gets over it."""
+
+    def __init__(self, there: Fleet) -> None:
+        self.there = there
+        self.lines: list[str] = []
+
+    def over(self) -> bool:
+        """Whether all was asked for already, so that no more pages can come."""
+        truth = self.there.web.truth
+        return truth.required <= measure.asked(self.there.web.requests())
+
+    def pages(self) -> int:
+        return len(page_answers(self.there.web))
+
+    def suffer(self, what: str, harm: Callable[[], None]) -> None:
+        """Do harm, then wait until the fleet is ready and pages come as before."""
+        began, before = time.monotonic(), self.pages()
+        harm()
+        self.there.await_ready()
+        ready, at = time.monotonic() - began, self.pages()
+        until(lambda: self.pages() >= at + 10 or self.over(), f"pages after: {what}")
+        again = sum(times - 1 for times in measure.twice(self.there.web.requests()).values())
+        self.lines.append(
+            f"{what:28} ready after {ready:5.1f} s, work seen after "
+            f"{time.monotonic() - began:5.1f} s, {at - before:3} pages meanwhile, "
+            f"{again} asked for again so far{', all over' if self.over() else ''}"
+        )
+
+    def restart(self, member: Member) -> Callable[[], None]:
+        def harm() -> None:
+            member.kill()
+            member.start()
+
+        return harm
+
+    def freeze(self, member: Member, seconds: float) -> None:
+        """Stop a process for so long that its leases are over and its group has given it up."""
+        member.signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        member.signal(signal.SIGCONT)
+
+    def replace(self) -> None:
+        """Add a third of each of two services, and take their first ones away."""
+        for service in ("frontier", "fetcher"):
+            self.there.add(service, 3)
+        self.there.await_ready()
+        for service in ("frontier", "fetcher"):
+            first = self.there.of(service)[0]
+            assert first.stop() == 0
+            self.there.members.remove(first)
+
+
+@pytest.mark.slow
+def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
+    with SynthWeb(LONG) as web, fleet(web, tmp_path, 2, **settings) as there:
+        there.seed()
+        chaos = Chaos(there)
+        until(lambda: chaos.pages() >= 30, "the first pages")
+        for service in SERVICES:
+            chaos.suffer(f"kill -9 a {service}", chaos.restart(there.of(service)[0]))
+        for server in (there.kafka, there.cassandra):
+            chaos.suffer(f"kill -9 {server.kind}", server.restart)
+        frozen = there.of("fetcher")[1]
+        chaos.suffer("a fetcher stopped, gone on", lambda: chaos.freeze(frozen, LEASE + 5.0))
+        chaos.suffer("instances added and removed", chaos.replace)
+        crawl_to_the_end(there)
+        repeated = assert_whole(there, DELAY)
+        print("\n" + "\n".join(chaos.lines))
+        print(f"{chaos.pages()} pages, {repeated} asked for again, after one fetcher was killed")
+        hosts = len({request.host for request in web.requests()})
+        assert repeated <= BATCH * hosts, "more than the batches that one fetcher had"
+        at_work = [line for line in chaos.lines if not line.endswith("all over")]
+        assert len(at_work) >= 5, "the crawl was over too soon to suffer"

@@ -1,0 +1,296 @@
+"""A fleet by hand: brought up, seeded, read, killed, brought up again and down, on real servers."""
+
+import asyncio
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+from tests.servers import free_ports
+from tests.synthweb import SynthWeb, World
+
+from .by_hand import SCRIPT, ByHand, by_hand, for_world, of_servers
+from .crawl import CONTACT, PATIENCE, Fields, environment, until
+from .judge import assert_polite, assert_thorough, no_url_twice, readable
+
+TINY = World(seed=3, hosts=6, pages=3, retries=0, transfers=0, silent=0, stuck=0)
+DELAY = 0.1
+
+
+async def produce(servers: str, topic: str, *values: bytes) -> None:
+    """Append as any other program would."""
+    async with AIOKafkaProducer(bootstrap_servers=servers, compression_type="gzip") as producer:
+        for value in values:
+            await producer.send_and_wait(topic, value)
+
+
+async def consume(servers: str, topic: str, enough: int) -> dict[str, Fields]:
+    """The newest value of each key, read from the beginning until there are *enough*."""
+    found: dict[str, Fields] = {}
+    async with (
+        asyncio.timeout(PATIENCE),
+        AIOKafkaConsumer(
+            topic, bootstrap_servers=servers, auto_offset_reset="earliest"
+        ) as consumer,
+    ):
+        while len(found) < enough:
+            record = await consumer.getone()
+            if record.value:
+                found[record.key.decode()] = json.loads(record.value)
+            else:
+                found.pop(record.key.decode(), None)
+    return found
+
+
+@pytest.mark.slow
+def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
+    with (
+        SynthWeb(TINY) as web,
+        by_hand(tmp_path / "fleet", **for_world(web, DELAY)) as one,
+    ):
+        said = one.up()
+        assert "All are ready" in said and "gossamer seed" in said
+        sow_with_any_client(one, web)
+        read_with_any_client(one, web)
+        explain(one, web)
+        follow_one_url_through_the_logs(one, web)
+        add_and_lose_instances(one)
+        lose_everything(one, web)
+        end(one)
+        requests, truth = web.requests(), web.truth
+        assert_polite(requests, truth, DELAY)
+        assert_thorough(requests, truth)
+
+
+def sow_with_any_client(one: ByHand, web: SynthWeb) -> None:
+    ours, plain, tagged = web.seeds
+    done = one.gossamer("seed", ours, "--scope", "any")
+    assert (done.code, done.err) == (0, "") and "any()" in done.out
+    seed = json.dumps({"url": tagged, "priority": 1, "by": "another program"}).encode()
+    values = (plain.encode(), seed, b"neither \xff", b'{"url": 7}')
+    asyncio.run(produce(one.clients()["GOSSAMER_KAFKA__SERVERS"], "seeds", *values))
+
+
+def read_with_any_client(one: ByHand, web: SynthWeb) -> None:
+    wanted = readable(web.truth)
+    servers = one.clients()["GOSSAMER_KAFKA__SERVERS"]
+    theirs = asyncio.run(consume(servers, "pages", len(wanted)))
+    assert set(theirs) == wanted
+    ours = {page["url"]: page for page in no_url_twice(one.pages())}
+    assert ours == theirs
+    letters = asyncio.run(consume(servers, "dead.letters", 1))
+    assert {letter["topic"] for letter in letters.values()} == {"seeds"}
+
+
+def explain(one: ByHand, web: SynthWeb) -> None:
+    why = one.gossamer("why", web.seeds[0]).out
+    assert "it is a seed" in why and "page 200" in why and "verdict: first" in why
+    found = re.search(r"captured: .*: (1/\S+\.warc\.gz) at (\d+), (\d+) bytes", why)
+    assert found, why
+    file = one.folder / "warc" / found[1]
+    until(lambda: any(file.parent.glob(f"{file.name}*")), f"{file}")
+    for url in sorted(web.truth.forbidden)[:1]:
+        assert "robots_excluded" in one.gossamer("why", url).out
+    unknown = one.gossamer("why", web.seeds[0] + "no/such/page").out
+    assert "the frontier has not met it" in unknown and "never met" not in unknown
+
+
+def follow_one_url_through_the_logs(one: ByHand, web: SynthWeb) -> None:
+    trace = re.search(r"trace: (\w+)", one.gossamer("why", web.seeds[0]).out)
+    assert trace
+    for member in ("frontier-1", "fetcher-1", "parser-1", "archive-1"):
+        assert any(trace[1] in json.dumps(line) for line in one.said(member)), member
+        assert {(line["service"], line["instance"]) for line in one.said(member)} == {
+            tuple(member.split("-"))
+        }
+
+
+def add_and_lose_instances(one: ByHand) -> None:
+    assert "started fetcher-2" in one.up("fetcher=2", "archive=2")
+    before = one.status()
+    assert before["fetcher-2"]["ready"] and before["archive-2"]["ready"]
+    again = one.up()
+    assert "started" not in again and "stopped" not in again, "all is as it should be"
+    assert {name: m["pid"] for name, m in one.status().items()} == {
+        name: m["pid"] for name, m in before.items()
+    }
+    one.kill("fetcher-1")
+    assert one("status").code == 1
+    assert one.status()["fetcher-1"]["health"] == "gone"
+    said = one.up("archive=1")
+    assert "started fetcher-1" in said and "archive-2 stopped" in said
+    assert "archive-2" not in one.status()
+
+
+def lose_everything(one: ByHand, web: SynthWeb) -> None:
+    pages = one.pages()
+    one.kill()
+    assert {member["health"] for member in one.status().values()} == {"gone"}
+    one.up()
+    assert one("status").code == 0
+    by_url = {page["url"]: page for page in one.pages()}
+    assert by_url == {page["url"]: page for page in pages}
+
+
+def end(one: ByHand) -> None:
+    said = one.down()
+    assert "fetcher-2 stopped" in said and "kafka stopped" in said and "killed" not in said
+    assert not [m for m in one.status().values() if m["health"] != "gone"]
+    assert one.down() == ""
+    for member in ("dedup-1", "frontier-1", "fetcher-1", "parser-1", "archive-1"):
+        assert one.said(member)[-1]["event"] == "stopped", member
+
+
+# --- what is wrong is said
+
+
+def test_what_makes_no_sense_starts_nothing(tmp_path: Path) -> None:
+    one = ByHand(tmp_path / "fleet")
+    for words, named in (
+        (["up"], "contact"),
+        (["up", "--contact", CONTACT, "fetchers=2"], "fetchers=2"),
+        (["up", "--contact", CONTACT, "fetcher=many"], "fetcher=many"),
+        (["up", "--contact", CONTACT, "--config", "/no/such.toml"], "/no/such.toml"),
+        (["down"], "holds no fleet"),
+        (["status"], "holds no fleet"),
+        (["logs"], "holds no fleet"),
+    ):
+        done = one(*words)
+        assert done.code in (1, 2) and named in done.err and "Traceback" not in done.err, done
+    assert not (tmp_path / "fleet" / "fleet.json").exists()
+
+
+def test_without_java_it_is_said_what_to_install(tmp_path: Path) -> None:
+    one = ByHand(tmp_path / "fleet", PATH=str(Path(SCRIPT[0]).parent))
+    done = one("up", "--contact", CONTACT)
+    assert done.code == 1 and "Java" in done.err and "GOSSAMER_KAFKA__SERVERS" in done.err
+
+
+# --- a service by itself
+
+
+class Gate:
+    """A way to a server that may be shut: what an absent server looks like."""
+
+    def __init__(self, to: int) -> None:
+        self._to, self.port = to, free_ports(1)
+
+    def open(self) -> None:
+        """From now on whoever comes is let through."""
+        listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._serve, args=(listener,), daemon=True).start()
+
+    def _serve(self, listener: socket.socket) -> None:
+        while True:
+            one, _ = listener.accept()
+            other = socket.create_connection(("127.0.0.1", self._to))
+            for pair in ((one, other), (other, one)):
+                threading.Thread(target=_pass, args=pair, daemon=True).start()
+
+
+def _pass(one: socket.socket, other: socket.socket) -> None:
+    with suppress(OSError), closing(one), closing(other):
+        while data := one.recv(65536):
+            other.sendall(data)
+
+
+class Service:
+    """`python -m services.<name>`, as an orchestrator starts it."""
+
+    def __init__(self, name: str, said: Path, settings: dict[str, str]) -> None:
+        self.port = free_ports(1)
+        own = {"GOSSAMER_SERVICE__PORT": str(self.port), "GOSSAMER_SERVICE__INSTANCE": "one"}
+        self._said = said
+        with said.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", f"services.{name}"],
+                stderr=out,
+                env=environment(**settings, **own),
+            )
+
+    def ready(self) -> tuple[int, str]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        with suppress(OSError), closing(connection):
+            connection.request("GET", "/readyz")
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        return 0, ""
+
+    def said(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._said.read_text().splitlines()]
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def service(name: str, said: Path, settings: dict[str, str]) -> Iterator[Service]:
+    one = Service(name, said, settings)
+    try:
+        yield one
+    finally:
+        one.process.kill()
+        one.process.wait()
+
+
+@pytest.fixture(scope="module")
+def corner(kafka: str, cassandra: int, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Settings of a fleet whose topics and tables are there, and nothing else."""
+    settings = {**of_servers(kafka, cassandra), "GOSSAMER_FETCHER__CONTACT": CONTACT}
+    none = [f"{name}=0" for name in ("dedup", "frontier", "fetcher", "parser", "archive")]
+    with by_hand(tmp_path_factory.mktemp("corner"), **settings) as one:
+        one.up(*none)
+    return settings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dedup", "fetcher"])
+def test_servers_that_are_not_there_yet_are_waited_for(
+    corner: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    port = int(corner["GOSSAMER_KAFKA__SERVERS"].rpartition(":")[2])
+    brokers, nodes = Gate(port), Gate(int(corner["GOSSAMER_CASSANDRA__PORT"]))
+    settings = {
+        **corner,
+        "GOSSAMER_KAFKA__SERVERS": f"127.0.0.1:{brokers.port}",
+        "GOSSAMER_KAFKA__TIMEOUT": "2",
+        "GOSSAMER_CASSANDRA__PORT": str(nodes.port),
+        "GOSSAMER_CASSANDRA__TIMEOUT": "2",
+        "GOSSAMER_DEDUP__FOLDER": str(tmp_path / "dedup"),
+    }
+    with service(name, tmp_path / "said", settings) as one:
+        until(lambda: "Kafka" in one.ready()[1], "not ready, because of Kafka")
+        assert one.ready()[0] == 503
+        brokers.open()
+        until(lambda: "Cassandra" in one.ready()[1], "not ready, because of Cassandra")
+        assert any(str(brokers.port) in line.get("why", "") for line in one.said())
+        nodes.open()
+        until(lambda: one.ready()[0] == 200, f"ready: {one.ready()}")
+        assert one.end() == 0
+        assert one.said()[-1]["event"] == "stopped"
+
+
+@pytest.mark.slow
+def test_what_waiting_does_not_mend_is_said_and_ends_it(
+    corner: dict[str, str], tmp_path: Path
+) -> None:
+    for wrong, named in (
+        ({"GOSSAMER_CASSANDRA__KEYSPACE": "no_such_one"}, ("no_such_one", "gossamer store apply")),
+        ({"GOSSAMER_KAFKA__PREFIX": "no-such."}, ("no-such.seeds", "gossamer topics apply")),
+    ):
+        with service("frontier", tmp_path / "said", {**corner, **wrong}) as one:
+            assert one.process.wait(PATIENCE) == 1
+            last = one.said()[-1]
+            assert last["level"] == "error" and all(name in last["why"] for name in named), last
