@@ -1,0 +1,27 @@
+# One image for the five services and for the command line: `python -m services.fetcher`, `gossamer pages`.
+FROM python:3.13-slim-trixie AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+RUN python -m venv /opt/gossamer
+COPY requirements.lock /app/
+# Wheels only: what would have to be compiled is not in the lock file, and no compiler is here.
+RUN /opt/gossamer/bin/pip install --require-hashes --only-binary=:all: -r /app/requirements.lock
+COPY pyproject.toml README.md LICENSE /app/
+COPY gossamer /app/gossamer
+COPY services /app/services
+COPY console /app/console
+COPY schemas /app/schemas
+# Editable, so that the schemas lie beside the code as they do in the repository.
+RUN /opt/gossamer/bin/pip install --no-build-isolation --no-deps --editable /app \
+ && /opt/gossamer/bin/pip uninstall --yes hatchling editables pip \
+ && /opt/gossamer/bin/python -m compileall -q /app
+
+FROM python:3.13-slim-trixie
+# The number is fixed: volumes and pod security settings name it.
+RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin gossamer \
+ && install --directory --owner=gossamer --group=gossamer /data
+COPY --from=build /opt/gossamer /opt/gossamer
+COPY --from=build /app /app
+ENV PATH=/opt/gossamer/bin:$PATH HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+WORKDIR /data
+USER 10001:10001
+CMD ["gossamer", "--help"]

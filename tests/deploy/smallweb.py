@@ -1,0 +1,121 @@
+"""The small web that a deployed fleet crawls: a container or a pod beside it, of the same image.
+
+It answers for all its names at one address, DNS included, and keeps its record in a folder that
+goes with it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from tests.synthweb import Truth, World
+from tests.synthweb.atlas import Atlas
+from tests.synthweb.record import REQUESTS
+from tests.synthweb.truth import truth_of
+
+SOURCE = Path(__file__).resolve().parents[1] / "synthweb"
+WORLD = World.plain(seed=5, hosts=40, pages=90, seeds=8, robots=0.1, delays=0.05)
+DELAY = 1.0
+"""The courtesy delay: ninety pages of a host take a minute and a half at least."""
+HTTP, DNS = 8000, 5353
+FOLDER = "/tmp/record"
+RECORD = f"{FOLDER}/{REQUESTS}"
+NETWORK, ADDRESS = "172.30.99.0/24", "172.30.99.2"
+"""Of the web in Docker."""
+CONTACT = "crawl-test@example.org"
+
+Fields = dict[str, Any]
+
+
+def atlas() -> Atlas:
+    return Atlas(WORLD, HTTP)
+
+
+def truth() -> Truth:
+    return truth_of(atlas(), atlas().seeds)
+
+
+def command(address: str) -> list[str]:
+    ports = [f"--http-port={HTTP}", f"--dns-port={DNS}"]
+    where = [f"--address={address}", *ports, f"--record={FOLDER}"]
+    return ["python", "-m", "tests.synthweb", *where, *WORLD.flags()]
+
+
+def settings(address: str, network: str) -> dict[str, str]:
+    """What a fleet is told besides, to crawl this web and no other."""
+    return {
+        "GOSSAMER_FETCHER__NAMESERVER": f"{address}:{DNS}",
+        "GOSSAMER_FETCHER__ALLOW_NETWORKS": f'["{network}"]',
+        "GOSSAMER_FETCHER__CONTACT": CONTACT,
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        # What a stopped fetcher had checked out waits for its lease: ten visits, and the slack.
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "5",
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "5",
+    }
+
+
+def compose_override(image: str, services: tuple[str, ...]) -> Fields:
+    """What is laid over the compose file."""
+    web = {
+        "image": image,
+        "command": command(ADDRESS),
+        "working_dir": "/web",
+        # The end of its standard input ends it.
+        "stdin_open": True,
+        "volumes": [f"{SOURCE}:/web/tests/synthweb:ro"],
+        "networks": {"web": {"ipv4_address": ADDRESS}},
+    }
+    told = {"environment": settings(ADDRESS, NETWORK)}
+    return {
+        "services": {"web": web, **dict.fromkeys(services, told)},
+        "networks": {"web": {"ipam": {"config": [{"subnet": NETWORK}]}}},
+    }
+
+
+def pod(image: str) -> Fields:
+    """The same in a cluster; the code comes as the config map `web`."""
+    labels = {"app.kubernetes.io/name": "web"}
+    confined = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    web = {
+        "name": "web",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": command("$(ADDRESS)"),
+        "workingDir": "/web",
+        "stdin": True,
+        "env": [
+            {"name": "ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        ],
+        "readinessProbe": {"tcpSocket": {"port": DNS}, "periodSeconds": 1},
+        "securityContext": confined,
+        "volumeMounts": [{"name": "code", "mountPath": "/web/tests/synthweb"}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "labels": labels},
+        "spec": {
+            "containers": [web],
+            "volumes": [{"name": "code", "configMap": {"name": "web"}}],
+        },
+    }
+
+
+def policy() -> Fields:
+    """Lets the fetcher go there, where policies are enforced."""
+    fetcher = {"app.kubernetes.io/name": "fetcher"}
+    to = [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "web"}}}]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "web"},
+        "spec": {
+            "podSelector": {"matchLabels": fetcher},
+            "policyTypes": ["Egress"],
+            "egress": [{"to": to}],
+        },
+    }

@@ -1,0 +1,112 @@
+"""The compose file: valid, and as closed as it claims to be."""
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.validators import validator_for
+
+from .written import (
+    COMPOSE,
+    ROOT,
+    SERVICES,
+    Fields,
+    clean_environment,
+    compose,
+)
+
+OURS = (*SERVICES, "topics", "store")
+
+
+def has_compose() -> bool:
+    asked = ["docker", "compose", "version"]
+    return (
+        bool(shutil.which("docker"))
+        and not subprocess.run(asked, capture_output=True, check=False).returncode
+    )
+
+
+def config(**more: str) -> "subprocess.CompletedProcess[str]":
+    """What Compose makes of the file, and only of that file."""
+    command = ["docker", "compose", "--file", str(COMPOSE), "--env-file", "/dev/null", "config"]
+    environment = {**clean_environment(), **more}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_it_is_valid_by_the_specification(suites: Path) -> None:
+    schema = json.loads((suites / "deployment" / "compose-spec.json").read_text())
+    kind = validator_for(schema, default=Draft202012Validator)
+    wrongs = [
+        f"{error.json_path}: {error.message}" for error in kind(schema).iter_errors(compose())
+    ]
+    assert not wrongs, wrongs
+
+
+# Where there is no Compose, the specification above is what it is held against.
+if has_compose():
+
+    def test_compose_accepts_it() -> None:
+        done = config(GOSSAMER_CONTACT="you@example.org")
+        assert (done.returncode, done.stderr) == (0, "")
+        filled = yaml.safe_load(done.stdout)["services"]
+        assert set(filled) == {*OURS, "kafka", "cassandra"}
+        for name in SERVICES:
+            environment = filled[name]["environment"]
+            assert environment["GOSSAMER_FETCHER__CONTACT"] == "you@example.org"
+            assert environment["GOSSAMER_CRAWL__SCOPE"] == "any()"
+
+    def test_the_scope_is_the_operators() -> None:
+        done = config(GOSSAMER_CONTACT="you@example.org", GOSSAMER_SCOPE='domain("example.org")')
+        fetcher = yaml.safe_load(done.stdout)["services"]["fetcher"]
+        assert fetcher["environment"]["GOSSAMER_CRAWL__SCOPE"] == 'domain("example.org")'
+
+    def test_nothing_starts_without_a_contact() -> None:
+        done = config()
+        assert done.returncode != 0
+        assert "GOSSAMER_CONTACT" in done.stderr
+        assert "webmaster" in done.stderr
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_ours_may_do_little(name: str) -> None:
+    one: Fields = compose()["services"][name]
+    assert one["read_only"] is True
+    assert one["cap_drop"] == ["ALL"]
+    assert one["security_opt"] == ["no-new-privileges:true"]
+    assert one["user"] == "10001:10001"
+    assert one["tmpfs"] == ["/tmp"]
+    assert set(one["deploy"]["resources"]["limits"]) == {"memory", "pids"}
+    assert not {"privileged", "cap_add", "ports", "container_name"} & set(one)
+    assert set(one["networks"]) == ({"servers", "web"} if name == "fetcher" else {"servers"})
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_services_stop_in_good_order_and_come_back(name: str) -> None:
+    one: Fields = compose()["services"][name]
+    assert one["stop_grace_period"] == "40s"
+    assert one["restart"] == "unless-stopped"
+    assert set(one["depends_on"]) == {"topics", "store"}
+    assert {it["condition"] for it in one["depends_on"].values()} == {
+        "service_completed_successfully"
+    }
+
+
+def test_the_user_is_the_images() -> None:
+    image = (ROOT / "Dockerfile").read_text()
+    assert "--uid 10001 " in image
+    assert "\nUSER 10001:10001\n" in image
+
+
+def test_versions_are_pinned() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    images = {name: one["image"] for name, one in compose()["services"].items()}
+    assert {images.pop(name) for name in OURS} == {f"gossamer:{version}"}
+    bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    for image in (*images.values(), *bases):
+        assert re.fullmatch(r"[\w./-]+:\d+\.\d+[\w.-]*", image), image

@@ -1,0 +1,226 @@
+"""The manifests: valid by the schemas of Kubernetes, Strimzi and KEDA, where an unknown field is
+an error; listed, closed, and without a secret."""
+
+import json
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
+
+from .written import (
+    K8S,
+    LOCAL,
+    PRODUCTION,
+    ROOT,
+    SERVICES,
+    Fields,
+    as_written,
+    builder,
+    container,
+    documents,
+    kustomization,
+    kustomizations,
+    manifests,
+    pod,
+    workload,
+)
+
+SCHEMAS = Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema"
+VERSIONS = ("1.31.0", kubernetes_validate.latest_version())
+"""Of Kubernetes: the oldest that has all we use, and the newest that is known here."""
+CRDS = {
+    "KafkaTopic": "strimzi-kafkatopic",
+    "KafkaUser": "strimzi-kafkauser",
+    "ScaledObject": "keda-scaledobject",
+    "TriggerAuthentication": "keda-triggerauthentication",
+}
+HOW = " ".join(builder()) or "as written"
+"""Shown with each test: whether the objects were seen as they are applied."""
+SHOWN = [f"{folder.relative_to(K8S)}, {HOW}" for folder in kustomizations()]
+
+
+@pytest.fixture(params=kustomizations(), ids=SHOWN)
+def objects(request: pytest.FixtureRequest) -> list[Fields]:
+    return manifests(request.param)
+
+
+def called(one: Fields) -> str:
+    return f"{one['kind']} {one['metadata']['name']}"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_kubernetes_knows_every_object_and_field(objects: list[Fields], version: str) -> None:
+    wrongs = [
+        f"{called(one)}: {error.json_path}: {error.message}"
+        for one in objects
+        if one["kind"] not in CRDS
+        for error in of_kubernetes(one, version).iter_errors(one)
+    ]
+    assert not wrongs, "\n".join(wrongs)
+
+
+def of_kubernetes(one: Fields, version: str) -> Draft202012Validator:
+    """The schema of such an object, in which an unknown field is an error."""
+    # networking.k8s.io/v1 is called networking-v1 there.
+    group, _, number = one["apiVersion"].rpartition("/")
+    short = "-".join(part for part in (group.partition(".")[0], number) if part)
+    folder = SCHEMAS / f"v{version}-local-strict"
+    schema = json.loads((folder / f"{one['kind'].lower()}-{short}.json").read_text())
+    return Draft202012Validator(schema, registry=definitions(folder))
+
+
+@cache
+def definitions(folder: Path) -> "Registry[Any]":
+    contents = json.loads((folder / "_definitions.json").read_text())
+    resource: Resource[Any] = Resource.from_contents(contents)
+    return (resource @ Registry()).crawl()
+
+
+def test_operators_know_every_object_and_field(objects: list[Fields], suites: Path) -> None:
+    wrongs = []
+    for one in objects:
+        if one["kind"] not in CRDS:
+            continue
+        schema = crd_schema(suites / "deployment" / f"{CRDS[one['kind']]}.crd.yaml", one)
+        for error in Draft202012Validator(schema).iter_errors(one):
+            wrongs.append(f"{called(one)}: {error.json_path}: {error.message}")
+    assert not wrongs, "\n".join(wrongs)
+
+
+def crd_schema(path: Path, one: Fields) -> Fields:
+    """The schema of the version that the object names; other versions do not exist."""
+    spec = yaml.safe_load(path.read_text())["spec"]
+    group, _, version = one["apiVersion"].partition("/")
+    assert group == spec["group"], called(one)
+    (schema,) = (
+        it["schema"]["openAPIV3Schema"] for it in spec["versions"] if it["name"] == version
+    )
+    closed: Fields = strict(schema)
+    closed["properties"]["metadata"] = {"type": "object"}
+    return closed
+
+
+def strict(schema: Any) -> Any:
+    """As an apiserver prunes: what a schema with properties does not name is unknown."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: strict(part) for name, part in schema.items()}
+    if schema.get("x-kubernetes-int-or-string"):
+        closed.pop("type", None)
+    free = schema.get("x-kubernetes-preserve-unknown-fields")
+    if isinstance(schema.get("properties"), dict) and "type" in schema and not free:
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+@pytest.mark.parametrize("kind", CRDS)
+def test_the_operators_schemas_refuse_what_they_do_not_know(suites: Path, kind: str) -> None:
+    (one, *_) = (
+        one
+        for folder in (PRODUCTION, PRODUCTION / "kafka")
+        for one in as_written(folder)
+        if one["kind"] == kind
+    )
+    schema = crd_schema(suites / "deployment" / f"{CRDS[kind]}.crd.yaml", one)
+    one["spec"]["surprise"] = 1
+    (wrong,) = Draft202012Validator(schema).iter_errors(one)
+    assert "surprise" in wrong.message
+
+
+def test_kubernetes_refuses_what_it_does_not_know() -> None:
+    one = workload("fetcher")
+    pod(one)["containers"][0]["livenessProbe"]["surprise"] = 1
+    (wrong,) = of_kubernetes(one, VERSIONS[0]).iter_errors(one)
+    assert "surprise" in wrong.message
+
+
+@pytest.mark.parametrize("folder", kustomizations(), ids=SHOWN)
+def test_every_file_is_listed_and_every_patch_meets_something(folder: Path) -> None:
+    said = kustomization(folder)
+    generated = [file for it in said.get("configMapGenerator", ()) for file in it["envs"]]
+    patches = [it["path"] for it in said.get("patches", ()) if "path" in it]
+    listed = {Path(name).name for name in (*said["resources"], *generated, *patches)}
+    own = {path.name for path in folder.iterdir() if path.is_file()} - {"kustomization.yaml"}
+    assert own == listed - {"base"}
+    there = {called(one) for one in as_written(folder)}
+    assert set(patched(folder, said)) <= there
+
+
+def patched(folder: Path, said: Fields) -> Iterator[str]:
+    """The objects that the patches name."""
+    for it in said.get("patches", ()):
+        target = it.get("target", {})
+        if "name" in target:
+            yield f"{target['kind']} {target['name']}"
+        elif not target:
+            text = (folder / it["path"]).read_text() if "path" in it else it["patch"]
+            yield from map(called, documents(text))
+    for it in said.get("replicas", ()):
+        yield f"StatefulSet {it['name']}"
+
+
+@pytest.mark.parametrize("folder", [LOCAL, PRODUCTION], ids=lambda folder: folder.name)
+def test_pods_may_do_little(folder: Path) -> None:
+    for one in manifests(folder):
+        if one["kind"] not in ("StatefulSet", "Job"):
+            continue
+        spec, (only,) = pod(one), pod(one)["containers"]
+        assert spec["automountServiceAccountToken"] is False, called(one)
+        assert spec["enableServiceLinks"] is False, called(one)
+        assert spec["securityContext"]["runAsNonRoot"] is True, called(one)
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, called(one)
+        assert only["securityContext"]["capabilities"] == {"drop": ["ALL"]}, called(one)
+        assert only["securityContext"]["allowPrivilegeEscalation"] is False, called(one)
+        assert {"requests", "limits"} == set(only["resources"]), called(one)
+        if "command" in only:
+            assert only["securityContext"]["readOnlyRootFilesystem"] is True, called(one)
+            assert spec["securityContext"]["runAsUser"] == 10001, called(one)
+
+
+def test_no_secret_is_in_a_file(objects: list[Fields]) -> None:
+    assert not [called(one) for one in objects if one["kind"] == "Secret"]
+    for one in objects:
+        if one["kind"] == "ConfigMap":
+            told = one["data"]
+            assert not [name for name in told if name.endswith("PASSWORD")]
+
+
+def test_versions_are_pinned() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    for name in (*SERVICES, "topics", "store"):
+        assert container(name)["image"] == f"gossamer:{version}"
+    (image,) = kustomization(PRODUCTION)["images"]
+    assert image["newTag"] == version
+
+
+def test_only_the_fetcher_reaches_the_web() -> None:
+    policies = [one for one in as_written(LOCAL) if one["kind"] == "NetworkPolicy"]
+    outward = {
+        one["metadata"]["name"]
+        for one in policies
+        for rule in one["spec"].get("egress", ())
+        if any("ipBlock" in peer for peer in rule["to"])
+    }
+    assert outward == {"fetcher"}
+    (fetcher,) = (one for one in policies if one["metadata"]["name"] == "fetcher")
+    assert fetcher["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"] == "fetcher"
+    (deny,) = (one for one in policies if one["metadata"]["name"] == "gossamer")
+    assert deny["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_every_stateful_set_has_its_service_and_its_budget() -> None:
+    there = {called(one) for one in as_written(K8S / "base")}
+    for name in SERVICES:
+        one = workload(name)
+        assert one["spec"]["serviceName"] == name
+        assert {f"Service {name}", f"PodDisruptionBudget {name}"} <= there
+        assert pod(one)["terminationGracePeriodSeconds"] == 40

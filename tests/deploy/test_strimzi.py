@@ -1,0 +1,54 @@
+"""The topics for Strimzi are those that `gossamer topics apply` makes, and KEDA and the user's
+rights name the same."""
+
+import yaml
+
+from gossamer.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED
+from schemas import strimzi
+
+from .written import BASE, PRODUCTION, Fields, as_written, settings
+
+
+def test_the_file_is_what_follows_from_the_schemas() -> None:
+    assert strimzi.FILE.read_text() == strimzi.text(), "run scripts/schemas"
+
+
+def test_every_topic_is_there() -> None:
+    prefix = settings(BASE, PRODUCTION)["GOSSAMER_KAFKA__PREFIX"]
+    there = {one["metadata"]["name"] for one in yaml.safe_load_all(strimzi.FILE.read_text())}
+    assert there == {prefix + name for name in TOPICS}
+
+
+def of_kind(kind: str) -> list[Fields]:
+    folders = (PRODUCTION, PRODUCTION / "kafka")
+    return [one for folder in folders for one in as_written(folder) if one["kind"] == kind]
+
+
+def test_keda_looks_at_what_the_services_read() -> None:
+    prefix = settings(BASE, PRODUCTION)["GOSSAMER_KAFKA__PREFIX"]
+    reads = {"fetcher": VISITS_ORDERED, "parser": PAGES_FETCHED}
+    scaled = {one["metadata"]["name"]: one["spec"] for one in of_kind("ScaledObject")}
+    assert set(scaled) == set(reads)
+    for name, spec in scaled.items():
+        assert spec["scaleTargetRef"]["name"] == name
+        (trigger,) = spec["triggers"]
+        assert trigger["metadata"]["consumerGroup"] == prefix + name
+        assert trigger["metadata"]["topic"] == prefix + reads[name].name
+
+
+def test_more_instances_than_partitions_would_be_idle() -> None:
+    topics = {one["metadata"]["name"]: one["spec"] for one in of_kind("KafkaTopic")}
+    for one in of_kind("ScaledObject"):
+        (trigger,) = one["spec"]["triggers"]
+        assert one["spec"]["maxReplicaCount"] <= topics[trigger["metadata"]["topic"]]["partitions"]
+
+
+def test_the_users_rights_are_those_of_the_prefix() -> None:
+    told = settings(BASE, PRODUCTION)
+    (user,) = of_kind("KafkaUser")
+    assert user["metadata"]["name"] == told["GOSSAMER_KAFKA__USERNAME"]
+    resources = [acl["resource"] for acl in user["spec"]["authorization"]["acls"]]
+    assert {it["type"] for it in resources} == {"topic", "group"}
+    assert {(it["name"], it["patternType"]) for it in resources} == {
+        (told["GOSSAMER_KAFKA__PREFIX"], "prefix")
+    }

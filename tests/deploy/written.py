@@ -1,0 +1,99 @@
+"""What the Dockerfile, the compose file and the manifests say, for the tests beside this."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = ROOT / "docker-compose.yml"
+K8S = ROOT / "k8s"
+BASE, LOCAL, PRODUCTION = K8S / "base", K8S / "overlays/local", K8S / "overlays/production"
+SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
+
+Fields = dict[str, Any]
+
+
+def compose() -> Fields:
+    """The compose file, its variables not filled in."""
+    read: Fields = yaml.safe_load(COMPOSE.read_text())
+    return read
+
+
+def kustomizations() -> list[Path]:
+    return sorted(path.parent for path in K8S.rglob("kustomization.yaml"))
+
+
+def kustomization(folder: Path) -> Fields:
+    read: Fields = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    return read
+
+
+def builder() -> list[str]:
+    """The command that builds a folder's manifests on this machine; none without kubectl."""
+    if shutil.which("kubectl"):
+        return ["kubectl", "kustomize"]
+    return ["kustomize", "build"] if shutil.which("kustomize") else []
+
+
+def manifests(folder: Path) -> list[Fields]:
+    """All objects of an overlay: as they are applied, or, where nothing builds them, as written."""
+    if not builder():
+        return list(as_written(folder))
+    command = [*builder(), str(folder)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return list(documents(built.stdout))
+
+
+def as_written(folder: Path) -> Iterator[Fields]:
+    """The resources that a folder and those under it list."""
+    for name in kustomization(folder)["resources"]:
+        path = folder / name
+        if path.is_dir():
+            yield from as_written(path)
+        else:
+            yield from documents(path.read_text())
+
+
+def documents(text: str) -> Iterator[Fields]:
+    return (document for document in yaml.safe_load_all(text) if document)
+
+
+def settings(*folders: Path) -> dict[str, str]:
+    """The settings that the pods are given; a later folder's win."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        lines = (folder / "settings.env").read_text().splitlines()
+        found |= dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    return found
+
+
+def workload(name: str) -> Fields:
+    """The StatefulSet or Job of the base."""
+    (found,) = (
+        one
+        for one in as_written(BASE)
+        if one["kind"] in ("StatefulSet", "Job") and one["metadata"]["name"] == name
+    )
+    return found
+
+
+def pod(one: Fields) -> Fields:
+    spec: Fields = one["spec"]["template"]["spec"]
+    return spec
+
+
+def container(name: str) -> Fields:
+    (only,) = pod(workload(name))["containers"]
+    found: Fields = only
+    return found
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours, without the settings of whoever runs the tests."""
+    return {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}
