@@ -1,15 +1,23 @@
 """What tests of several folders need: an embedded crawl's file, log and store, fresh each time."""
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from tests.servers.fixtures import cassandra as cassandra
+from tests.servers.fixtures import kafka as kafka
+from tests.servers.fixtures import servers_place as servers_place
+
+# As services say it by default: a line an event is for those who ask for it.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
 # A busy machine is no failure: nothing here is judged by how long it took.
 settings.register_profile(
@@ -18,6 +26,14 @@ settings.register_profile(
 settings.load_profile("gossamer")
 
 SUITES = Path(__file__).resolve().parents[1] / ".." / "shared" / "suites"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the long run whatever needs a server."""
+    for item in items:
+        if {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

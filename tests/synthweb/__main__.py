@@ -32,6 +32,7 @@ class Place:
     """Where to listen and where to write; port 0 is any free one."""
 
     record: Path
+    address: str = LOOPBACK
     http: int = 0
     dns: int = 0
 
@@ -39,6 +40,7 @@ class Place:
 def arguments(argv: list[str] | None = None) -> tuple[World, Place]:
     parser = argparse.ArgumentParser(prog="synthweb", description=__doc__)
     parser.add_argument("--record", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--address", default=LOOPBACK, help="where all of the world is")
     parser.add_argument("--http-port", type=int, default=0)
     parser.add_argument("--dns-port", type=int, default=0)
     parser.add_argument("--plain", action="store_true", help="no oddities but those asked for")
@@ -48,7 +50,7 @@ def arguments(argv: list[str] | None = None) -> tuple[World, Place]:
     given = vars(parser.parse_args(argv))
     numbers = {field.name: given[field.name] for field in fields(World) if field.name in given}
     world = World.plain(**numbers) if given["plain"] else World(**numbers)
-    return world, Place(given["record"], given["http_port"], given["dns_port"])
+    return world, Place(given["record"], given["address"], given["http_port"], given["dns_port"])
 
 
 async def run(world: World, place: Place) -> None:
@@ -74,7 +76,7 @@ async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atl
         await (await listener).serve(reader, writer)
 
     server = await asyncio.start_server(
-        serve, LOOPBACK, place.http, limit=HEAD_LIMIT, backlog=BACKLOG
+        serve, place.address, place.http, limit=HEAD_LIMIT, backlog=BACKLOG
     )
     stack.callback(server.close)
     atlas = Atlas(world, server.sockets[0].getsockname()[1])
@@ -87,14 +89,14 @@ async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atl
 async def _listen_dns(atlas: Atlas, place: Place, stack: AsyncExitStack) -> int:
     """One port number for UDP and TCP: a free one for the first may be taken for the other."""
     journal = stack.enter_context(closing(Journal(place.record / LOOKUPS)))
-    names = NameServer(Zone(atlas), journal)
+    names = NameServer(Zone(atlas, place.address), journal)
     loop = asyncio.get_running_loop()
     for _ in range(ATTEMPTS):
-        at = (LOOPBACK, place.dns)
+        at = (place.address, place.dns)
         transport, _protocol = await loop.create_datagram_endpoint(lambda: names, local_addr=at)
         port: int = transport.get_extra_info("sockname")[1]
         try:
-            server = await asyncio.start_server(names.serve, LOOPBACK, port)
+            server = await asyncio.start_server(names.serve, place.address, port)
         except OSError:
             transport.close()
             continue

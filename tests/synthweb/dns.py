@@ -1,18 +1,18 @@
-"""The name server: every name of the world is 127.0.0.1, save those that are meant to fail."""
+"""The name server: every name of the world is one address, save those that are meant to fail."""
 
 import asyncio
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from typing import cast
 
 from .atlas import Atlas
 from .record import Journal, now
 from .roles import site_of
 
-LOOPBACK = bytes((127, 0, 0, 1))
 REFUSING = bytes((127, 9, 9, 9))
-"""Loopback too, but the server does not listen there."""
+"""Loopback, but the server does not listen there."""
 
 TYPE_A = 1
 CLASS_IN = 1
@@ -33,10 +33,11 @@ class Question:
 class Zone:
     """Names, and the addresses they have. Sites exist as names even where no host is called so."""
 
-    def __init__(self, atlas: Atlas) -> None:
+    def __init__(self, atlas: Atlas, address: str = "127.0.0.1") -> None:
+        here = IPv4Address(address).packed
         self._ttl = atlas.world.ttl
         self._addresses = {
-            name: REFUSING if atlas.condition(host) == "refused" else LOOPBACK
+            name: REFUSING if atlas.condition(host) == "refused" else here
             for name, host in atlas.numbers.items()
             if atlas.condition(host) != "unresolved"
         }
