@@ -5,11 +5,10 @@ it is back, everything is opened anew and the work begins where log and store sa
 That is the same as after a crash, which every service has to survive anyway.
 """
 
-import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import structlog
@@ -29,9 +28,6 @@ FIRST_WAIT, LONGEST_WAIT = 0.25, 5.0
 """Seconds between two tries to reach a server: twice as long each time."""
 TURN = 0.5
 """The most seconds that a loop of machines waits for records, so that it hears of its end."""
-
-LOOK = 0.2
-"""Seconds between two looks whether asynchronous work is to stop."""
 
 logger = structlog.get_logger()
 
@@ -147,21 +143,3 @@ def run_machine(place: Place, service: Service) -> None:
             runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
     finally:
         runner.close()
-
-
-def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
-    """Do asynchronous *work*, whose event is set when *stop* is."""
-
-    async def until_stopped() -> None:
-        ended = asyncio.Event()
-        asyncio.get_running_loop().create_task(_tell(stop, ended))
-        await work(ended)
-
-    asyncio.run(until_stopped())
-
-
-async def _tell(stop: threading.Event, ended: asyncio.Event) -> None:
-    # A thread that waits for it would have to be woken when the work ends by itself.
-    while not stop.is_set():
-        await asyncio.sleep(LOOK)
-    ended.set()

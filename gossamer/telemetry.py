@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -90,7 +91,7 @@ def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: _Lines(sys.stderr),
     )
     root = logging.getLogger()
     others = [handler for handler in root.handlers if not isinstance(handler, _FromLibraries)]
@@ -110,6 +111,20 @@ def _for_a_person() -> structlog.types.Processor:
         # The default shows every local variable too: whole pages of the Web.
         exception_formatter=structlog.dev.plain_traceback,
     )
+
+
+class _Lines(structlog.WriteLogger):
+    """Writes a line at once, for several processes share a stream.
+
+    That nobody takes what is said is no reason to stop working, or to say that work failed.
+    """
+
+    def msg(self, message: str) -> None:
+        """Write it if that can be done."""
+        with suppress(OSError, ValueError):
+            super().msg(message)
+
+    debug = info = warning = error = critical = msg
 
 
 class _FromLibraries(logging.Handler):

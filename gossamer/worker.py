@@ -9,8 +9,9 @@ lease).
 
 import asyncio
 import contextlib
+import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol, TypeVar
@@ -29,6 +30,8 @@ from gossamer.watermark import Watermark
 POLL = 0.02
 LOOK = 0.5
 """How often is asked whether others are behind: on Kafka that is a question to the brokers."""
+STOP_LOOK = 0.2
+"""Seconds between two looks whether the work is to stop."""
 KEPT = 500
 """While the answers to so many records wait for one before them, none is begun."""
 T = TypeVar("T")
@@ -192,3 +195,22 @@ class Worker:
 def _say(said: list[Message], *events: Event) -> None:
     # All of them, or none if one is too large.
     said.extend([encode(event) for event in events])
+
+
+def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
+    """Do asynchronous *work*, whose event is set when *stop* is."""
+
+    async def until_stopped() -> None:
+        ended = asyncio.Event()
+        telling = asyncio.create_task(_tell(stop, ended))
+        await work(ended)
+        telling.cancel()
+
+    asyncio.run(until_stopped())
+
+
+async def _tell(stop: threading.Event, ended: asyncio.Event) -> None:
+    # A thread that waits for it would have to be woken when the work ends by itself.
+    while not stop.is_set():
+        await asyncio.sleep(STOP_LOOK)
+    ended.set()

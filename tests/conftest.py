@@ -30,10 +30,20 @@ SUITES = Path(__file__).resolve().parents[1] / ".." / "shared" / "suites"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to the long run whatever needs a server."""
+    """Leave to the long run whatever needs a server; begin with what may take longest."""
     for item in items:
         if {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """Undo what a command does to logs: they would go where its output was captured."""
+    before, handlers = structlog.get_config(), logging.getLogger().handlers[:]
+    yield
+    structlog.configure(**before)
+    logging.getLogger().handlers = handlers
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """The processes of the house: what each runs, how it is stopped, how it says why it died."""
 
-import asyncio
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -18,6 +17,7 @@ from console.house.folder import Folder, Opened
 from gossamer.config import Settings
 from gossamer.errors import GossamerError
 from gossamer.telemetry import configure_logs
+from gossamer.worker import run_async
 
 logger = structlog.get_logger()
 _spawn = get_context("spawn")
@@ -38,14 +38,14 @@ def fetcher(brief: Brief, opened: Opened, stop: threading.Event) -> None:
     from services.fetcher.wiring import alone_since, serve
 
     log, store, ours = opened.log, opened.store, alone_since(brief.void_through + 1)
-    _run_async(lambda ended: serve(brief.settings, log, store, ours, ended), stop)
+    run_async(lambda ended: serve(brief.settings, log, store, ours, ended), stop)
 
 
 def parser(brief: Brief, opened: Opened, stop: threading.Event) -> None:
     """Parse."""
     from services.parser.wiring import serve
 
-    _run_async(lambda ended: serve(brief.settings, opened.log, opened.store, ended), stop)
+    run_async(lambda ended: serve(brief.settings, opened.log, opened.store, ended), stop)
 
 
 def machines(brief: Brief, opened: Opened, stop: threading.Event) -> None:
@@ -57,20 +57,6 @@ def machines(brief: Brief, opened: Opened, stop: threading.Event) -> None:
 
 # Each of them imports only what it runs: the processes are smaller, and start sooner.
 KINDS = {"machines": machines, "fetcher": fetcher, "parser": parser}
-
-
-def _run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
-    async def until_stopped() -> None:
-        ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        waiting = loop.run_in_executor(None, stop.wait)
-        waiting.add_done_callback(lambda _: ended.set())
-        try:
-            await work(ended)
-        finally:
-            stop.set()
-
-    asyncio.run(until_stopped())
 
 
 class Child:

@@ -3,7 +3,8 @@
 import asyncio
 import sys
 
-from gossamer.process import Place, run, run_async
+from gossamer.process import Place, run
+from gossamer.worker import run_async
 from services.dedup.changelog import make_changelog
 from services.dedup.faust_app import build
 from services.dedup.folder import own_folder

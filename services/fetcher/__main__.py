@@ -2,7 +2,8 @@
 
 import sys
 
-from gossamer.process import Place, run, run_async
+from gossamer.process import Place, run
+from gossamer.worker import run_async
 from services.fetcher.wiring import as_claimed, serve
 
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import structlog
 from structlog.testing import capture_logs
 
 from services.archive.repair import members as whole_members
@@ -16,11 +15,6 @@ from tests.archive.harness import (
     page,
     responses,
 )
-
-
-@pytest.fixture(autouse=True)
-def _fresh_logs() -> None:
-    structlog.reset_defaults()
 
 
 def killed(folder: Path, count: int = 3) -> Path:

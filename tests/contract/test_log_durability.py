@@ -11,6 +11,8 @@ from tests.contract.child import GROUP, INPUT, OUTCOME, Worked
 from tests.contract.conftest import Place
 from tests.contract.test_log import FETCHED, by_partition, drain, kept, reader, some, values
 
+pytestmark = pytest.mark.slow
+
 
 def worked(ports: Ports) -> set[bytes]:
     rows = ports.store.table(Worked)

@@ -9,29 +9,33 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from gossamer.claims import ClaimRow
 from gossamer.codec import decode, encode
 from gossamer.config import Settings
 from gossamer.errors import BadSettings
 from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, VisitEnded
-from gossamer.log import Message
+from gossamer.log import Message, partition_of
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
 from gossamer.topics import DEAD_LETTERS, PAGES_FETCHED, VISITS_ENDED, VISITS_ORDERED
-from services.fetcher.wiring import alone_since, serve
+from gossamer.url import site_of
+from services.fetcher.service import EpochOf
+from services.fetcher.wiring import alone_since, as_claimed, serve
 from tests.fetcher.orders import order, paused, settings
 from tests.fetcher.servers import hanging, page, serving
 
+ALONE = alone_since(1)
 TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
 
 
 @asynccontextmanager
 async def serving_orders(
-    log: SqliteLog, store: SqliteStore, void_through: int = 0, **changes: Any
+    log: SqliteLog, store: SqliteStore, epoch_of: EpochOf = ALONE, **changes: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Run the fetcher until the block is left."""
     stop = asyncio.Event()
     given = Settings(fetcher=settings(**changes))
-    running = asyncio.create_task(serve(given, log, store, alone_since(void_through + 1), stop))
+    running = asyncio.create_task(serve(given, log, store, epoch_of, stop))
     try:
         yield running
     finally:
@@ -108,9 +112,25 @@ async def test_orders_of_a_dead_epoch_are_not_carried_out(
     async with serving(a=page(), b=page()) as server:
         put(log, order(f"{server.root}/a", epoch=6), order(f"{server.root}/b", epoch=7))
         out = Tail(log)
-        async with serving_orders(log, store, void_through=6):
+        async with serving_orders(log, store, alone_since(7)):
             await out.until(2)
         assert server.paths == ["/b"]
+
+
+async def test_orders_older_than_the_claim_on_their_partition_are_not_carried_out(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page(), c=page()) as server:
+        partition = str(partition_of(site_of(server.root), log.partitions))
+        claims, out = store.table(ClaimRow), Tail(log)
+        async with serving_orders(log, store, as_claimed(log, store)):
+            put(log, order(f"{server.root}/a", epoch=5))
+            await out.until(1)
+            claims.put(ClaimRow(partition, 7, 0.0))
+            store.flush()
+            put(log, order(f"{server.root}/b", epoch=6), order(f"{server.root}/c", epoch=7))
+            await out.until(3)
+        assert server.paths == ["/a", "/c"]
 
 
 async def test_pausing_the_crawl_reaches_an_order_that_rests(

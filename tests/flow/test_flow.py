@@ -109,18 +109,9 @@ def test_every_page_once_and_politely_whatever_dies(
             crawl.crash()
         assert crawl.run()
         crawl.archive.close()
-    wanted = reachable(pages, seed)
-    asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
-    assert set(asked) == wanted
+    asked = assert_whole(crawl, pages, seed)
     assert max(asked.values(), default=0) <= 1 + len(crashes)
     assert sum(asked.values()) - len(asked) <= len(crashes) * batch * 4
-    assert_polite(crawl)
-    assert crawl.backlog() == 0
-    assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
-    published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
-    assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
-    archived = {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)}
-    assert archived == wanted
 
 
 @settings(max_examples=60, deadline=None)
@@ -147,19 +138,25 @@ def test_nothing_is_lost_though_log_and_store_are_apart_and_die_at_any_write(
             crawl.crash()
         assert crawl.run()
         crawl.archive.close()
-    wanted = reachable(pages, start)
+    asked = assert_whole(crawl, pages, start)
+    again = asked.keys() & {*failing}
+    assert sum(asked.values()) - len(asked) - len(again) <= len(deaths) * batch * 4
+    outcomes = {url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows}
+    assert outcomes >= asked.keys(), "every URL has its outcome"
+
+
+def assert_whole(crawl: House, pages: Pages, seed: str) -> Counter[str]:
+    """All that should be is there, once; return how often each URL was asked for."""
+    wanted = reachable(pages, seed)
     asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
     assert set(asked) == wanted
-    again = wanted & {*failing}
-    assert sum(asked.values()) - len(asked) - len(again) <= len(deaths) * batch * 4
     assert_polite(crawl)
     assert crawl.backlog() == 0
     assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
     published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
     assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
     assert {record.key for record in crawl.log.tail([PAGES_ARCHIVED.name]).poll(0)} == wanted
-    outcomes = {url for (table, _), rows in crawl.disk.items() if table == "urls" for url in rows}
-    assert outcomes >= wanted, "every URL has its outcome"
+    return asked
 
 
 def assert_polite(crawl: House) -> None:

@@ -21,7 +21,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.topics import SEEDS, Topic
-from gossamer.worker import Emit, Worker
+from gossamer.worker import Emit, Worker, run_async
 from tests.kernel.machines import Sower, discovered
 
 FOLDER = Path(sys.argv[1])
@@ -94,7 +94,7 @@ def job(place: Place) -> None:
         worker = Worker(Job(), place.log, place.store, clock.now, 4, lambda: False)
         await worker.run(ended)  # type: ignore[arg-type]
 
-    process.run_async(work, place.stop)
+    run_async(work, place.stop)
 
 
 def chatty(place: Place) -> None:

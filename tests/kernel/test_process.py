@@ -25,6 +25,7 @@ from tests.kernel.machines import events
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
+pytestmark = pytest.mark.slow
 FLEET = {
     "GOSSAMER_KAFKA__SERVERS": "kafka:9092",
     "GOSSAMER_CASSANDRA__HOSTS": '["cassandra"]',

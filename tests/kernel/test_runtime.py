@@ -199,6 +199,7 @@ def test_a_step_waits_for_records(runner: Runner, log: SqliteLog, database: Data
     assert found(log) == ["late"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "kills"),
     [("handle", (1, 2, 3, 150, 2500, 1, 2001)), ("settle", (1, 2, 3, 1, 2, 3))],

@@ -1,6 +1,7 @@
 """Metrics have names that an operator can look up; logs are lines."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,46 @@ def said(as_json: bool, level: str) -> list[str]:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
     assert done.stdout == b""
     return done.stderr.decode().splitlines()
+
+
+SHARING = """
+import sys
+import structlog
+from gossamer.telemetry import configure_logs
+writes = []
+class Stream:
+    write = writes.append
+    def flush(self): pass
+    def isatty(self): return False
+sys.stderr = Stream()
+configure_logs(False)
+structlog.get_logger().error("one")
+structlog.get_logger().error("two")
+print([text[-4:] for text in writes])
+"""
+UNHEARD = """
+import structlog
+from gossamer.telemetry import configure_logs
+configure_logs(True)
+for _ in range(3):
+    structlog.get_logger().error("does anybody listen?")
+print("worked on", flush=True)
+"""
+
+
+def test_a_line_is_written_at_once_so_that_processes_may_share_a_stream() -> None:
+    command = [sys.executable, "-c", SHARING]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode().strip() == r"['one\n', 'two\n']"
+
+
+def test_that_nobody_listens_stops_no_work() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-c", UNHEARD]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, check=False)
+    os.close(theirs)
+    assert done.stdout == b"worked on\n"
 
 
 def test_logs_as_json_are_one_object_a_line() -> None:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-import structlog
 
 from gossamer.telemetry import configure_logs
 from gossamer.trace import trace_of
@@ -15,12 +14,10 @@ def test_a_urls_id_is_in_the_log_lines_of_all_services_and_in_its_events(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url, other = "http://a.test/", "http://b.test/"
-    before = structlog.get_config()
     configure_logs(as_json=True, level="info")
     crawl = house(tmp_path, {url: [other], other: []}, 0.1)
     crawl.sow(url)
     assert crawl.run()
-    structlog.configure(**before)
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     handled = {
         line["event_type"]

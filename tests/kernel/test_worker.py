@@ -119,8 +119,9 @@ async def test_other_work_is_begun_before_the_log_moves(
 
 
 async def test_nothing_is_begun_while_others_are_behind(
-    start: Start, hands: Hands, log: SqliteLog
+    start: Start, hands: Hands, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(worker, "LOOK", 0.02)
     held, asked = [True], [0]
 
     def hold() -> bool:

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from prometheus_client import REGISTRY
 
+from gossamer import worker
 from gossamer.codec import decode, encode
 from gossamer.config import load_settings
 from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose
@@ -85,6 +86,7 @@ async def test_none_is_begun_while_dedup_is_behind(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wiring, "UNJUDGED_LIMIT", 10)
+    monkeypatch.setattr(worker, "LOOK", 0.02)
     log.append(encode(page(number)) for number in range(1000))
     stop = asyncio.Event()
     serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))

@@ -4,6 +4,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,7 @@ class Chaos:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
     settings = {**SETTINGS, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
     with SynthWeb(LONG) as web, fleet(web, tmp_path, 2, **settings) as there:
@@ -132,8 +134,9 @@ def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
             chaos.suffer(f"kill -9 a {service}", chaos.restart(there.of(service)[0]))
         for server in (there.kafka, there.cassandra):
             chaos.suffer(f"kill -9 {server.kind}", server.restart)
-        frozen = there.of("fetcher")[1]
-        chaos.suffer("a fetcher stopped, gone on", lambda: chaos.freeze(frozen, LEASE + 5.0))
+        for service in ("frontier", "fetcher"):
+            freeze = partial(chaos.freeze, there.of(service)[1], LEASE + 5.0)
+            chaos.suffer(f"a {service} stopped, gone on", freeze)
         chaos.suffer("instances added and removed", chaos.replace)
         crawl_to_the_end(there)
         repeated = assert_whole(there, DELAY)

@@ -155,6 +155,7 @@ def end(one: ByHand) -> None:
 # --- what is wrong is said
 
 
+@pytest.mark.slow
 def test_what_makes_no_sense_starts_nothing(tmp_path: Path) -> None:
     one = ByHand(tmp_path / "fleet")
     for words, named in (

@@ -68,6 +68,7 @@ def bundle(tmp_path: Path) -> Path:
     return tmp_path / "trusted.pem"
 
 
+@pytest.mark.slow
 def test_a_site_with_a_trusted_certificate_is_crawled(tmp_path: Path, bundle: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(bundle))
