@@ -94,8 +94,9 @@ class Child:
             self._process.terminate()
 
     def kill(self) -> None:
-        """End the child now."""
+        """End the child now, if it has not ended."""
         self._process.kill()
+        self._process.join()
 
     def join(self, timeout: float) -> bool:
         """Wait for its end; return whether it came."""

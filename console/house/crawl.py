@@ -21,7 +21,8 @@ from gossamer.events import CrawlDefined, SeedSown
 
 LOOK = 0.25
 """Seconds between two looks at how the crawl stands."""
-FAREWELL = 30.0
+FAREWELL, JOIN = 30.0, 0.05
+"""Seconds for the children to end by themselves, and to wait for one at a time."""
 
 Show = Callable[[Progress, str], None]
 """Takes how the crawl stands, and a word on what is being done about it."""
@@ -103,15 +104,11 @@ def run_crawl(
     with _interrupts(run):
         try:
             children.extend(Child(kind, brief) for kind in KINDS)
-            end = _watch(run, children, show)
-        except BaseException:
-            _kill(children)
-            raise
-    if end is End.KILLED:
-        _kill(children)
-    else:
-        _dismiss(children)
-    return end, read_progress(opened)
+            end = _dismissed(run, children, _watch(run, children, show))
+        finally:
+            for child in children:
+                child.kill()
+        return end, read_progress(opened)
 
 
 def _prepare(settings: Settings, opened: Opened, wish: Wish, max_time: float) -> Run:
@@ -159,16 +156,13 @@ def _interrupts(run: Run) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _dismiss(children: list[Child]) -> None:
-    for child in children:
-        child.stop()
-    for child in children:
-        if not child.join(FAREWELL):
-            child.kill()
-            child.join(FAREWELL)
-
-
-def _kill(children: list[Child]) -> None:
-    for child in children:
-        child.kill()
-        child.join(FAREWELL)
+def _dismissed(run: Run, children: list[Child], end: End) -> End:
+    """Let the children end in good order, unless somebody cannot wait; return how it ended."""
+    if end is not End.KILLED:
+        for child in children:
+            child.stop()
+        until = clock.steady() + FAREWELL
+        while not all([child.join(JOIN) for child in children]) and clock.steady() < until:
+            if run.interrupts > 1:
+                return End.KILLED
+    return end
