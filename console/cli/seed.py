@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             place.log.append([encode(crawl)])
         place.log.append([encode(seed) for seed in sown])
     said = "as before" if crawl == before else "from now on"
-    print(f"{len(seeds):,} seeds for {place.name}.")
+    print(f"{len(seeds):,} {'seed' if len(seeds) == 1 else 'seeds'} for {place.name}.")
     print(f"Scope {said}: {printable(crawl.scope, 5000)}, {crawl.max_depth} links deep.")
     return 0
 

@@ -127,7 +127,7 @@ def _judged(store: Store, host: str, url: str) -> Iterator[str]:
     judgement = store.table(JudgementRow).get(host, url)
     if judgement:
         of = f" of {judgement.duplicate_of}" if judgement.duplicate_of else ""
-        yield f"verdict: {judgement.verdict}{of}; {judgement.links} links released"
+        yield f"verdict: {judgement.verdict}{of}; links released: {judgement.links}"
 
 
 def _queued(store: Store, url: str) -> Iterator[str]:
