@@ -87,7 +87,7 @@ def test_two_signals_end_it_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("wait", [0.1, 0.3, 0.6])
 def test_whenever_a_second_signal_comes_there_is_a_report(
     tmp_path: Path, web: SynthWeb, wait: float
 ) -> None:
@@ -98,7 +98,8 @@ def test_whenever_a_second_signal_comes_there_is_a_report(
         under_way.interrupt()
         done = under_way.wait()
         until(under_way.is_gone, "the end of its processes")
-    assert (done.code, done.err) == (130, "")
+    # When all is said and done there is nobody left to hear it: it ends what is ending.
+    assert (done.code, done.err) == (130, "") or done.code == -signal.SIGINT
     assert "interrupted" in done.out and "Run the same command again" in done.out
 
 
