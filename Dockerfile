@@ -2,15 +2,18 @@
 FROM python:3.13-slim-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/gossamer
-COPY requirements.lock /app/
+COPY requirements-fleet.lock /app/
 # Wheels only: what would have to be compiled is not in the lock file, and no compiler is here.
-RUN /opt/gossamer/bin/pip install --require-hashes --only-binary=:all: -r /app/requirements.lock
+# The lock file is complete, hence --no-deps.
+RUN /opt/gossamer/bin/pip install --no-deps --require-hashes --only-binary=:all: -r /app/requirements-fleet.lock
 COPY pyproject.toml README.md LICENSE /app/
 COPY gossamer /app/gossamer
 COPY services /app/services
+COPY standalone /app/standalone
+COPY local_fleet /app/local_fleet
 COPY console /app/console
 COPY schemas /app/schemas
-# Editable, so that the schemas lie beside the code as they do in the repository.
+# Editable, so that the image holds the code once.
 RUN /opt/gossamer/bin/pip install --no-build-isolation --no-deps --editable /app \
  && /opt/gossamer/bin/pip uninstall --yes hatchling editables pip \
  && /opt/gossamer/bin/python -m compileall -q /app

@@ -14,8 +14,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.servers import Server, running
+from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
-from tests.system.crawl import Crawl, marked, until
+from tests.system.by_hand import of_servers
+from tests.system.crawl import Crawl, marked
 from tests.system.fleet import SERVICES, fleet
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -50,7 +53,7 @@ def command_of(pid: int) -> str:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return ""
-    return "parser children" if "services.parser.child" in line else "house"
+    return "parser children" if "services.parser.pool.child" in line else "standalone"
 
 
 def embedded(world: World, folder: Path, options: list[str]) -> tuple[int, float, Spent]:
@@ -72,10 +75,16 @@ def embedded(world: World, folder: Path, options: list[str]) -> tuple[int, float
 def in_a_fleet(world: World, folder: Path, settings: dict[str, str]) -> tuple[int, float, Spent]:
     """Return pages, seconds and CPU seconds of the same crawl by one of each service."""
     began = time.monotonic()
-    with SynthWeb(world) as web, fleet(web, folder, 1, **settings) as there:
+    kafka, cassandra = (Server(kind, folder / kind) for kind in ("kafka", "cassandra"))
+    servers = of_servers(f"127.0.0.1:{kafka.port}", cassandra.port)
+    with (
+        running(kafka, cassandra),
+        SynthWeb(world) as web,
+        fleet(web, folder, 1, **servers, **settings) as there,
+    ):
         print(f"the fleet was ready after {time.monotonic() - began:.1f} s")
         processes = {member.service: member.process for member in there.members}
-        processes |= {"Kafka": there.kafka.process, "Cassandra": there.cassandra.process}
+        processes |= {"Kafka": kafka.process, "Cassandra": cassandra.process}
         pids = {name: family(process.pid) for name, process in processes.items() if process}
         before = {name: cpu(own) for name, own in pids.items()}
         began = time.monotonic()

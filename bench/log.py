@@ -19,10 +19,10 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from gossamer.log import BATCH, Message
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_client import Trouble, client, consumer, producer
-from gossamer.log.kafka_topics import Topics
-from gossamer.servers import KafkaSettings
+from gossamer.log.kafka.client import Trouble, client, consumer, producer
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import KafkaSettings
 from tests.servers import Server
 
 ROUNDS = 3

@@ -25,19 +25,19 @@ import faust
 import msgspec
 from prometheus_client import REGISTRY
 
-from gossamer.config import DedupSettings, Settings
 from gossamer.events import Discovery, UrlsAdmitted, UrlsDiscovered
-from gossamer.health import Health
 from gossamer.log import BATCH, Message
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
-from gossamer.observed import ObservedLog
-from gossamer.process import Place, Process
-from gossamer.servers import KafkaSettings, ServiceSettings
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.runtime.health import Health
+from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.process import Backends, Process
+from gossamer.settings import DedupSettings, Settings
+from gossamer.settings.servers import KafkaSettings, ServiceSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.telemetry import configure_logs
-from gossamer.url import fingerprint
+from gossamer.web.url import fingerprint
 from services.dedup.__main__ import work
 from tests.servers import Server
 
@@ -82,12 +82,12 @@ def ours(settings: KafkaSettings, folder: Path, total: int) -> None:
         dedup=DedupSettings(folder=folder),
     )
     health, stop = Health("dedup", "bench"), threading.Event()
-    place = Place(
+    backends = Backends(
         Process("dedup", all_settings, health, stop),
         ObservedLog(KafkaLog(settings), health),
         SqliteStore(Database(folder / "store.db")),
     )
-    thread = threading.Thread(target=work, args=(place,))
+    thread = threading.Thread(target=work, args=(backends,))
     thread.start()
     timed(lambda: REGISTRY.get_sample_value("gossamer_urls_admitted_total") or 0.0, total)
     stop.set()

@@ -19,10 +19,10 @@ from cassandra.query import BatchStatement, BatchType
 from msgspec.structs import astuple
 
 from console.tables import TABLES
-from gossamer.servers import CassandraSettings
-from gossamer.store.cassandra import CassandraStore
-from gossamer.store.driver import Cassandra
-from gossamer.store.tables import make_tables
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.session import Cassandra
+from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.cassandra.tables import make_tables
 from services.frontier.rows import QueuedUrl
 from tests.servers import Server
 
@@ -98,7 +98,7 @@ def ten_at_once(store: CassandraStore, session: Session) -> tuple[Work, Work]:
 
     def work(part: str, count: int) -> None:
         for n in range(count // 10):
-            assert len(table.some(f"{part} {n}", ten)) == 10
+            assert len(table.get_many(f"{part} {n}", ten)) == 10
 
     def direct(part: str, count: int) -> None:
         for n in range(count // 10):

@@ -1,8 +1,8 @@
 """All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
 
-from gossamer.claims import ClaimRow
 from gossamer.store import Row
-from gossamer.store.cql import SHORT_LIVED
+from gossamer.store.cassandra.cql import SHORT_LIVED
+from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.service import DigestRow
 from services.frontier.rows import (

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable
 
 Clock = Callable[[], float]
-"""Epoch seconds. Tests pass one that moves when told to; logic never holds one at all."""
+"""Returns epoch seconds. Tests pass one that they move by hand; logic never holds one at all."""
 
 now: Clock = time.time
 steady: Clock = time.monotonic
-"""Seconds that no correction of the clock moves, to wait by."""
+"""Seconds that no correction of the clock moves; to measure waits by."""
 pause = time.sleep

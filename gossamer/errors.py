@@ -1,32 +1,32 @@
-"""Failures, named by their fate, so that the place that catches one need not guess.
+"""Failures, named by what becomes of them, so that whoever catches one need not guess.
 
 What the Web does wrong is no exception here: it is an outcome (`gossamer.events.Outcome`).
 """
 
 
 class GossamerError(Exception):
-    """Something a person has to be told: the text says what, where, and what to do."""
+    """Something a person has to know: the message says what, where, and what to do."""
 
 
 class Poison(GossamerError):
-    """A record nobody can read: it goes to the dead letters, and the log moves on."""
+    """A record that cannot be read: it goes to the dead letters, and the log moves on."""
 
 
 class BadSettings(GossamerError):
-    """Settings that make no sense: refused at the start, by name."""
+    """Settings that make no sense: refused by name at the start."""
 
 
-class Absent(GossamerError):
-    """A server does not answer: it is waited for, since it may be on its way."""
+class Unavailable(GossamerError):
+    """A server does not answer: retry, since it may be on its way."""
 
 
-class Damaged(GossamerError):
-    """A data file is not what was written: nothing more is done with it."""
+class Corrupt(GossamerError):
+    """A data file is not what was written: leave it as it is, and stop."""
 
 
 class NoSpace(GossamerError):
-    """The disk is full: everything stops where it is, and goes on from there later."""
+    """The disk is full: stop here; the next run goes on from the last commit."""
 
 
-class InUse(GossamerError):
+class Locked(GossamerError):
     """Another crawl holds the data folder."""

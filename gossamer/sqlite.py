@@ -1,8 +1,8 @@
 """One SQLite file under the embedded log and store, so that both share one transaction.
 
 Several processes may have it open: readers never wait (write-ahead log), writers take turns.
-A killed process loses nothing it committed; after a power cut the file is whole, and at most the
-last moments are missing.
+A killed process loses nothing that it committed. After a power cut the file is consistent, and at
+most the last commits are missing.
 """
 
 import sqlite3
@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import RLock
 
 from gossamer import clock
-from gossamer.errors import Damaged, GossamerError, NoSpace
+from gossamer.errors import Corrupt, GossamerError, NoSpace
 
 APPLICATION_ID = 0x47534D52
 FORMAT = 1
@@ -40,7 +40,7 @@ class Database:
         mode = "rwc" if create else "rw"
         memory = str(path) == ":memory:"
         where = ":memory:" if memory else f"{self.path.absolute().as_uri()}?mode={mode}"
-        with translated(self.path):
+        with translate_errors(self.path):
             self._db = sqlite3.connect(
                 where,
                 timeout=BUSY_TIMEOUT,
@@ -48,7 +48,7 @@ class Database:
                 check_same_thread=False,
                 uri=True,
             )
-            # Whoever forgets to close it closes it all the same, without a warning.
+            # Closed when collected, for whoever forgets it; sqlite3 would warn.
             self.close = weakref.finalize(self, self._db.close)
             try:
                 self._identify()
@@ -57,12 +57,12 @@ class Database:
                 raise
 
     def _identify(self) -> None:
-        # Tables first: whoever is making them just now has said whose the file is before that.
+        # Tables are counted first: who creates them has set the other two before.
         (tables,) = self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         (found,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if tables and (found, version) != (APPLICATION_ID, FORMAT):
-            raise Damaged(
+            raise Corrupt(
                 f"{self.path} is not a data file of this version of Gossamer: "
                 "name another folder with --data, or move the file away"
             )
@@ -78,15 +78,15 @@ class Database:
                 self._db.executescript(PRAGMAS)
                 return
             except sqlite3.OperationalError as error:
-                # Of several who make a file at once, SQLite lets nobody wait for the log's turn.
+                # When several processes create a file, the change to WAL ignores the timeout.
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or clock.steady() > until:
                     raise
             clock.pause(POLL)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing; a transaction inside another is part of it."""
-        with self._lock, translated(self.path):
+        """Commit all of the block or nothing; an inner transaction is part of the outer one."""
+        with self._lock, translate_errors(self.path):
             if self._depth == 0:
                 self._db.execute("BEGIN IMMEDIATE")
             self._depth += 1
@@ -105,8 +105,8 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of everything, for as long as it is held; no place to write."""
-        with self._lock, translated(self.path):
+        """Hold one consistent snapshot of everything during the block; writing in it fails."""
+        with self._lock, translate_errors(self.path):
             if self._db.in_transaction:
                 yield self._db
                 return
@@ -117,43 +117,43 @@ class Database:
                 self._db.execute("ROLLBACK")
 
     def changed_since(self, version: tuple[int, int] | None) -> tuple[int, int] | None:
-        """Return the present version if it is not *version*: somebody has committed."""
-        with self._lock, translated(self.path):
+        """Return the current version if anybody has committed since *version*, else None."""
+        with self._lock, translate_errors(self.path):
             (others,) = self._db.execute("PRAGMA data_version").fetchone()
-        present = (others, self._commits)
-        return None if present == version else present
+        current = (others, self._commits)
+        return None if current == version else current
 
     def wait(self, version: tuple[int, int] | None, timeout: float) -> tuple[int, int] | None:
-        """Wait until :meth:`changed_since` has an answer, at most *timeout* seconds."""
+        """Wait at most *timeout* seconds until :meth:`changed_since` returns a version."""
         until = clock.steady() + timeout
-        while (present := self.changed_since(version)) is None and clock.steady() < until:
+        while (current := self.changed_since(version)) is None and clock.steady() < until:
             clock.pause(min(POLL, timeout))
-        return present
+        return current
 
     def check(self) -> None:
-        """Read the whole file; raise Damaged if a page of it is not what was written."""
-        with self._lock, translated(self.path):
+        """Read the whole file; raise Corrupt if SQLite finds a fault in it."""
+        with self._lock, translate_errors(self.path):
             (verdict,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            raise damaged(self.path, verdict.splitlines()[-1])
+            raise corrupt(self.path, verdict.splitlines()[-1])
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
-    """Say SQLite's failures in words that tell a person what to do."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise GossamerError for an error of SQLite, with a message that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
-        raise _translation(error, path) from error
+        raise _translate(error, path) from error
 
 
-def _translation(error: sqlite3.Error, path: Path) -> GossamerError:
+def _translate(error: sqlite3.Error, path: Path) -> GossamerError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     match code:
         case sqlite3.SQLITE_FULL:
             return no_space(path.parent)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return damaged(path, str(error))
+            return corrupt(path, str(error))
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return GossamerError(
                 f"{path} cannot be opened for writing ({error}): see that its folder is there and "
@@ -167,15 +167,15 @@ def _translation(error: sqlite3.Error, path: Path) -> GossamerError:
 
 
 def no_space(folder: Path) -> NoSpace:
-    """What to tell a person when the disk is full."""
+    """Return the error for a full disk under *folder*."""
     return NoSpace(
         f"no space left for {folder}: free some, then run the same command again; nothing is lost"
     )
 
 
-def damaged(path: Path, what: str) -> Damaged:
-    """What to tell a person when a file is corrupt."""
-    return Damaged(
+def corrupt(path: Path, what: str) -> Corrupt:
+    """Return the error for a corrupt file, with *what* SQLite found."""
+    return Corrupt(
         f"{path} is damaged ({what}): restore it from a backup, or name another folder with --data "
         "and start afresh; the WARC files beside it are not affected"
     )

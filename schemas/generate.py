@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from gossamer import events, robots
+from gossamer import events
 from gossamer.events import Event, SeedSown
-from gossamer.topics import TOPICS
+from gossamer.events.topics import TOPIC_OF
+from gossamer.web import robots
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parent / "events"
@@ -32,7 +33,7 @@ def main(folder: Path) -> None:
 
 def all_schemas() -> dict[str, Schema]:
     """Return the schema of every event on a topic, by file name, as it is in JSON."""
-    found = {file_name(topic.event): schema_of(topic.event) for topic in TOPICS.values()}
+    found = {file_name(event): schema_of(event) for event in TOPIC_OF}
     in_json: dict[str, Schema] = json.loads(json.dumps(found))
     return in_json
 
@@ -48,10 +49,10 @@ def schema_of(event: type[Event]) -> Schema:
     described = msgspec.json.schema(event)
     parts = described["$defs"]
     for name, part in parts.items():
-        for field, text in said_of_fields(_named(name)).items():
+        for field, text in descriptions_of_fields(_named(name)).items():
             part["properties"][field]["description"] = text
     if event is SeedSown:
-        # Anybody may sow: a seed needs no tag.
+        # Anybody may produce seeds: one needs no tag.
         parts["SeedSown"]["required"].remove("event")
     return {
         "$schema": DIALECT,
@@ -66,21 +67,21 @@ def _named(name: str) -> type[Any]:
     return found
 
 
-def said_of_fields(kind: type[Any]) -> dict[str, str]:
+def descriptions_of_fields(kind: type[Any]) -> dict[str, str]:
     """Return what stands below each field in the source of *kind*."""
     if not issubclass(kind, msgspec.Struct):
         return {}
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
-    said = {}
+    texts = {}
     for field, text in zip(tree.body, tree.body[1:], strict=False):
         match field, text:
             case (
                 ast.AnnAssign(target=ast.Name(id=field_name)),
                 ast.Expr(value=ast.Constant(value=str(words))),
             ):
-                said[field_name] = " ".join(words.split())
-    return said
+                texts[field_name] = " ".join(words.split())
+    return texts
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from gossamer.log.kafka_topics import Wanted, wanted
-from gossamer.servers import KafkaSettings
+from gossamer.log.kafka.topics import Wanted, wanted
+from gossamer.settings.servers import KafkaSettings
 
 OVERLAY = Path(__file__).resolve().parents[1] / "k8s" / "overlays" / "production"
 FILE = OVERLAY / "kafka" / "topics.yaml"

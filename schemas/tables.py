@@ -9,9 +9,10 @@ import sys
 from pathlib import Path
 
 from console.tables import TABLES
-from gossamer.servers import CassandraSettings
-from gossamer.store import Row, cql
-from schemas.generate import said_of_fields
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store import Row
+from gossamer.store.cassandra import cql
+from schemas.generate import descriptions_of_fields
 
 FOLDER = Path(__file__).parent / "cassandra"
 
@@ -32,21 +33,21 @@ def all_files() -> dict[str, str]:
 def keyspace() -> str:
     """Return how the keyspace is made, as settings have it that say nothing else."""
     settings = CassandraSettings()
-    made = cql.keyspace(settings.keyspace, settings.datacenter, settings.replication)
+    made = cql.create_keyspace(settings.keyspace, settings.datacenter, settings.replication)
     return f"-- cassandra.keyspace, datacenter and replication say otherwise.\n{made};\n"
 
 
 def table(row: type[Row], options: str) -> str:
     """Return how the table of *row* is made, with what its source says of it and its fields."""
-    said = said_of_fields(row)
-    made = cql.table(row, options=options).splitlines()
+    described = descriptions_of_fields(row)
+    made = cql.create_table(row, options=options).splitlines()
     about = [f"-- {line}".rstrip() for line in (inspect.getdoc(row) or "").splitlines()]
-    return "\n".join([*about, *(_explained(line, said) for line in made)]) + ";\n"
+    return "\n".join([*about, *(_explained(line, described) for line in made)]) + ";\n"
 
 
-def _explained(line: str, said: dict[str, str]) -> str:
+def _explained(line: str, described: dict[str, str]) -> str:
     column = re.fullmatch(r' *"(\w+)" .*,', line)
-    return f"{line}  -- {said[column[1]]}" if column and column[1] in said else line
+    return f"{line}  -- {described[column[1]]}" if column and column[1] in described else line
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from hypothesis import HealthCheck, settings
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from tests.servers.fixtures import _launched as _launched
 from tests.servers.fixtures import cassandra as cassandra
 from tests.servers.fixtures import kafka as kafka
-from tests.servers.fixtures import servers_place as servers_place
+from tests.servers.fixtures import shared_folder as shared_folder
 
 # As services say it by default: a line an event is for those who ask for it.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -25,12 +27,20 @@ settings.register_profile(
 )
 settings.load_profile("gossamer")
 
+# A job in the background is deaf to Ctrl-C and hands that on; a handler, even of nothing, is not
+# inherited. So whatever the tests start hears Ctrl-C, however they were started themselves.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda *_: None)
+
 SUITES = Path(__file__).resolve().parents[1] / ".." / "shared" / "suites"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to the long run whatever needs a server; begin with what may take longest."""
+    """Leave to the long run whatever needs a server; begin with what takes longest.
+
+    That alone: several of the long ones at once are several fleets and servers on a few cores.
+    """
     for item in items:
         if {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)

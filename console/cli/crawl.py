@@ -6,17 +6,17 @@ from typing import Any
 import structlog
 from rich.console import Console
 
-from console.cli.options import add_config, add_data, lines_of, natural, seconds
-from console.house.crawl import End, run_crawl
-from console.house.definition import SCOPES, Wish, read_seeds
-from console.house.folder import Folder
-from console.house.progress import read_progress
-from console.house.report import report
-from console.house.view import Lines, LiveView, Silence
+from console.cli.options import add_config, add_data, lines_of, natural, port, seconds
+from console.cli.report import report
+from console.cli.view import Lines, LiveView, NoView
 from gossamer import clock
-from gossamer.config import Nested, load_settings
+from gossamer.crawl import SCOPES, CrawlRequest, read_seeds
+from gossamer.settings import Nested, load_settings
 from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
+from standalone.folder import Folder
+from standalone.progress import read_progress
+from standalone.run import End, run_crawl
 
 INTO_SETTINGS = {
     "contact": ("fetcher", "contact"),
@@ -42,13 +42,17 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to ask"}),
     ("--no-text", {"action": "store_true", "help": "links and archive, without main text"}),
+    (
+        "--metrics-port",
+        {"type": port, "metavar": "N", "help": "show Prometheus metrics at 127.0.0.1:N/metrics"},
+    ),
     ("--quiet", {"action": "store_true", "help": "say nothing but errors"}),
     ("--json-logs", {"action": "store_true", "help": "progress and logs as JSON, on stderr"}),
 )
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add its arguments to *command*."""
     command.add_argument("seeds", nargs="*", metavar="SEED", help="a URL to start from")
     add_data(command)
     add_config(command)
@@ -61,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings(options.config, _overrides(options))
     request_headers(settings.fetcher)  # Refuses to go on without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
-    wish = Wish(
+    request = CrawlRequest(
         seeds=read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds")),
         scope=options.scope or settings.crawl.scope,
         max_depth=settings.crawl.max_depth,
@@ -70,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
     folder, started_at = Folder(options.data), clock.now()
     pages_before = read_progress(folder.open()).pages if folder.database.exists() else 0
     with _view(options) as show:
-        end, progress = run_crawl(settings, folder, wish, options.max_time, show)
+        end, progress = run_crawl(
+            settings, folder, request, options.max_time, show, options.metrics_port
+        )
     if not options.quiet:
         text = report(end, progress, clock.now() - started_at, pages_before, folder)
         if settings.logs.json_lines:
@@ -93,9 +99,9 @@ def _overrides(options: argparse.Namespace) -> Nested:
     return overrides
 
 
-def _view(options: argparse.Namespace) -> Silence:
+def _view(options: argparse.Namespace) -> NoView:
     if options.quiet:
-        return Silence()
+        return NoView()
     console = Console()
     if console.is_terminal and not options.json_logs:
         return LiveView(console)

@@ -2,20 +2,20 @@
 
 import argparse
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 import msgspec
 
-from console.cli.options import add_place, place_of
+from console.cli.options import add_crawl, open_from
+from console.figures import instant, plural
 from console.printable import printable
-from gossamer.codec import decode, revived
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
+from gossamer.events.topics import DEAD_LETTERS, TOPICS
 from gossamer.log import Log, Message
-from gossamer.topics import DEAD_LETTERS, TOPICS
+from gossamer.log.codec import decode, replayed
 
-LONGEST, LATEST = 500, 250_000_000_000.0
-"""Characters of a line, and the last instant that has a year of four digits."""
+LONGEST = 500
+"""Characters of a line."""
 BATCH_BYTES = 8 << 20
 
 Named = tuple[str, DeadLetter]
@@ -23,7 +23,7 @@ Named = tuple[str, DeadLetter]
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add its arguments to *command*."""
     actions = command.add_subparsers(required=True, metavar="ACTION")
     show = actions.add_parser("list", help="one line each, oldest first")
     show.add_argument("--json", action="store_true", help="whole, with the bytes in base64")
@@ -33,8 +33,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     again.add_argument("--all", action="store_true", help="all of them")
     again.set_defaults(act=_replay)
     for action in (show, again):
-        action.add_argument("--service", metavar="NAME", help="only those that this one buried")
-        add_place(action)
+        action.add_argument("--service", metavar="NAME", help="only those of this service")
+        add_crawl(action)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    with place_of(options) as place:
-        for name, letter in _letters(place.log, options.service):
+    with open_from(options) as crawl:
+        for name, letter in _letters(crawl.log, options.service):
             print(_as_json(name, letter) if options.json else _as_line(name, letter))
     return 0
 
@@ -53,16 +53,16 @@ def _list(options: argparse.Namespace) -> int:
 def _replay(options: argparse.Namespace) -> int:
     if bool(options.letters) == options.all:
         raise BadSettings("name letters as PARTITION/OFFSET, or say --all")
-    with place_of(options) as place:
+    with open_from(options) as crawl:
         # What comes back while this runs is not appended for ever.
-        there = [name for name, _ in _letters(place.log, options.service)]
+        there = [name for name, _ in _letters(crawl.log, options.service)]
         wanted = set(there if options.all else options.letters)
         if unknown := wanted.difference(there):
             raise GossamerError(f"no such dead letters: {printable(', '.join(sorted(unknown)))}")
-        chosen = (named for named in _letters(place.log, options.service) if named[0] in wanted)
+        chosen = (named for named in _letters(crawl.log, options.service) if named[0] in wanted)
         for batch in _batches(chosen):
-            place.log.append(batch)
-    print(f"{len(wanted):,} dead letters appended again.")
+            crawl.log.append(batch)
+    print(f"{plural(len(wanted), 'dead letter')} appended again.")
     return 0
 
 
@@ -72,7 +72,7 @@ def _batches(letters: Iterator[Named]) -> Iterator[list[Message]]:
     for name, letter in letters:
         if letter.topic not in TOPICS:
             raise GossamerError(f"dead letter {name} is of no topic of ours: {letter.topic!r}")
-        batch.append(revived(letter))
+        batch.append(replayed(letter))
         size += len(letter.value)
         if size > BATCH_BYTES:
             yield batch
@@ -85,13 +85,13 @@ def _as_json(name: str, letter: DeadLetter) -> str:
 
 
 def _as_line(name: str, letter: DeadLetter) -> str:
-    at = datetime.fromtimestamp(min(max(letter.at, 0.0), LATEST), UTC).strftime("%Y-%m-%d %H:%M:%S")
-    place = f"{letter.topic}/{letter.partition}/{letter.offset}"
-    return printable(f"{name}  {at} UTC  {letter.service}  {place}  {letter.reason}", LONGEST)
+    origin = f"{letter.topic}/{letter.partition}/{letter.offset}"
+    columns = name, instant(letter.at), letter.service, origin, letter.reason
+    return printable("  ".join(columns), LONGEST)
 
 
 def _letters(log: Log, service: str | None) -> Iterator[Named]:
-    """Yield the letters that *service* buried, or everybody; what is none is left out."""
+    """Yield the dead letters of *service*, or of all; leave out what cannot be read."""
     tail = log.tail([DEAD_LETTERS.name])
     while records := tail.poll(0):
         for record in records:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from console.place import DATA, Place, open_place
-from gossamer.config import Settings, load_settings
+from console.open_crawl import DATA, OpenCrawl, open_crawl
 from gossamer.errors import BadSettings
+from gossamer.settings import Settings, load_settings
 from gossamer.telemetry import configure_logs
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -17,7 +17,7 @@ _duration = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
 
 def add_data(command: argparse.ArgumentParser) -> None:
-    """Let *command* be told where the data is."""
+    """Add `--data` to *command*."""
     command.add_argument(
         "--data",
         type=Path,
@@ -28,21 +28,21 @@ def add_data(command: argparse.ArgumentParser) -> None:
 
 
 def add_config(command: argparse.ArgumentParser) -> None:
-    """Let *command* be told its settings."""
+    """Add `--config` to *command*."""
     command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
-    """Return the settings that a command goes by, and log as they say."""
+    """Return the settings of a command, and log as they ask."""
     settings = load_settings(options.config)
-    said = settings.logs
-    # What libraries warn of meanwhile comes to nothing, or comes back as an error.
-    configure_logs(said.json_lines, said.level if "level" in said.model_fields_set else "error")
+    logs = settings.logs
+    # What libraries warn of meanwhile is harmless, or becomes an error of ours.
+    configure_logs(logs.json_lines, logs.level if "level" in logs.model_fields_set else "error")
     return settings
 
 
-def add_place(command: argparse.ArgumentParser) -> None:
-    """Let *command* be told where the crawl is: a folder, or a fleet."""
+def add_crawl(command: argparse.ArgumentParser) -> None:
+    """Add to *command* where the crawl is: a folder, or a fleet."""
     add_config(command)
     command.add_argument(
         "--data",
@@ -53,9 +53,11 @@ def add_place(command: argparse.ArgumentParser) -> None:
     )
 
 
-def place_of(options: argparse.Namespace, create: bool = False) -> AbstractContextManager[Place]:
-    """Open the place that *options* mean."""
-    return open_place(settings_of(options), options.data, create)
+def open_from(
+    options: argparse.Namespace, create: bool = False
+) -> AbstractContextManager[OpenCrawl]:
+    """Open the crawl that *options* mean."""
+    return open_crawl(settings_of(options), options.data, create)
 
 
 def lines_of(given: Sequence[str], file: str | None, option: str) -> list[str]:
@@ -77,6 +79,13 @@ def seconds(text: str) -> float:
     if found is None or found[2] not in UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 90, 90s, 15m, 2h, 1d")
     return float(found[1]) * UNITS[found[2]]
+
+
+def port(text: str) -> int:
+    """Read the number of a TCP port."""
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 1 to 65535")
+    return int(text)
 
 
 def natural(text: str) -> int:

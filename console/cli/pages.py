@@ -2,55 +2,23 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
-from itertools import islice
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from console.cli.options import add_place, place_of
-from console.place import Place
-from gossamer.codec import decode
+from console.cli.options import add_crawl, open_from
+from console.open_crawl import OpenCrawl
 from gossamer.errors import BadSettings
-from gossamer.events import Page
+from gossamer.events.topics import PAGES
+from gossamer.extras import need
 from gossamer.log import Log, Record
-from gossamer.topics import PAGES
 
 WAIT = 1.0
-ROWS = 500
-"""Rows in a Parquet row group."""
-
-SCHEMA = pa.schema(
-    [
-        ("url", pa.string()),
-        ("site", pa.string()),
-        ("status", pa.int32()),
-        ("fetched_at", pa.timestamp("us", tz="UTC")),
-        ("content_type", pa.string()),
-        ("title", pa.string()),
-        ("description", pa.string()),
-        ("language", pa.string()),
-        ("text", pa.string()),
-        ("links", pa.list_(pa.string())),
-        ("verdict", pa.string()),
-        ("duplicate_of", pa.string()),
-        ("digest", pa.string()),
-        ("depth", pa.int32()),
-        ("via", pa.string()),
-        ("canonical", pa.string()),
-        ("noindex", pa.bool_()),
-        ("truncated", pa.bool_()),
-        ("hazards", pa.list_(pa.string())),
-        ("crawl", pa.string()),
-    ]
-)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
-    add_place(command)
+    """Add its arguments to *command*."""
+    add_crawl(command)
     command.add_argument("--format", choices=("jsonl", "parquet"), default="jsonl")
     command.add_argument("--output", metavar="FILE", help="instead of standard output")
     command.add_argument("--follow", action="store_true", help="go on with pages as they come")
@@ -62,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
         raise BadSettings("--follow: a Parquet file has an end; follow as jsonl")
     if options.format == "parquet" and not options.output and sys.stdout.isatty():
         raise BadSettings("--format parquet: name a file with --output, or pipe it somewhere")
-    write = _parquet if options.format == "parquet" else _lines
-    with place_of(options) as place:
-        records = _records(place, options.follow)
+    write = _writer(options.format)
+    with open_from(options) as crawl:
+        records = _records(crawl, options.follow)
         if not options.output:
             write(records, sys.stdout.buffer)
             return 0
@@ -76,10 +44,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _records(place: Place, follow: bool) -> Iterator[Record]:
-    if place.fleet and not follow:
-        return _newest(place.log)
-    return (record for record in _read(place.log, follow) if record.value)
+def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
+    if form == "jsonl":
+        return _lines
+    need("parquet")
+    from console.cli.parquet import write
+
+    return write
+
+
+def _records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
+    if crawl.fleet and not follow:
+        return _newest(crawl.log)
+    return (record for record in _read(crawl.log, follow) if record.value)
 
 
 def _read(log: Log, follow: bool) -> Iterator[Record]:
@@ -117,16 +94,3 @@ def _lines(records: Iterator[Record], out: BinaryIO) -> None:
     for record in records:
         out.write(record.value + b"\n")
         out.flush()
-
-
-def _parquet(records: Iterator[Record], out: BinaryIO) -> None:
-    with pq.ParquetWriter(out, SCHEMA, compression="zstd") as writer:
-        while rows := [_row(record) for record in islice(records, ROWS)]:
-            writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
-
-
-def _row(record: Record) -> dict[str, Any]:
-    page = decode(record)
-    assert isinstance(page, Page)
-    row = {name: getattr(page, name) for name in SCHEMA.names}
-    return {**row, "fetched_at": round(page.fetched_at * 1e6), "verdict": page.verdict.value}

@@ -4,19 +4,20 @@ import argparse
 
 from msgspec.structs import replace
 
-from console.cli.options import add_place, lines_of, place_of, settings_of
-from console.house.definition import Wish, define, last_definition, read_seeds
+from console.cli.options import add_crawl, lines_of, open_from, settings_of
+from console.figures import plural
 from console.printable import printable
 from gossamer import clock
-from gossamer.codec import encode
-from gossamer.config import CrawlSettings
+from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, SeedSown
-from gossamer.scope import parse_scope
+from gossamer.log.codec import encode
+from gossamer.settings import CrawlSettings
+from gossamer.web.scope import parse_scope
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add its arguments to *command*."""
     command.add_argument("seeds", nargs="*", metavar="URL", help="a URL to start from")
     command.add_argument("--file", metavar="FILE", help="a URL a line; - for standard input")
     command.add_argument("--priority", type=int, default=0, metavar="N", help="lower is sooner")
@@ -28,39 +29,39 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--depth", type=int, metavar="N", help="from now on: follow at most N links from a seed"
     )
-    add_place(command)
+    add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Sow."""
+    """Append the seeds, and the definition of the crawl if that is new."""
     seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
     if not seeds:
         raise BadSettings("name at least one seed: a URL, or --file FILE")
     settings = settings_of(options)
     now = clock.now()
-    sown = [SeedSown(at=now, url=seed, priority=options.priority) for seed in seeds]
-    with place_of(options, create=True) as place:
-        before = last_definition(place.log)
-        crawl = wished(seeds, before, options.scope, options.depth, settings.crawl)
+    events = [SeedSown(at=now, url=seed, priority=options.priority) for seed in seeds]
+    with open_from(options, create=True) as opened:
+        before = last_definition(opened.log)
+        crawl = requested(seeds, before, options.scope, options.depth, settings.crawl)
         if crawl != before:
             crawl = replace(crawl, at=now)
             # Before the seeds: they are judged by it.
-            place.log.append([encode(crawl)])
-        place.log.append([encode(seed) for seed in sown])
-    said = "as before" if crawl == before else "from now on"
-    print(f"{len(seeds):,} {'seed' if len(seeds) == 1 else 'seeds'} for {place.name}.")
-    print(f"Scope {said}: {printable(crawl.scope, 5000)}, {crawl.max_depth} links deep.")
+            opened.log.append([encode(crawl)])
+        opened.log.append([encode(event) for event in events])
+    since = "as before" if crawl == before else "from now on"
+    print(f"{plural(len(seeds), 'seed')} for {opened.name}.")
+    print(f"Scope {since}: {printable(crawl.scope, 5000)}, {crawl.max_depth} links deep.")
     return 0
 
 
-def wished(
+def requested(
     seeds: tuple[str, ...],
     before: CrawlDefined | None,
     scope: str,
     depth: int | None,
     settings: CrawlSettings,
 ) -> CrawlDefined:
-    """Return the crawl as it is to be: as *before* but for what is said now.
+    """Return the crawl as *before*, changed by the scope and depth that are given.
 
     Raise BadSettings if a seed is out of its scope.
     """
@@ -69,7 +70,7 @@ def wished(
     deep = settings.max_depth if before is None else before.max_depth
     deep = deep if depth is None else depth
     if before is None or scope:
-        fresh = define(Wish(seeds, scope or settings.scope, deep, 0), None, 0, 0.0)
+        fresh = define(CrawlRequest(seeds, scope or settings.scope, deep, 0), None, 0, 0.0)
         before = replace(before or fresh, scope=fresh.scope)
     _judge(seeds, before.scope)
     return replace(before, max_depth=deep)
@@ -80,6 +81,6 @@ def _judge(seeds: tuple[str, ...], scope: str) -> None:
         judgement = parse_scope(scope).judge(seed, 0)
         if not judgement.inside:
             raise BadSettings(
-                f"seed {seed} is out of scope: {judgement.rule}; --scope says anew what may be "
+                f"seed {seed} is out of scope: {judgement.rule}; --scope replaces what may be "
                 "visited"
             )

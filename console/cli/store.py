@@ -6,18 +6,18 @@ from contextlib import closing
 
 from console.cli.options import add_config, settings_of
 from console.tables import TABLES
-from gossamer.store.driver import Cassandra
-from gossamer.store.tables import doubts, make_tables
+from gossamer.store.cassandra.session import Cassandra
+from gossamer.store.cassandra.tables import durability_warnings, make_tables
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add its arguments to *command*."""
     command.add_argument("action", choices=("apply",), help="make what is missing; change no more")
     add_config(command)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what was done, as it is done."""
+    """Print what is done, as it is done."""
     settings = settings_of(options).cassandra
     with closing(Cassandra(settings)) as nodes:
         done = False
@@ -26,6 +26,6 @@ def run(options: argparse.Namespace) -> int:
             done = True
         if not done:
             print(f"keyspace {settings.keyspace}: its {len(TABLES)} tables are as they should be")
-        for doubt in doubts(nodes, settings.keyspace):
-            print(f"gossamer: warning: {doubt}", file=sys.stderr)
+        for warning in durability_warnings(nodes, settings.keyspace):
+            print(f"gossamer: warning: {warning}", file=sys.stderr)
     return 0

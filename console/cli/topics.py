@@ -5,18 +5,18 @@ import sys
 from collections.abc import Iterator
 
 from console.cli.options import add_config, settings_of
-from console.house.definition import last_definition
 from gossamer import clock
-from gossamer.codec import encode
-from gossamer.config import Settings
+from gossamer.crawl import last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
+from gossamer.log.codec import encode
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings import Settings
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Say what the command takes."""
+    """Add its arguments to *command*."""
     command.add_argument(
         "action", choices=("apply",), help="make what is missing, change what differs"
     )
@@ -24,7 +24,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what was done, as it is done, and what must not be."""
+    """Print what is done, as it is done, and what is refused."""
     settings = settings_of(options)
     if not settings.kafka.servers:
         raise BadSettings("kafka.servers is empty: name brokers, as in HOST:PORT")

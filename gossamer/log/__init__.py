@@ -1,12 +1,12 @@
 """The log port: what Kafka promises and this crawler needs, no more.
 
-A topic has partitions; a partition is a sequence of records with growing offsets. A *group* is a
-reader's name, under which the log remembers how far it has read; members of a group share the
-partitions out between them. The one verb that moves it is :meth:`Reader.advance`. A *tail* reads
-without a group: all partitions, from the oldest record kept, remembering nothing.
+A topic has partitions; a partition is a sequence of records with growing offsets. A *group* is the
+name under which the log remembers how far it has been read; its members share the partitions. Only
+:meth:`Reader.advance` moves a group. A *tail* reads without a group: all partitions, from the
+oldest record kept.
 
-Every producer places a record by :func:`partition_of`, so that what belongs to a site meets in one
-partition number over all topics, whoever wrote it.
+Every producer chooses a record's partition by :func:`partition_of`, so that what belongs to a site
+has one partition number on all topics.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What lies on the log. An empty value is a tombstone."""
+    """One record on the log. An empty value is a tombstone."""
 
     topic: str
     partition: int
@@ -32,12 +32,12 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something to append: not yet anywhere. *place* decides the partition (mostly a site)."""
+    """Something to append. *partition_key*, mostly a site, decides the partition."""
 
     topic: str
     key: str
     value: bytes
-    place: str
+    partition_key: str
 
 
 class Reader(Protocol):
@@ -53,21 +53,21 @@ class Reader(Protocol):
     def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
         """Return the next records, at most *most*, oldest first within a partition; maybe none.
 
-        A record is returned once to this reader; after a crash, or when its partition was somebody
-        else's meanwhile, again from the last advance on. With *most* = 0 it only keeps in touch
-        with its group: whoever has no room must say so, or is taken for dead.
+        A record is returned once to this reader; after a crash, or when its partition was another
+        member's meanwhile, again from the last advance on. With *most* = 0 it only keeps the
+        membership alive: a member that has no room must still poll, or its group takes it for dead.
         """
 
-    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> bool:
-        """Flush the store's writes, append *outcome*, move past *records*: in this order.
+    def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
+        """Flush the store's writes, append *messages*, move past *records*: in this order.
 
-        What dies in between is done again by the next reader, so that nothing is lost; where log
-        and store share a transaction, it is one step. Return False if the group has put this
-        member out: nothing of what it polled is its own any more, and the log has not moved.
+        After a crash in between, the next reader does it again, so that nothing is lost; where log
+        and store share a transaction, it is one step. Return False if this member was fenced: what
+        it polled belongs to others now, and the log has not moved.
         """
 
     def close(self) -> None:
-        """Leave the group. What was polled and not advanced past is somebody else's now."""
+        """Leave the group. What was polled and not advanced past comes to other members."""
 
 
 class Tail(Protocol):
@@ -76,8 +76,8 @@ class Tail(Protocol):
     def poll(self, timeout: float) -> Sequence[Record]:
         """Return the next records of all partitions.
 
-        None is returned only at the end of the topics as they were when it was called, after
-        waiting there for *timeout*: so what is on the log now can be read to its end.
+        It returns nothing only at the end of the topics as they were when it was called, after
+        waiting there for *timeout*: so whatever is on the log now can be read to its end.
         """
 
 
@@ -101,9 +101,9 @@ class Log(Protocol):
         """Return how many records *group* has not moved past."""
 
 
-def partition_of(place: str, partitions: int) -> int:
+def partition_of(partition_key: str, partitions: int) -> int:
     """Return the partition as Java's default partitioner, Faust and librdkafka's murmur2 do."""
-    return (murmur2(place.encode()) & 0x7FFFFFFF) % partitions
+    return (murmur2(partition_key.encode()) & 0x7FFFFFFF) % partitions
 
 
 def murmur2(data: bytes) -> int:

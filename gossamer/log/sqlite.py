@@ -1,17 +1,18 @@
 """The log on one SQLite file, for a crawl with everything embedded.
 
-A group has one member here: the house runs each service once. Records that all readers of their
-topic have moved past are deleted in the same transaction, and SQLite uses their room again.
+A group has one member here: a standalone crawl runs each service once. Records that all consumers
+of their topic have moved past are deleted in the same transaction, and SQLite reuses their room.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
+from gossamer.events.topics import TOPICS, Keep
 from gossamer.log import BATCH, Message, Record, partition_of
 from gossamer.sqlite import Database
 from gossamer.store import Store
-from gossamer.topics import TOPICS, Keep
+from gossamer.telemetry.timing import timed
 
 PARTITIONS = 4
 BATCH_BYTES = 8 << 20
@@ -73,13 +74,14 @@ class SqliteLog:
 
     def append(self, messages: Iterable[Message]) -> None:
         """Return once every message is durable."""
-        placed: dict[tuple[str, int], list[Message]] = defaultdict(list)
+        by_partition: dict[tuple[str, int], list[Message]] = defaultdict(list)
         for message in messages:
-            placed[message.topic, partition_of(message.place, PARTITIONS)].append(message)
-        if not placed:
+            partition = partition_of(message.partition_key, PARTITIONS)
+            by_partition[message.topic, partition].append(message)
+        if not by_partition:
             return
-        with self._database.transaction():
-            for (topic, partition), group in placed.items():
+        with timed("gossamer_log_append_seconds"), self._database.transaction():
+            for (topic, partition), group in by_partition.items():
                 self._append(topic, partition, group)
 
     def _append(self, topic: str, partition: int, messages: list[Message]) -> None:
@@ -173,24 +175,24 @@ class SqliteReader(SqliteTail):
             ):
                 self._positions[topic, partition] = start
 
-    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> bool:
-        """Flush the store's writes, append *outcome*, move past *records*, in one transaction."""
+    def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
+        """Flush the store's writes, append *messages*, move past *records*, in one transaction."""
         ends: Counter[tuple[str, int]] = Counter()
         for record in records:
             at = record.topic, record.partition
             ends[at] = max(ends[at], record.offset + 1)
         with self._database.transaction() as db:
             self._store.flush()
-            self._log.append(outcome)
+            self._log.append(messages)
             for (topic, partition), end in ends.items():
                 db.execute(MOVE, (self._group, topic, partition, end))
                 self._trim(topic, partition)
         return True
 
     def _trim(self, topic: str, partition: int) -> None:
-        readers = TOPICS[topic].readers
         if TOPICS[topic].keep is not Keep.UNTIL_READ:
             return
+        readers = TOPICS[topic].consumers
         with self._database.transaction() as db:
             names = ", ".join("?" * len(readers))
             db.execute(TRIM.format(names, len(readers)), (topic, partition) * 2 + readers)

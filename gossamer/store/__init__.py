@@ -1,8 +1,7 @@
-"""The store port: typed rows, each with a partition key and a sort key, as Cassandra likes them.
+"""The store port: typed rows, each with a partition key and a sort key, as in Cassandra.
 
-Writes are kept back and go out together when the log advances (`gossamer.log.Reader.advance`), so
-that the log never says more than the store knows. What was put is seen by `get` and `scan` at
-once. A row class says what its keys are:
+Writes are buffered, and flushed when the log advances (`gossamer.log.Reader.advance`): the store
+never lags behind the log. Reads see buffered writes at once. A row class names its keys:
 
     class HostRow(Row, frozen=True):
         table = "hosts"
@@ -18,17 +17,17 @@ from msgspec import Struct
 
 
 class Row(Struct, frozen=True):
-    """The base of every row. Columns are its fields; new ones need a default."""
+    """The base of every row. Its fields are the columns; a new one needs a default."""
 
     table: ClassVar[str]
     partition_key: ClassVar[str]
-    """The field that says which rows lie together; never empty."""
+    """The field whose value rows of one partition share; never empty."""
     sort_key: ClassVar[str] = ""
-    """The field that orders a partition's rows; none where a partition is one row."""
+    """The field that orders the rows of a partition; "" where a partition is one row."""
     newest_first: ClassVar[bool] = False
     """Whether a partition's rows are in descending order."""
     decides: ClassVar[bool] = False
-    """Whether other rows mean nothing until this one says so: it is written after them."""
+    """Whether rows of this class make others valid: they are written after all that do not."""
 
 
 R = TypeVar("R", bound=Row)
@@ -42,19 +41,19 @@ class Table(Protocol[R]):
         """Return the row, or None."""
 
     def put(self, row: R, last: bool = False) -> None:
-        """Write the row whole, over what is there; *last*: with the drops (see `Store.flush`)."""
+        """Write the whole row, replacing one with its keys; *last*: flush it with the drops."""
 
-    def some(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
-        """Return those rows of *partition* that are there, in any order, in one read."""
+    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+        """Return the rows of *partition* with these sort keys that exist, in any order."""
 
-    def first(self, row: R) -> R:
-        """Write *row* unless one with its keys is there; return the one that stands.
+    def put_if_absent(self, row: R) -> R:
+        """Write *row* unless one with its keys exists; return the row that is there then.
 
-        Where others write too, it is decided at once, and not with the flush.
+        Where several processes write, this is decided at once and not at the flush.
         """
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
-        """Return rows of *partition* in the order of their sort keys, beyond *after*."""
+        """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
 
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
@@ -64,17 +63,16 @@ class Store(Protocol):
     """The tables of one service."""
 
     def table(self, row: type[R]) -> Table[R]:
-        """Return the table of *row*, made where it is missing."""
+        """Return the table of *row*; a store that owns its tables creates a missing one."""
 
     def flush(self) -> None:
-        """Write out what was put and dropped.
+        """Write what was put and dropped.
 
-        Where that is not one transaction: first the rows of classes that do not decide, then those
-        that do, then what is dropped or put *last*. Whoever dies in between leaves the old decision
-        standing.
+        In one transaction, or else in this order: rows of classes that do not decide, rows of
+        those that do, then drops and rows put *last*. A crash in between leaves the old decision.
         """
 
     def claim(self, epoch: int) -> None:
-        """From now on write as the owner of *epoch*: what somebody writes under a smaller one does
-        not replace it, however late that comes. An epoch is the time of its claim in microseconds.
+        """Write as the owner of *epoch* from now on: writes under a smaller epoch never replace
+        these, however late they arrive. An epoch is the time of its claim in microseconds.
         """

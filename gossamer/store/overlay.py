@@ -1,4 +1,4 @@
-"""Writes that are not flushed yet, laid over what is stored: the same for every store."""
+"""Buffered writes laid over what is stored, so that reads see both: the same for every store."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -8,7 +8,7 @@ from gossamer.store import R, Sort
 
 
 class Overlay(Generic[R]):
-    """What was put into one table, and dropped, since the last flush."""
+    """The rows put and the partitions dropped in one table since the last flush."""
 
     def __init__(self, row: type[R]) -> None:
         self._newest_first = row.newest_first
@@ -17,16 +17,16 @@ class Overlay(Generic[R]):
         self.rows: dict[str, dict[Sort, R]] = {}
         """By partition key and sort key."""
         self.dropped: set[str] = set()
-        """Partitions; what is in `rows` was put afterwards."""
+        """Partitions; rows of theirs in `rows` were put afterwards."""
         self.last: set[tuple[str, Sort]] = set()
-        """Keys of the rows that are to be written with the drops."""
+        """Keys of the rows that are flushed with the drops."""
 
     def keys(self, row: R) -> tuple[str, Sort]:
-        """Return the partition key and the sort key of *row*, "" if it has none."""
+        """Return the partition key and the sort key of *row*; the latter is "" if it has none."""
         return self._partition(row), self._sort(row) if self._sort else ""
 
     def put(self, row: R, last: bool = False) -> None:
-        """Lay *row* over what is there."""
+        """Buffer *row*."""
         keys = partition, sort = self.keys(row)
         self.rows.setdefault(partition, {})[sort] = row
         if last:
@@ -35,16 +35,16 @@ class Overlay(Generic[R]):
             self.last.discard(keys)
 
     def drop(self, partition: str) -> None:
-        """Cover the whole partition."""
+        """Hide all that is stored of *partition*, and forget what was put into it."""
         self.rows.pop(partition, None)
         self.dropped.add(partition)
 
     def get(self, partition: str, sort: Sort) -> R | None:
-        """Return the row if it was put."""
+        """Return the row if it is buffered."""
         return self.rows.get(partition, {}).get(sort)
 
     def covers(self, partition: str, sort: Sort) -> bool:
-        """Return whether what is stored under these keys no longer counts."""
+        """Return whether the answer for these keys is here, and not in what is stored."""
         return partition in self.dropped or sort in self.rows.get(partition, ())
 
     def scan(
@@ -54,13 +54,13 @@ class Overlay(Generic[R]):
         limit: int,
         stored: Callable[[str, Sort | None, int], Sequence[R]],
     ) -> list[R]:
-        """Return the rows beyond *after* in order, with those that *stored* returns beneath."""
-        beneath = () if partition in self.dropped else stored(partition, after, limit)
-        put = self.rows.get(partition)
-        if not put:
-            return list(beneath)
-        rows = {self.keys(row)[1]: row for row in beneath}
-        rows.update((sort, row) for sort, row in put.items() if self._beyond(sort, after))
+        """Return the rows beyond *after* in order: buffered ones over those *stored* returns."""
+        below = () if partition in self.dropped else stored(partition, after, limit)
+        buffered = self.rows.get(partition)
+        if not buffered:
+            return list(below)
+        rows = {self.keys(row)[1]: row for row in below}
+        rows.update((sort, row) for sort, row in buffered.items() if self._beyond(sort, after))
         return [rows[sort] for sort in sorted(rows, reverse=self._newest_first)][:limit]
 
     def _beyond(self, sort: Sort, after: Sort | None) -> bool:
@@ -69,11 +69,11 @@ class Overlay(Generic[R]):
         return sort < after if self._newest_first else sort > after  # type: ignore[operator]
 
     def __bool__(self) -> bool:
-        """Whether anything is to be written."""
+        """Return whether there is anything to write."""
         return bool(self.rows or self.dropped)
 
     def clear(self) -> None:
-        """Forget everything: it is stored."""
+        """Forget everything, once it is stored."""
         self.rows.clear()
         self.dropped.clear()
         self.last.clear()

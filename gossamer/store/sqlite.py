@@ -1,6 +1,6 @@
-"""The store on one SQLite file: a table a row class, real and typed columns, for `sqlite3` too."""
+"""The store on one SQLite file: a table for each row class, with typed columns to query."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
@@ -9,10 +9,15 @@ import msgspec
 from gossamer.sqlite import Database
 from gossamer.store import R, Row, Sort
 from gossamer.store.overlay import Overlay
+from gossamer.telemetry.timing import timed
 
-PLAIN: dict[Any, str] = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER", bytes: "BLOB"}
-
-Write = Callable[[], None]
+COLUMN_TYPES: dict[Any, str] = {
+    str: "TEXT",
+    int: "INTEGER",
+    float: "REAL",
+    bool: "INTEGER",
+    bytes: "BLOB",
+}
 
 
 class SqliteStore:
@@ -23,24 +28,27 @@ class SqliteStore:
         self._tables: dict[type[Row], Any] = {}
 
     def table(self, row: type[R]) -> "SqliteTable[R]":
-        """Return the table of *row*, made where it is missing."""
+        """Return the table of *row*, created if it is missing."""
         if row not in self._tables:
             self._tables[row] = SqliteTable(self._database, row)
         table: SqliteTable[R] = self._tables[row]
         return table
 
     def flush(self) -> None:
-        """Write out what was put and dropped, in one transaction."""
-        with self._database.transaction():
-            for table in self._tables.values():
+        """Write what was put and dropped, in one transaction."""
+        changed = [table for table in self._tables.values() if table.changed]
+        if not changed:
+            return
+        with timed("gossamer_store_flush_seconds"), self._database.transaction():
+            for table in changed:
                 table.flush()
 
     def claim(self, epoch: int) -> None:
-        """Nobody else writes here: the folder's lock says so."""
+        """Do nothing: the lock on the folder keeps other writers out."""
 
 
 class SqliteTable(Generic[R]):
-    """All rows of one class, with the writes not yet flushed laid over what is in the file."""
+    """All rows of one class; see `gossamer.store.Table`."""
 
     def __init__(self, database: Database, row: type[R]) -> None:
         self._database, self._row = database, row
@@ -53,9 +61,9 @@ class SqliteTable(Generic[R]):
         self._order = f'"{row.sort_key}"' if row.sort_key else "1"
         self._direction, self._beyond = ("DESC", "<") if row.newest_first else ("ASC", ">")
         self._where = " AND ".join(f'"{key}" = ?' for key in keys)
-        self._make(keys)
+        self._create(keys)
 
-    def _make(self, keys: list[str]) -> None:
+    def _create(self, keys: list[str]) -> None:
         columns = {name: _column(kind) or "TEXT" for name, kind in self._types.items()}
         with self._database.transaction() as db:
             found = {row[1] for row in db.execute(f"PRAGMA table_info({self._name})")}
@@ -82,24 +90,24 @@ class SqliteTable(Generic[R]):
         return self._read(values) if values else None
 
     def put(self, row: R, last: bool = False) -> None:
-        """Write the row whole, over what is there."""
+        """Write the whole row, replacing one with its keys."""
         self._overlay.put(row, last)
 
-    def some(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
-        """Return those rows of *partition* that are there, in any order, in one read."""
+    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+        """Return the rows of *partition* with these sort keys that exist, in any order."""
         with self._database.reading():
             found = [self.get(partition, sort) for sort in sorts]
         return [row for row in found if row is not None]
 
-    def first(self, row: R) -> R:
-        """Write *row* unless one with its keys is there; return the one that stands."""
+    def put_if_absent(self, row: R) -> R:
+        """Write *row* unless one with its keys exists; return the row that is there then."""
         found = self.get(*self._overlay.keys(row))
         if found is None:
             self.put(row)
         return row if found is None else found
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
-        """Return rows of *partition* in the order of their sort keys, beyond *after*."""
+        """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
         return self._overlay.scan(partition, after, limit, self._stored)
 
     def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
@@ -117,9 +125,14 @@ class SqliteTable(Generic[R]):
         """Remove the whole partition."""
         self._overlay.drop(partition)
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything was put or dropped since the last flush."""
+        return bool(self._overlay)
+
     def flush(self) -> None:
-        """Write out what was put and dropped."""
-        rows = [self._written(row) for part in self._overlay.rows.values() for row in part.values()]
+        """Write what was put and dropped."""
+        rows = [self._values(row) for part in self._overlay.rows.values() for row in part.values()]
         slots = ", ".join("?" * len(self._types))
         with self._database.transaction() as db:
             db.executemany(
@@ -134,7 +147,7 @@ class SqliteTable(Generic[R]):
     def _columns(self) -> str:
         return ", ".join(f'"{name}"' for name in self._types)
 
-    def _written(self, row: R) -> list[Any]:
+    def _values(self, row: R) -> list[Any]:
         values = [getattr(row, name) for name in self._types]
         return [
             msgspec.json.encode(value).decode() if nested else value
@@ -142,8 +155,8 @@ class SqliteTable(Generic[R]):
         ]
 
     def _read(self, values: tuple[Any, ...]) -> R:
-        # A column added later is NULL in older rows: the field's default stands for it. None is
-        # another thing, and written as JSON.
+        # A column added later is NULL in older rows, and the field's default applies. A None that
+        # was written is JSON, not NULL.
         fields = {
             name: msgspec.json.decode(value, type=kind) if nested else kind(value)
             for (name, kind), nested, value in zip(
@@ -155,6 +168,6 @@ class SqliteTable(Generic[R]):
 
 
 def _column(kind: Any) -> str | None:
-    """Return the type of the column that holds a *kind* as it is; None if it is kept as JSON."""
-    words = isinstance(kind, type) and issubclass(kind, StrEnum)
-    return "TEXT" if words else PLAIN.get(kind)
+    """Return the column type that holds a *kind* as it is; None if it is stored as JSON."""
+    is_word = isinstance(kind, type) and issubclass(kind, StrEnum)
+    return "TEXT" if is_word else COLUMN_TYPES.get(kind)

@@ -1,18 +1,35 @@
-"""The archive: keeps every capture, whole, in WARC files that others can read.
+"""The archive: keeps every capture, whole, in WARC files that other tools can read.
 
-The life of a capture. A page comes off the log with its request and response. `records` makes three
-WARC records of it, in memory: the response (the body as received), the request, and metadata about
-how the page was come upon. They are appended to the open *segment*, `gossamer-….warc.gz.open`, one
-gzip member each, so that any record can be read alone; where the response lies is said on
-`pages.archived`.
+**The life of a capture.** A page comes off the log with its request and response. `records` makes
+three WARC records of it, in memory: the response (the body as received), the request, and
+metadata about how the page was found. They are appended to the open *segment*,
+`gossamer-….warc.gz.open`, one gzip member each, so that any record can be read alone; where the
+response lies is published on `pages.archived`.
 
-Before the log moves past the page, the segment is synced, and its length goes into the store, in
-the transaction that moves the log. So the store always knows how many bytes of the segment count.
-What a crash leaves behind them is cut off at the next start (`repair`), and the pages in it come
-off the log again: each page is in the archive exactly once, and no half record is left.
+**Why the sync comes before the commit.** Once the log has moved past a page, it does not bring
+that page again, so the page must be on the disk by then. Before each commit (`settle`) the
+segment is synced, and the first time its folder too: a synced file whose directory entry is not
+can vanish in a power cut. It costs one sync for a commit, and a commit covers many pages.
 
-A segment that has grown larger than `segment_size` is full: no more goes into it, the store is told
-so, and once that is committed, with the next page, it loses the mark `.open`: now it is complete.
-A run that ends well completes its last segment; one that does not leaves that to the
-next. Every run begins a segment of its own, with its first page: no file is ever empty.
+**Why the store knows the committed length.** A file and a transaction cannot be committed
+together: a process may die with records in the file whose pages the log is going to bring again.
+So the length of the segment goes into its writer's row (`SegmentRow`), in the transaction that
+moves the log. Bytes behind that length do not count: the next start cuts them off
+(`files.repair`), and their pages come off the log again. Each page is in the archive once, and no
+file ends in half a record. On Kafka and Cassandra the row is flushed just before the commit, not
+with it; a death in between leaves a page twice, with the same record ids.
+
+**Why `.open`.** Whoever copies or indexes WARC files must know which of them will still change. A
+file without `.open` is complete. A segment larger than `segment_size` is full: no more goes into
+it, the row says so, and after that commit, with the next page, it gets its final name; not
+earlier, since until the commit its tail may have to be cut off. A run that ends well completes
+its last segment; one that is killed leaves that to the next start. Every run begins a segment of
+its own with its first page, so nothing is appended to a file after a restart, and no file is
+empty.
+
+**Why a folder for each writer.** In a fleet several instances archive at once. Each has a folder,
+a row and serials of its own, under a name that it keeps over restarts (`service.instance`). So no
+two append to one file, and repair, which cuts and removes open files, never meets one that
+another instance is writing. When partitions move between instances, files stay where they are:
+`pages.archived` names the folder with the file.
 """

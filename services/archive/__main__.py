@@ -2,19 +2,25 @@
 
 import sys
 
-from gossamer.process import Place, run, run_machine
+from gossamer.runtime.process import Backends, run, run_processor
 from services.archive.service import Archive
 
 
-def work(place: Place) -> None:
+def work(backends: Backends) -> None:
     """Write captures until it is to stop; then complete the files."""
-    said, contact = place.settings.archive, place.settings.fetcher.contact
-    archive = Archive(said.folder, place.store, said, contact, place.settings.service.instance)
+    settings = backends.settings
+    archive = Archive(
+        settings.archive.folder,
+        backends.store,
+        settings.archive,
+        settings.fetcher.contact,
+        settings.service.instance,
+    )
     try:
-        run_machine(place, archive)
+        run_processor(backends, archive)
         archive.close()
     finally:
-        archive.let_go()
+        archive.release()
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """Captures as WARC 1.1 records (ISO 28500:2017), made in memory: nothing here touches a file.
 
-Each record comes back as bytes, a gzip member of its own (annex D of the standard). Record ids
-are made from the visit: the same page fetched once has the same ids however often it is archived.
+Each record is returned as bytes, a gzip member of its own (annex D of the standard). Record ids
+derive from the visit: a page that was fetched once has the same ids however often it is archived.
 """
 
 import re
-from base64 import b32encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha1
 from importlib.metadata import version
 from io import BytesIO
 from uuid import NAMESPACE_URL, uuid5
@@ -17,16 +15,18 @@ from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from gossamer.events import Headers, PageFetched
-from gossamer.url import host_key, is_address
+from gossamer.events import PageFetched
+from gossamer.web.http import Headers, all_values, payload_digest
+from gossamer.web.url import host_key, is_address
 
 WARC = "WARC/1.1"
 SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 SOFTWARE = f"gossamer/{version('gossamer')}"
 FIELDS = "application/warc-fields"
 ORIGINAL = "X-Crawler-"
+"""Put before the names of headers that no longer describe the body as stored."""
 WITHOUT_BODY = frozenset({204, 304})
-"""Statuses whose Content-Length speaks of a body that is never sent (RFC 9110, 8.6)."""
+"""Statuses whose Content-Length describes a body that is not sent (RFC 9110, 8.6)."""
 
 Fields = list[tuple[str, str]]
 
@@ -35,18 +35,18 @@ _breaks = re.compile("[\0\r\n]+")
 
 @dataclass(frozen=True)
 class Capture:
-    """The records of one page, in the order in which they are written."""
+    """The records of one page, in the order in which they are written to the file."""
 
     response: bytes
     request: bytes
     metadata: bytes
     digest: str
-    """Of the body as received, as in the response's WARC-Payload-Digest."""
+    """The WARC-Payload-Digest of the response, of the body as received."""
 
 
 def capture(page: PageFetched) -> Capture:
-    """Return the records of *page*; ValueError or OverflowError if its URL or time is none."""
-    digest = digest_of(page.body)
+    """Return the records of *page*; ValueError or OverflowError if its URL or time is invalid."""
+    digest = payload_digest(page.body)
     concurrent = ("WARC-Concurrent-To", _identity(page, "response"))
     return Capture(
         response=_response(page, digest),
@@ -54,17 +54,17 @@ def capture(page: PageFetched) -> Capture:
             page,
             "request",
             _request_block(page),
-            [concurrent, ("WARC-Payload-Digest", digest_of(b""))],
+            [concurrent, ("WARC-Payload-Digest", payload_digest(b""))],
             "application/http; msgtype=request",
         ),
-        metadata=_record(page, "metadata", _fields(_found(page)), [concurrent], FIELDS),
+        metadata=_record(page, "metadata", _fields(_metadata(page)), [concurrent], FIELDS),
         digest=digest,
     )
 
 
 def warcinfo(page: PageFetched, file: str, now: float, contact: str) -> bytes:
     """Return the record that opens *file*, of which *page* is the first; *now* in epoch seconds."""
-    said = [
+    fields = [
         ("software", SOFTWARE),
         ("format", "WARC File Format 1.1"),
         ("conformsTo", SPECIFICATION),
@@ -72,7 +72,7 @@ def warcinfo(page: PageFetched, file: str, now: float, contact: str) -> bytes:
         ("operator", contact),
         ("isPartOf", page.crawl),
     ]
-    block = _fields([field for field in said if field[1]])
+    block = _fields([field for field in fields if field[1]])
     about = [
         ("WARC-Type", "warcinfo"),
         ("WARC-Record-ID", _identity(page, "warcinfo")),
@@ -80,11 +80,6 @@ def warcinfo(page: PageFetched, file: str, now: float, contact: str) -> bytes:
         ("WARC-Filename", file),
     ]
     return _member(about, block, FIELDS)
-
-
-def digest_of(data: bytes) -> str:
-    """Return the SHA-1 of *data* in base 32, labelled as WARC does: `sha1:…`."""
-    return "sha1:" + b32encode(sha1(data, usedforsecurity=False).digest()).decode()
 
 
 def date(at: float) -> str:
@@ -96,7 +91,7 @@ def _response(page: PageFetched, digest: str) -> bytes:
     about = [("WARC-Payload-Digest", digest)]
     if page.truncated:
         about.append(("WARC-Truncated", page.truncated))
-    head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _as_stored(page))
+    head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _stored_headers(page))
     return _record(page, "response", head + page.body, about, "application/http; msgtype=response")
 
 
@@ -105,17 +100,17 @@ def _request_block(page: PageFetched) -> bytes:
     return _head(f"GET {url[len(host_key(url)) :]} HTTP/1.1", page.request_headers)
 
 
-def _as_stored(page: PageFetched) -> Headers:
-    # The HTTP client undoes the transfer coding (chunks) and stops at the size limit, so the
-    # body that we hold is not framed as these headers say, and a reader that believed them
-    # would misread it. They are kept under another name, as other crawlers do; the content
-    # coding is not undone, and its header stays true.
+def _stored_headers(page: PageFetched) -> Headers:
+    # The HTTP client removes the transfer coding (chunks) and stops at the size limit. The body is
+    # then not framed as these headers say, and a reader that trusts them misreads it, so they are
+    # kept under another name, as other crawlers do. The content coding is not removed, and its
+    # header stays true.
     stored = tuple(
         (ORIGINAL + name if _misleads(name, value, page) else name, value)
         for name, value in page.headers
     )
-    told = any(name.lower() == "content-length" for name, _ in stored)
-    if stored == page.headers or told or page.status in WITHOUT_BODY:
+    has_length = bool(all_values(stored, "content-length"))
+    if stored == page.headers or has_length or page.status in WITHOUT_BODY:
         return stored
     return (*stored, ("Content-Length", str(len(page.body))))
 
@@ -129,7 +124,7 @@ def _misleads(name: str, value: str, page: PageFetched) -> bool:
     return False
 
 
-def _found(page: PageFetched) -> Fields:
+def _metadata(page: PageFetched) -> Fields:
     visit = page.visit
     _, _, discoverer = visit.via.partition("@")
     by_page = discoverer.startswith(("http://", "https://"))
@@ -160,7 +155,7 @@ def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_t
 
 def _member(about: Fields, block: bytes, content_type: str) -> bytes:
     headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
-    # The block goes in as bytes: warcio would otherwise respell HTTP headers that are not ASCII.
+    # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII.
     record = ArcWarcRecord(
         "warc", about[0][1], headers, BytesIO(block), None, content_type, len(block)
     )
@@ -170,7 +165,7 @@ def _member(about: Fields, block: bytes, content_type: str) -> bytes:
 
 
 def _identity(page: PageFetched, kind: str) -> str:
-    # Visits are numbered from one in every crawl; the instant makes the id unique beyond it.
+    # Every crawl numbers its visits from one; the time makes the id unique beyond the crawl.
     name = f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}"
     return f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>"
 
@@ -185,7 +180,7 @@ def _fields(fields: Fields) -> bytes:
 
 
 def _line(text: str) -> str:
-    # A line break in a value would begin a header of its own, or end the head.
+    # A line break in a value would start another header, or end the head.
     return _breaks.sub(" ", text)
 
 

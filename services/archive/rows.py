@@ -1,27 +1,27 @@
-"""What the archive remembers of its segments: enough to tell what counts after a crash."""
+"""The rows of the archive: what of its segments is committed, and where each capture lies."""
 
 from gossamer.store import Row
 
 
 class SegmentRow(Row, frozen=True, kw_only=True):
-    """How things stood when the log last moved. One row a writer."""
+    """The segments of one writer as of the last commit; what a restart goes by."""
 
     table = "archive_segments"
     partition_key = "writer"
 
     writer: str
     serial: int = 0
-    """The highest that is taken; a file with a higher one was never committed."""
+    """The highest serial in use; a file with a higher one was never committed."""
     file: str = ""
     """The open segment, named as it will be when complete; empty if there is none."""
     length: int = 0
-    """How many bytes of it count."""
+    """How many bytes of it are committed; a crash may have left more in the file."""
     full: tuple[str, ...] = ()
-    """Segments that count whole, and whose open mark may not have been taken off yet."""
+    """Segments that are committed whole, but may still be called `.open`."""
 
 
 class CaptureRow(Row, frozen=True):
-    """Where one capture of a URL lies; what `pages.archived` says, for a look at one URL."""
+    """Where one capture of a URL lies: the same as on `pages.archived`, to be found by URL."""
 
     table = "captures"
     partition_key, sort_key = "url", "fetched_at"

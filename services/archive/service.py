@@ -1,27 +1,29 @@
-"""The machine: appends captures to the open segment, and keeps store, log and files in step."""
+"""The processor: appends captures to the open segment, and keeps files, store and log in step."""
 
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from gossamer.config import ArchiveSettings
 from gossamer.events import Event, PageArchived, PageFetched, Purpose
-from gossamer.service import Answer, Machine
+from gossamer.events.topics import PAGES_FETCHED
+from gossamer.runtime.processor import Answer, Processor
+from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.topics import PAGES_FETCHED
+from gossamer.web.http import first_value
+from services.archive.files.repair import repair
+from services.archive.files.segment import Segment, complete, file_name, translate_errors
 from services.archive.records import Capture, capture, warcinfo
-from services.archive.repair import repair
 from services.archive.rows import CaptureRow, SegmentRow
-from services.archive.segment import Segment, complete, file_name, told
 
-ALONE = "archive"
+STANDALONE_WRITER = "archive"
+"""The writer where there is only one: its files lie in the folder itself."""
 
 
-class Archive(Machine):
-    """Writes what was fetched to WARC files in *folder*; *contact* is named in each as operator.
+class Archive(Processor):
+    """Writes what was fetched to WARC files in *folder*, with *contact* as their operator.
 
-    In a fleet each instance is a *writer* with a folder of its own in there.
+    In a fleet each instance is a *writer*, with a folder of that name inside *folder*.
     """
 
     name = "archive"
@@ -35,8 +37,8 @@ class Archive(Machine):
         contact: str,
         writer: str = "",
     ) -> None:
-        self._folder, self._below = folder / writer, f"{writer}/" if writer else ""
-        self._settings, self._contact, self._writer = settings, contact, writer or ALONE
+        self._folder, self._prefix = folder / writer, f"{writer}/" if writer else ""
+        self._settings, self._contact, self._writer = settings, contact, writer or STANDALONE_WRITER
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
         self._settled = SegmentRow(writer=self._writer)
         self._serial = 0
@@ -44,18 +46,18 @@ class Archive(Machine):
         self._full: list[Segment] = []
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Begin from what was last committed: what was written beyond it is somebody else's now."""
-        self.let_go()
-        with told(self._folder):
+        """Go back to the last commit: pages written since come again, perhaps to another writer."""
+        self.release()
+        with translate_errors(self._folder):
             self._serial = repair(self._folder, self._rows.get(self._writer))
         self._settled = SegmentRow(writer=self._writer, serial=self._serial)
         self._rows.put(self._settled)
 
     def handle(self, event: Event, now: float) -> Answer:
-        """Write the capture of a page, and say where it lies."""
+        """Write the capture of a page; return where it lies."""
         if not isinstance(event, PageFetched):
             return []
-        # Made before anything is written: a page that cannot be a record leaves no trace here.
+        # Before anything is written: a page that no record can hold goes to the dead letters.
         made = capture(event)
         segment = self._segment or self._begin(event, now)
         offset = segment.append(made.response + made.request + made.metadata)
@@ -65,7 +67,7 @@ class Archive(Machine):
             self._segment = None
         if event.visit.purpose is not Purpose.PAGE:
             return []
-        archived = _archived(event, made, self._below + segment.file, offset, now)
+        archived = _archived(event, made, self._prefix + segment.file, offset, now)
         self._captures.put(_capture_row(archived))
         return [archived]
 
@@ -77,31 +79,31 @@ class Archive(Machine):
         return segment
 
     def settle(self) -> None:
-        """Make the segments durable, and have the store told what counts of them."""
-        standing = self._standing()
-        if standing == self._settled:
+        """Sync the segments, and put how much of them is valid into the store."""
+        current = self._current_row()
+        if current == self._settled:
             return
-        # That we are asked again says that what was settled before is committed.
+        # The runner settles again only after it has committed what was settled before.
         self._complete(self._settled.full)
         while self._full:
             self._full[0].sync()
             self._full.pop(0).close()
         if self._segment:
             self._segment.sync()
-        self._rows.put(standing)
-        self._settled = standing
+        self._rows.put(current)
+        self._settled = current
 
     def close(self) -> None:
-        """Complete what is settled: for the end of a run, once the log has moved past it all.
+        """Complete what is settled; call it at the end of a run, after the last commit.
 
-        What is not settled stays as it is, marked open, for the next start to repair.
+        What is not settled keeps its `.open`, and the next start repairs it.
         """
-        standing = self._standing()
-        if standing == replace(self._settled, full=()):
-            self._complete((*self._settled.full, *filter(None, [standing.file])))
-        self.let_go()
+        current = self._current_row()
+        if current == replace(self._settled, full=()):
+            self._complete((*self._settled.full, *filter(None, [current.file])))
+        self.release()
 
-    def _standing(self) -> SegmentRow:
+    def _current_row(self) -> SegmentRow:
         segment = self._segment
         return SegmentRow(
             writer=self._writer,
@@ -115,15 +117,14 @@ class Archive(Machine):
         for file in files:
             complete(self._folder, file)
 
-    def let_go(self) -> None:
-        """Close the files as they are: the next start repairs them."""
+    def release(self) -> None:
+        """Close the files as they are; the next start repairs them."""
         for segment in (*self._full, *filter(None, [self._segment])):
             segment.close()
         self._segment, self._full = None, []
 
 
 def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: float) -> PageArchived:
-    types = [value for name, value in page.headers if name.lower() == "content-type"]
     return PageArchived(
         crawl=page.crawl,
         at=now,
@@ -131,7 +132,7 @@ def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: flo
         site=page.site,
         fetched_at=page.started_at,
         status=page.status,
-        content_type=types[0] if types else "",
+        content_type=first_value(page.headers, "content-type"),
         digest=made.digest,
         file=file,
         offset=offset,

@@ -1,22 +1,44 @@
 """Dedup: has this URL ever been met, and is this page's content new?
 
 **How a URL passes.** A seed, or a link of a page that is worth following, is re-keyed by its site
-(`urls.discovered`) and comes back to the instance that owns the site. There the URL-seen test
-remembers who found it first: `seen.setdefault(fingerprint, via) == via`. The first finder's URL is
-admitted; when a record comes again after a crash, it *is* the first finder, so nothing is lost
-between remembering and admitting, and nothing is admitted for anybody else.
+(`urls.discovered`) and comes back to the instance that owns the site's partition. There the
+URL-seen test remembers who found it first: `seen.setdefault(fingerprint, via) == via`. The first
+finder's URL is admitted; all others' are dropped.
+
+**Why the first finder wins.** The obvious test, remember the URL if it is new and then admit it,
+loses the URL if the process dies between the two: the record comes again, and its URL is known.
+Who found it tells the cases apart. A record that comes again *is* the first finder, so its URL is
+admitted again, which the frontier tolerates; nothing is lost, and nothing is admitted for anybody
+else. And what is stored is worth having: the visit that led to the URL.
 
 **How a page passes.** The first page with a text owns the text's digest; any other with the same
-digest is a duplicate of it (first writer wins, in the store, since equal pages may be of different
-sites). The verdict is published with the document, and the links of a duplicate are not released.
-Nor are those that the page asks not to follow, those out of scope, or too deep: what is outside is
-not remembered either, so that a wider scope, or a shorter way, can still find it.
+digest is a duplicate of it. The verdict is published with the document, and the links of a
+duplicate are not released, or a site and its mirror would both be crawled. Nor are links that the
+page asks not to follow, those out of scope, and those too deep.
 
-The URL-seen set is any mutable mapping: a table of the store on a laptop, a Faust table in a fleet.
+**Why the store decides on digests.** Links are tested where their site is, so a table local to a
+partition is enough for them. Equal texts come from different sites, so from different instances:
+only a store that all of them share can say which page was first. It is asked with one conditional
+write (`Table.first`), where the first writer wins. A page that comes again finds its own URL there
+and is the first again.
 
-**How it runs on Faust.** `faust_app` wires the app; `tables` is the URL-seen set, on the instance's
-disk; `changelog` and `restore` make it whole before events flow; `carrier` brings records to the
-machine and its answers to the brokers; `transport` is what had to differ in Faust so that nothing
-is lost on the way; `worker` runs all that. When partitions are shared out, whoever has them stops,
-finishes and commits first: what was done is not done again unless somebody dies.
+**Why scope and depth are judged before the seen test.** What was remembered is never admitted
+again. If a URL out of scope were remembered, a wider scope in the next run could not find it any
+more; if one too deep were, a shorter way to it would come too late. Besides, most links of most
+pages lead out of scope, and would fill the set for nothing.
+
+The URL-seen set is any mutable mapping: a table of the store in a standalone crawl, a Faust table
+in a fleet.
+
+**How it runs on Faust.** `app` builds the app; `tables` is the URL-seen set, on the instance's
+disk; `changelog` and `restore` restore it before events flow; `runner` takes records to the
+processor and its answers to the brokers; `transport` is Faust's, changed where it lost records;
+`worker` runs all that. In a rebalance, members finish and commit what is under way before they
+give partitions up: nothing is done again unless a process dies.
+
+**Why Faust's recovery is replaced.** Faust gives us the group, the standbys, the streams and a
+table on RocksDB with a changelog. But it reads changelogs and events through the same queues and
+empties these on the way, commits past records that are not done, and takes an offset for restored
+that is another owner's. With two instances killed in turn, URLs were lost, and others admitted for
+somebody who had not found them first. `docs/decisions` has the list and the figures.
 """

@@ -3,28 +3,30 @@
 import asyncio
 import sys
 
-from gossamer.process import Place, run
-from gossamer.worker import run_async
-from services.dedup.changelog import make_changelog
-from services.dedup.faust_app import build
-from services.dedup.folder import own_folder
+from gossamer.runtime.concurrent import run_async
+from gossamer.runtime.process import Backends, run
 from services.dedup.service import Dedup
-from services.dedup.worker import Worker
 
 
-def work(place: Place) -> None:
+def work(backends: Backends) -> None:
     """Admit and judge until it is to stop."""
-    # Faust reads by itself, so nobody else would.
-    place.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], place.store)
+    # Not before settings are read: where Faust is missing, `run` says so in words.
+    from services.dedup.faust.app import build
+    from services.dedup.faust.changelog import make_changelog
+    from services.dedup.faust.folder import own_folder
+    from services.dedup.faust.worker import FaustWorker
 
-    changelog = make_changelog(place.settings.kafka, place.log.partitions)
-    with own_folder(place.settings, changelog) as folder:
+    # Faust reads by itself, so nobody else would.
+    backends.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], backends.store)
+
+    changelog = make_changelog(backends.settings.kafka, backends.log.partitions)
+    with own_folder(backends.settings, changelog) as folder:
 
         async def serve(ended: asyncio.Event) -> None:
-            carrier = build(place.settings, folder, place.log.partitions, place.store)
-            await Worker(carrier, place.log, place.process.health).run(ended)
+            runner = build(backends.settings, folder, backends.log.partitions, backends.store)
+            await FaustWorker(runner, backends.log, backends.process.health).run(ended)
 
-        run_async(serve, place.stop)
+        run_async(serve, backends.stop)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 from collections import defaultdict
 
 from gossamer.events import CrawlDefined, Discovery, PageParsed, UrlsDiscovered
-from gossamer.scope import parse_scope
-from gossamer.url import fingerprint, site_of
+from gossamer.events.provenance import linked
+from gossamer.web.scope import parse_scope
+from gossamer.web.url import site_of
 
 
 def release(page: PageParsed, crawl: CrawlDefined | None, now: float) -> list[UrlsDiscovered]:
@@ -21,17 +22,7 @@ def release(page: PageParsed, crawl: CrawlDefined | None, now: float) -> list[Ur
 
 
 def _followed(page: PageParsed) -> list[Discovery]:
-    depth, hops = page.visit.depth, page.visit.hops
-    return [
-        Discovery(
-            link.url,
-            depth if link.redirect else depth + 1,
-            hops + 1 if link.redirect else 0,
-            trace=fingerprint(link.url),
-        )
-        for link in page.links
-        if not link.nofollow
-    ]
+    return [linked(link, page.visit) for link in page.links if not link.nofollow]
 
 
 def _inside(found: Discovery, crawl: CrawlDefined) -> bool:

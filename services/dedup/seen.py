@@ -6,7 +6,7 @@ from gossamer.store import Row, Store
 
 
 class SeenRow(Row, frozen=True):
-    """A URL that was met, and who found it first."""
+    """A URL that was found, and who found it first."""
 
     table = "seen"
     partition_key = "fingerprint"
@@ -16,7 +16,7 @@ class SeenRow(Row, frozen=True):
 
 
 class SeenTable(MutableMapping[str, str]):
-    """Fingerprint → via. It only grows: nothing is removed, listed or counted."""
+    """Fingerprint → via. It only grows, and cannot be listed or counted."""
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)

@@ -1,12 +1,10 @@
-"""Dedup's machine: seeds and links to admitted URLs, parsed pages to verdicts and documents."""
+"""Dedup's processor: from seeds and links to admitted URLs, from parsed pages to verdicts."""
 
 from collections.abc import Iterator, MutableMapping
 
-from gossamer import topics
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import (
     CrawlDefined,
-    Discovery,
     Event,
     Page,
     PageJudged,
@@ -16,17 +14,21 @@ from gossamer.events import (
     UrlsAdmitted,
     UrlsDiscovered,
     Verdict,
+    topics,
 )
-from gossamer.scope import parse_scope
-from gossamer.service import Answer, Machine
+from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.events.provenance import sown
+from gossamer.runtime.processor import Answer, Processor
 from gossamer.store import Row, Store
 from gossamer.telemetry import count
-from gossamer.url import BadUrl, canonicalize, fingerprint, site_of
+from gossamer.web.http import GONE
+from gossamer.web.scope import parse_scope
+from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from services.dedup.links import release
 
 
 class DigestRow(Row, frozen=True):
-    """A text that was met, and the URL that had it first."""
+    """The digest of a text, and the URL that had it first."""
 
     table = "digests"
     partition_key = "digest"
@@ -35,7 +37,7 @@ class DigestRow(Row, frozen=True):
     url: str
 
 
-class Dedup(Machine):
+class Dedup(Processor):
     """The URL-seen test and the content test; see the package."""
 
     name = "dedup"
@@ -50,7 +52,7 @@ class Dedup(Machine):
         """Answer a seed, discovered URLs or a parsed page."""
         match event:
             case SeedSown():
-                return (self._sown(event, now),)
+                return (self._seed(event, now),)
             case UrlsDiscovered():
                 return self._discovered(event, now)
             case PageParsed():
@@ -66,7 +68,7 @@ class Dedup(Machine):
             raise Poison(str(error)) from error
         self._crawl = crawl
 
-    def _sown(self, seed: SeedSown, now: float) -> UrlsDiscovered:
+    def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
         try:
             url = canonicalize(seed.url)
         except BadUrl as error:
@@ -75,9 +77,8 @@ class Dedup(Machine):
             judgement = parse_scope(self._crawl.scope).judge(url, seed.depth)
             if not judgement.inside:
                 raise Poison(f"seed {url} is out of scope: {judgement.rule}")
-        found = Discovery(url, seed.depth, priority=seed.priority, trace=fingerprint(url))
         return UrlsDiscovered(
-            crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(found,)
+            crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(sown(seed, url),)
         )
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
@@ -93,7 +94,7 @@ class Dedup(Machine):
             )
 
     def _parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
-        if page.status in (404, 410):
+        if page.status in GONE:
             yield Tombstone(page.visit.url, page.site)
         elif not 200 <= page.status < 300:
             yield from release(page, self._crawl, now)
@@ -101,13 +102,13 @@ class Dedup(Machine):
             yield from self._document(page, now)
 
     def _document(self, page: PageParsed, now: float) -> Iterator[Event]:
-        first = self._digests.first(DigestRow(page.digest, page.visit.url)).url
+        first = self._digests.put_if_absent(DigestRow(page.digest, page.visit.url)).url
         duplicate_of = "" if first == page.visit.url else first
         released = [] if duplicate_of else release(page, self._crawl, now)
         verdict = Verdict.DUPLICATE if duplicate_of else Verdict.FIRST
         count("gossamer_verdicts_total", verdict=verdict)
         if duplicate_of:
-            count("gossamer_hazards_total", hazard="exact_duplicate")
+            count_hazards(self.name, [Hazard.EXACT_DUPLICATE])
         yield from released
         yield _judged(page, verdict, duplicate_of, sum(len(e.urls) for e in released), now)
         yield _published(page, verdict, duplicate_of, now)
@@ -116,7 +117,7 @@ class Dedup(Machine):
 def _judged(
     page: PageParsed, verdict: Verdict, duplicate_of: str, links: int, now: float
 ) -> PageJudged:
-    duplicate = ("exact_duplicate",) if duplicate_of else ()
+    duplicate = (Hazard.EXACT_DUPLICATE,) if duplicate_of else ()
     return PageJudged(
         crawl=page.crawl,
         at=now,

@@ -1,27 +1,54 @@
 """The fetcher: the only part of Gossamer that opens sockets to the Web.
 
 The life of an order. The frontier checks a host out and orders a batch of visits
-(`HostCheckedOut`). The fetcher moves the log past the order before it begins: what dies under way
-is not begun again by anybody, the frontier's lease notices. An order that was void or late when it
-arrived is dropped, because the host may be somebody else's by then.
+(`HostCheckedOut`). The fetcher makes them one after another and reports each as a `VisitEnded`,
+together with a `PageFetched` where something came back that is worth keeping. Exactly one
+`VisitEnded` is the order's last, whatever happens; it releases the host.
 
-The visits are made one after another over one kept-alive connection. Between the end of one
-request and the start of the next lies the order's pause; a visit that asked for nothing (robots
-forbids it) is followed by none. Before every request three things can end the order early: the
-crawl was paused, the lease would run out under the request, or the host proved to be in trouble
-(no address, no connection, no byte, or it asked to be left alone). What was not visited is either
-said so once (`unvisited`, as the last word) or not mentioned at all: the frontier still has it.
+Between the end of one request and the start of the next lies the order's pause. A visit that needs
+no request (robots.txt forbids it) is followed by none. Three things end an order early: the crawl
+was paused, the lease would expire under the next request, or the outcome says that the rest would
+fare no better (`ends_order` in `gossamer.events.outcomes`). The first URL that was not visited is
+reported as `unvisited`; those behind it are not mentioned, for the frontier still has them queued.
 
-Each visit ends in exactly one `VisitEnded`, together with a `PageFetched` where something came that
-is worth keeping. Exactly one of them is the order's last, whatever happens, and releases the host.
+Why an order is begun once. Elsewhere a record is handled again when its reader dies, because doing
+it twice changes nothing. Here it would: the host would be asked for the same pages at once again,
+perhaps while a fetcher that was only slow still works through the order. So the log moves past an
+order before its first request. If the fetcher dies then, nobody repeats the order; its lease
+expires and the frontier orders again whatever has no outcome. For the same reason an order that
+comes too late is handed back unbegun: its lease has expired, or a newer frontier has claimed the
+partition (its epoch is void), and the host may be somebody else's by now.
 
-Who does what: `visit.py` leads the conversation and decides, without a clock or a socket: it yields
-steps and is told how they went. `robots_visit.py` is the same for a robots.txt, the only thing
-whose redirects are followed. `outcome.py` judges what came back. `service.py` carries the steps
-out, `web.py` is aiohttp made strict, `resolver.py` and `addresses.py` decide where a name may lead.
-`turns.py` lets a request that leads to another host wait for its turn there. `identity.py` says who
-we are. `wiring.py` puts it together.
+Why requests keep within the lease. The frontier gives a host to somebody else when the lease
+expires. A request starts only if even the longest visit would end before that, so a host is never
+visited twice at the same time, though fetcher and frontier never talk about it.
 
-Nobody may be visited at a private address, whatever name leads there: addresses are checked after
-resolution, and what was checked is what is connected to.
+Why one connection for an order. The host is ours for the length of the order and no longer: its
+visits share one kept-alive connection, which is closed with the order. A pool shared by all orders
+would hold sockets open to hosts that nobody visits, and could open a second one to a host.
+
+Why aiohttp may not retry. It repeats a GET whose kept-alive connection was closed under it. That
+request comes without a pause, nobody counts it, and the server may have seen the first. Whether and
+when to try again is the frontier's decision alone; so is it with redirects, cookies and proxies,
+which a client library would otherwise handle on its own.
+
+Why redirects of pages are not followed and those of robots.txt are. The target of a page's redirect
+is a URL like any other: it has its own host to be polite to, its own robots.txt, and may have been
+seen. So it goes back through the URL-seen test as a link. A robots.txt is different: its rules are
+about the host that was asked, wherever the file lies, and RFC 9309 (2.3.1.2) wants at least five
+redirects followed. Each is a request with a pause of its own; one that leads to another host takes
+its turn there (`http/turns.py`).
+
+Why addresses are checked after resolution. Whatever a URL says, its name may lead to a private
+address: the crawler's own network, a cloud's metadata service. A check by name proves nothing, and
+neither does one lookup for the check and another for the connection, for the answers may differ.
+So the resolver returns only addresses that may be visited, and aiohttp connects to exactly those.
+
+Who does what. `visit.py` leads the conversation and decides everything, without a clock or a
+socket: it yields steps and receives their results (`steps.py`), so that politeness is tested in
+virtual time. `robots_visit.py` does the same for a robots.txt, `outcome.py` assesses what came
+back, `ending.py` turns it into events. `service.py` carries the steps out. `http/client.py` is
+aiohttp made strict, `http/resolver.py` and `addresses.py` decide where a name may lead,
+`http/gaps.py` measures whether all of this was polite. `identity.py` says who we are. `wiring.py`
+puts it together.
 """

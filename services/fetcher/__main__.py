@@ -2,16 +2,16 @@
 
 import sys
 
-from gossamer.process import Place, run
-from gossamer.worker import run_async
+from gossamer.runtime.concurrent import run_async
+from gossamer.runtime.process import Backends, run
 from services.fetcher.wiring import as_claimed, serve
 
 
-def work(place: Place) -> None:
-    """Fetch until it is to stop."""
-    log, store = place.log, place.store
+def work(backends: Backends) -> None:
+    """Fetch until the process is asked to stop."""
+    log, store = backends.log, backends.store
     epochs = as_claimed(log, store)
-    run_async(lambda ended: serve(place.settings, log, store, epochs, ended), place.stop)
+    run_async(lambda ended: serve(backends.settings, log, store, epochs, ended), backends.stop)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which addresses may be connected to (hazard private_address)."""
+"""Which addresses may be connected to (hazard `private_address`)."""
 
 from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -11,7 +11,7 @@ _translated = IPv6Network("64:ff9b::/96")
 
 
 def may_connect(address: str, allowed: Collection[Network]) -> bool:
-    """Whether *address*, an IP literal, is of the public Internet or in an *allowed* network."""
+    """Whether *address*, an IP literal, is on the public Internet or in an *allowed* network."""
     try:
         literal = ip_address(address)
     except ValueError:
@@ -25,7 +25,7 @@ def may_connect(address: str, allowed: Collection[Network]) -> bool:
 
 
 def _meant(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address inside, for the forms of IPv6 that carry one to its network."""
+    """Return the IPv4 address that *address* stands for, if it is one of IPv6 that embeds one."""
     if isinstance(address, IPv4Address):
         return address
     if address in _translated:

@@ -1,58 +1,69 @@
-"""How a visit ended, and the events that say so."""
+"""How a visit ended, and the events and metrics that report it."""
 
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, VisitEnded
-from gossamer.robots import RobotsRules
-from gossamer.url import host_key, site_of
-from services.fetcher.outcome import Failure, Reply, Verdict
+from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.telemetry import count
+from gossamer.web.robots import RobotsRules
+from gossamer.web.url import host_key, site_of
+from services.fetcher.outcome import Assessment, Failure, Reply
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """A visit's end. *url* is where the reply came from, if not from the visit's own URL."""
+    """A visit's end. *url* is where the reply came from, or "" if from the visit's own URL."""
 
-    verdict: Verdict
+    assessment: Assessment
     answer: Reply | Failure | None = None
     robots: RobotsRules | None = None
     url: str = ""
 
 
 def failed(failure: Failure) -> Ending:
-    """Return the end of a visit that brought nothing."""
+    """Return the end of a visit that got no response."""
     hazards = (failure.hazard,) if failure.hazard else ()
-    verdict = Verdict(outcome=failure.outcome, kept=False, reason=failure.reason, hazards=hazards)
-    return Ending(verdict=verdict, answer=failure)
+    assessment = Assessment(
+        outcome=failure.outcome, kept=False, reason=failure.reason, hazards=hazards
+    )
+    return Ending(assessment=assessment, answer=failure)
 
 
-def without_request(outcome: Outcome, reason: str, *hazards: str) -> Ending:
-    """Return the end of a visit that asked for nothing."""
-    verdict = Verdict(outcome=outcome, kept=False, reason=reason, hazards=hazards)
-    return Ending(verdict=verdict)
+def without_request(outcome: Outcome, reason: str, *hazards: Hazard) -> Ending:
+    """Return the end of a visit that needed no request."""
+    assessment = Assessment(outcome=outcome, kept=False, reason=reason, hazards=hazards)
+    return Ending(assessment=assessment)
 
 
 def unvisited(hop: Reply | None = None) -> Ending:
-    """Return the end of a visit that was not made, or only as far as the redirect *hop*.
+    """Return the end of a visit that was not made, or was given up after the redirect *hop*.
 
-    That a request was made is said even so: the frontier rests the host after it.
+    The request for *hop* is reported all the same, so that the frontier lets the host rest.
     """
-    return Ending(verdict=Verdict(outcome=Outcome.UNVISITED, kept=False), answer=hop)
+    return Ending(assessment=Assessment(outcome=Outcome.UNVISITED, kept=False), answer=hop)
 
 
 def events(
     order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float
 ) -> tuple[Event, ...]:
-    """Return what is said of the visit *index*: the page before the outcome."""
+    """Return the events of the visit *index*: its page, if one is kept, before its outcome."""
     ended = _ended(order, index, ending, last, now)
-    if isinstance(ending.answer, Reply) and ending.verdict.kept:
+    if isinstance(ending.answer, Reply) and ending.assessment.kept:
         return _fetched(order, index, ending, ending.answer, now), ended
     return (ended,)
 
 
+def count_visit(event: VisitEnded) -> None:
+    """Count *event* in the metrics, once it is on the log."""
+    count("gossamer_outcomes_total", outcome=event.outcome)
+    count("gossamer_received_bytes_total", event.received)
+    count_hazards("fetcher", event.hazards)
+
+
 def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float) -> VisitEnded:
-    verdict, answer = ending.verdict, ending.answer
+    assessment, answer = ending.assessment, ending.answer
     reply = answer if isinstance(answer, Reply) else Reply(status=0)
     return VisitEnded(
         crawl=order.crawl,
@@ -64,16 +75,16 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         index=index,
         last=last,
         visit=order.visits[index],
-        outcome=verdict.outcome,
-        reason=verdict.reason,
+        outcome=assessment.outcome,
+        reason=assessment.reason,
         status=reply.status,
-        location=verdict.location,
+        location=assessment.location,
         started_at=answer.started_at if answer else 0.0,
         took=answer.took if answer else 0.0,
         received=len(reply.body),
-        retry_after=verdict.retry_after,
+        retry_after=assessment.retry_after,
         robots=ending.robots,
-        hazards=verdict.hazards,
+        hazards=assessment.hazards,
     )
 
 
@@ -86,7 +97,7 @@ def _fetched(
     return PageFetched(
         crawl=order.crawl,
         at=now,
-        # A robots.txt may come from where a redirect led: it is archived as what it is.
+        # A robots.txt may come from where a redirect led: it is archived under that URL.
         site=site_of(url) if elsewhere else order.site,
         host=host_key(url) if elsewhere else order.host,
         visit=replace(visit, url=url) if elsewhere else visit,
@@ -100,5 +111,5 @@ def _fetched(
         headers=reply.headers,
         body=reply.body,
         truncated=reply.truncated,
-        hazards=ending.verdict.hazards,
+        hazards=ending.assessment.hazards,
     )

@@ -1,12 +1,12 @@
-"""Who we say we are: always the truth, with a way to reach us (hazard cloaking)."""
+"""Who we say we are: always the truth, with a way to reach us (hazard `cloaking`)."""
 
 import re
 from importlib.metadata import version
 
-from gossamer.config import FetcherSettings
 from gossamer.errors import BadSettings
-from gossamer.events import Headers
-from gossamer.robots import is_token
+from gossamer.settings import FetcherSettings
+from gossamer.web.http import Headers
+from gossamer.web.robots import is_token
 
 WANTED = (
     "text/html, application/xhtml+xml, application/xml;q=0.9, text/*;q=0.8, "
@@ -25,12 +25,12 @@ def check_contact(contact: str) -> None:
     raise BadSettings(
         f"fetcher.contact: {contact!r} is neither an e-mail address nor a http(s) page; name one "
         "where a webmaster reaches you (--contact, GOSSAMER_FETCHER__CONTACT or the settings "
-        "file): nothing is fetched without"
+        "file): without one nothing is fetched"
     )
 
 
 def request_headers(settings: FetcherSettings) -> Headers:
-    """Return what is said with every request; raise BadSettings if that would say too little."""
+    """Return the headers of every request; raise BadSettings if they would not say who we are."""
     check_contact(settings.contact)
     for name, value in (("product", settings.product), ("page", settings.page)):
         if not (is_token(value) if name == "product" else _page.fullmatch(value)):

@@ -1,13 +1,13 @@
-"""What came back, and how a visit therefore ended. No I/O: the shell tells, this judges."""
+"""What came back from the Web, and which outcome that is."""
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
-from gossamer.events import Headers, Outcome
-from gossamer.url import BadUrl, canonicalize
+from gossamer.events import Outcome
+from gossamer.events.outcomes import Hazard
+from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
 
 TEXT_TYPES = {
     "application/xhtml+xml",
@@ -20,22 +20,11 @@ TEXT_TYPES = {
     "application/rdf+xml",
 }
 BINARY_TYPES = {"application/pdf"}
-"""Wanted too, but worth nothing when they are not whole."""
+"""Kept too, but of no use when they are cut."""
 
-HOST_TROUBLE = {
-    Outcome.DNS_FAILURE,
-    Outcome.DNS_UNANSWERED,
-    Outcome.HOST_DOWN,
-    Outcome.SILENT_SERVER,
-    Outcome.PRIVATE_ADDRESS,
-    Outcome.BUSY,
-}
-"""Outcomes that say something of the host, not of the URL: the order ends with them."""
-
-REDIRECTS = {300, 301, 302, 303, 305, 307, 308}
 YEAR = 31536000.0
-
-_token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+CUT = {"length": Hazard.INFINITE_BODY, "time": Hazard.TRAP_TIME}
+"""Which hazard cut a body, by WARC's reason for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,28 +46,28 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """There is no response. *took* is 0 where nothing was sent."""
+    """There was no response. *took* is 0 where nothing was sent."""
 
     outcome: Outcome
     reason: str
-    hazard: str = ""
+    hazard: Hazard | None = None
     started_at: float = 0.0
     took: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """How a visit ended; *kept* says whether the response is a page event."""
+class Assessment:
+    """How a visit ended; *kept* says whether its response becomes a `PageFetched`."""
 
     outcome: Outcome
     kept: bool = True
     reason: str = ""
     location: str = ""
     retry_after: float = 0.0
-    hazards: tuple[str, ...] = ()
+    hazards: tuple[Hazard, ...] = ()
 
-    def unkept(self) -> "Verdict":
-        """Return the same for a response that is no page."""
+    def unkept(self) -> "Assessment":
+        """Return the same for a response that is not kept."""
         return replace(self, kept=False)
 
 
@@ -87,30 +76,32 @@ Wanted = Callable[[int, Headers], bool]
 
 
 def wanted(status: int, headers: Headers) -> bool:
-    """Whether a page's body is read: the types that somebody can read, and all error pages."""
+    """Whether a page's body is asked for: if its type is one we keep, or if it is an error page."""
     kind = content_type(headers)
     return status // 100 != 2 or not kind or _is_text(kind) or kind in BINARY_TYPES
 
 
 def anything(status: int, headers: Headers) -> bool:
-    """Read any body: a robots.txt is one whatever it is called."""
+    """Read any body: servers give a robots.txt all sorts of types."""
     return True
 
 
-def judge(reply: Reply, url: str, now: float) -> Verdict:
-    """Say how the visit of *url* that brought *reply* ended."""
-    verdict = _by_status(reply, url, now)
-    hazard = {"length": "infinite_body", "time": "trap_time"}.get(reply.truncated)
+def assess(reply: Reply, url: str, now: float) -> Assessment:
+    """Return how the visit of *url* ended whose response is *reply*."""
+    assessment = _by_status(reply, url, now)
+    hazard = CUT.get(reply.truncated)
     if hazard is None:
-        return verdict
-    if verdict.outcome is Outcome.PAGE and content_type(reply.headers) in BINARY_TYPES:
-        reason = "a binary document that was cut is of no use"
-        return Verdict(outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=(hazard,))
-    return replace(verdict, hazards=(*verdict.hazards, hazard))
+        return assessment
+    if assessment.outcome is Outcome.PAGE and content_type(reply.headers) in BINARY_TYPES:
+        reason = "the document is binary and was cut"
+        return Assessment(
+            outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=(hazard,)
+        )
+    return replace(assessment, hazards=(*assessment.hazards, hazard))
 
 
-def _by_status(reply: Reply, url: str, now: float) -> Verdict:
-    if reply.status == 429 or (reply.status == 503 and header(reply.headers, "retry-after")):
+def _by_status(reply: Reply, url: str, now: float) -> Assessment:
+    if reply.status == 429 or (reply.status == 503 and first_value(reply.headers, "retry-after")):
         return _busy(reply, now)
     match reply.status // 100:
         case 2:
@@ -118,46 +109,38 @@ def _by_status(reply: Reply, url: str, now: float) -> Verdict:
         case 3:
             return _redirect(reply, url)
         case 4:
-            gone = reply.status in (404, 410)
-            return Verdict(outcome=Outcome.GONE if gone else Outcome.CLIENT_ERROR)
+            gone = reply.status in GONE
+            return Assessment(outcome=Outcome.GONE if gone else Outcome.CLIENT_ERROR)
     # RFC 9110, 15: an invalid status code is treated as a server error.
-    return Verdict(outcome=Outcome.SERVER_ERROR)
+    return Assessment(outcome=Outcome.SERVER_ERROR)
 
 
-def _success(reply: Reply) -> Verdict:
+def _success(reply: Reply) -> Assessment:
     if wanted(reply.status, reply.headers):
-        return Verdict(outcome=Outcome.PAGE)
+        return Assessment(outcome=Outcome.PAGE)
     reason = f"{content_type(reply.headers)} is not among the types that are read"
-    return Verdict(
-        outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=("unwanted_type",)
+    return Assessment(
+        outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=(Hazard.UNWANTED_TYPE,)
     )
 
 
-def _redirect(reply: Reply, url: str) -> Verdict:
-    location = header(reply.headers, "location")
-    if reply.status in REDIRECTS and target(location, url):
-        return Verdict(outcome=Outcome.REDIRECT, location=location, hazards=("redirect",))
-    said = f"Location {location[:200]!r}" if location else "no Location"
-    reason = f"status {reply.status} with {said} leads nowhere"
-    return Verdict(outcome=Outcome.BAD_REDIRECT, reason=reason, hazards=("bad_redirect",))
+def _redirect(reply: Reply, url: str) -> Assessment:
+    location = first_value(reply.headers, "location")
+    if redirect_target(reply.status, reply.headers, url):
+        return Assessment(outcome=Outcome.REDIRECT, location=location, hazards=(Hazard.REDIRECT,))
+    target = f"Location {location[:200]!r}" if location else "no Location"
+    reason = f"status {reply.status} and {target} leads nowhere"
+    return Assessment(outcome=Outcome.BAD_REDIRECT, reason=reason, hazards=(Hazard.BAD_REDIRECT,))
 
 
-def _busy(reply: Reply, now: float) -> Verdict:
-    asked = header(reply.headers, "retry-after")
-    hazards = ("retry_after",) if asked else ()
-    return Verdict(outcome=Outcome.BUSY, retry_after=retry_after(asked, now), hazards=hazards)
-
-
-def target(location: str, url: str) -> str:
-    """Return the canonical URL that *location* means at *url*, or nothing."""
-    try:
-        return canonicalize(location, url) if location else ""
-    except BadUrl:
-        return ""
+def _busy(reply: Reply, now: float) -> Assessment:
+    asked = first_value(reply.headers, "retry-after")
+    hazards = (Hazard.RETRY_AFTER,) if asked else ()
+    return Assessment(outcome=Outcome.BUSY, retry_after=retry_after(asked, now), hazards=hazards)
 
 
 def retry_after(value: str, now: float) -> float:
-    """Return the seconds that a Retry-After asks for (RFC 9110, 10.2.3); 0 if it says nothing."""
+    """Return the seconds that a Retry-After asks for (RFC 9110, 10.2.3); 0 if it is malformed."""
     if value.isdecimal():
         return min(float(value[:12]), YEAR)
     try:
@@ -165,27 +148,6 @@ def retry_after(value: str, now: float) -> float:
     except (ValueError, OverflowError):
         return 0.0
     return min(max(wait, 0.0), YEAR) if math.isfinite(wait) else 0.0
-
-
-def content_type(headers: Headers) -> str:
-    """Return type and subtype in small letters, or nothing where none is said."""
-    essence = header(headers, "content-type").partition(";")[0].strip().lower()
-    return essence if _token.fullmatch(essence) else ""
-
-
-def header(headers: Headers, name: str) -> str:
-    """Return the first value of *name*; what is UTF-8 is read as that."""
-    for key, value in headers:
-        if key.lower() == name:
-            return _utf8(value.strip())
-    return ""
-
-
-def _utf8(value: str) -> str:
-    try:
-        return value.encode("latin-1").decode()
-    except UnicodeError:
-        return value
 
 
 def _is_text(kind: str) -> bool:

@@ -1,100 +1,74 @@
-"""The visit of a robots.txt (RFC 9309, 2.3): redirects are followed, and every answer is a rule.
+"""The visit of a robots.txt (RFC 9309, 2.3): redirects are followed, and any answer gives rules.
 
 2xx                          what the file says
 4xx, too many redirects      "unavailable": nothing is forbidden (2.3.1.3)
 5xx, a broken answer         "unreachable": everything is forbidden (2.3.1.4)
-429, 503 with Retry-After,   the host is in trouble: nothing was learnt, and the frontier
-no address, no connection    asks again when the host may be visited again
+429, 503 with Retry-After,   no rules: the host is in trouble, and the frontier orders the visit
+no address, no connection    again when the host may be visited
 """
 
-import zlib
-
-from gossamer.events import Headers, Outcome
-from gossamer.robots import RobotsRules, parse_robots, whole_lines
-from gossamer.url import host_name
+from gossamer.events import Outcome
+from gossamer.events.outcomes import OUTCOMES
+from gossamer.web.coding import decoded
+from gossamer.web.http import joined_values, redirect_target
+from gossamer.web.robots import RobotsRules, parse_robots, whole_lines
+from gossamer.web.url import host_name
 from services.fetcher.ending import Ending, failed, unvisited
-from services.fetcher.outcome import (
-    HOST_TROUBLE,
-    Failure,
-    Reply,
-    Verdict,
-    anything,
-    header,
-    judge,
-    target,
-)
-from services.fetcher.steps import Ask, Pace, Talk
+from services.fetcher.outcome import Assessment, Failure, Reply, anything, assess
+from services.fetcher.steps import Conversation, Fetch, Pace
 
 HOPS = 5
 """Redirects that are followed (2.3.1.2), to any host."""
 
-_GZIP_OR_ZLIB = zlib.MAX_WBITS | 32
-_BARE = -zlib.MAX_WBITS
-CODINGS = {"gzip": (_GZIP_OR_ZLIB,), "x-gzip": (_GZIP_OR_ZLIB,), "deflate": (_GZIP_OR_ZLIB, _BARE)}
-"""How zlib is told to read a coding; deflate is sent in two ways."""
 
-
-def visit_robots(pace: Pace, url: str) -> Talk[Ending]:
-    """Fetch the robots.txt at *url* and learn what it says; unvisited if the order must end."""
+def visit_robots(pace: Pace, url: str) -> Conversation[Ending]:
+    """Fetch the robots.txt at *url* and return what it says; unvisited if the order must end."""
     at, hops, hop = url, 0, None
     while True:
-        answer = yield from pace.ask(Ask(at, anything, pace.terms.robots_limit))
+        answer = yield from pace.ask(Fetch(at, anything, pace.terms.robots_limit))
         if answer is None:
             return unvisited(hop)
         if isinstance(answer, Failure):
             return _unreachable(pace, answer, elsewhere=host_name(at) != host_name(url))
-        verdict = judge(answer, at, pace.now)
-        if verdict.outcome is not Outcome.REDIRECT or hops == HOPS:
-            return _learnt(pace, answer, verdict, at)
-        at, hops, hop = target(verdict.location, at), hops + 1, answer
+        assessment = assess(answer, at, pace.now)
+        if assessment.outcome is not Outcome.REDIRECT or hops == HOPS:
+            return _answered(pace, answer, assessment, at)
+        at = redirect_target(answer.status, answer.headers, at)
+        hops, hop = hops + 1, answer
 
 
 def _unreachable(pace: Pace, failure: Failure, elsewhere: bool) -> Ending:
-    if not elsewhere and failure.outcome in HOST_TROUBLE:
+    if not elsewhere and OUTCOMES[failure.outcome].ends_order:
         return failed(failure)
-    rules = _forbidden(pace, f"robots.txt could not be had: {failure.reason}")
-    # Trouble of another host, where a redirect led, is none of this one.
-    broken = Verdict(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
-    return Ending(verdict=broken, answer=failure, robots=rules)
+    rules = _forbidden(pace, f"robots.txt could not be fetched: {failure.reason}")
+    # Where a redirect led to another host, that host is in trouble, not this one.
+    broken = Assessment(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
+    return Ending(assessment=broken, answer=failure, robots=rules)
 
 
-def _learnt(pace: Pace, reply: Reply, verdict: Verdict, at: str) -> Ending:
+def _answered(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> Ending:
     if reply.status // 100 == 2:
         return _read(pace, reply, at)
     rules: RobotsRules | None = RobotsRules(
         fetched_at=pace.now, expires_at=pace.now + pace.terms.robots_age
     )
-    if verdict.outcome is Outcome.SERVER_ERROR:
+    if assessment.outcome is Outcome.SERVER_ERROR:
         rules = _forbidden(pace, f"robots.txt answered {reply.status}")
-    elif verdict.outcome is Outcome.BUSY:
+    elif assessment.outcome is Outcome.BUSY:
         rules = None
-    return Ending(verdict=verdict.unkept(), answer=reply, robots=rules, url=at)
+    return Ending(assessment=assessment.unkept(), answer=reply, robots=rules, url=at)
 
 
 def _read(pace: Pace, reply: Reply, at: str) -> Ending:
-    body = decoded(reply.body, reply.headers, pace.terms.robots_limit)
-    if body is None:
-        coding = header(reply.headers, "content-encoding")
-        rules = _forbidden(pace, f"robots.txt cannot be read, it came encoded as {coding[:40]!r}")
-        broken = Verdict(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
-        return Ending(verdict=broken, answer=reply, robots=rules, url=at)
-    if reply.truncated or len(body) == pace.terms.robots_limit:
-        body = whole_lines(body)
-    rules = parse_robots(body, pace.terms.product, pace.now, pace.terms.robots_age)
-    return Ending(verdict=Verdict(outcome=Outcome.PAGE), answer=reply, robots=rules, url=at)
-
-
-def decoded(body: bytes, headers: Headers, limit: int) -> bytes | None:
-    """Return the first *limit* bytes of a body without its coding; None if it has a strange one."""
-    coding = header(headers, "content-encoding").lower()
-    if coding in ("", "identity") or not body:
-        return body[:limit]
-    for bits in CODINGS.get(coding, ()):
-        try:
-            return zlib.decompressobj(bits).decompress(body, limit)
-        except zlib.error:
-            continue
-    return None
+    coding = joined_values(reply.headers, "content-encoding")
+    body = decoded(reply.body, coding, pace.terms.robots_limit)
+    if body.as_sent:
+        rules = _forbidden(pace, f"robots.txt has a Content-Encoding of {coding[:40]!r}")
+        broken = Assessment(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
+        return Ending(assessment=broken, answer=reply, robots=rules, url=at)
+    lines = whole_lines(body.data) if reply.truncated or body.cut else body.data
+    rules = parse_robots(lines, pace.terms.product, pace.now, pace.terms.robots_age)
+    return Ending(assessment=Assessment(outcome=Outcome.PAGE), answer=reply, robots=rules, url=at)
 
 
 def _forbidden(pace: Pace, why: str) -> RobotsRules:

@@ -1,4 +1,4 @@
-"""The job: carries conversations out, and sees to it that every order begun comes to an end."""
+"""The processor: carries out conversations, and ends every order that was begun."""
 
 import asyncio
 from collections import defaultdict
@@ -9,25 +9,25 @@ import structlog
 from gossamer.clock import Clock
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
-from gossamer.telemetry import count, gauge
-from gossamer.topics import VISITS_ORDERED, Topic
-from gossamer.url import host_key
-from gossamer.worker import Emit
-from services.fetcher.ending import events, failed
+from gossamer.events.topics import VISITS_ORDERED, Topic
+from gossamer.runtime.concurrent import Emitter
+from gossamer.telemetry import gauge
+from gossamer.web.url import host_key
+from services.fetcher.ending import count_visit, events, failed
+from services.fetcher.http.client import HostClient, Web
+from services.fetcher.http.turns import Turns
 from services.fetcher.outcome import Failure
-from services.fetcher.steps import Ask, Rest, Say, Step, Terms, Told
-from services.fetcher.turns import Turns
+from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
-from services.fetcher.web import HostClient, Web
 
 logger = structlog.get_logger()
 
 EpochOf = Callable[[str], Awaitable[int]]
-"""Site → the oldest epoch whose orders count."""
+"""Site → the oldest epoch whose orders are in force."""
 
 
 class Fetcher:
-    """Visits what is ordered; see `gossamer.worker.Job`."""
+    """Carries out orders; see `gossamer.runtime.concurrent.AsyncProcessor`."""
 
     name = "fetcher"
     reads: tuple[Topic, ...] = (VISITS_ORDERED,)
@@ -48,32 +48,35 @@ class Fetcher:
         self._open = 0
 
     def control(self, event: Event) -> None:
-        """Learn whether a crawl runs; what rests is woken to hear it."""
+        """Pause a crawl, or let it go on; a pause between its visits is cut short."""
         if isinstance(event, CrawlDefined):
             paused = self._paused[event.crawl]
             (paused.set if event.paused else paused.clear)()
 
-    async def work(self, event: Event, emit: Emit) -> None:
-        """Carry *event*, an order, out; its last `VisitEnded` comes whatever happens."""
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Carry out the order *event*; whatever happens, its last `VisitEnded` is emitted.
+
+        Raise Poison if it is no order.
+        """
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
-        errand = Errand(event, emit)
+        run = OrderRun(event, emit)
         gauge("gossamer_fetches_open", self._opened(1))
         try:
             if why := refusal(event, await self._epoch_of(event.site), self._clock()):
                 logger.info("order not begun", order=event.order, host=event.host, why=why)
-                errand.hand_back(why, self._clock())
+                run.hand_back(why, self._clock())
             else:
-                await self._run(errand)
+                await self._run(run)
         except asyncio.CancelledError:
-            errand.hand_back("the fetcher was stopped", self._clock())
+            run.hand_back("the fetcher was stopped", self._clock())
             raise
         except Exception as error:
-            # What a person must hear stops us; what is too large to say ends its order.
+            # An error that needs a person stops the process; any other ends the order alone.
             if isinstance(error, GossamerError) and not isinstance(error, Poison):
                 raise
             logger.exception("visit failed", order=event.order, host=event.host)
-            errand.break_off(error, self._clock())
+            run.break_off(error, self._clock())
         finally:
             gauge("gossamer_fetches_open", self._opened(-1))
 
@@ -81,31 +84,31 @@ class Fetcher:
         self._open += more
         return self._open
 
-    async def _run(self, errand: "Errand") -> None:
-        talk = converse(errand.order, self._terms, self._clock())
+    async def _run(self, run: "OrderRun") -> None:
+        conversation = converse(run.order, self._terms, self._clock())
         async with self._web.host() as host:
-            step = next(talk)
+            step = next(conversation)
             while True:
-                told = await self._take(step, host, errand)
+                result = await self._take(step, host, run)
                 try:
-                    step = talk.send(told)
+                    step = conversation.send(result)
                 except StopIteration:
                     return
 
-    async def _take(self, step: Step, host: HostClient, errand: "Errand") -> Told:
-        paused = self._paused[errand.order.crawl]
+    async def _take(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
+        paused = self._paused[run.order.crawl]
         answer = None
         match step:
             case Rest(seconds=seconds):
                 await _rest(seconds, paused)
-            case Ask():
-                errand.asked_at = self._clock()
-                at, order = host_key(step.url), errand.order
-                async with self._turns.take(at, order.pause, own=at == order.host):
-                    answer = await host.fetch(step)
-            case Say(events=said):
-                errand.say(said)
-        return Told(self._clock(), paused.is_set(), answer)
+            case Fetch():
+                run.asked_at = self._clock()
+                at, order = host_key(step.url), run.order
+                async with self._turns.take(at, order.pause, own=at == order.host) as delay:
+                    answer = await host.fetch(step, delay)
+            case Emit(events=emitted):
+                run.emit(emitted)
+        return StepResult(self._clock(), paused.is_set(), answer)
 
 
 async def _rest(seconds: float, paused: asyncio.Event) -> None:
@@ -116,36 +119,36 @@ async def _rest(seconds: float, paused: asyncio.Event) -> None:
             return
 
 
-class Errand:
-    """One order under way: what was said of it so far."""
+class OrderRun:
+    """One order under way, and how far it has come."""
 
-    def __init__(self, order: HostCheckedOut, emit: Emit) -> None:
-        self.order, self._emit = order, emit
+    def __init__(self, order: HostCheckedOut, emit: Emitter) -> None:
+        self.order, self._emitter = order, emit
         self.asked_at = 0.0
-        """When the present visit last asked for something; 0 if it did not."""
+        """When the current visit last made a request; 0 if it has made none."""
         self._ended, self._over = 0, False
 
-    def say(self, events: tuple[Event, ...]) -> None:
-        """Put *events* on the log together, and count them."""
-        self._emit(*events)
+    def emit(self, events: tuple[Event, ...]) -> None:
+        """Put *events* on the log and count them; raise Poison if one is too large for that."""
+        self._emitter(*events)
         for event in events:
             if isinstance(event, VisitEnded):
                 self._ended, self._over = self._ended + 1, event.last
                 self.asked_at = 0.0
-                _count(event)
+                count_visit(event)
 
     def break_off(self, error: Exception, now: float) -> None:
-        """End the order with the visit at which our own *error* happened."""
+        """End the order with the visit at which *error*, a mistake of ours, happened."""
         if self._over:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
         broken = Failure(outcome=Outcome.BROKEN, reason=reason, started_at=self.asked_at)
-        self.say(events(self.order, self._ended, failed(broken), True, now))
+        self.emit(events(self.order, self._ended, failed(broken), True, now))
 
     def hand_back(self, why: str, now: float) -> None:
-        """Give back what is not visited, so that nobody waits for the lease.
+        """End the order here, so that the frontier need not wait for its lease to expire.
 
-        A request under way may have arrived: that it was made is said.
+        A request under way may have reached the server, so it is reported.
         """
         if self._over:
             return
@@ -153,11 +156,4 @@ class Errand:
         left = Failure(
             outcome=Outcome.UNVISITED, reason=why, started_at=self.asked_at, took=max(0.0, took)
         )
-        self.say(events(self.order, self._ended, failed(left), True, now))
-
-
-def _count(event: VisitEnded) -> None:
-    count("gossamer_outcomes_total", outcome=event.outcome)
-    count("gossamer_received_bytes_total", event.received)
-    for hazard in event.hazards:
-        count("gossamer_hazards_total", hazard=hazard)
+        self.emit(events(self.order, self._ended, failed(left), True, now))

@@ -1,7 +1,7 @@
-"""What a conversation consists of: steps that somebody else takes, and what it is told of them.
+"""The steps of a conversation, which somebody else takes, and their results.
 
-A conversation is a generator: it yields a step, and gets back how the step went and what time it
-is. So the whole of politeness is decided here, without a clock or a socket.
+A conversation is a generator: it yields a step and receives how the step went and what time it is.
+So all of politeness is decided without a clock or a socket, and tested in virtual time.
 """
 
 from collections.abc import Generator
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rest:
-    """Leave the host alone for so many seconds, or until the crawl is paused."""
+    """Leave the host alone for *seconds*, or until the crawl is paused."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
-class Ask:
-    """Make this request, and read at most *limit* bytes of the body if it is *wanted*."""
+class Fetch:
+    """Request *url*; if its body is *wanted*, read at most *limit* bytes of it."""
 
     url: str
     wanted: Wanted
@@ -31,28 +31,28 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Say:
-    """Put these events on the log, together."""
+class Emit:
+    """Put *events* on the log, all or none."""
 
     events: tuple[Event, ...]
 
 
 @dataclass(frozen=True)
-class Told:
-    """How a step went: *answer* only if it was a request. *now* is epoch seconds."""
+class StepResult:
+    """How a step went; *answer* is None unless it was a request. *now* is epoch seconds."""
 
     now: float
     paused: bool
     answer: Reply | Failure | None = None
 
 
-Step = Rest | Ask | Say
-Talk: TypeAlias = Generator[Step, Told, T]
+Step = Rest | Fetch | Emit
+Conversation: TypeAlias = Generator[Step, StepResult, T]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What the settings say about every visit; see `gossamer.config.FetcherSettings`."""
+    """The limits of a visit; see `gossamer.settings.FetcherSettings`."""
 
     product: str
     visit_limit: float
@@ -62,26 +62,29 @@ class Terms:
 
 
 class Pace:
-    """Keeps the requests of one order apart, and within its lease."""
+    """Keeps a pause between the requests of one order, and all of them within its lease."""
 
     def __init__(self, order: HostCheckedOut, terms: Terms, now: float) -> None:
         self.order, self.terms, self.now = order, terms, now
         self._pause = 0.0
 
-    def ask(self, request: Ask) -> Talk[Reply | Failure | None]:
-        """Rest as long as is due, then make *request*; None if the order must end before."""
+    def ask(self, request: Fetch) -> Conversation[Reply | Failure | None]:
+        """Rest for the pause that is due, then make *request*; None if the order must end now.
+
+        It must when the crawl is paused or the lease could expire under the request.
+        """
         if self._late(self._pause):
             return None
-        told = yield Rest(self._pause)
-        self.now = told.now
-        if told.paused or self._late(0.0):
+        result = yield Rest(self._pause)
+        self.now = result.now
+        if result.paused or self._late(0.0):
             return None
-        told = yield request
-        self.now = told.now
-        if told.answer is not None:
-            slow = self.order.pause_factor * told.answer.took
+        result = yield request
+        self.now = result.now
+        if result.answer is not None:
+            slow = self.order.pause_factor * result.answer.took
             self._pause = max(self.order.pause, slow)
-        return told.answer
+        return result.answer
 
     def _late(self, pause: float) -> bool:
         return self.now + pause + self.terms.visit_limit > self.order.expires_at

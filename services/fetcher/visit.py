@@ -1,44 +1,48 @@
-"""The conversation of an order: which URL next, whether, after what pause, and when to stop."""
+"""The conversation of an order: which URL comes next, after what pause, and when to stop."""
 
 from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
+from gossamer.events.outcomes import OUTCOMES, Hazard
 from services.fetcher.ending import Ending, events, failed, unvisited, without_request
-from services.fetcher.outcome import HOST_TROUBLE, Failure, judge, wanted
+from services.fetcher.outcome import Failure, assess, wanted
 from services.fetcher.robots_visit import visit_robots
-from services.fetcher.steps import Ask, Pace, Say, Talk, Terms
+from services.fetcher.steps import Conversation, Emit, Fetch, Pace, Terms
 
-ENDS_ORDER = {*HOST_TROUBLE, Outcome.UNVISITED}
 UNKNOWN_ROBOTS = "the order does not say what robots.txt allows"
 
 
 def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
-    """Return why *order* must not be begun, or nothing; *epoch* is the oldest that counts."""
+    """Return why *order* must not be begun, or ""; *epoch* is the oldest that is in force."""
     if order.epoch < epoch:
         return f"epoch {order.epoch} is void"
-    return "its lease has run out" if order.expires_at <= now else ""
+    return "its lease has expired" if order.expires_at <= now else ""
 
 
-def converse(order: HostCheckedOut, terms: Terms, now: float) -> Talk[None]:
-    """Visit every URL of *order*, or as many as may be; say how each visit ended."""
+def converse(order: HostCheckedOut, terms: Terms, now: float) -> Conversation[None]:
+    """Visit the URLs of *order* until something ends it; emit how each visit ended.
+
+    Exactly one ending is the last. URLs after it are not mentioned.
+    """
     pace = Pace(order, terms, now)
     for index, visit in enumerate(order.visits):
         ending = yield from _visit(pace, visit)
-        last = index == len(order.visits) - 1 or ending.verdict.outcome in ENDS_ORDER
-        told = yield Say(events(order, index, ending, last, pace.now))
-        pace.now = told.now
+        ends_order = OUTCOMES[ending.assessment.outcome].ends_order
+        last = ends_order or index == len(order.visits) - 1
+        result = yield Emit(events(order, index, ending, last, pace.now))
+        pace.now = result.now
         if last:
             return
 
 
-def _visit(pace: Pace, visit: Visit) -> Talk[Ending]:
+def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     if visit.purpose is Purpose.ROBOTS:
         return (yield from visit_robots(pace, visit.url))
     robots = pace.order.robots
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
-        return without_request(Outcome.ROBOTS_EXCLUDED, reason, "robots_excluded")
-    answer = yield from pace.ask(Ask(visit.url, wanted, pace.terms.body_limit))
+        return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
+    answer = yield from pace.ask(Fetch(visit.url, wanted, pace.terms.body_limit))
     if answer is None:
         return unvisited()
     if isinstance(answer, Failure):
         return failed(answer)
-    return Ending(verdict=judge(answer, visit.url, pace.now), answer=answer)
+    return Ending(assessment=assess(answer, visit.url, pace.now), answer=answer)

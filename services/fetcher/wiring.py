@@ -1,21 +1,21 @@
-"""How the fetcher is put together, and let go of again."""
+"""How the fetcher is put together and closed again."""
 
 import asyncio
 
 from gossamer import clock
-from gossamer.claims import ClaimRow
 from gossamer.clock import Clock
-from gossamer.config import Settings
+from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import Log, partition_of
+from gossamer.runtime.concurrent import ConcurrentRunner
+from gossamer.settings import Settings
 from gossamer.store import Store
-from gossamer.topics import PAGES_FETCHED
-from gossamer.worker import Worker
+from gossamer.store.claims import ClaimRow
+from services.fetcher.http.client import Web
 from services.fetcher.service import EpochOf, Fetcher
-from services.fetcher.web import Web
 
 
 def alone_since(epoch: int) -> EpochOf:
-    """Nobody of an older *epoch* is alive, and nobody else claims anything meanwhile."""
+    """Return an EpochOf for a run that is alone: from *epoch* on all orders are in force."""
 
     async def epoch_of(site: str) -> int:
         return epoch
@@ -24,7 +24,10 @@ def alone_since(epoch: int) -> EpochOf:
 
 
 def as_claimed(log: Log, store: Store) -> EpochOf:
-    """The newest claim in the store counts: whoever has an older one may not know it yet."""
+    """Return an EpochOf that asks the store for the newest claim on the site's partition.
+
+    The frontier that lost it may not know yet, and still send orders.
+    """
     claims = store.table(ClaimRow)
 
     async def epoch_of(site: str) -> int:
@@ -35,25 +38,25 @@ def as_claimed(log: Log, store: Store) -> EpochOf:
     return epoch_of
 
 
-def fetcher_worker(
+def fetcher_runner(
     settings: Settings, log: Log, store: Store, clock: Clock, epoch_of: EpochOf, web: Web
-) -> Worker:
-    """Return the worker that fetches by means of *web*; the caller closes that."""
+) -> ConcurrentRunner:
+    """Return the runner of a fetcher on *web*, which the caller closes."""
 
     def behind() -> bool:
-        waiting = (log.backlog(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.readers)
+        waiting = (log.backlog(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.consumers)
         return max(waiting) > settings.fetcher.unparsed_limit
 
-    job = Fetcher(web, clock, epoch_of)
-    return Worker(job, log, store, clock, settings.fetcher.concurrency, behind)
+    fetcher = Fetcher(web, clock, epoch_of)
+    return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.concurrency, behind)
 
 
 async def serve(
     settings: Settings, log: Log, store: Store, epoch_of: EpochOf, stop: asyncio.Event
 ) -> None:
-    """Fetch until *stop*; raise BadSettings at once if nobody could tell who we are."""
+    """Fetch until *stop*; raise BadSettings at once if the requests would not say who we are."""
     web = Web(settings.fetcher, clock.now)
     try:
-        await fetcher_worker(settings, log, store, clock.now, epoch_of, web).run(stop)
+        await fetcher_runner(settings, log, store, clock.now, epoch_of, web).run(stop)
     finally:
         await web.close()

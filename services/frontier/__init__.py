@@ -1,32 +1,58 @@
 """Frontier: what to fetch next, and when. It owns the hosts of the partitions it has claimed.
 
-**How a host lives.** A host is born when the first of its URLs is admitted, and is kept for ever as
-one row (`rows.HostRow`). It is in one of five conditions:
+**How a host lives.** A host is born when the first of its URLs is admitted, and its row
+(`rows.HostRow`) is kept for ever. It is in one of five conditions: idle, ready, resting, checked
+out, blocked. What leads from one to another is a table (`conditions.py`, drawn in
+`docs/host-conditions.md`). Ready hosts are taken in the order of the request number of the first
+URL in their queue; resting ones become ready when their courtesy delay is over. These are the ready
+queue and the waiting queue of PolyBot (section 3.4), here the workbench.
 
-    idle          nothing in its queue
-    ready         it may be visited now
-    resting       visited a moment ago: the courtesy delay is not over
-    checked out   a fetcher has it, under a lease, with a batch of its URLs
-    blocked       not before a given time: it is down, has no name, or said Retry-After
+**Why one partition per site.** Politeness, budgets and order are about a host, and later about the
+site that it belongs to. Everything about a site has one partition number on all topics, so one
+frontier decides about it alone, without locks or questions to others. PolyBot, scaled up, would
+map each host to one of its parts by a hash for the same reason (section 2.4).
 
-Ready hosts are taken in the order of the request number of the first URL in their queue, resting
-ones come back by time (the workbench; PolyBot, section 3.4). The check-out is written to the store
-before the order goes out, in the same advance: whatever dies, a host never has two fetchers. An
-order that nobody answers ends with its lease.
+**Why the row is written before the order goes out.** A host must never have two fetchers. So the
+check-out is in the store when the order reaches the log: an order without a row could be made
+again, while a row without an order only costs time. A fetcher may die, or its order be lost; so a
+check-out is a lease, and one that ends without the last outcome makes the host rest and come again.
+Fetchers start no request after the lease, and the lease is long enough for the whole batch.
 
-**Where a URL waits.** In its host's queue: append-only segments of rows with a cursor in the host's
-row, dropped whole when passed (`queue.py`). The cursor moves when the outcome is known, not when
-the URL is ordered: a crash repeats at most the batch that was checked out. What is tried again
-later waits in due-time buckets (`calendar.py`).
+**Why epochs.** A frontier that was paused, and wakes up after its partitions went to another, must
+not order anything. A frontier claims each partition under a new epoch (`claim.py`), in the store,
+before it reads anything of it. Orders carry the epoch, fetchers refuse those of an older claim, and
+in the store of a fleet no write of an older epoch wins. A standalone run knows that all processes
+of an older epoch are dead, and frees the hosts that they had; a fleet cannot know, so there these
+leases must end first.
 
-**What is in memory.** For each host that is neither idle nor blocked, up to `loaded_limit`, its row
-and its robots rules. All others wait in the directory (`directory.py`), listed by request number;
-they are loaded in that order, and a host that becomes ready while one with a lower number waits
-there makes room for it. So memory is bounded, and PolyBot's guarantee holds all the same: two URLs
-of a host are fetched in the order they were asked for, and so are URLs of different hosts unless
-politeness, or a host that is down, held one back.
+**Why the cursor moves on outcomes.** A host's queue is append-only segments of rows, with a cursor
+in the host's row; a segment is dropped whole when the cursor has passed it (`queue.py`). If the
+cursor moved with the order, a crash would lose the batch that was checked out. It moves with each
+outcome, so a crash repeats at most that batch. PolyBot restarts from snapshots and leaves it to the
+application to find the pages that were fetched twice (section 2.1). What is tried again later waits
+in due-time buckets (`calendar.py`), and is then queued again, behind what was asked for meanwhile.
 
-**Who may write.** A frontier instance claims each partition it is given with a new epoch; orders
-carry it. On the laptop all partitions belong to one instance, and everybody of an older epoch is
-known to be dead; in a fleet nobody is, so leases of an older epoch are waited for.
+**Why hosts wait in a directory.** Memory holds hosts that have work and are not blocked, up to
+`loaded_limit`: row and robots rules. All others with work wait in the store, listed by the request
+number of their first URL (`directory.py`), and are loaded in that order (`loading.py`). A host that
+becomes ready while one with a lower number waits there makes room for it. PolyBot bounds memory by
+reading its request files late, and shows that this leaves the order as it is (section 3.5); a
+directory also takes hosts back whose queue is long. The guarantee is the same: two URLs of a host
+are fetched in the order they were asked for, and so are URLs of different hosts unless politeness,
+or a host that is down, held one back. `tests/frontier/test_order.py` checks every order against it.
+
+**What a crash leaves.** In a standalone crawl store and log move in one transaction. In a fleet a
+crash can come between any two writes: rows first, then rows that decide (`HostRow`, the totals),
+then drops, then messages, then the log's commit.
+
+    after the crash the store has …         and so
+    a host checked out, and no order        its lease ends, and it is ordered again
+    URLs in a queue, and the log has        they are queued twice; at the check-out a URL whose row
+      not moved past them                   counts more attempts than the entry is passed over
+    a URL's outcome, and its host's         the outcome comes again, and is taken in again; if the
+      cursor before it                      lease has ended meanwhile, the URL is passed over
+    an entry in the directory, and a row    the entry is stale, and is skipped when it is met
+      that says another
+    a URL that is due, and not queued       it is found due again: the row that says it is queued is
+                                            written last
 """

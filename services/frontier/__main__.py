@@ -2,15 +2,17 @@
 
 import sys
 
-from gossamer.process import Place, run, run_machine
+from gossamer.runtime.process import Backends, run, run_processor
 from services.frontier.service import Frontier
 
 
-def work(place: Place) -> None:
+def work(backends: Backends) -> None:
     """Order visits until it is to stop."""
-    settings = place.settings
-    limit, partitions = settings.fetcher.visit_limit, place.log.partitions
-    run_machine(place, Frontier(settings.frontier, place.store, limit, partitions, alone=False))
+    settings = backends.settings
+    limit, partitions = settings.fetcher.visit_limit, backends.log.partitions
+    run_processor(
+        backends, Frontier(settings.frontier, backends.store, limit, partitions, alone=False)
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The calendar: what only the passing of time brings back, in due-time buckets in the store.
+"""The calendar: URLs to try again and blocked hosts, by the time at which they are due.
 
-URLs to try again, and hosts that are blocked: however many they are, memory holds those of the next
-hour. A bucket is dropped whole once its time is over. An entry may come up twice after a crash; who
-acts on it checks it against what it is about.
+They wait in due-time buckets in the store; memory holds those of the next hour, however many there
+are. A bucket is dropped whole when its time is over. After a crash an entry may be due twice: its
+reader must check it against the row of the URL or host.
 """
 
 from heapq import heappop, heappush
@@ -14,7 +14,7 @@ from services.frontier.rows import DueRow, PartitionRow
 
 BUCKET = 600.0
 AHEAD = 7
-"""Buckets held in memory, the present one included."""
+"""Buckets held in memory, with the current one."""
 
 Entry = tuple[float, str, DueRow]
 
@@ -42,7 +42,7 @@ class Calendar:
             heappush(self._loaded, (at, key, row))
 
     def due(self) -> float | None:
-        """Return when something is due, or when the next bucket is to be loaded."""
+        """Return when the next entry is due, or the next bucket must be loaded; None if neither."""
         if self._loaded:
             return self._loaded[0][0]
         if self.last_bucket >= self._horizon:
@@ -50,11 +50,11 @@ class Calendar:
         return None
 
     def next_entry(self) -> float:
-        """Return when something is due, if that is within the hour; else 0."""
+        """Return when the next entry is due, if that is within the hour; else 0."""
         return self._loaded[0][0] if self._loaded else 0.0
 
     def take(self, now: float) -> list[DueRow]:
-        """Return what is due, oldest first."""
+        """Remove and return what is due, oldest first."""
         self._load(now)
         taken = []
         while self._loaded and self._loaded[0][0] <= now:
@@ -74,7 +74,7 @@ class Calendar:
             self._horizon += 1
 
     def written(self, partition: PartitionRow) -> PartitionRow:
-        """Return the partition's row with where the calendar begins."""
+        """Return *partition* with the buckets in which the calendar begins and ends."""
         return replace(partition, due_bucket=self.first_bucket, last_due_bucket=self.last_bucket)
 
     def _key(self, bucket: int) -> str:

@@ -1,29 +1,49 @@
 """Check-out: a ready host becomes an order, with all that its visits need."""
 
+from dataclasses import dataclass
+from itertools import takewhile
+
 from msgspec.structs import replace
 
-from gossamer.config import FrontierSettings
 from gossamer.events import HostCheckedOut, Purpose, Visit
-from gossamer.robots import RobotsRules
+from gossamer.events.provenance import trail
+from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from services.frontier.claim import Claim
+from gossamer.web.robots import RobotsRules
+from services.frontier.conditions import Trigger
 from services.frontier.hosts import Hosts
+from services.frontier.loading import Loading
 from services.frontier.politeness import courtesy_delay
-from services.frontier.rows import Condition, HostRow, QueuedUrl, UrlRow
-from services.frontier.workbench import Host, rest
+from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.workbench import Host
 
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
 
 
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How a host is to be visited: the *delay* between visits, and its rules while they are valid;
+    without them only robots.txt is visited."""
+
+    delay: float
+    robots: RobotsRules | None
+
+
 class CheckOut:
-    """Makes orders."""
+    """Makes orders, each for a host that is ready."""
 
     def __init__(
-        self, settings: FrontierSettings, visit_limit: float, hosts: Hosts, store: Store
+        self,
+        settings: FrontierSettings,
+        visit_limit: float,
+        hosts: Hosts,
+        loading: Loading,
+        store: Store,
     ) -> None:
-        self._settings, self._visit_limit, self._hosts = settings, visit_limit, hosts
+        self._settings, self._visit_limit = settings, visit_limit
+        self._hosts, self._loading = hosts, loading
         self._urls = store.table(UrlRow)
 
     def order(self, host: Host, most: int, now: float) -> HostCheckedOut | None:
@@ -31,41 +51,40 @@ class CheckOut:
 
         None if nothing is left of its queue but what has been visited: then the host is idle.
         """
-        row, robots = host.row, self._hosts.robots(host)
-        claim = self._hosts.claim(row.site)
-        crawl_delay = robots.rules.crawl_delay if robots else 0.0
-        delay = courtesy_delay(self._settings, row.last_took, crawl_delay)
-        rules = robots.rules if robots and robots.rules.expires_at > now else None
-        first = self._first(host, self._batch(delay, most))
-        if not first:
-            self._hosts.put_away(host, rest(host.row, host.row.ready_at))
-            self._hosts.fill(now)
+        manners = self._manners(host, now)
+        queued = self._first(host, self._batch(manners.delay, most))
+        if not queued:
+            self._loading.unload(host, host.row, Trigger.NOTHING_NEW)
             return None
-        claim.tally.orders += 1
-        order = f"{claim.epoch}.{claim.tally.orders}"
-        visits = _visits(order, first) if rules else (_robots_visit(order, row.host),)
-        event = self._event(claim, host, order, (first, visits), (delay, rules), now)
-        self._hosts.move(host, _checked_out(host.row, event))
+        event = self._event(host.row, queued, manners, now)
+        self._hosts.update(host, _checked_out(host.row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
         return event
 
-    def _first(self, host: Host, count: int) -> list[QueuedUrl]:
-        """Return the first URLs that wait to be visited, as far as they stand together.
+    def _manners(self, host: Host, now: float) -> Manners:
+        robots = self._hosts.robots(host)
+        return Manners(
+            delay=courtesy_delay(self._settings, host.row.last_took, robots),
+            robots=robots.rules if robots and robots.rules.expires_at > now else None,
+        )
 
-        What was admitted twice, as after a crash, is passed over here.
+    def _first(self, host: Host, count: int) -> list[QueuedUrl]:
+        """Return URLs from the head of the queue, at most *count*, to visit in one order.
+
+        URLs that were queued twice, as after a crash, are passed over here.
         """
         queues = self._hosts.queues
         while queued := queues.first(host.row, count):
             over = self._over(host, queued)
             alike = over.index(not over[0]) if (not over[0]) in over else len(over)
             if not over[0]:
-                return queued[:alike]
-            self._hosts.move(host, queues.passed(host.row, alike))
+                return _of_one_crawl(queued[:alike])
+            self._hosts.update(host, queues.passed(host.row, alike))
         return []
 
     def _over(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
         met = [url.url for url in queued]
-        tried = {row.url: row.attempt for row in self._urls.some(host.row.host, met)}
+        tried = {row.url: row.attempt for row in self._urls.get_many(host.row.host, met)}
         return [
             tried.get(url.url, 0) > url.attempt or url.url in met[:at]
             for at, url in enumerate(queued)
@@ -76,34 +95,36 @@ class CheckOut:
         return max(1, min(self._settings.batch, most, patient))
 
     def _event(
-        self,
-        claim: Claim,
-        host: Host,
-        order: str,
-        batch: tuple[list[QueuedUrl], tuple[Visit, ...]],
-        manners: tuple[float, RobotsRules | None],
-        now: float,
+        self, row: HostRow, queued: list[QueuedUrl], manners: Manners, now: float
     ) -> HostCheckedOut:
-        (first, visits), (delay, rules) = batch, manners
+        claim = self._hosts.claims.of(row.site)
+        claim.tally.orders += 1
+        order = f"{claim.epoch}.{claim.tally.orders}"
+        visits = _visits(order, queued) if manners.robots else (_robots_visit(order, row.host),)
+        longest = len(visits) * (manners.delay + self._visit_limit)
         return HostCheckedOut(
-            crawl=first[0].crawl,
+            crawl=queued[0].crawl,
             at=now,
-            site=host.row.site,
-            host=host.row.host,
+            site=row.site,
+            host=row.host,
             order=order,
             epoch=claim.epoch,
-            expires_at=now + self._settings.lease_slack + len(visits) * (delay + self._visit_limit),
-            pause=delay,
+            expires_at=now + self._settings.lease_slack + longest,
+            pause=manners.delay,
             pause_factor=self._settings.delay_factor,
-            robots=rules,
+            robots=manners.robots,
             visits=visits,
         )
+
+
+def _of_one_crawl(queued: list[QueuedUrl]) -> list[QueuedUrl]:
+    """An order names the crawl once."""
+    return [*takewhile(lambda url: url.crawl == queued[0].crawl, queued)]
 
 
 def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
     return replace(
         row,
-        condition=Condition.CHECKED_OUT,
         order=order.order,
         expires_at=order.expires_at,
         ordered=len(order.visits),
@@ -114,15 +135,7 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
 
 def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     return tuple(
-        Visit(
-            id=f"{order}.{index}@{url.url}",
-            url=url.url,
-            depth=url.depth,
-            hops=url.hops,
-            via=url.via,
-            attempt=url.attempt,
-            trace=url.trace,
-        )
+        Visit(id=f"{order}.{index}@{url.url}", url=url.url, **trail(url))
         for index, url in enumerate(queued)
     )
 

@@ -1,9 +1,12 @@
-"""A claimed partition: its epoch, its directory, its calendar and its totals, from the store."""
+"""The claimed partitions: each with its epoch, its directory, its calendar and its totals."""
+
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gossamer.claims import ClaimRow
+from gossamer.log import partition_of
 from gossamer.store import Store
+from gossamer.store.claims import ClaimRow
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
 from services.frontier.rows import DueRow, ListedHost, PartitionRow, TallyRow
@@ -11,9 +14,9 @@ from services.frontier.tally import Tally
 
 
 def make_claims(partitions: frozenset[int], store: Store, now: float) -> int:
-    """Claim *partitions* from whoever had them; return the epoch. It is in the store then.
+    """Claim *partitions* from their earlier owners; return the new epoch, which is stored then.
 
-    Only what is read afterwards is known to be all that an older epoch can still bring about.
+    What an earlier owner writes after that does not count, so read the tables only afterwards.
     """
     rows = store.table(ClaimRow)
     before = [row.epoch for p in partitions if (row := rows.get(str(p)))]
@@ -26,7 +29,7 @@ def make_claims(partitions: frozenset[int], store: Store, now: float) -> int:
 
 
 class Claim:
-    """What there is of a partition that was claimed under *epoch*."""
+    """One partition, claimed under *epoch*."""
 
     def __init__(self, partition: int, epoch: int, store: Store, now: float) -> None:
         key = str(partition)
@@ -42,11 +45,16 @@ class Claim:
     def _standing(self) -> PartitionRow:
         return self.calendar.written(self.directory.partition)
 
+    def wait(self, until: float, site: str, host: str, url: str = "") -> None:
+        """Bring *url*, or the host itself, back at *until*."""
+        self.calendar.add(until, site, host, url)
+        self.tally.due_count += 1
+
     def write(self) -> None:
         """Put what has changed into the store.
 
-        Buckets that were given up are named once more than need be: until the hosts that have left
-        them are known to be written, they are where these would be found.
+        The row names dropped buckets until the next write: a crash before the rows of the hosts
+        that have left them are written must still find these hosts there.
         """
         before, self._settled = self._settled, self._standing()
         row = replace(self._settled, due_bucket=before.due_bucket)
@@ -57,3 +65,39 @@ class Claim:
             self._rows.put(row)
         self.tally.next_due_at = self.calendar.next_entry()
         self.tally.write()
+
+
+class Claims:
+    """The partitions that this frontier has claimed, of *partitions* in all."""
+
+    def __init__(self, store: Store, partitions: int) -> None:
+        self._store, self._partitions = store, partitions
+        self._claims: dict[int, Claim] = {}
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self._claims.values())
+
+    def assign(self, partitions: frozenset[int], now: float) -> None:
+        """Claim *partitions*, and give up all others."""
+        for lost in self._claims.keys() - partitions:
+            del self._claims[lost]
+        if gained := partitions - self._claims.keys():
+            epoch = make_claims(gained, self._store, now)
+            self._claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}
+
+    def of(self, site: str) -> Claim:
+        """Return the claim that *site* falls under."""
+        return self._claims[partition_of(site, self._partitions)]
+
+    def has(self, site: str) -> bool:
+        """Return whether *site* falls under one of them."""
+        return partition_of(site, self._partitions) in self._claims
+
+    def last_number(self) -> int:
+        """Return the largest request number given out."""
+        return max(claim.tally.last_number for claim in self)
+
+    def write(self) -> None:
+        """Put what has changed of the claims into the store."""
+        for claim in self:
+            claim.write()

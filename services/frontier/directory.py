@@ -1,10 +1,10 @@
 """The directory: hosts with work, in the store, listed by the request number of their first URL.
 
-Everybody with work enters through it. It is read once, in order, by a position that only moves
-forward: behind it are the hosts that have been loaded, beyond it those that wait for room in
-memory. Entries are never deleted one by one: an entry is stale once its host's row says that it is
-listed elsewhere, and a bucket is dropped whole when nothing in it is live. After a crash it is read
-again from the first bucket, and everybody with work is found.
+Every host that gets work is listed here first. The directory is read once, in order, by a position
+that only moves forward: behind it are the hosts that have been loaded, beyond it those that wait
+for room in memory. Entries are never deleted one by one: an entry is stale when its host's row
+names another number, and a bucket is dropped whole when it has no live entry left. After a crash
+the directory is read again from the first bucket, so every host with work is found.
 """
 
 from collections import Counter, deque
@@ -31,9 +31,9 @@ class Directory:
         """… and the last entry of it that was taken."""
         self._page: deque[ListedHost] = deque()
         self._at_end = False
-        """Whether there is nothing beyond the page, so that the store need not be asked again."""
+        """Whether the store has nothing beyond the page."""
         self._live: Counter[int] = Counter()
-        """Of each bucket up to the position: taken entries that are not stale."""
+        """Bucket up to the position → how many of its entries are taken and not stale."""
 
     def enlist(self, site: str, host: str, number: int) -> int:
         """List a host beyond the position, under *number* if that is beyond; return the number."""
@@ -72,11 +72,11 @@ class Directory:
         self._live[self._taken.number // BUCKET] += 1
 
     def delist(self, number: int) -> None:
-        """A taken host is listed elsewhere from now on, or has no work."""
+        """The entry of a loaded host under *number* is stale from now on."""
         if number and number < self._beyond():
             self._live[number // BUCKET] -= 1
             self._drop(number // BUCKET)
-        # Beyond the position it is met in its turn, and found stale.
+        # An entry beyond the position is found stale when the position comes to it.
 
     def _leave_bucket(self) -> bool:
         if self._bucket >= self.partition.last_bucket:

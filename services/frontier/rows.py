@@ -1,22 +1,11 @@
 """What the frontier keeps in the store. An operator may read all of it."""
 
-from enum import StrEnum
-
 from msgspec import field
 
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.robots import RobotsRules
 from gossamer.store import Row
-
-
-class Condition(StrEnum):
-    """A host's five conditions."""
-
-    IDLE = "idle"
-    READY = "ready"
-    RESTING = "resting"
-    CHECKED_OUT = "checked out"
-    BLOCKED = "blocked"
+from gossamer.web.robots import RobotsRules
+from services.frontier.conditions import Condition
 
 
 class HostRow(Row, frozen=True):
@@ -62,7 +51,7 @@ class HostRow(Row, frozen=True):
 
 
 class RobotsRow(Row, frozen=True):
-    """What robots.txt said, and since when it could not be had."""
+    """The rules of a host's robots.txt, and since when it cannot be read."""
 
     table = "robots"
     partition_key = "host"
@@ -73,7 +62,7 @@ class RobotsRow(Row, frozen=True):
 
 
 class QueuedUrl(Row, frozen=True):
-    """One place in a segment of a host's queue."""
+    """One entry of a segment of a host's queue."""
 
     table = "queues"
     partition_key, sort_key = "segment", "position"
@@ -157,14 +146,14 @@ class ListedHost(Row, frozen=True):
 
     bucket: str
     key: str
-    """The number in 20 digits, and the host: no two hosts take each other's place."""
+    """The number in 20 digits, and the host: no two hosts overwrite each other."""
     number: int
     site: str
     host: str
 
 
 class DueRow(Row, frozen=True):
-    """What time alone brings back: a URL to queue again, or (no URL) a host to unblock."""
+    """A URL to queue again at a time, or (no URL) a host to unblock."""
 
     table = "due"
     partition_key, sort_key = "bucket", "key"
@@ -218,6 +207,6 @@ class TallyRow(Row, frozen=True):
     latest: tuple[tuple[str, str], ...] = ()
     """The last few visits: URL and outcome."""
     next_due_at: float = 0.0
-    """When time next brings something back, if within the hour; 0: not within the hour."""
+    """When the next URL or host is due, if within the hour; 0: not within the hour."""
     due_count: int = 0
     """How many URLs and hosts wait for their time."""

@@ -1,9 +1,9 @@
-"""The frontier's machine: admits URLs, checks hosts out, checks them in."""
+"""The frontier as a processor: admits URLs, checks hosts out, checks them in."""
 
 from collections.abc import Iterator
 
-from gossamer import topics
-from gossamer.config import FrontierSettings
+from msgspec.structs import replace
+
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -12,25 +12,30 @@ from gossamer.events import (
     PageJudged,
     UrlsAdmitted,
     VisitEnded,
+    topics,
 )
-from gossamer.service import Answer, Machine
+from gossamer.runtime.processor import Answer, Processor
+from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.telemetry import count, gauge
+from gossamer.telemetry import count
 from services.frontier.admission import Admission
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
+from services.frontier.claim import Claims
+from services.frontier.conditions import Trigger
+from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
+from services.frontier.loading import Loading
 from services.frontier.rows import HistoryRow, JudgementRow
-from services.frontier.workbench import rest
 
 NO_LIMIT = 1 << 60
 
 
-class Frontier(Machine):
+class Frontier(Processor):
     """What to fetch next, and when; see the package.
 
     *visit_limit* is the most seconds a visit may take, *partitions* how many there are in all;
-    *alone* says that nobody of an earlier run is alive.
+    *alone*: all fetchers and frontiers of earlier runs are dead.
     """
 
     name = "frontier"
@@ -45,10 +50,13 @@ class Frontier(Machine):
         alone: bool,
     ) -> None:
         self._settings = settings
-        self._hosts = Hosts(store, partitions, settings.loaded_limit, alone)
-        self._admission = Admission(settings, self._hosts, store)
-        self._check_out = CheckOut(settings, visit_limit, self._hosts, store)
-        self._check_in = CheckIn(settings, self._hosts, store)
+        self._claims = Claims(store, partitions)
+        self._hosts = hosts = Hosts(store, self._claims)
+        self._loading = Loading(hosts, settings.loaded_limit, alone)
+        self._admission = Admission(settings, hosts, self._loading, store)
+        self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, store)
+        self._check_in = CheckIn(settings, hosts, self._loading, store)
+        self._figures = Figures(self._hosts)
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
         self._crawl: CrawlDefined | None = None
 
@@ -56,16 +64,18 @@ class Frontier(Machine):
         return f"<Frontier {self._hosts.bench!r}>"
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Claim the partitions that are ours now."""
-        self._hosts.assign(partitions, now)
+        """Claim *partitions*, give up all others, and load the hosts that have work."""
+        self._loading.assign(partitions, now)
 
     def handle(self, event: Event, now: float) -> Answer:
-        """Take one event in; what follows from it is said by `wake`."""
+        """Take one event in; the orders that follow from it come from `wake`."""
         match event:
             case UrlsAdmitted():
                 self._admission.admit(event, self._crawl, now)
+                self._loading.fill(now)
             case VisitEnded():
                 self._check_in.ended(event, now)
+                self._loading.fill(now)
             case PageJudged():
                 self._judged(event)
             case CrawlDefined():
@@ -73,7 +83,7 @@ class Frontier(Machine):
         return ()
 
     def _judged(self, event: PageJudged) -> None:
-        self._hosts.claim(event.site).tally.judged(event.verdict, event.hazards)
+        self._claims.of(event.site).tally.judged(event.verdict, event.hazards)
         self._judgements.put(
             JudgementRow(
                 host=event.host,
@@ -99,44 +109,47 @@ class Frontier(Machine):
         )
 
     def due(self) -> float | None:
-        """Return when a rest, a lease or a wait ends; 0 when an order could be made already."""
+        """Return when the next delay, lease or wait ends; 0 when an order can be made now."""
         if self._orderable() and self._hosts.bench.first_ready():
             return 0.0
-        ends = [self._hosts.bench.due(), *(c.calendar.due() for c in self._hosts.claims.values())]
+        ends = [self._hosts.bench.due(), *(c.calendar.due() for c in self._claims)]
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float) -> Iterator[Event]:
-        """Move hosts whose time has come; then order as much as may be ordered."""
+        """Update the hosts and URLs whose time has come, then yield all orders that may be made."""
         for host in self._hosts.bench.expired(now):
             count("gossamer_leases_expired_total")
-            self._hosts.move(host, rest(host.row, now + host.row.delay))
-        for claim in self._hosts.claims.values():
-            for due in claim.calendar.take(now):
-                if due.url:
-                    self._admission.again(due, now)
-                else:
-                    self._hosts.unblock(due.site, due.host, due.at, now)
+            row = replace(host.row, ready_at=now + host.row.delay)
+            self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
+        for due in [due for claim in self._claims for due in claim.calendar.take(now)]:
+            if due.url:
+                self._admission.again(due, now)
+            else:
+                self._loading.unblock(due)
+        self._loading.fill(now)
         for host in self._hosts.bench.rested(now):
-            self._hosts.ready(host, now)
-        self._hosts.fill(now)
+            self._loading.ready(host, now)
         yield from self._orders(now)
-        gauge("gossamer_hosts_loaded", len(self._hosts.bench))
 
     def _orders(self, now: float) -> Iterator[HostCheckedOut]:
         while (most := self._orderable()) and (host := self._hosts.bench.first_ready()):
             if order := self._check_out.order(host, most, now):
+                self._figures.ordered(order)
                 yield order
+            else:
+                self._loading.fill(now)
 
     def _orderable(self) -> int:
-        """Return how many URLs may be ordered now."""
+        """Return how many URLs may be ordered now, by pause, page limit and hosts checked out."""
         bench, crawl = self._hosts.bench, self._crawl
         if crawl is None or crawl.paused or bench.checked_out >= self._settings.checked_out_limit:
             return 0
         if not crawl.max_pages:
             return NO_LIMIT
-        pages = sum(claim.tally.pages for claim in self._hosts.claims.values())
+        pages = sum(claim.tally.pages for claim in self._claims)
         return max(0, crawl.pages_before + crawl.max_pages - pages - bench.outstanding)
 
     def settle(self) -> None:
-        """Put what has changed of the claims into the store."""
-        self._hosts.write()
+        """Put the totals and the positions of the claims into the store, and set the gauges."""
+        self._claims.write()
+        self._figures.show()

@@ -3,9 +3,10 @@
 from collections import Counter
 
 from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
+from gossamer.events.outcomes import OUTCOMES, Hazard, Health, counted_by
 from gossamer.store import Table
-from services.frontier.politeness import TROUBLE
-from services.frontier.rows import Condition, TallyRow
+from services.frontier.conditions import Condition
+from services.frontier.rows import TallyRow
 
 MOST = 10
 """How many hosts or visits a list shows."""
@@ -26,7 +27,7 @@ class Tally:
         self.latest = list(row.latest)
         self.next_due_at, self.due_count = row.next_due_at, row.due_count
 
-    def moved(self, before: Condition | None, after: Condition) -> None:
+    def changed(self, before: Condition | None, after: Condition) -> None:
         """Count a host's change of condition; *before* is None when it is new."""
         if before is not None:
             self.conditions[before] -= 1
@@ -39,22 +40,29 @@ class Tally:
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
         # Nobody would see why nothing comes, if a host that is in trouble had had its robots.txt.
-        had_rules = event.visit.purpose is Purpose.ROBOTS and event.outcome not in TROUBLE
+        failed = OUTCOMES[event.outcome].health is Health.FAILED
+        had_rules = event.visit.purpose is Purpose.ROBOTS and not failed
         name = "robots.txt" if had_rules else event.outcome
         self.outcomes[name] += 1
         self.received += event.received
-        self.hazards.update(event.hazards)
+        self.hazards.update(counted_by("fetcher", event.hazards))
         self.latest = [*self.latest[1 - MOST :], (event.visit.url, str(name))]
         _keep_most(self.slowest, event.host, max(event.took, self.slowest.get(event.host, 0.0)))
 
     def weighed(self, host: str, received: int) -> None:
-        """Take note of how much a host has sent in all."""
+        """Note how much a host has sent in all."""
         _keep_most(self.largest, host, received)
 
     def judged(self, verdict: Verdict, hazards: tuple[str, ...]) -> None:
         """Count a verdict."""
         self.verdicts[verdict] += 1
-        self.hazards.update(hazards)
+        self.hazards.update(counted_by("parser", hazards))
+        self.hazards.update(counted_by("dedup", hazards))
+
+    def was_refused(self, rule: Hazard) -> None:
+        """Count a URL that is not queued."""
+        self.refused[rule] += 1
+        self.hazards.update(counted_by("frontier", [rule]))
 
     def write(self) -> None:
         """Put the totals into the store if they have changed."""

@@ -1,7 +1,7 @@
 """The workbench: loaded hosts, ordered by when they may be visited and in what order.
 
 The invariant that makes politeness correct: a loaded host is in exactly one of *ready*, *resting*
-and *checked out*, and only :meth:`move` changes which.
+and *checked out*, and only :meth:`update` changes which.
 
 Heaps are cleaned lazily: an entry counts only if the host is still where the entry says.
 """
@@ -10,23 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from msgspec.structs import replace
-
-from gossamer.robots import RobotsRules
-from services.frontier.rows import Condition, HostRow, RobotsRow
+from services.frontier.conditions import Condition
+from services.frontier.rows import HostRow, RobotsRow
 
 
 @dataclass(slots=True)
 class Host:
-    """A loaded host: its row, and its robots rules once they were needed."""
+    """A host, loaded or not: its row, and its robots rules once they were needed."""
 
     row: HostRow
     robots: RobotsRow | None = None
-
-    @property
-    def rules(self) -> RobotsRules | None:
-        """What robots.txt says, if it is known."""
-        return self.robots.rules if self.robots else None
+    stored: bool = True
+    """Whether the store has its row; until then no total counts it."""
 
 
 class Workbench:
@@ -49,16 +44,16 @@ class Workbench:
         return len(self.hosts)
 
     def load(self, host: Host) -> None:
-        """Take a host up, in the condition that its row says."""
+        """Add a host, in the condition that its row has."""
         self.hosts[host.row.host] = host
         self._enter(host.row)
 
     def unload(self, host: Host) -> None:
-        """Put a host away."""
+        """Remove a host."""
         self._leave(host.row)
         del self.hosts[host.row.host]
 
-    def move(self, host: Host, row: HostRow) -> None:
+    def update(self, host: Host, row: HostRow) -> None:
         """Give *host* its new *row*; the only way its condition changes."""
         self._leave(host.row)
         host.row = row
@@ -91,11 +86,11 @@ class Workbench:
         return None
 
     def rested(self, now: float) -> Iterator[Host]:
-        """Yield the hosts whose rest is over, each to be moved before the next."""
+        """Yield the hosts whose courtesy delay is over; update each before you take the next."""
         return self._timed_out(self._resting, Condition.RESTING, now)
 
     def expired(self, now: float) -> Iterator[Host]:
-        """Yield the hosts whose lease is over, each to be moved before the next."""
+        """Yield the hosts whose lease is over; update each before you take the next."""
         return self._timed_out(self._leases, Condition.CHECKED_OUT, now)
 
     def _timed_out(
@@ -108,16 +103,10 @@ class Workbench:
                 yield host
 
     def due(self) -> float | None:
-        """Return when a rest or a lease ends next; perhaps too early, never too late."""
+        """Return when the next delay or lease ends; perhaps too early, never too late."""
         ends = [heap[0][0] for heap in (self._resting, self._leases) if heap]
         return min(ends, default=None)
 
 
 def _until(row: HostRow) -> float:
     return row.expires_at if row.condition is Condition.CHECKED_OUT else row.ready_at
-
-
-def rest(row: HostRow, until: float) -> HostRow:
-    """Return *row* resting, or idle if its queue is empty; no visit before *until* either way."""
-    condition = Condition.RESTING if row.queued else Condition.IDLE
-    return replace(row, condition=condition, ready_at=until)

@@ -2,14 +2,16 @@
 
 import sys
 
-from gossamer.process import Place, run
-from gossamer.worker import run_async
+from gossamer.runtime.concurrent import run_async
+from gossamer.runtime.process import Backends, run
 from services.parser.wiring import serve
 
 
-def work(place: Place) -> None:
+def work(backends: Backends) -> None:
     """Parse until it is to stop."""
-    run_async(lambda ended: serve(place.settings, place.log, place.store, ended), place.stop)
+    run_async(
+        lambda ended: serve(backends.settings, backends.log, backends.store, ended), backends.stop
+    )
 
 
 if __name__ == "__main__":

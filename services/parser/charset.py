@@ -1,7 +1,7 @@
-"""Bytes to characters, in the order of the WHATWG standards: BOM, header, meta, and then a guess.
+"""Bytes to characters, in the order of the HTML standard: BOM, header, meta, and then a guess.
 
 HTML standard, 13.2.3.2 (determining the character encoding). Its last resort depends on the
-reader's country; here it is UTF-8 where the bytes are that, and windows-1252 where they are not.
+reader's locale; ours is UTF-8 if the bytes are valid UTF-8, and windows-1252 if not.
 """
 
 import codecs
@@ -14,9 +14,8 @@ from services.parser.labels import codec_of, encoding_of
 PRESCAN = 1024
 LATE = 1 << 16
 LAST_RESORT = "windows-1252"
-CONFLICT = "charset_conflict"
 NOT_IN_META = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": LAST_RESORT}
-"""What a meta element that can be read at all cannot mean, and what it is taken for."""
+"""What a meta element cannot mean, since it could be read, and what it is taken for."""
 BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xfe\xff": "utf-16be", b"\xff\xfe": "utf-16le"}
 
 _header = re.compile(r"""charset\s*=\s*["']?([^\s"',;]+)""", re.IGNORECASE)
@@ -36,33 +35,34 @@ _xml = re.compile(rb"""<\?xml[^>]*?[\t\n\r ]encoding[\t\n\r ]*=[\t\n\r ]*["']([^
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """A decoded text, its encoding by its WHATWG name, and whether the signs of it disagree."""
+    """A decoded text, and the WHATWG name of its encoding."""
 
     text: str
     encoding: str
     conflict: bool
+    """Whether BOM, header, meta element and bytes disagree about the encoding."""
 
 
 def characters(body: bytes, content_type: str, is_html: bool) -> Characters:
-    """Decode *body* and never fail: what cannot be decoded is U+FFFD."""
+    """Decode *body*. Never fails: what cannot be decoded becomes U+FFFD."""
     bom = next((name for mark, name in BOMS.items() if body.startswith(mark)), "")
-    told = _header.search(content_type)
-    header = encoding_of(told[1]) if told else ""
+    parameter = _header.search(content_type)
+    header = encoding_of(parameter[1]) if parameter else ""
     meta = declared(body[:PRESCAN]) if is_html else ""
-    signs = [name for name in (bom, header, meta) if name]
-    encoding = signs[0] if signs else _guessed(body, is_html)
+    named = [name for name in (bom, header, meta) if name]
+    encoding = named[0] if named else _guessed(body, is_html)
     text = _strictly(body, encoding)
-    # Windows-1252 stands for Latin-1 and ASCII as well, so that nothing contradicts it.
-    broken = bool(signs) and encoding != LAST_RESORT and text is None
+    # Windows-1252 stands for Latin-1 and ASCII as well: no bytes contradict it.
+    broken = bool(named) and encoding != LAST_RESORT and text is None
     if text is None:
         text = body.decode(codec_of(encoding), "replace")
-    return Characters(text.removeprefix("\ufeff"), encoding, broken or len(set(signs)) > 1)
+    return Characters(text.removeprefix("\ufeff"), encoding, broken or len(set(named)) > 1)
 
 
 def _guessed(body: bytes, is_html: bool) -> str:
     if _strictly(body, "utf-8") is not None:
         return "utf-8"
-    # A browser that meets a meta element later on begins again (13.2.3.4).
+    # A browser that meets a meta element later starts over (13.2.3.4).
     return (declared(body[:LATE]) if is_html else "") or LAST_RESORT
 
 

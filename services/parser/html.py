@@ -1,6 +1,6 @@
-"""An HTML document as browsers read it: what it says of itself, its visible text, its links.
+"""An HTML document as browsers read it: what it says about itself, its visible text, its links.
 
-The tree is lexbor's, which builds what the HTML standard says (1,296 of 1,296 tests of html5lib).
+Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests of html5lib).
 """
 
 from dataclasses import dataclass
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Link
-from services.parser.directives import META_NAMES, directives
+from gossamer.events.outcomes import Hazard
+from services.parser.directives import directives, meta_names
 from services.parser.links import SELECTOR, Links, tokens
 from services.parser.text import folded
 
 TITLE_LIMIT = 500
 DESCRIPTION_LIMIT = 1000
 UNREAD = ["style", "noscript", "template", "script:not([type='application/ld+json'])"]
-"""What is left out of the markup; linked data sometimes holds the whole article."""
+"""Left out of the markup. Linked data stays in: it sometimes holds the whole article."""
 INVISIBLE = ["script", "title"]
 
 
@@ -26,21 +27,22 @@ class Document:
     title: str
     description: str
     language: str
-    """As the html element has it: a BCP 47 tag, perhaps."""
+    """The lang attribute of the html element: a BCP 47 tag, if it was used properly."""
     canonical: str
     directives: frozenset[str]
     links: tuple[Link, ...]
     markup: str
-    """The document spelt properly and without scripts, for the main text to be found in."""
+    """The document as the tree has it, without scripts: the main text is looked for in it."""
     visible: str
-    """Its visible text, white space folded."""
-    hazards: frozenset[str]
+    """The text that people see, white space folded."""
+    hazards: frozenset[Hazard]
 
 
-def read(text: str, url: str, charset: str) -> Document:
-    """Read the document *text* that was found at the canonical *url* in *charset*."""
+def read(text: str, url: str, charset: str, product: str) -> Document:
+    """Read *text*, found at the canonical *url* in *charset*, as the crawler *product* may."""
     tree = LexborHTMLParser(text)
     meta = _meta(tree)
+    robots = [value for name in meta_names(product) for value in meta.get(name, [])]
     links = Links(_base(tree, url, charset), charset)
     canonical = _canonical(tree, links)
     for node in tree.css(SELECTOR):
@@ -53,7 +55,7 @@ def read(text: str, url: str, charset: str) -> Document:
         description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
         language=language,
         canonical=canonical,
-        directives=directives(value for name in META_NAMES for value in meta.get(name, [])),
+        directives=directives(robots, product),
         links=links.all(),
         markup=markup,
         visible=_visible(tree),

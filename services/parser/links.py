@@ -1,4 +1,4 @@
-"""The links of a page: every element that leads to another document, in the order of the page."""
+"""The links of a page: every element that leads to another document, in document order."""
 
 import re
 from urllib.parse import quote
@@ -6,16 +6,17 @@ from urllib.parse import quote
 from selectolax.lexbor import LexborNode
 
 from gossamer.events import Link
-from gossamer.url import BadUrl, canonicalize
+from gossamer.events.outcomes import Hazard
+from gossamer.web.url import BadUrl, UrlTooLong, canonicalize
 from services.parser.labels import codec_of
 from services.parser.text import folded
 
 LIMIT = 10_000
-"""Most links of a page; what comes after is left."""
+"""Most links of a page; the rest is ignored."""
 TEXT_LIMIT = 200
 SELECTOR = "a[href], area[href], link[href], iframe[src], frame[src], meta[http-equiv][content]"
 LEADING = frozenset(("next", "prev", "previous", "alternate"))
-"""Relations of a link element to other documents, rather than to parts of this one."""
+"""Relations of a link element that lead to other documents, not to parts of this one."""
 NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
 
 _refresh = re.compile(
@@ -33,16 +34,16 @@ def tokens(value: str | None) -> frozenset[str]:
 
 
 class Links:
-    """Collects links: each canonical URL once, with what hindered the others."""
+    """Collects links, each canonical URL once, and the hazards met with the others."""
 
     def __init__(self, base: str, charset: str) -> None:
         self._base = base
         self._codec = codec_of(charset)
         self._found: dict[str, Link] = {}
-        self.hazards: set[str] = set()
+        self.hazards: set[Hazard] = set()
 
     def add(self, node: LexborNode) -> None:
-        """Take the link of *node*, if it has one."""
+        """Add the link of *node*, if it has one."""
         attributes = node.attributes
         target = _target(node.tag or "", attributes)
         url = self.resolved(target) if target and len(self._found) < LIMIT else ""
@@ -58,12 +59,14 @@ class Links:
         )
 
     def resolved(self, target: str) -> str:
-        """Return *target* canonical and absolute, or "" if it is no URL to visit."""
+        """Return *target* as a canonical URL; "", and note the hazard, if it is none to visit."""
         try:
             return canonicalize(self._in_charset(target), self._base)
-        except BadUrl as error:
-            self.hazards.add(error.hazard)
-            return ""
+        except UrlTooLong:
+            self.hazards.add(Hazard.URL_TOO_LONG)
+        except BadUrl:
+            self.hazards.add(Hazard.MALFORMED_URL)
+        return ""
 
     def _in_charset(self, target: str) -> str:
         # URL standard, 4.4, query state: a query is spelt in the document's own encoding.
@@ -76,7 +79,7 @@ class Links:
         return quote(characters[0].encode(self._codec, "xmlcharrefreplace"), safe="")
 
     def all(self) -> tuple[Link, ...]:
-        """Return the links, first found first."""
+        """Return the links in the order in which they were first found."""
         return tuple(self._found.values())
 
 

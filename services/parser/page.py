@@ -1,26 +1,30 @@
-"""A response, read: the whole of what the parser does, without the processes around it."""
+"""Reads one response: all that the parser does, without the processes around it."""
 
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gossamer.events import Headers, Link, PageFetched, PageParsed
-from gossamer.url import BadUrl, canonicalize
+from gossamer.events import Link, PageFetched, PageParsed
+from gossamer.events.outcomes import Hazard
+from gossamer.web.coding import Body, decoded
+from gossamer.web.http import (
+    all_values,
+    content_type,
+    joined_values,
+    payload_digest,
+    redirect_target,
+)
 from services.parser import html
-from services.parser.body import BOMB, Body, decoded
-from services.parser.charset import CONFLICT, Characters, characters
+from services.parser.charset import Characters, characters
 from services.parser.directives import directives
-from services.parser.kind import HTML, TEXT, contradicts, kind_of
-from services.parser.scan import MALFORMED, sane
-from services.parser.text import digest_of, folded, language_of, main_text, payload_digest_of
-
-BAD_REDIRECT = "bad_redirect"
-WRONG_TYPE = "wrong_content_type"
-REDIRECTS = (301, 302, 303, 307, 308)
+from services.parser.kind import HTML, TEXT, kind_of
+from services.parser.options import Options
+from services.parser.scan import sane
+from services.parser.text import digest_of, folded, language_of, main_text
 
 
-def parse(page: PageFetched, want_text: bool, decoded_limit: int, now: float) -> PageParsed:
-    """Read *page*, whatever its bytes are; decode at most *decoded_limit* bytes of its body."""
+def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
+    """Return what *page* says. Takes any bytes; some need more time or memory than there is."""
     parsed = PageParsed(
         crawl=page.crawl,
         at=now,
@@ -29,106 +33,80 @@ def parse(page: PageFetched, want_text: bool, decoded_limit: int, now: float) ->
         visit=page.visit,
         fetched_at=page.started_at,
         status=page.status,
-        payload_digest=payload_digest_of(page.body),
+        payload_digest=payload_digest(page.body),
         truncated=bool(page.truncated),
         hazards=page.hazards,
     )
-    if 300 <= page.status < 400:
-        return _redirect(page, parsed)
+    if target := redirect_target(page.status, page.headers, page.visit.url):
+        return replace(parsed, links=(Link(target, redirect=True),))
     if not 200 <= page.status < 300:
         return parsed
-    body = decoded(page.body, header(page.headers, "content-encoding"), decoded_limit)
-    return _document(page, _received(page, parsed, body), body.data, want_text)
+    codings = joined_values(page.headers, "content-encoding")
+    body = decoded(page.body, codings, options.decoded_limit)
+    return _document(page, _received(page, parsed, body, options), body.data, options)
 
 
-def header(headers: Headers, name: str) -> str:
-    """Return the values of a header as one, joined by commas (RFC 9110, section 5.3)."""
-    return ", ".join(every(headers, name))
-
-
-def every(headers: Headers, name: str) -> list[str]:
-    """Return the values of a header, as received."""
-    return [value for spelt, value in headers if spelt.lower() == name]
-
-
-def with_hazards(parsed: PageParsed, hazards: Iterable[str]) -> PageParsed:
-    """Return *parsed* with *hazards* beside those that it has, each once."""
+def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
+    """Return *parsed* with *hazards* added to those that it has, each once."""
     return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))
 
 
-def _redirect(page: PageFetched, parsed: PageParsed) -> PageParsed:
-    location = next(iter(every(page.headers, "location")), "")
-    if not location:
-        return with_hazards(parsed, [BAD_REDIRECT] if page.status in REDIRECTS else [])
-    try:
-        target = canonicalize(_as_meant(location), page.visit.url)
-    except BadUrl:
-        return with_hazards(parsed, [BAD_REDIRECT])
-    return replace(parsed, links=(Link(target, redirect=True),))
-
-
-def _as_meant(value: str) -> str:
-    # Servers write UTF-8 into Location, and browsers take it as that.
-    try:
-        return value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return value
-
-
-def _received(page: PageFetched, parsed: PageParsed, body: Body) -> PageParsed:
-    declared = next(iter(every(page.headers, "content-type")), "")
+def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:
+    declared = content_type(page.headers)
     kind = kind_of(declared, body.data)
-    named = [(BOMB, body.bomb), (WRONG_TYPE, bool(body.data) and contradicts(declared, kind))]
-    said = directives(every(page.headers, "x-robots-tag"))
+    hazards = {
+        Hazard.DECOMPRESSION_BOMB: body.bomb,
+        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and declared != kind,
+    }
+    forbidden = directives(all_values(page.headers, "x-robots-tag"), options.product)
     return replace(
-        with_hazards(parsed, [hazard for hazard, met in named if met]),
+        with_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
         content_type=kind,
         size=len(body.data),
         digest=digest_of(body.data),
         truncated=parsed.truncated or body.cut,
-        nofollow="nofollow" in said,
-        noindex="noindex" in said,
+        nofollow="nofollow" in forbidden,
+        noindex="noindex" in forbidden,
     )
 
 
-def _document(page: PageFetched, parsed: PageParsed, body: bytes, want_text: bool) -> PageParsed:
+def _document(page: PageFetched, parsed: PageParsed, body: bytes, options: Options) -> PageParsed:
     is_html = parsed.content_type in HTML
     if not is_html and parsed.content_type != TEXT:
         return parsed
-    declared = header(page.headers, "content-type")
-    found = characters(body, declared, is_html)
+    found = characters(body, joined_values(page.headers, "content-type"), is_html)
     if found.conflict:
-        parsed = with_hazards(parsed, [CONFLICT])
+        parsed = with_hazards(parsed, [Hazard.CHARSET_CONFLICT])
     parsed = replace(parsed, charset=found.encoding)
-    return (_html if is_html else _plain)(parsed, found, want_text)
+    return (_html if is_html else _plain)(parsed, found, options)
 
 
-def _plain(parsed: PageParsed, found: Characters, want_text: bool) -> PageParsed:
-    said = folded(found.text)
-    if not said:
+def _plain(parsed: PageParsed, found: Characters, options: Options) -> PageParsed:
+    visible = folded(found.text)
+    if not visible:
         return parsed
     return replace(
         parsed,
-        digest=digest_of(said.encode()),
-        language=language_of(said),
-        text=found.text if want_text else None,
+        digest=digest_of(visible.encode()),
+        language=language_of(visible),
+        text=found.text if options.want_text else None,
     )
 
 
-def _html(parsed: PageParsed, found: Characters, want_text: bool) -> PageParsed:
+def _html(parsed: PageParsed, found: Characters, options: Options) -> PageParsed:
     text = sane(found.text)
-    document = html.read(text, parsed.visit.url, found.encoding)
-    main = main_text(document.markup) if want_text else None
-    said = folded(f"{document.title} {document.visible}")
-    hazards = sorted(document.hazards) + ([MALFORMED] if len(text) < len(found.text) else [])
+    document = html.read(text, parsed.visit.url, found.encoding, options.product)
+    main = main_text(document.markup) if options.want_text else None
+    visible = folded(f"{document.title} {document.visible}")
+    cut = [Hazard.MALFORMED_HTML] if len(text) < len(found.text) else []
     return replace(
-        with_hazards(parsed, hazards),
+        with_hazards(parsed, [*sorted(document.hazards), *cut]),
         title=document.title,
         description=document.description,
         canonical=document.canonical,
         language=language_of(main or document.visible, document.language),
         text=main,
-        digest=digest_of(said.encode()) if said else parsed.digest,
+        digest=digest_of(visible.encode()) if visible else parsed.digest,
         nofollow=parsed.nofollow or "nofollow" in document.directives,
         noindex=parsed.noindex or "noindex" in document.directives,
         links=document.links,

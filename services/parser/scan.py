@@ -1,15 +1,14 @@
-"""Cuts a document before the place where reading it would take a parser quadratic time.
+"""Cuts a document off where parsing on would take quadratic time.
 
-No page for people nests elements this deep (browsers themselves stop at 512) or puts that many
-attributes into one tag. The scan is cheap and not exact: what slips through meets the limit on
-time. Measured on lexbor: 20,000 nested elements 0.5 s, 40,000 3.5 s; 40,000 attributes 5.6 s.
+No page made for people nests elements this deep (browsers themselves stop at 512) or puts this many
+attributes into one tag. The scan is cheap and inexact: what slips through meets the time limit.
+Measured with lexbor: 20,000 nested elements 0.5 s, 40,000 3.5 s; 40,000 attributes 5.6 s.
 """
 
 import re
 
 DEPTH = 2000
 ATTRIBUTES = 10_000
-MALFORMED = "malformed_html"
 
 _tag = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)[^<>]*>")
 _long_tag = re.compile(rf"<[a-zA-Z][^<>]{{{2 * ATTRIBUTES},}}")
@@ -20,12 +19,12 @@ _harmless = re.compile(
     "|a|button|nobr|select|h[1-6]|b|big|code|em|font|i|s|small|strike|strong|tt|u",
     re.IGNORECASE,
 )
-"""Elements that are empty, that the standard ends where the next begins, or that only format:
-pages for people are full of them without end tags, and a parser keeps no count of them."""
+"""Elements that are empty, that end where the next one begins, or that only format: real pages are
+full of them without end tags, and they make no tree deep."""
 
 
 def sane(text: str) -> str:
-    """Return *text* up to where it becomes absurd: itself, nearly always."""
+    """Return *text* up to where it becomes absurd; nearly always that is all of it."""
     return text[: min(_absurd_tag(text), _absurd_depth(text))]
 
 

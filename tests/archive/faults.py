@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store.sqlite import SqliteStore
-from services.archive import segment
+from services.archive.files import segment
 
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "truncate", "unlink")
 

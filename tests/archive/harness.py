@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
-from gossamer.codec import decode, encode
-from gossamer.config import ArchiveSettings
-from gossamer.events import Event, Headers, PageArchived, PageFetched, Visit
+from gossamer.events import Event, PageArchived, PageFetched, Visit
+from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime import Runner
+from gossamer.runtime.runner import Runner
+from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.http import Headers
 from services.archive.service import Archive
 
 NOW = 1_700_000_000.25
@@ -66,12 +67,12 @@ class Crawl:
         while self.runner.step():
             pass
 
-    def said(self, topic: str = "pages.archived") -> list[Any]:
+    def events(self, topic: str = "pages.archived") -> list[Any]:
         """Return every event on *topic*."""
-        tail, events = self.log.tail([topic]), list[Event]()
+        tail, found = self.log.tail([topic]), list[Event]()
         while records := tail.poll(0):
-            events += [decode(record) for record in records]
-        return events
+            found += [decode(record) for record in records]
+        return found
 
     def end(self) -> None:
         """End as a run that went well."""
@@ -80,18 +81,18 @@ class Crawl:
         self.die()
 
     def die(self) -> None:
-        """Let go of the files as the system does for a process that is killed."""
+        """Close the files as the system does for a process that is killed."""
         self.database.close()
 
 
 def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
-    """Archive *pages* in one run that ends well; return what was said of them."""
+    """Archive *pages* in one run that ends well; return what was published."""
     crawl = Crawl(folder)
     crawl.fetched(*pages)
     crawl.work()
-    said = crawl.said()
+    events = crawl.events()
     crawl.end()
-    return said
+    return events
 
 
 def files(folder: Path) -> list[Path]:
@@ -132,9 +133,9 @@ def members(file: Path) -> list[tuple[int, bytes]]:
     return found
 
 
-def record_at(folder: Path, said: PageArchived) -> bytes:
-    """Return the record that *said* points to, cut out and unpacked as a replay tool does."""
-    data = (folder / said.file).read_bytes()[said.offset : said.offset + said.length]
+def record_at(folder: Path, event: PageArchived) -> bytes:
+    """Return the record that *event* points to, cut out and unpacked as a replay tool does."""
+    data = (folder / event.file).read_bytes()[event.offset : event.offset + event.length]
     return gzip.decompress(data)
 
 

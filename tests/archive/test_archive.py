@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.events import CrawlDefined, Purpose, Visit
-from services.archive.segment import OPEN
+from services.archive.files.segment import OPEN
 from tests.archive.harness import (
     NOW,
     Crawl,
@@ -66,12 +66,12 @@ def test_a_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
     assert len({h["WARC-Record-ID"] for h in (info, response, request, metadata)}) == 4
 
 
-def test_what_is_said_leads_to_the_record(tmp_path: Path) -> None:
+def test_a_published_offset_leads_to_the_record(tmp_path: Path) -> None:
     pages = [page(i, os.urandom(i * 50)) for i in range(40)]
-    said = {event.url: event for event in archived(tmp_path, *pages)}
-    assert len(said) == 40
+    found = {event.url: event for event in archived(tmp_path, *pages)}
+    assert len(found) == 40
     for fetched in pages:
-        event = said[fetched.visit.url]
+        event = found[fetched.visit.url]
         record = record_at(tmp_path / "warc", event)
         assert record.startswith(b"WARC/1.1\r\nWARC-Type: response\r\n")
         assert f"WARC-Target-URI: {event.url}\r\n".encode() in record
@@ -107,12 +107,12 @@ def test_the_body_is_kept_as_received_and_can_be_replayed(tmp_path: Path) -> Non
 
 def test_a_robots_capture_is_kept_but_not_published(tmp_path: Path) -> None:
     url = "http://site1.example/robots.txt"
-    said = archived(
+    events = archived(
         tmp_path,
         page(1, b"User-agent: *", visit=Visit("1.1.0@" + url, url, purpose=Purpose.ROBOTS)),
         page(4),
     )
-    assert [event.url for event in said] == ["http://site1.example/page/4?q=1"]
+    assert [event.url for event in events] == ["http://site1.example/page/4?q=1"]
     assert responses(tmp_path / "warc") == [url, "http://site1.example/page/4?q=1"]
 
 
@@ -123,7 +123,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
         crawl.work()
         marked = [path for path in files(tmp_path / "warc") if path.name.endswith(OPEN)]
         assert len(marked) <= 3
-    said = crawl.said()
+    events = crawl.events()
     crawl.end()
     assert_readable(tmp_path / "warc")
     found = files(tmp_path / "warc")
@@ -136,7 +136,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
         assert last <= 20_000, "a page was put into a segment that was full"
     for path in found[:-1]:
         assert path.stat().st_size > 20_000
-    for event in said:
+    for event in events:
         assert event.url.encode() in record_at(tmp_path / "warc", event)
 
 
@@ -187,7 +187,7 @@ def test_a_file_can_be_read_while_it_is_open(tmp_path: Path) -> None:
     crawl.end()
 
 
-def test_what_the_operators_say_is_no_concern_of_the_archive(tmp_path: Path) -> None:
+def test_control_events_are_ignored(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     crawl.work()
     assert not crawl.archive.handle(CrawlDefined(at=NOW, scope="any()", max_depth=3), NOW)

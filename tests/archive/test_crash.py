@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.archive.segment import OPEN
+from services.archive.files.segment import OPEN
 from tests.archive.faults import Death, Killed, mortality
 from tests.archive.harness import (
     Crawl,
@@ -87,11 +87,11 @@ class History:
         expected = sorted(page(i).visit.url for i in range(self.pages))
         assert sorted(responses(folder)) == expected
         crawl = self.begin()
-        said = crawl.said()
-        assert crawl.said("dead.letters") == []
+        events = crawl.events()
+        assert crawl.events("dead.letters") == []
         self.bury()
-        assert sorted(event.url for event in said) == expected
-        for event in said:
+        assert sorted(event.url for event in events) == expected
+        for event in events:
             assert f"WARC-Target-URI: {event.url}\r\n".encode() in record_at(folder, event)
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.events import Headers, Visit
+from gossamer.events import Visit
+from gossamer.web.http import Headers
 from tests.archive.harness import (
     Crawl,
     archived,
@@ -126,7 +127,7 @@ def test_what_cannot_be_a_record_goes_to_the_dead_letters_whole(tmp_path: Path) 
         page(10),
     )
     crawl.work()
-    letters = crawl.said("dead.letters")
+    letters = crawl.events("dead.letters")
     crawl.end()
     assert len(letters) == 2
     assert b"1e300" in letters[0].value

@@ -1,12 +1,12 @@
-"""The table of `services.archive.repair`, row by row."""
+"""The table of `services.archive.files.repair`, row by row."""
 
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from services.archive.repair import members as whole_members
-from services.archive.segment import OPEN
+from services.archive.files.repair import members as whole_members
+from services.archive.files.segment import OPEN
 from tests.archive.harness import (
     Crawl,
     assert_readable,
@@ -61,8 +61,8 @@ def test_after_a_power_cut_the_whole_records_are_kept(tmp_path: Path, lost: int)
     before = members(file)
     whole = file.read_bytes()
     file.write_bytes(whole[:-lost])
-    (told,) = restarted(tmp_path)
-    assert "shorter" in told
+    (warning,) = restarted(tmp_path)
+    assert "shorter" in warning
     (complete,) = files(tmp_path / "warc")
     kept = members(complete)
     assert kept == before[: len(kept)]
@@ -77,10 +77,10 @@ def test_a_file_of_which_nothing_is_left_is_removed(tmp_path: Path) -> None:
     assert files(tmp_path / "warc") == []
 
 
-def test_a_file_that_somebody_took_away_is_missed_once(tmp_path: Path) -> None:
+def test_a_file_that_somebody_moved_is_reported_once(tmp_path: Path) -> None:
     killed(tmp_path).unlink()
-    (told,) = restarted(tmp_path)
-    assert "not there" in told
+    (warning,) = restarted(tmp_path)
+    assert "not there" in warning
     assert restarted(tmp_path) == []
 
 
@@ -144,7 +144,7 @@ def test_members_are_found_however_they_fall_on_reads(tmp_path: Path) -> None:
     assert list(whole_members(file)) == [*starts[1:], file.stat().st_size]
 
 
-def test_a_full_segment_loses_its_mark(tmp_path: Path) -> None:
+def test_a_full_segment_is_completed(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, segment_size=1)
     crawl.fetched(page(1), page(2))
     crawl.work()

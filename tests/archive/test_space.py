@@ -22,7 +22,7 @@ try:
     crawl.work()
 except NoSpace as error:
     crawl.archive.close()
-    sys.exit(f"told: {error}")
+    sys.exit(str(error))
 """
 
 
@@ -53,7 +53,7 @@ def test_a_file_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
     assert len(members(left)) > 3, "not even an open file may end in half a record"
     again = Crawl(tmp_path)
     again.work()
-    assert again.said("dead.letters") == []
+    assert again.events("dead.letters") == []
     again.end()
     assert_nothing_lost(tmp_path / "warc")
 
@@ -80,12 +80,14 @@ def test_a_full_disk_stops_the_run(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_folder_that_is_none_stops_the_run_and_buries_nothing(tmp_path: Path) -> None:
+def test_a_folder_that_is_a_file_stops_the_run_and_buries_no_page(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "warc").write_text("in the way")
     crawl = Crawl(tmp_path)
     fill(crawl)
     with pytest.raises(GossamerError, match="cannot be written to"):
         crawl.work()
     assert crawl.log.backlog("archive", "pages.fetched") == COUNT
-    assert crawl.said("dead.letters") == []
+    assert crawl.events("dead.letters") == []
     crawl.die()

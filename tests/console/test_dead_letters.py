@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from console.house.folder import Folder, Opened
-from gossamer.codec import dead_letter, encode
+from gossamer.events.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
 from gossamer.log import Message, Record
-from gossamer.topics import DEAD_LETTERS, PAGES, SEEDS, VISITS_ENDED
-from tests.kernel.machines import drain
+from gossamer.log.codec import dead_letter, encode
+from standalone.folder import Folder, Opened
+from tests.runtime.processors import drain
 
 Command = Callable[..., str]
 
@@ -40,15 +40,15 @@ def command(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
     def run(*words: str, status: int = 0) -> str:
         assert main(["dead-letters", words[0], "--data", str(tmp_path), *words[1:]]) == status
-        said = capsys.readouterr()
-        assert bool(said.err) == bool(status)
-        return said.err if status else said.out
+        shown = capsys.readouterr()
+        assert bool(shown.err) == bool(status)
+        return shown.err if status else shown.out
 
     return run
 
 
-def names(said: str) -> list[str]:
-    return [line.split()[0] for line in said.splitlines()]
+def names(shown: str) -> list[str]:
+    return [line.split()[0] for line in shown.splitlines()]
 
 
 def appended(opened: Opened, *topics: str) -> list[tuple[str, str, bytes]]:
@@ -85,8 +85,8 @@ def test_letters_go_back_to_where_they_came_from(command: Command, opened: Opene
 
 def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
     (name,) = names(command("list", "--service", "frontier"))
-    assert "1 dead letters" in command("replay", name)
-    assert "1 dead letters" in command("replay", "--all", "--service", "frontier")
+    assert "1 dead letter appended" in command("replay", name)
+    assert "1 dead letter appended" in command("replay", "--all", "--service", "frontier")
     assert (
         appended(opened, "seeds", "pages", "visits.ended")
         == [
@@ -97,7 +97,7 @@ def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "shown"),
     [
         ((), 2, "say --all"),
         (("0/1", "--all"), 2, "say --all"),
@@ -105,9 +105,9 @@ def test_those_that_are_named_go_back(command: Command, opened: Opened) -> None:
     ],
 )
 def test_a_mistake_replays_nothing(
-    command: Command, opened: Opened, words: tuple[str, ...], status: int, said: str
+    command: Command, opened: Opened, words: tuple[str, ...], status: int, shown: str
 ) -> None:
     (name,) = names(command("list", "--service", "frontier"))
     given = (name, *words) if status == 1 else words
-    assert said in command("replay", *given, status=status)
+    assert shown in command("replay", *given, status=status)
     assert appended(opened, "seeds", "pages", "visits.ended") == []

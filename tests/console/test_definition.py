@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.house.definition import Wish, define, last_definition, read_seeds
-from gossamer.codec import encode
+from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds
 from gossamer.errors import BadSettings
+from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.scope import parse_scope
 from gossamer.sqlite import Database
+from gossamer.web.scope import parse_scope
 
 A, B, C = "https://www.a.example/", "https://b.example/", "http://sub.c.example:8080/x"
 
 
-def wish(*seeds: str, scope: str = "", depth: int = 3, pages: int = 0) -> Wish:
-    return Wish(seeds, scope, depth, pages)
+def request(*seeds: str, scope: str = "", depth: int = 3, pages: int = 0) -> CrawlRequest:
+    return CrawlRequest(seeds, scope, depth, pages)
 
 
 def inside(scope: str, url: str) -> bool:
@@ -32,9 +32,9 @@ class TestSeeds:
         assert read_seeds(lines) == ("http://b.example/", "https://www.a.example/")
 
     def test_every_wrong_line_is_named_by_its_number(self) -> None:
-        with pytest.raises(BadSettings) as told:
+        with pytest.raises(BadSettings) as caught:
             read_seeds([A, "ftp://a.example/", "#", "http://", B])
-        first, second = str(told.value).splitlines()
+        first, second = str(caught.value).splitlines()
         assert first.startswith("seed 2: 'ftp://a.example/'")
         assert second.startswith("seed 4: 'http://'")
 
@@ -61,73 +61,73 @@ class TestSeeds:
 
 
 class TestScope:
-    """What is in scope grows with the seeds, and is what was said where something was said."""
+    """What is in scope grows with the seeds, and is what was asked for, where anything was."""
 
     def test_at_first_the_sites_of_the_seeds(self) -> None:
-        scope = define(wish(A, C), None, 0, 0).scope
+        scope = define(request(A, C), None, 0, 0).scope
         assert all(inside(scope, url) for url in (A, C, "http://other.a.example/"))
         assert not inside(scope, B)
 
     def test_hosts_if_asked_for(self) -> None:
-        scope = define(wish(A, C, scope="host"), None, 0, 0).scope
+        scope = define(request(A, C, scope="host"), None, 0, 0).scope
         assert inside(scope, A) and inside(scope, C)
         assert not inside(scope, "https://a.example/") and not inside(scope, "http://c.example/")
 
     def test_anywhere_if_asked_for(self) -> None:
-        assert inside(define(wish(A, scope="any"), None, 0, 0).scope, B)
+        assert inside(define(request(A, scope="any"), None, 0, 0).scope, B)
 
     def test_an_expression_stands_as_it_is(self) -> None:
         rule = 'domain("a.example") and not prefix("https://www.a.example/x")'
-        assert define(wish(A, scope=rule), None, 0, 0).scope == rule
+        assert define(request(A, scope=rule), None, 0, 0).scope == rule
 
     def test_a_seed_out_of_the_scope_asked_for_is_named_with_the_rule(self) -> None:
         with pytest.raises(BadSettings, match=r"seed https://b\.example/ .*a\.example"):
-            define(wish(A, B, scope="domain('a.example')"), None, 0, 0)
+            define(request(A, B, scope="domain('a.example')"), None, 0, 0)
 
     def test_nothing_said_is_what_was_said_before(self) -> None:
-        before = define(wish(A, scope="host"), None, 0, 0)
-        assert define(wish(), before, 5, 1).scope == before.scope
-        assert define(wish(A), before, 5, 1).scope == before.scope
+        before = define(request(A, scope="host"), None, 0, 0)
+        assert define(request(), before, 5, 1).scope == before.scope
+        assert define(request(A), before, 5, 1).scope == before.scope
 
     def test_a_new_seed_adds_its_site_to_what_was_said_before(self) -> None:
-        before = define(wish(A, scope="host"), None, 0, 0)
-        scope = define(wish(B), before, 5, 1).scope
+        before = define(request(A, scope="host"), None, 0, 0)
+        scope = define(request(B), before, 5, 1).scope
         assert inside(scope, A) and inside(scope, B) and inside(scope, "http://w.b.example/")
         assert not inside(scope, "http://other.a.example/")
 
     def test_a_seed_out_of_an_expression_adds_its_site_to_it_whole(self) -> None:
-        before = define(wish(A, scope="any() and not host('b.example')"), None, 0, 0)
-        scope = define(wish(B), before, 0, 1).scope
+        before = define(request(A, scope="any() and not host('b.example')"), None, 0, 0)
+        scope = define(request(B), before, 0, 1).scope
         assert inside(scope, B) and inside(scope, C)
 
     def test_a_scope_said_anew_stands_for_the_new_run(self) -> None:
-        before = define(wish(A, scope="any"), None, 0, 0)
-        assert not inside(define(wish(A, scope="host"), before, 0, 1).scope, B)
+        before = define(request(A, scope="any"), None, 0, 0)
+        assert not inside(define(request(A, scope="host"), before, 0, 1).scope, B)
 
     @pytest.mark.parametrize("scope", ["host", "site"])
-    def test_a_scope_of_seeds_without_seeds_keeps_what_was_said(self, scope: str) -> None:
-        before = define(wish(A), None, 0, 0)
-        assert inside(define(wish(scope=scope), before, 0, 1).scope, A)
+    def test_a_scope_of_seeds_without_seeds_keeps_what_was_asked_for(self, scope: str) -> None:
+        before = define(request(A), None, 0, 0)
+        assert inside(define(request(scope=scope), before, 0, 1).scope, A)
 
     @given(st.lists(st.lists(st.sampled_from([A, B, C]), max_size=3), min_size=1, max_size=6))
     def test_over_any_runs_every_seed_stays_in_scope(self, runs: list[list[str]]) -> None:
-        before, sown = None, [A]
+        before, given = None, [A]
         for seeds in [[A], *runs]:
-            before = define(wish(*seeds), before, 0, 0)
-            sown += seeds
-        assert before and all(inside(before.scope, seed) for seed in sown)
+            before = define(request(*seeds), before, 0, 0)
+            given += seeds
+        assert before and all(inside(before.scope, seed) for seed in given)
         for _ in range(3):
-            assert define(wish(*sown), before, 0, 0).scope == before.scope, "it does not grow"
+            assert define(request(*given), before, 0, 0).scope == before.scope, "it does not grow"
 
 
 def test_without_any_seed_ever_there_is_no_crawl() -> None:
     with pytest.raises(BadSettings, match="at least one seed"):
-        define(wish(), None, 0, 0)
+        define(request(), None, 0, 0)
 
 
 def test_limits_are_those_of_the_run_and_pages_count_from_it() -> None:
-    before = define(wish(A, depth=9, pages=4), None, 0, 0)
-    crawl = define(wish(depth=2, pages=7), before, 11, 99.0)
+    before = define(request(A, depth=9, pages=4), None, 0, 0)
+    crawl = define(request(depth=2, pages=7), before, 11, 99.0)
     assert (crawl.max_depth, crawl.max_pages, crawl.pages_before, crawl.at) == (2, 7, 11, 99.0)
     assert not crawl.paused
 
@@ -136,7 +136,7 @@ def test_the_definition_in_force_is_the_last(tmp_path: Path) -> None:
     database = Database(tmp_path / "gossamer.db")
     log = SqliteLog(database)
     assert last_definition(log) is None
-    crawls = [define(wish(A, depth=depth), None, 0, depth) for depth in (1, 2, 3)]
+    crawls = [define(request(A, depth=depth), None, 0, depth) for depth in (1, 2, 3)]
     for crawl in crawls:
         log.append([encode(crawl)])
     assert last_definition(log) == crawls[-1]
@@ -144,6 +144,8 @@ def test_the_definition_in_force_is_the_last(tmp_path: Path) -> None:
 
 
 def test_a_scope_that_is_asked_for_anew_holds_for_all_seeds_named_with_it() -> None:
-    before = define(wish("https://a.example/"), None, 0, 1.0)
-    again = define(wish("https://a.example/", "https://b.example/", scope="site"), before, 0, 2.0)
+    before = define(request("https://a.example/"), None, 0, 1.0)
+    again = define(
+        request("https://a.example/", "https://b.example/", scope="site"), before, 0, 2.0
+    )
     assert again.scope == "domain('a.example', 'b.example')"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from console.house import folder as house
-from console.house.folder import Folder
-from gossamer.errors import GossamerError, InUse
+from gossamer.errors import GossamerError, Locked
+from standalone import folder as folder_module
+from standalone.folder import Folder
 
 ROOT = Path(__file__).resolve().parents[2]
 CHILD = """
@@ -25,8 +25,8 @@ sys.stdin.read()
 
 @pytest.fixture
 def claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """A folder that this process holds; whoever else wants it is told at once."""
-    monkeypatch.setattr(house, "LOCK_WAIT", 0.0)
+    """A folder that this process holds; whoever else wants it is refused at once."""
+    monkeypatch.setattr(folder_module, "LOCK_WAIT", 0.0)
     folder = Folder(tmp_path / "data")
     folder.make()
     folder.claim()
@@ -34,7 +34,7 @@ def claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 
 def test_a_folder_is_claimed_once_and_the_holder_is_named(claimed: Folder) -> None:
-    with pytest.raises(InUse, match=rf"process {os.getpid()}\).*--data"):
+    with pytest.raises(Locked, match=rf"process {os.getpid()}\).*--data"):
         Folder(claimed.path).claim()
 
 
@@ -46,7 +46,7 @@ def test_a_child_holds_it_by_itself_when_its_parent_is_gone(claimed: Folder) -> 
         assert child.stdout and child.stdout.readline() == "shared\n"
         assert claimed._held is not None
         os.close(claimed._held)
-        with pytest.raises(InUse):
+        with pytest.raises(Locked):
             Folder(claimed.path).claim()
         child.communicate()
     Folder(claimed.path).claim()
@@ -55,7 +55,7 @@ def test_a_child_holds_it_by_itself_when_its_parent_is_gone(claimed: Folder) -> 
 def test_nobody_shares_what_another_crawl_is_taking(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InUse, match="another crawl has taken"):
+        with pytest.raises(Locked, match="another crawl has taken"):
             Folder(tmp_path).share()
 
 

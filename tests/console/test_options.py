@@ -1,13 +1,16 @@
 """How values are read from the command line."""
 
 from argparse import ArgumentTypeError
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli.main import main
-from console.cli.options import natural, seconds
+from console import cli
+from console.cli.main import COMMANDS, main
+from console.cli.options import natural, port, seconds
 
 
 @pytest.mark.parametrize(
@@ -30,9 +33,16 @@ def test_what_is_no_count_is_refused(text: str) -> None:
         natural(text)
 
 
+@pytest.mark.parametrize("text", ["", "0", "-1", "80.0", "65536", "http", "²"])
+def test_what_is_no_port_is_refused(text: str) -> None:
+    assert port("65535") == 65535
+    with pytest.raises(ArgumentTypeError, match="no port from 1 to 65535"):
+        port(text)
+
+
 @given(st.text())
 def test_any_text_is_a_value_or_is_refused(text: str) -> None:
-    for read in (seconds, natural):
+    for read in (seconds, natural, port):
         try:
             assert read(text) >= 0
         except ArgumentTypeError:
@@ -64,3 +74,19 @@ def test_an_interrupt_while_it_is_still_being_loaded_is_none_to_complain_of(
     monkeypatch.setattr("console.cli.main.import_module", interrupted)
     assert main(["crawl", "http://a.example/"]) == 130
     assert capsys.readouterr().err == ""
+
+
+def test_every_module_of_a_command_is_a_command_and_helps(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    modules = (import_module(f"console.cli.{one.name}") for one in iter_modules(cli.__path__))
+    names = {
+        module.__name__.rpartition(".")[2].replace("_", "-")
+        for module in modules
+        if hasattr(module, "run") and hasattr(module, "add_options")
+    }
+    assert names == {*COMMANDS}
+    for name in COMMANDS:
+        with pytest.raises(SystemExit, match="0"):
+            main([name, "--help"])
+        assert COMMANDS[name][:30] in capsys.readouterr().out

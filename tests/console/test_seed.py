@@ -5,28 +5,28 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from console.house.folder import Folder
 from gossamer.events import CrawlDefined, SeedSown
-from tests.kernel.machines import events
+from standalone.folder import Folder
+from tests.runtime.processors import events
 
 
-class Sowing:
-    """Sows into one folder."""
+class SeedCommand:
+    """`gossamer seed` on one folder."""
 
     def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.data, self._capsys = data, capsys
 
     def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Return what is said."""
+        """Run it; return what it prints."""
         assert main(["seed", "--data", str(self.data), *arguments]) == status
-        said = self._capsys.readouterr()
-        assert bool(said.err) == bool(status)
-        return said.err if status else said.out
+        shown = self._capsys.readouterr()
+        assert bool(shown.err) == bool(status)
+        return shown.err if status else shown.out
 
     def seeds(self) -> list[tuple[str, int]]:
         log = Folder(self.data).open().log
-        sown = [event for event in events(log, "seeds") if isinstance(event, SeedSown)]
-        return sorted((seed.url, seed.priority) for seed in sown)
+        found = [event for event in events(log, "seeds") if isinstance(event, SeedSown)]
+        return sorted((seed.url, seed.priority) for seed in found)
 
     def crawl(self) -> CrawlDefined:
         (crawl,) = events(Folder(self.data).open().log, "control")
@@ -35,54 +35,54 @@ class Sowing:
 
 
 @pytest.fixture
-def sow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Sowing:
+def seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> SeedCommand:
     """Return the command, on a folder that is not there yet."""
-    return Sowing(tmp_path / "data", capsys)
+    return SeedCommand(tmp_path / "data", capsys)
 
 
-def test_the_first_seeds_define_the_crawl(sow: Sowing) -> None:
-    said = sow("http://www.a.example/x#y", "b.example")
-    assert "2 seeds" in said and str(sow.data) in said
-    assert "from now on: domain('a.example', 'b.example'), 16 links deep" in said
-    assert sow.seeds() == [("http://www.a.example/x", 0), ("https://b.example/", 0)]
-    crawl = sow.crawl()
+def test_the_first_seeds_define_the_crawl(seed: SeedCommand) -> None:
+    shown = seed("http://www.a.example/x#y", "b.example")
+    assert "2 seeds" in shown and str(seed.data) in shown
+    assert "from now on: domain('a.example', 'b.example'), 16 links deep" in shown
+    assert seed.seeds() == [("http://www.a.example/x", 0), ("https://b.example/", 0)]
+    crawl = seed.crawl()
     assert (crawl.max_depth, crawl.paused, crawl.max_pages) == (16, False, 0)
     assert crawl.at > 0
 
 
-def test_later_ones_leave_it_as_it_is(sow: Sowing) -> None:
-    sow("http://a.example/", "--depth", "3")
-    before = sow.crawl()
-    assert "as before: domain('a.example'), 3 links deep" in sow("http://www.a.example/2")
-    assert sow.crawl() == before
-    assert len(sow.seeds()) == 2
+def test_later_ones_leave_it_as_it_is(seed: SeedCommand) -> None:
+    seed("http://a.example/", "--depth", "3")
+    before = seed.crawl()
+    assert "as before: domain('a.example'), 3 links deep" in seed("http://www.a.example/2")
+    assert seed.crawl() == before
+    assert len(seed.seeds()) == 2
 
 
-def test_a_seed_out_of_scope_is_refused_with_the_rule(sow: Sowing) -> None:
-    sow("http://a.example/")
-    said = sow("http://a.example/2", "http://b.example/", status=2)
-    assert "http://b.example/ is out of scope" in said and "domain('a.example')" in said
-    assert "--scope" in said
-    assert [url for url, _ in sow.seeds()] == ["http://a.example/"], "none of them"
-    assert "out of scope" in sow("http://b.example/", "--depth", "2", status=2)
-    assert sow.crawl().max_depth == 16
+def test_a_seed_out_of_scope_is_refused_with_the_rule(seed: SeedCommand) -> None:
+    seed("http://a.example/")
+    shown = seed("http://a.example/2", "http://b.example/", status=2)
+    assert "http://b.example/ is out of scope" in shown and "domain('a.example')" in shown
+    assert "--scope" in shown
+    assert [url for url, _ in seed.seeds()] == ["http://a.example/"], "none of them"
+    assert "out of scope" in seed("http://b.example/", "--depth", "2", status=2)
+    assert seed.crawl().max_depth == 16
 
 
-def test_scope_and_depth_hold_from_now_on(sow: Sowing) -> None:
-    sow("http://a.example/")
+def test_scope_and_depth_hold_from_now_on(seed: SeedCommand) -> None:
+    seed("http://a.example/")
     both = "domain('a.example', 'b.example')"
-    assert f"from now on: {both}, 16" in sow("http://b.example/", "--scope", both)
-    assert "from now on: any(), 0 links" in sow("c.example", "--scope", "any", "--depth", "0")
-    assert "domain('a.example', 'd.example')" in sow("a.example", "d.example", "--scope", "site")
-    assert "host('www.d.example')" in sow("www.d.example", "--scope", "host")
-    assert sow.crawl().max_depth == 0
+    assert f"from now on: {both}, 16" in seed("http://b.example/", "--scope", both)
+    assert "from now on: any(), 0 links" in seed("c.example", "--scope", "any", "--depth", "0")
+    assert "domain('a.example', 'd.example')" in seed("a.example", "d.example", "--scope", "site")
+    assert "host('www.d.example')" in seed("www.d.example", "--scope", "host")
+    assert seed.crawl().max_depth == 0
 
 
-def test_seeds_come_from_a_file_too_and_have_a_priority(sow: Sowing, tmp_path: Path) -> None:
+def test_seeds_come_from_a_file_too_and_have_a_priority(seed: SeedCommand, tmp_path: Path) -> None:
     file = tmp_path / "seeds.txt"
     file.write_text("# some\nhttp://a.example/1\n\nhttp://a.example/2\n")
-    sow("http://a.example/0", "--file", str(file), "--priority", "-5")
-    assert sow.seeds() == [(f"http://a.example/{n}", -5) for n in range(3)]
+    seed("http://a.example/0", "--file", str(file), "--priority", "-5")
+    assert seed.seeds() == [(f"http://a.example/{n}", -5) for n in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,18 @@ def test_seeds_come_from_a_file_too_and_have_a_priority(sow: Sowing, tmp_path: P
         (["http://a.example/", "--config", "/no/such.toml"], "/no/such.toml"),
     ],
 )
-def test_what_makes_no_sense_changes_nothing(sow: Sowing, arguments: list[str], named: str) -> None:
-    assert named in sow(*arguments, status=2)
-    sow("http://c.example/")
-    assert sow.seeds() == [("http://c.example/", 0)]
-    assert sow.crawl().scope == "domain('c.example')"
+def test_what_makes_no_sense_changes_nothing(
+    seed: SeedCommand, arguments: list[str], named: str
+) -> None:
+    assert named in seed(*arguments, status=2)
+    seed("http://c.example/")
+    assert seed.seeds() == [("http://c.example/", 0)]
+    assert seed.crawl().scope == "domain('c.example')"
 
 
-def test_the_settings_scope_and_depth_hold_at_first(sow: Sowing, tmp_path: Path) -> None:
+def test_the_settings_scope_and_depth_hold_at_first(seed: SeedCommand, tmp_path: Path) -> None:
     file = tmp_path / "crawl.toml"
     file.write_text("[crawl]\nscope = \"host('a.example')\"\nmax_depth = 2\n")
-    assert "out of scope" in sow("http://www.a.example/", "--config", str(file), status=2)
-    sow("http://a.example/", "--config", str(file))
-    assert (sow.crawl().scope, sow.crawl().max_depth) == ("host('a.example')", 2)
+    assert "out of scope" in seed("http://www.a.example/", "--config", str(file), status=2)
+    seed("http://a.example/", "--config", str(file))
+    assert (seed.crawl().scope, seed.crawl().max_depth) == ("host('a.example')", 2)

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from console.cli.main import main
-from console.house.crawl import End
-from console.house.folder import Folder, Opened
-from console.house.progress import Progress
-from console.house.report import counts, duration, progress_line, report, size
-from console.house.view import Speed, draw
+from console.cli.report import progress_line, report
+from console.cli.view import Speed, draw
+from console.figures import counts, duration, plural, size
 from console.printable import printable
 from gossamer.events import Outcome
 from services.frontier.rows import UrlRow
+from standalone.folder import Folder, Opened
+from standalone.progress import Progress
+from standalone.run import End
 
 HOSTILE = (
     "http://a.example/\x1b]0;owned\x07\x1b[2J\r\n[bold red]x[/bold red]\u202etxt.exe\x9b31m[/]"
@@ -49,9 +50,9 @@ def test_what_the_web_wrote_is_drawn_as_plain_text() -> None:
 
 @pytest.mark.parametrize("field", ["slowest", "largest"])
 def test_what_the_web_wrote_is_reported_as_plain_text(field: str) -> None:
-    told = report(End.DONE, progress(**{field: {HOSTILE: 3.0}}), 2.0, 0, Folder(Path("data")))
-    assert obeyed(told) == []
-    assert "a.example" in told
+    shown = report(End.DONE, progress(**{field: {HOSTILE: 3.0}}), 2.0, 0, Folder(Path("data")))
+    assert obeyed(shown) == []
+    assert "a.example" in shown
 
 
 def test_what_the_web_wrote_is_explained_as_plain_text(
@@ -73,9 +74,9 @@ def test_what_the_web_wrote_is_explained_as_plain_text(
     opened.store.flush()
     opened.database.close()
     assert main(["why", "--data", str(tmp_path), visit.url]) == 0
-    told = capsys.readouterr().out
-    assert obeyed(told) == []
-    assert "redirect to http://a.example/?]0;owned??[2J??[bold red]x" in told
+    shown = capsys.readouterr().out
+    assert obeyed(shown) == []
+    assert "redirect to http://a.example/?]0;owned??[2J??[bold red]x" in shown
 
 
 @given(st.text(max_size=400))
@@ -108,18 +109,26 @@ def test_the_line_has_the_counters() -> None:
     assert line == "3 pages (1.2/s), 2.0 KiB, 6 URLs queued, hosts: 2 idle"
 
 
+def test_one_is_not_many() -> None:
+    one = progress(pages=1, queued=1)
+    assert progress_line(one, 0.0) == "1 page (0.0/s), 2.0 KiB, 1 URL queued, hosts: none"
+    assert "1 URL," in drawn(one)
+    assert "1 URL in queues" in report(End.TIME, one, 2.0, 0, Folder(Path("data")))
+    assert [plural(n, "URL") for n in (0, 1, 1200)] == ["0 URLs", "1 URL", "1,200 URLs"]
+
+
 def test_the_report_counts_this_run_apart_from_all() -> None:
     of = progress(verdicts=Counter(duplicate=1), dead_letters=2, due_count=4)
-    told = report(End.WAITING, of, 2.0, 1, Folder(Path("my data")))
-    assert "2 in this run (1.0/s), 3 in all, 1 of them duplicates" in told
-    assert "dead letters 2" in told and "6 URLs in queues" in told and "4 URLs or hosts" in told
-    assert "Run the same command again" in told
+    shown = report(End.WAITING, of, 2.0, 1, Folder(Path("my data")))
+    assert "2 in this run (1.0/s), 3 in all, 1 of them duplicates" in shown
+    assert "dead letters 2" in shown and "6 URLs in queues" in shown and "4 URLs or hosts" in shown
+    assert "Run the same command again" in shown
 
 
 def test_what_the_report_says_to_type_can_be_typed() -> None:
-    told = report(End.DONE, progress(queued=0), 2.0, 0, Folder(Path("my data")))
-    assert "pages --data 'my data'" in told and "why --data 'my data'" in told
-    assert "Run the same command again" not in told
+    shown = report(End.DONE, progress(queued=0), 2.0, 0, Folder(Path("my data")))
+    assert "pages --data 'my data'" in shown and "why --data 'my data'" in shown
+    assert "Run the same command again" not in shown
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ from hashlib import sha1
 from pathlib import Path
 
 from gossamer.log import Log
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
 from gossamer.log.sqlite import SqliteLog
-from gossamer.servers import CassandraSettings, KafkaSettings
+from gossamer.settings.servers import CassandraSettings, KafkaSettings
 from gossamer.sqlite import Database
 from gossamer.store import R, Row, Store
-from gossamer.store.cassandra import CassandraStore, CassandraTable
-from gossamer.store.driver import Cassandra
+from gossamer.store.cassandra.session import Cassandra
+from gossamer.store.cassandra.store import CassandraStore, CassandraTable
+from gossamer.store.cassandra.tables import make_tables
 from gossamer.store.sqlite import SqliteStore
-from gossamer.store.tables import make_tables
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Ports:
 
 @dataclass(frozen=True)
 class Backend:
-    """One implementation; *open* takes a place of its own, which is a folder, and its server."""
+    """One implementation; *open* takes a folder of its own and the server."""
 
     open: Callable[[Path, str], Ports]
     server: str = ""
@@ -53,13 +53,13 @@ class Backend:
     """Whether several may write, so that a claim has to hold others back."""
 
 
-def _database(place: Path) -> Database:
-    place.mkdir(parents=True, exist_ok=True)
-    return Database(place / "gossamer.db")
+def _database(folder: Path) -> Database:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Database(folder / "gossamer.db")
 
 
-def _sqlite(place: Path, _: str) -> Ports:
-    database = _database(place)
+def _sqlite(folder: Path, _: str) -> Ports:
+    database = _database(folder)
     return Ports(SqliteLog(database), SqliteStore(database), database.close)
 
 
@@ -67,9 +67,9 @@ MEMBER = "CONTRACT_MEMBER"
 """The environment variable that names a member of groups, where it is to be known again."""
 
 
-def kafka_settings(place: Path, server: str) -> KafkaSettings:
-    """Return the settings of a place: topics of its own."""
-    prefix = f"t{sha1(str(place).encode()).hexdigest()[:12]}."
+def kafka_settings(folder: Path, server: str) -> KafkaSettings:
+    """Return the settings of a folder: topics of its own."""
+    prefix = f"t{sha1(str(folder).encode()).hexdigest()[:12]}."
     return KafkaSettings(servers=server, prefix=prefix, partitions=4, replication=1, session=6.0)
 
 
@@ -78,10 +78,10 @@ def _make_topics(settings: KafkaSettings) -> None:
     list(Topics(settings).apply())
 
 
-def _kafka(place: Path, server: str) -> Ports:
-    settings = kafka_settings(place, server)
+def _kafka(folder: Path, server: str) -> Ports:
+    settings = kafka_settings(folder, server)
     _make_topics(settings)
-    database, log = _database(place), KafkaLog(settings, os.environ.get(MEMBER, ""))
+    database, log = _database(folder), KafkaLog(settings, os.environ.get(MEMBER, ""))
 
     def close() -> None:
         log.close()
@@ -125,8 +125,8 @@ def _nodes(port: str) -> Cassandra:
     return Cassandra(cassandra_settings(port))
 
 
-def _cassandra(place: Path, port: str) -> Ports:
-    database, store = _database(place), MakingStore(port)
+def _cassandra(folder: Path, port: str) -> Ports:
+    database, store = _database(folder), MakingStore(port)
 
     def close() -> None:
         store.close()

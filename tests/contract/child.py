@@ -10,7 +10,7 @@ from gossamer.log import Message
 from gossamer.store import Row
 from tests.contract.backends import BACKENDS, MEMBER, Ports
 
-INPUT, OUTCOME, GROUP = "visits.ordered", "visits.ended", "fetcher"
+INPUT, OUTPUT, GROUP = "visits.ordered", "visits.ended", "fetcher"
 
 
 class Worked(Row, frozen=True):
@@ -42,8 +42,8 @@ def work(ports: Ports, *_: str) -> None:
             step = records[start : start + 3]
             for record in step:
                 table.put(Worked(str(record.partition), record.offset, record.value))
-            outcome = [Message(OUTCOME, r.key, r.value, r.key) for r in step]
-            reader.advance(step, outcome)
+            output = [Message(OUTPUT, r.key, r.value, r.key) for r in step]
+            reader.advance(step, output)
             print("advanced", flush=True)
 
 
@@ -55,7 +55,7 @@ def open_only(ports: Ports, *_: str) -> None:
 PARTS: dict[str, Callable[..., None]] = {"append": append, "work": work, "open": open_only}
 
 if __name__ == "__main__":
-    part, backend, place, server, *words = sys.argv[1:]
+    part, backend, folder, server, *words = sys.argv[1:]
     # Whoever takes the part again after a crash is the same member: nobody waits for the dead.
     os.environ[MEMBER] = part
-    PARTS[part](BACKENDS[backend].open(Path(place), server), *words)
+    PARTS[part](BACKENDS[backend].open(Path(folder), server), *words)

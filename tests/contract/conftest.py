@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
-class Place:
-    """Where one test keeps its data, in one implementation."""
+class Data:
+    """The data of one test, in one implementation."""
 
     name: str
     path: Path
@@ -74,15 +74,15 @@ def server(request: pytest.FixtureRequest, backend: str) -> str:
 
 
 @pytest.fixture
-def place(backend: str, server: str, tmp_path: Path) -> Iterator[Place]:
-    """Return a place with nothing in it."""
-    place = Place(backend, tmp_path / "data", server)
-    yield place
-    for ports in place.opened:
+def data(backend: str, server: str, tmp_path: Path) -> Iterator[Data]:
+    """Return data with nothing in them."""
+    data = Data(backend, tmp_path / "data", server)
+    yield data
+    for ports in data.opened:
         ports.close()
 
 
 @pytest.fixture
-def ports(place: Place) -> Ports:
+def ports(data: Data) -> Ports:
     """Return an empty log and store."""
-    return place.open()
+    return data.open()

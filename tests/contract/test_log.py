@@ -5,11 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import pytest
+from prometheus_client import REGISTRY
 
 from gossamer.log import Log, Message, Reader, Record, Tail
 from gossamer.log.sqlite import SqliteTail
 from tests.contract.backends import Ports
-from tests.contract.conftest import Place
+from tests.contract.conftest import Data
 
 ORDERED, ENDED, FETCHED, PAGES, ARCHIVED = (
     "visits.ordered",
@@ -23,8 +24,8 @@ QUIET, FAR = 0.05, 0.3
 SITES = [f"site{i}.example" for i in range(40)]
 
 
-def message(topic: str, value: str, place: str = "example.org", key: str = "") -> Message:
-    return Message(topic, key or place, value.encode(), place)
+def message(topic: str, value: str, site: str = "example.org", key: str = "") -> Message:
+    return Message(topic, key or site, value.encode(), site)
 
 
 def some(topic: str, count: int) -> list[Message]:
@@ -52,6 +53,23 @@ def drain(source: Reader | Tail, least: int = 0) -> list[Record]:
         found += records
         assert time.monotonic() < until, f"{len(found)} records of {least}"
     return found
+
+
+def timed() -> float:
+    return REGISTRY.get_sample_value("gossamer_log_append_seconds_count") or 0.0
+
+
+def test_every_append_of_something_is_timed(ports: Ports) -> None:
+    before = timed()
+    ports.log.append(some(ENDED, 3))
+    ports.log.append([])
+    assert timed() == before + 1
+    reader = joined(ports.log.reader("frontier", [ENDED], ports.store))
+    records = drain(reader, 3)
+    reader.advance(records[:1], some(ORDERED, 2))
+    reader.advance(records[1:], ())
+    assert timed() == before + 2
+    reader.close()
 
 
 def values(records: Iterable[Record]) -> list[str]:
@@ -90,7 +108,7 @@ def test_order_holds_within_a_partition_over_many_appends(ports: Ports) -> None:
         assert [int(v) for v in values(part)] == sorted(int(v) for v in values(part))
 
 
-def test_a_place_has_one_partition_over_all_topics(ports: Ports) -> None:
+def test_a_site_has_one_partition_over_all_topics(ports: Ports) -> None:
     topics = (ORDERED, ENDED, FETCHED, PAGES, ARCHIVED)
     ports.log.append(message(t, s, s, f"{t} {s}") for t in topics for s in SITES)
     found: dict[str, set[int]] = defaultdict(set)
@@ -150,7 +168,7 @@ def test_advancing_goes_to_the_furthest_of_the_records_in_any_order(ports: Ports
     assert ports.log.backlog("fetcher", ORDERED) == 0
 
 
-def test_advancing_appends_the_outcome(ports: Ports) -> None:
+def test_advancing_appends_the_messages(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 3))
     mine = reader(ports, "fetcher", ORDERED)
     mine.advance(drain(mine, 3), [message(ENDED, "done"), message(FETCHED, "page")])
@@ -159,8 +177,8 @@ def test_advancing_appends_the_outcome(ports: Ports) -> None:
 
 def test_advancing_past_nothing_appends_all_the_same(ports: Ports) -> None:
     mine = reader(ports, "fetcher", ORDERED)
-    mine.advance((), [message(ENDED, "said unasked")])
-    assert kept(ports.log, ENDED) == ["said unasked"]
+    mine.advance((), [message(ENDED, "unasked")])
+    assert kept(ports.log, ENDED) == ["unasked"]
 
 
 def test_what_a_reader_appends_to_its_own_topic_comes_back_to_it(ports: Ports) -> None:
@@ -188,13 +206,13 @@ def test_the_backlog_is_what_was_not_moved_past(ports: Ports) -> None:
 
 
 @pytest.mark.parametrize("topic", [PAGES, "control"])
-def test_a_compacted_topic_keeps_the_newest_of_a_key(place: Place, topic: str) -> None:
-    ports = place.open()
+def test_a_compacted_topic_keeps_the_newest_of_a_key(data: Data, topic: str) -> None:
+    ports = data.open()
     for version in range(5):
         for key in "abc":
             ports.log.append([message(topic, f"{key}{version}", key=key)])
     ports.log.append([message(topic, f"d{version}", key="d") for version in range(5)])
-    if place.backend.trims:
+    if data.backend.trims:
         assert kept(ports.log, topic) == ["a4", "b4", "c4", "d4"]
     newest = {record.key: record.value.decode() for record in drain(ports.log.tail([topic]))}
     assert newest == {"a": "a4", "b": "b4", "c": "c4", "d": "d4"}

@@ -7,8 +7,8 @@ import pytest
 
 from gossamer.log import Message
 from tests.contract.backends import Ports
-from tests.contract.child import GROUP, INPUT, OUTCOME, Worked
-from tests.contract.conftest import Place
+from tests.contract.child import GROUP, INPUT, OUTPUT, Worked
+from tests.contract.conftest import Data
 from tests.contract.test_log import FETCHED, by_partition, drain, kept, reader, some, values
 
 pytestmark = pytest.mark.slow
@@ -19,17 +19,17 @@ def worked(ports: Ports) -> set[bytes]:
     return {row.value for p in range(64) for row in rows.scan(str(p), limit=100_000)}
 
 
-def settled(place: Place, total: int) -> int:
-    """Compare cursor, outcome and rows, as another process sees them; return how far they are."""
-    ports = place.open()
-    outcome = [value.encode() for value in kept(ports.log, OUTCOME)]
+def settled(data: Data, total: int) -> int:
+    """Compare cursor, output and rows, as another process sees them; return how far they are."""
+    ports = data.open()
+    output = [value.encode() for value in kept(ports.log, OUTPUT)]
     passed = total - ports.log.backlog(GROUP, INPUT)
-    if place.backend.one_step:
-        assert len(outcome) == len(set(outcome)) == passed
-        assert worked(ports) == set(outcome)
+    if data.backend.one_step:
+        assert len(output) == len(set(output)) == passed
+        assert worked(ports) == set(output)
     else:
-        assert len(set(outcome)) >= passed
-        assert worked(ports) >= set(outcome)
+        assert len(set(output)) >= passed
+        assert worked(ports) >= set(output)
     return passed
 
 
@@ -47,36 +47,36 @@ def killed_after(child: "subprocess.Popen[str]", steps: int) -> None:
     child.communicate()
 
 
-def test_killed_anywhere_cursor_outcome_and_rows_agree(place: Place) -> None:
+def test_killed_anywhere_cursor_output_and_rows_agree(data: Data) -> None:
     total = 3000
-    place.open().log.append(Message(INPUT, f"k{i}", str(i).encode(), f"k{i}") for i in range(total))
+    data.open().log.append(Message(INPUT, f"k{i}", str(i).encode(), f"k{i}") for i in range(total))
     passed = [0]
-    kills = 8 if place.backend.one_step else 4
+    kills = 8 if data.backend.one_step else 4
     for kill in range(kills):
-        killed_after(place.child("work"), 5 + 17 * kill)
-        passed.append(settled(place, total))
+        killed_after(data.child("work"), 5 + 17 * kill)
+        passed.append(settled(data, total))
     assert passed == sorted(set(passed)), "every life gets further"
-    assert ended(place.child("work")) == [0]
-    assert settled(place, total) == total
-    outcome = kept(place.open().log, OUTCOME)
-    # Each kill may leave one step that was said and not moved past.
-    assert len(outcome) <= total + (0 if place.backend.one_step else kills * 3)
+    assert ended(data.child("work")) == [0]
+    assert settled(data, total) == total
+    output = kept(data.open().log, OUTPUT)
+    # Each kill may leave one step that was appended and not moved past.
+    assert len(output) <= total + (0 if data.backend.one_step else kills * 3)
 
 
-def test_processes_append_at_once_and_nothing_is_lost(place: Place) -> None:
-    children = [place.child("append", name, 100) for name in "abcd"]
+def test_processes_append_at_once_and_nothing_is_lost(data: Data) -> None:
+    children = [data.child("append", name, 100) for name in "abcd"]
     assert ended(*children) == [0] * 4
-    ports = place.open()
+    ports = data.open()
     records = drain(reader(ports, GROUP, INPUT), 4000)
     assert sorted(values(records)) == sorted(f"{n}-{i}" for n in "abcd" for i in range(1000))
     for part in by_partition(records).values():
         assert [record.offset for record in part] == [*range(len(part))]
 
 
-def test_a_reader_sees_what_other_processes_append_while_it_waits(place: Place) -> None:
-    ports = place.open()
+def test_a_reader_sees_what_other_processes_append_while_it_waits(data: Data) -> None:
+    ports = data.open()
     mine = reader(ports, GROUP, INPUT)
-    child = place.child("append", "a", 50)
+    child = data.child("append", "a", 50)
     found: list[str] = []
     while len(found) < 500:
         found += values(mine.poll(30.0))
@@ -85,15 +85,15 @@ def test_a_reader_sees_what_other_processes_append_while_it_waits(place: Place) 
     assert sorted(found) == sorted(f"a-{i}" for i in range(500))
 
 
-def test_many_may_open_new_data_at_the_same_moment(place: Place) -> None:
-    for attempt in range(5 if place.backend.one_step else 1):
-        fresh = Place(place.name, place.path / str(attempt), place.server)
+def test_many_may_open_new_data_at_the_same_moment(data: Data) -> None:
+    for attempt in range(5 if data.backend.one_step else 1):
+        fresh = Data(data.name, data.path / str(attempt), data.server)
         assert ended(*(fresh.child("open") for _ in range(6))) == [0] * 6
 
 
 @pytest.mark.only("trims")
-def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(place: Place) -> None:
-    ports = place.open()
+def test_a_record_goes_when_all_readers_of_its_topic_have_passed_it(data: Data) -> None:
+    ports = data.open()
     ports.log.append(some(FETCHED, 100))
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     records = drain(parser)
@@ -116,8 +116,8 @@ def test_what_is_kept_for_ever_is(ports: Ports, topic: str) -> None:
 
 
 @pytest.mark.only("trims")
-def test_what_was_read_takes_no_room_for_ever(place: Place) -> None:
-    ports = place.open()
+def test_what_was_read_takes_no_room_for_ever(data: Data) -> None:
+    ports = data.open()
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     sizes = []
     for _ in range(11):
@@ -127,16 +127,16 @@ def test_what_was_read_takes_no_room_for_ever(place: Place) -> None:
             ports.log.append(Message(FETCHED, str(n), body, str(n)) for n in range(50))
             for mine in (parser, archive):
                 mine.advance(mine.poll(1.0), ())
-        sizes.append(place.size())
+        sizes.append(data.size())
     assert sizes[-1] <= 1.2 * sizes[0]
 
 
 @pytest.mark.only("trims")
-def test_versions_of_a_compacted_record_take_no_room_for_ever(place: Place) -> None:
-    log = place.open().log
+def test_versions_of_a_compacted_record_take_no_room_for_ever(data: Data) -> None:
+    log = data.open().log
     sizes = []
     for _ in range(11):
         for _ in range(20):
             log.append(Message("pages", str(n), b"x" * 20_000, str(n)) for n in range(50))
-        sizes.append(place.size())
+        sizes.append(data.size())
     assert sizes[-1] <= 1.2 * sizes[0]

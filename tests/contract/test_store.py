@@ -8,7 +8,7 @@ import pytest
 from gossamer.log import Message
 from gossamer.store import Row, Store, Table
 from tests.contract.backends import Ports
-from tests.contract.conftest import Place
+from tests.contract.conftest import Data
 
 
 class Simple(Row, frozen=True):
@@ -104,9 +104,9 @@ def test_a_row_may_be_a_whole_partition(store: Store, settle: Settle) -> None:
 
 def test_the_first_wins(store: Store, settle: Settle) -> None:
     table = store.table(Single)
-    assert table.first(Single("p", "one")) == Single("p", "one")
+    assert table.put_if_absent(Single("p", "one")) == Single("p", "one")
     settle(store)
-    assert table.first(Single("p", "two")) == Single("p", "one")
+    assert table.put_if_absent(Single("p", "two")) == Single("p", "one")
     settle(store)
     assert table.get("p") == Single("p", "one")
 
@@ -116,7 +116,7 @@ def test_after_a_drop_the_next_is_the_first(store: Store, settle: Settle) -> Non
     table.put(Single("p", "one"))
     settle(store)
     table.drop("p")
-    assert table.first(Single("p", "two")) == Single("p", "two")
+    assert table.put_if_absent(Single("p", "two")) == Single("p", "two")
     settle(store)
     assert table.get("p") == Single("p", "two")
 
@@ -181,21 +181,21 @@ def test_what_is_put_after_a_drop_stays(store: Store, settle: Settle) -> None:
     assert table.scan("p") == [Simple("p", 3, "new")]
 
 
-def test_nothing_is_written_before_the_flush(place: Place) -> None:
-    mine, other = place.open().store, place.open().store
+def test_nothing_is_written_before_the_flush(data: Data) -> None:
+    mine, other = data.open().store, data.open().store
     mine.table(Simple).put(Simple("p", 1))
     assert other.table(Simple).get("p", 1) is None
     mine.flush()
     assert other.table(Simple).get("p", 1) == Simple("p", 1)
 
 
-def test_advancing_the_log_flushes(place: Place) -> None:
-    ports = place.open()
+def test_advancing_the_log_flushes(data: Data) -> None:
+    ports = data.open()
     ports.log.append([Message("visits.ordered", "k", b"v", "p")])
     reader = ports.log.reader("fetcher", ["visits.ordered"], ports.store)
     ports.store.table(Simple).put(Simple("p", 1))
     reader.advance(reader.poll(5.0), ())
-    assert place.open().store.table(Simple).get("p", 1) == Simple("p", 1)
+    assert data.open().store.table(Simple).get("p", 1) == Simple("p", 1)
 
 
 def test_tables_are_apart(store: Store, settle: Settle) -> None:

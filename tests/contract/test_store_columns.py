@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Discovery, Verdict
-from gossamer.robots import RobotsRules, Rule
 from gossamer.store import Row
-from tests.contract.conftest import Place
+from gossamer.web.robots import RobotsRules, Rule
+from tests.contract.conftest import Data
 
 
 class Everything(Row, frozen=True):
@@ -47,11 +47,11 @@ class After(Row, frozen=True):
     maybe: str | None = "so"
 
 
-def test_none_is_none_and_no_default(place: Place) -> None:
+def test_none_is_none_and_no_default(data: Data) -> None:
     row = everything(maybe=None, number=None)
-    place.open().store.table(Everything).put(row)
-    place.opened[-1].store.flush()
-    assert place.open().store.table(Everything).get("p") == row
+    data.open().store.table(Everything).put(row)
+    data.opened[-1].store.flush()
+    assert data.open().store.table(Everything).get("p") == row
 
 
 def everything(**columns: object) -> Everything:
@@ -74,8 +74,8 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 wholes = st.integers(-(2**63), 2**63 - 1)
 
 
-def test_any_value_comes_back_as_it_went(place: Place) -> None:
-    writer, reader = place.open(), place.open()
+def test_any_value_comes_back_as_it_went(data: Data) -> None:
+    writer, reader = data.open(), data.open()
 
     @given(
         st.builds(
@@ -102,13 +102,13 @@ def test_any_value_comes_back_as_it_went(place: Place) -> None:
     comes_back()
 
 
-def test_a_new_column_has_its_default_in_older_rows(place: Place) -> None:
-    old = place.open().store
+def test_a_new_column_has_its_default_in_older_rows(data: Data) -> None:
+    old = data.open().store
     old.table(Before).put(Before("p"))
     old.flush()
-    new = place.open().store
+    new = data.open().store
     assert new.table(After).get("p") == After("p")
     new.table(After).put(After("q", number=8, maybe=None))
     new.flush()
-    assert place.open().store.table(After).get("q") == After("q", number=8, maybe=None)
-    assert place.open().store.table(Before).get("q") == Before("q")
+    assert data.open().store.table(After).get("q") == After("q", number=8, maybe=None)
+    assert data.open().store.table(Before).get("q") == Before("q")

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
 )
 
 from gossamer.store import Row
-from tests.contract.conftest import Place
+from tests.contract.conftest import Data
 
 
 class ByNumber(Row, frozen=True):
@@ -44,7 +44,7 @@ parts = st.sampled_from(PARTS)
 class TableMachine(RuleBasedStateMachine):
     """A table beside a dict of dicts; *kept* is what the dict was at the last flush."""
 
-    place: Place
+    data: Data
 
     @initialize(kind=st.sampled_from(list(KINDS)))
     def start(self, kind: Any) -> None:
@@ -59,7 +59,7 @@ class TableMachine(RuleBasedStateMachine):
         self.ports.store.flush()
 
     def open(self) -> None:
-        self.ports = self.place.open()
+        self.ports = self.data.open()
         self.table: Any = self.ports.store.table(self.kind)
 
     def sort(self, data: st.DataObject) -> Any:
@@ -73,12 +73,12 @@ class TableMachine(RuleBasedStateMachine):
         self.model[part, row.sort] = row
 
     @rule(data=st.data(), part=parts, value=st.integers(0, 9))
-    def first(self, data: st.DataObject, part: str, value: int) -> None:
+    def put_if_absent(self, data: st.DataObject, part: str, value: int) -> None:
         """Write a row if there is none."""
         row = self.kind(part, self.sort(data), value)
         missing = (part, row.sort) not in self.model
-        assert self.table.first(row) == self.model.setdefault((part, row.sort), row)
-        if missing and self.place.backend.decides_at_once and part not in self.dropped:
+        assert self.table.put_if_absent(row) == self.model.setdefault((part, row.sort), row)
+        if missing and self.data.backend.decides_at_once and part not in self.dropped:
             self.kept[part, row.sort] = row
 
     @rule(part=parts)
@@ -131,10 +131,10 @@ class TableMachine(RuleBasedStateMachine):
             self.ports.close()
 
 
-def test_a_table_answers_like_a_dict(place: Place) -> None:
-    machine = type("Machine", (TableMachine,), {"place": place})
+def test_a_table_answers_like_a_dict(data: Data) -> None:
+    machine = type("Machine", (TableMachine,), {"data": data})
     # Opening takes time where there is a network.
-    examples = 10 if place.server else 60
+    examples = 10 if data.server else 60
     run_state_machine_as_test(
         machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None)
     )

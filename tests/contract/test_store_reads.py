@@ -38,45 +38,45 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_some_finds_those_that_are_there(store: Store, settle: Settle) -> None:
+def test_get_many_finds_those_that_are_there(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(10):
         table.put(Simple("p", n, str(n)))
     table.put(Simple("q", 11))
     settle(store)
-    found = table.some("p", [7, -1, 3, 11])
+    found = table.get_many("p", [7, -1, 3, 11])
     assert sorted(row.n for row in found) == [3, 7]
     assert {row.text for row in found} == {"3", "7"}
-    assert table.some("p", []) == []
-    assert table.some("nobody", [1, 2]) == []
+    assert table.get_many("p", []) == []
+    assert table.get_many("nobody", [1, 2]) == []
 
 
-def test_some_finds_what_is_flushed_and_what_is_not(store: Store) -> None:
+def test_get_many_finds_what_is_flushed_and_what_is_not(store: Store) -> None:
     table = store.table(Simple)
     for n in range(4):
         table.put(Simple("p", n, "old"))
     store.flush()
     table.put(Simple("p", 1, "new"))
     table.put(Simple("p", 9, "new"))
-    found = {row.n: row.text for row in table.some("p", [0, 1, 9, 10])}
+    found = {row.n: row.text for row in table.get_many("p", [0, 1, 9, 10])}
     assert found == {0: "old", 1: "new", 9: "new"}
     table.drop("p")
     table.put(Simple("p", 2, "after"))
-    assert table.some("p", [0, 1, 2]) == [Simple("p", 2, "after")]
+    assert table.get_many("p", [0, 1, 2]) == [Simple("p", 2, "after")]
 
 
-def test_some_of_a_row_that_is_a_whole_partition(store: Store, settle: Settle) -> None:
+def test_get_many_of_a_row_that_is_a_whole_partition(store: Store, settle: Settle) -> None:
     store.table(Single).put(Single("p", "one"))
     settle(store)
-    assert store.table(Single).some("p", [""]) == [Single("p", "one")]
+    assert store.table(Single).get_many("p", [""]) == [Single("p", "one")]
 
 
-def test_some_finds_hundreds(store: Store, settle: Settle) -> None:
+def test_get_many_finds_hundreds(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(1000):
         table.put(Simple("p", n))
     settle(store)
-    assert sorted(row.n for row in table.some("p", range(0, 1000, 2))) == [*range(0, 1000, 2)]
+    assert sorted(row.n for row in table.get_many("p", range(0, 1000, 2))) == [*range(0, 1000, 2)]
 
 
 def test_fractions_are_in_order(store: Store, settle: Settle) -> None:
@@ -89,7 +89,7 @@ def test_fractions_are_in_order(store: Store, settle: Settle) -> None:
     assert [row.at for row in table.scan("p", 1.25, 2)] == [1.5, 3.0]
     found = table.get("p", 1763760000.123457)
     assert found and found.text == "1763760000.123457"
-    assert len(table.some("p", [0.1, 3, 2.0])) == 2
+    assert len(table.get_many("p", [0.1, 3, 2.0])) == 2
 
 
 def test_the_newest_comes_first(store: Store, settle: Settle) -> None:

@@ -3,10 +3,11 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from prometheus_client import REGISTRY
 
 from gossamer.store import Row, Store
 from tests.contract.backends import Ports
-from tests.contract.conftest import Place
+from tests.contract.conftest import Data
 from tests.contract.test_store import Simple
 
 
@@ -26,38 +27,53 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
-def test_thousands_of_rows_of_a_partition_are_flushed_at_once(place: Place) -> None:
-    store = place.open().store
+def test_every_flush_of_something_is_timed(store: Store) -> None:
+    def timed() -> float:
+        return REGISTRY.get_sample_value("gossamer_store_flush_seconds_count") or 0.0
+
+    before, table = timed(), store.table(Simple)
+    store.flush()
+    assert timed() == before
+    table.put(Simple("p", 1))
+    store.flush()
+    table.drop("p")
+    store.flush()
+    store.flush()
+    assert timed() == before + 2
+
+
+def test_thousands_of_rows_of_a_partition_are_flushed_at_once(data: Data) -> None:
+    store = data.open().store
     for n in range(7000):
         store.table(Simple).put(Simple("p", n, f"text {n}"))
     store.flush()
-    found = place.open().store.table(Simple).scan("p", limit=10_000)
+    found = data.open().store.table(Simple).scan("p", limit=10_000)
     assert [row.n for row in found] == [*range(7000)]
     assert found[6999].text == "text 6999"
 
 
-def test_a_row_in_each_of_thousands_of_partitions_is_flushed_at_once(place: Place) -> None:
-    store = place.open().store
+def test_a_row_in_each_of_thousands_of_partitions_is_flushed_at_once(data: Data) -> None:
+    store = data.open().store
     for n in range(3000):
         store.table(Simple).put(Simple(f"part {n}", n))
     store.flush()
-    table = place.open().store.table(Simple)
+    table = data.open().store.table(Simple)
     assert all(table.get(f"part {n}", n) for n in range(0, 3000, 7))
 
 
-def test_rows_may_be_very_large(place: Place) -> None:
+def test_rows_may_be_very_large(data: Data) -> None:
     sizes = [4 << 20, 10, 60_000, 60_000, 1 << 20, 0, 39_000, 2_000]
-    store = place.open().store
+    store = data.open().store
     for n, size in enumerate(sizes):
         store.table(Blob).put(Blob("p", n, bytes([n]) * size))
     store.flush()
-    found = place.open().store.table(Blob).scan("p")
+    found = data.open().store.table(Blob).scan("p")
     assert [(row.n, len(row.raw)) for row in found] == list(enumerate(sizes))
     assert all(row.raw == bytes([row.n]) * len(row.raw) for row in found)
 
 
-def test_a_row_put_last_is_put(place: Place) -> None:
-    store = place.open().store
+def test_a_row_put_last_is_put(data: Data) -> None:
+    store = data.open().store
     store.table(Simple).put(Simple("p", 0, "old"))
     store.flush()
     store.table(Simple).drop("p")
@@ -67,7 +83,7 @@ def test_a_row_put_last_is_put(place: Place) -> None:
     store.table(Simple).put(Simple("p", 2, "not so"))
     assert [row.text for row in store.table(Simple).scan("p")] == ["last", "not so"]
     store.flush()
-    rows = place.open().store.table(Simple).scan("p")
+    rows = data.open().store.table(Simple).scan("p")
     assert [row.text for row in rows] == ["last", "not so"]
 
 
@@ -78,17 +94,19 @@ def test_a_flush_of_nothing_is_nothing(store: Store) -> None:
 
 
 @pytest.mark.only("decides_at_once")
-def test_of_many_at_once_one_is_the_first(place: Place) -> None:
-    stores = [place.open().store for _ in range(4)]
+def test_of_many_at_once_one_is_the_first(data: Data) -> None:
+    stores = [data.open().store for _ in range(4)]
     rows = [[Simple(f"p{n}", 0, f"{who}") for n in range(25)] for who in range(4)]
     for store in stores:
         store.table(Simple)
     with ThreadPoolExecutor(4) as threads:
         found = list(
-            threads.map(lambda s, own: [s.table(Simple).first(row) for row in own], stores, rows)
+            threads.map(
+                lambda s, own: [s.table(Simple).put_if_absent(row) for row in own], stores, rows
+            )
         )
     assert found == [found[0]] * 4
-    table = place.open().store.table(Simple)
+    table = data.open().store.table(Simple)
     assert [table.get(f"p{n}", 0) for n in range(25)] == found[0]
 
 
@@ -96,21 +114,21 @@ def test_of_many_at_once_one_is_the_first(place: Place) -> None:
 
 
 @pytest.fixture
-def owners(place: Place) -> tuple[Store, Store]:
+def owners(data: Data) -> tuple[Store, Store]:
     """Return the stores of an owner and of whoever took over from it."""
-    old, new = place.open().store, place.open().store
+    old, new = data.open().store, data.open().store
     old.claim(1_000_000)
     new.claim(2_000_000)
     return old, new
 
 
-def texts(place: Place) -> list[str]:
-    return [row.text for row in place.open().store.table(Simple).scan("p")]
+def texts(data: Data) -> list[str]:
+    return [row.text for row in data.open().store.table(Simple).scan("p")]
 
 
 @pytest.mark.only("fences")
 def test_what_an_older_owner_writes_late_replaces_nothing(
-    place: Place, owners: tuple[Store, Store]
+    data: Data, owners: tuple[Store, Store]
 ) -> None:
     old, new = owners
     old.table(Simple).put(Simple("p", 1, "old"))
@@ -118,28 +136,28 @@ def test_what_an_older_owner_writes_late_replaces_nothing(
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
     old.flush()
-    assert texts(place) == ["new", "only the old one's"]
+    assert texts(data) == ["new", "only the old one's"]
     for text in ("older", "oldest"):
         old.table(Simple).put(Simple("p", 1, text))
         old.flush()
-    assert texts(place) == ["new", "only the old one's"]
+    assert texts(data) == ["new", "only the old one's"]
 
 
 @pytest.mark.only("fences")
 def test_what_an_older_owner_drops_late_is_not_dropped(
-    place: Place, owners: tuple[Store, Store]
+    data: Data, owners: tuple[Store, Store]
 ) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
     old.table(Simple).drop("p")
     old.flush()
-    assert texts(place) == ["new"]
+    assert texts(data) == ["new"]
 
 
 @pytest.mark.only("fences")
 def test_an_owner_writes_over_older_ones_and_over_itself(
-    place: Place, owners: tuple[Store, Store]
+    data: Data, owners: tuple[Store, Store]
 ) -> None:
     old, new = owners
     for n in range(3):
@@ -148,20 +166,20 @@ def test_an_owner_writes_over_older_ones_and_over_itself(
     for text in ("new", "newer"):
         new.table(Simple).put(Simple("p", 1, text))
         new.flush()
-    assert texts(place) == ["old", "newer", "old"]
+    assert texts(data) == ["old", "newer", "old"]
     new.table(Simple).drop("p")
     new.table(Simple).put(Simple("p", 2, "kept"))
     new.flush()
-    assert texts(place) == ["kept"]
+    assert texts(data) == ["kept"]
     new.table(Simple).drop("p")
     new.flush()
     new.table(Simple).put(Simple("p", 3, "again"))
     new.flush()
-    assert texts(place) == ["again"]
+    assert texts(data) == ["again"]
 
 
 @pytest.mark.only("fences")
-def test_a_later_claim_counts(place: Place, owners: tuple[Store, Store]) -> None:
+def test_a_later_claim_counts(data: Data, owners: tuple[Store, Store]) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
@@ -170,4 +188,4 @@ def test_a_later_claim_counts(place: Place, owners: tuple[Store, Store]) -> None
     old.flush()
     new.table(Simple).put(Simple("p", 1, "too late"))
     new.flush()
-    assert texts(place) == ["back"]
+    assert texts(data) == ["back"]

@@ -5,38 +5,30 @@ Kafka, the table on disk and its changelog are real.
 
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from gossamer.config import DedupSettings, Settings
-from gossamer.health import Health
 from gossamer.log import partition_of
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
-from gossamer.observed import ObservedLog
-from gossamer.process import Place, Process
-from gossamer.servers import KafkaSettings, ServiceSettings
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.runtime.health import Health
+from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.process import Backends, Process
+from gossamer.settings import DedupSettings, Settings
+from gossamer.settings.servers import KafkaSettings, ServiceSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.dedup.__main__ import work
+from tests.support.waiting import until
 
 PATIENCE = 120.0
 PARTITIONS = 4
 
 Fields = dict[str, Any]
-
-
-def until(met: Callable[[], bool], what: str) -> None:
-    """Wait until it is so."""
-    end = time.monotonic() + PATIENCE
-    while not met():
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.05)
 
 
 class Topic:
@@ -88,10 +80,10 @@ class Brokers:
         list(Topics(self.settings).apply())
         self._producer = Producer({"bootstrap.servers": server, "message.max.bytes": 16 << 20})
 
-    def put(self, topic: str, value: bytes | None, place: str = "", key: str = "") -> None:
-        """Append one record; *place* decides the partition, as everywhere."""
-        at = partition_of(place, PARTITIONS) if place else -1
-        self._producer.produce(self.settings.prefix + topic, value, key or place, at)
+    def put(self, topic: str, value: bytes | None, partition_key: str = "", key: str = "") -> None:
+        """Append one record; *partition_key* decides the partition, as everywhere."""
+        at = partition_of(partition_key, PARTITIONS) if partition_key else -1
+        self._producer.produce(self.settings.prefix + topic, value, key or partition_key, at)
         assert self._producer.flush(30) == 0
 
     @contextmanager
@@ -121,7 +113,7 @@ class Instance:
         try:
             with closing(KafkaLog(self.settings.kafka)) as log:
                 store = SqliteStore(Database(self._folder / "store.db"))
-                work(Place(process, ObservedLog(log, self.health), store))
+                work(Backends(process, ObservedLog(log, self.health), store))
         except BaseException as error:
             self.failure = error
 
@@ -156,5 +148,5 @@ def discovered(site: str, via: str, *urls: str) -> bytes:
 
 def parsed(url: str, site: str, **more: Any) -> bytes:
     visit = {"id": f"1.1.0@{url}", "url": url}
-    said = {"fetched_at": 1.0, "status": 200, "digest": url, **more}
-    return event(event="page_parsed", site=site, host=f"http://{site}", visit=visit, **said)
+    fields = {"fetched_at": 1.0, "status": 200, "digest": url, **more}
+    return event(event="page_parsed", site=site, host=f"http://{site}", visit=visit, **fields)

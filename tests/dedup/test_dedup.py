@@ -23,7 +23,7 @@ from gossamer.events import (
 )
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.url import fingerprint, host_key, site_of
+from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 
@@ -31,9 +31,9 @@ from services.dedup.service import Dedup
 @pytest.fixture
 def dedup() -> Dedup:
     store = SqliteStore(Database(":memory:"))
-    machine = Dedup(SeenTable(store), store)
-    list(machine.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3), 0.0))
-    return machine
+    processor = Dedup(SeenTable(store), store)
+    list(processor.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3), 0.0))
+    return processor
 
 
 def discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
@@ -42,7 +42,7 @@ def discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
 
 
 def parsed(url: str, digest: str, *links: Link, depth: int = 0, **fields: object) -> PageParsed:
-    said = {"status": 200, "title": "T", "fetched_at": 1.0, **fields}
+    given = {"status": 200, "title": "T", "fetched_at": 1.0, **fields}
     return PageParsed(
         at=1.0,
         site=site_of(url),
@@ -50,7 +50,7 @@ def parsed(url: str, digest: str, *links: Link, depth: int = 0, **fields: object
         visit=Visit(id=f"1.1.0@{url}", url=url, depth=depth),
         digest=digest,
         links=links,
-        **said,  # type: ignore[arg-type]
+        **given,  # type: ignore[arg-type]
     )
 
 
@@ -74,7 +74,7 @@ def test_a_record_that_comes_again_is_the_first_finder_still(dedup: Dedup) -> No
     assert list(dedup.handle(discovered("http://a.test/1"), 0.0)) == once
 
 
-def test_a_seed_is_keyed_by_its_site_and_carries_its_wishes(dedup: Dedup) -> None:
+def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:
     seed = SeedSown(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
     [event] = dedup.handle(seed, 5.0)
     trace = fingerprint("http://www.a.test/x")
@@ -127,7 +127,7 @@ def test_what_a_page_asks_and_what_is_too_deep_is_not_followed(dedup: Dedup) -> 
         assert not of_kind(UrlsDiscovered, dedup.handle(page, 0.0))
 
 
-def test_a_definition_without_sense_changes_nothing(dedup: Dedup) -> None:
+def test_a_scope_that_does_not_parse_changes_nothing(dedup: Dedup) -> None:
     with pytest.raises(Poison, match="scope"):
         list(dedup.handle(CrawlDefined(at=1.0, scope="everything!", max_depth=3), 1.0))
     answer = dedup.handle(parsed("http://a.test/", "d1", Link("http://x.out.test/")), 2.0)

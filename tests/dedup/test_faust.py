@@ -5,15 +5,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import REGISTRY
 
-from gossamer.errors import InUse
+from gossamer.errors import Locked
 from gossamer.log import partition_of
+from tests.support.waiting import until
 
-from .instance import PARTITIONS, Brokers, Instance, discovered, event, parsed, until
+from .instance import PARTITIONS, Brokers, Instance, discovered, event, parsed
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 SITE = "example.org"
+TIMED = {
+    "gossamer_step_seconds_count": {"service": "dedup"},
+    "gossamer_log_append_seconds_count": {},
+}
+
+
+def timed(name: str) -> float:
+    return REGISTRY.get_sample_value(name, TIMED[name]) or 0.0
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +45,14 @@ def instance(brokers: Brokers, folder: Path) -> Iterator[Instance]:
 
 
 def test_a_seed_comes_back_admitted_where_its_site_is(brokers: Brokers, instance: Instance) -> None:
+    before = {name: timed(name) for name in TIMED}
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("seeds", b"http://seed.example.org/")
         until(lambda: any("http://seed.example.org/" in str(e) for e in admitted.read()), "it")
         (at,) = [p for p, _, v in admitted.records if v and b"http://seed.example.org/" in v]
         assert at == partition_of(SITE, PARTITIONS)
+    # The seed, and what it was re-keyed to.
+    until(lambda: all(timed(name) >= before[name] + 2 for name in TIMED), "both timed")
 
 
 def test_the_first_finder_wins(brokers: Brokers, instance: Instance) -> None:
@@ -155,5 +168,5 @@ def test_definitions_are_read_before_anything_is_handled(kafka: str, tmp_path: P
 def test_a_folder_has_one_owner(brokers: Brokers, instance: Instance, folder: Path) -> None:
     second = Instance(brokers, folder).start()
     until(lambda: second.ended, "its end")
-    assert isinstance(second.failure, InUse)
+    assert isinstance(second.failure, Locked)
     assert str(folder / "one") in str(second.failure)

@@ -14,9 +14,10 @@ from faust.stores.rocksdb import Store
 
 from gossamer.errors import GossamerError
 from gossamer.log import partition_of
-from gossamer.url import fingerprint
+from gossamer.web.url import fingerprint
+from tests.support.waiting import until
 
-from .instance import PARTITIONS, Brokers, Instance, discovered, until
+from .instance import PARTITIONS, Brokers, Instance, discovered
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 

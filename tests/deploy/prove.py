@@ -20,7 +20,7 @@ from tests.synthweb.record import Request, read_requests
 from tests.system.judge import assert_polite
 
 from . import smallweb
-from .places import NAMESPACE, Compose, Kubernetes, Place, build, cleaned_up
+from .deployments import NAMESPACE, Compose, Deployment, Kubernetes, build, cleaned_up
 
 PATIENCE = 900.0
 """Seconds after which something will never come."""
@@ -36,39 +36,39 @@ def say(text: str) -> None:
 class Proof:
     """One fleet's crawl of the small web, from its start to the comparison with the truth."""
 
-    def __init__(self, place: Place, folder: Path) -> None:
-        self._place, self._record = place, folder / "requests.jsonl"
+    def __init__(self, deployment: Deployment, folder: Path) -> None:
+        self._deployment, self._record = deployment, folder / "requests.jsonl"
         self._truth, self._atlas = smallweb.truth(), smallweb.atlas()
 
     def run(self) -> None:
         began = time.monotonic()
-        self._place.start()
-        say(f"{self._place.name}: all are ready after {time.monotonic() - began:.0f} s")
-        self._sow()
+        self._deployment.start()
+        say(f"{self._deployment.name}: all are ready after {time.monotonic() - began:.0f} s")
+        self._seed()
         self._until_asked(0.25)
-        self._disturb(self._place.interrupt)
+        self._disturb(self._deployment.interrupt)
         self._until_asked(0.5)
         self._scale()
         self._until_asked(0.75)
-        self._disturb(self._place.replace)
+        self._disturb(self._deployment.replace)
         self._until_asked(1.0)
         self._until(lambda: self._pages() >= self._truth.pages, "all pages are published")
         self._judge()
-        self._sow_again()
+        self._seed_again()
 
-    def _sow(self) -> None:
+    def _seed(self) -> None:
         """Half of the seeds as text from Kafka's own producer, half with our command."""
         foreign, own = self._atlas.seeds[::2], self._atlas.seeds[1::2]
         producer = "/opt/kafka/bin/kafka-console-producer.sh"
         lines = "".join(f"{url}\n" for url in foreign)
         where = ("--bootstrap-server", BROKER, "--topic", "seeds")
-        self._place.ask("kafka", producer, *where, stdin=lines)
-        self._place.ask("frontier", "gossamer", "seed", *own)
-        say(f"sown: {len(foreign)} seeds with Kafka's producer, {len(own)} with gossamer seed")
+        self._deployment.ask("kafka", producer, *where, stdin=lines)
+        self._deployment.ask("frontier", "gossamer", "seed", *own)
+        say(f"seeded: {len(foreign)} seeds with Kafka's producer, {len(own)} with gossamer seed")
 
     def requests(self) -> list[Request]:
         """What the web has been asked until now."""
-        self._record.write_text(self._place.ask("web", "cat", smallweb.RECORD))
+        self._record.write_text(self._deployment.ask("web", "cat", smallweb.RECORD))
         return read_requests(self._record)
 
     def _until_asked(self, part: float) -> None:
@@ -93,7 +93,7 @@ class Proof:
         say(f"{what}: {time.monotonic() - began:.0f} s, {after - before} requests meanwhile")
 
     def _scale(self) -> None:
-        self._place.scale_fetcher(2)
+        self._deployment.scale_fetcher(2)
         self._until(lambda: len(self._members()) == 2, "two fetchers share the partitions")
 
     def _members(self) -> list[str]:
@@ -104,17 +104,17 @@ class Proof:
     def _group(self, name: str, *more: str) -> list[str]:
         command = "/opt/kafka/bin/kafka-consumer-groups.sh"
         where = ("--bootstrap-server", BROKER, "--describe", "--group", name)
-        return self._place.ask("kafka", command, *where, *more).splitlines()
+        return self._deployment.ask("kafka", command, *where, *more).splitlines()
 
     def _pages(self) -> set[str]:
-        lines = self._place.ask("frontier", "gossamer", "pages").splitlines()
+        lines = self._deployment.ask("frontier", "gossamer", "pages").splitlines()
         return {json.loads(line)["url"] for line in lines}
 
     def _foreign_pages(self) -> set[str]:
         """The same by a client that is not ours."""
         command = "/opt/kafka/bin/kafka-console-consumer.sh"
         where = ("--bootstrap-server", BROKER, "--topic", "pages", "--from-beginning")
-        lines = self._place.ask("kafka", command, *where, "--timeout-ms", "15000").splitlines()
+        lines = self._deployment.ask("kafka", command, *where, "--timeout-ms", "15000").splitlines()
         return {json.loads(line)["url"] for line in lines if line.startswith("{")}
 
     def _judge(self) -> None:
@@ -128,15 +128,15 @@ class Proof:
         assert ours == foreign == truth.pages, (ours ^ truth.pages, foreign ^ truth.pages)
         assert_polite(requests, truth, smallweb.DELAY)
         url = self._atlas.seeds[0]
-        lines = self._place.ask("frontier", "gossamer", "why", url).splitlines()
+        lines = self._deployment.ask("frontier", "gossamer", "why", url).splitlines()
         visited = [line.strip() for line in lines if line.strip().startswith("visited: ")]
         assert visited, lines
         say(f"gossamer why {url}: {visited[-1]}")
 
-    def _sow_again(self) -> None:
+    def _seed_again(self) -> None:
         """The state is kept: what was met is not fetched again."""
         before = len(self.requests())
-        self._place.ask("frontier", "gossamer", "seed", *self._atlas.seeds)
+        self._deployment.ask("frontier", "gossamer", "seed", *self._atlas.seeds)
         self._until(lambda: self._lag("dedup", "seeds") == 0, "the same seeds are read again")
         after = len(self.requests())
         say(f"and led to {after - before} requests")
@@ -155,13 +155,13 @@ def answers(*command: str) -> bool:
     return not subprocess.run(command, capture_output=True, check=False).returncode
 
 
-def missing(places: list[str]) -> str:
+def missing(kinds: list[str]) -> str:
     """What this machine lacks."""
     if not answers("docker", "info"):
         return "Docker: `docker info` does not answer"
-    if "compose" in places and not answers("docker", "compose", "version"):
+    if "compose" in kinds and not answers("docker", "compose", "version"):
         return "Docker Compose: `docker compose version` does not answer"
-    if "kubernetes" not in places:
+    if "kubernetes" not in kinds:
         return ""
     if not answers("kubectl", "get", "nodes", "--request-timeout=10s"):
         return "a Kubernetes cluster: `kubectl get nodes` does not answer (KUBECONFIG says which)"
@@ -170,19 +170,19 @@ def missing(places: list[str]) -> str:
     return ""
 
 
-KINDS: dict[str, Callable[[Path], Place]] = {"compose": Compose, "kubernetes": Kubernetes}
+KINDS: dict[str, Callable[[Path], Deployment]] = {"compose": Compose, "kubernetes": Kubernetes}
 
 
-def main(places: list[str]) -> None:
-    if lack := missing(places):
+def main(kinds: list[str]) -> None:
+    if lack := missing(kinds):
         sys.exit(f"missing: {lack}")
     build()
     say("the image is built")
-    for name in places:
+    for name in kinds:
         with tempfile.TemporaryDirectory() as folder:
-            with cleaned_up(KINDS[name](Path(folder))) as place:
-                Proof(place, Path(folder)).run()
-            say(f"{place.name}: nothing is left of it")
+            with cleaned_up(KINDS[name](Path(folder))) as deployment:
+                Proof(deployment, Path(folder)).run()
+            say(f"{deployment.name}: nothing is left of it")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ FOLDER = "/tmp/record"
 RECORD = f"{FOLDER}/{REQUESTS}"
 NETWORK, ADDRESS = "172.30.99.0/24", "172.30.99.2"
 """Of the web in Docker."""
+OTHERS = "172.30.99.128/25"
+"""Where Docker takes every other container's address from: whoever starts first gets the lowest."""
 CONTACT = "crawl-test@example.org"
 
 Fields = dict[str, Any]
@@ -41,7 +43,7 @@ def command(address: str) -> list[str]:
 
 
 def settings(address: str, network: str) -> dict[str, str]:
-    """What a fleet is told besides, to crawl this web and no other."""
+    """Return the settings with which a fleet crawls this web and no other."""
     return {
         "GOSSAMER_FETCHER__NAMESERVER": f"{address}:{DNS}",
         "GOSSAMER_FETCHER__ALLOW_NETWORKS": f'["{network}"]',
@@ -64,10 +66,10 @@ def compose_override(image: str, services: tuple[str, ...]) -> Fields:
         "volumes": [f"{SOURCE}:/web/tests/synthweb:ro"],
         "networks": {"web": {"ipv4_address": ADDRESS}},
     }
-    told = {"environment": settings(ADDRESS, NETWORK)}
+    besides = {"environment": settings(ADDRESS, NETWORK)}
     return {
-        "services": {"web": web, **dict.fromkeys(services, told)},
-        "networks": {"web": {"ipam": {"config": [{"subnet": NETWORK}]}}},
+        "services": {"web": web, **dict.fromkeys(services, besides)},
+        "networks": {"web": {"ipam": {"config": [{"subnet": NETWORK, "ip_range": OTHERS}]}}},
     }
 
 

@@ -3,8 +3,8 @@
 import json
 import re
 import shutil
-import subprocess
 import tomllib
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 import pytest
@@ -12,12 +12,14 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.validators import validator_for
 
+from tests.support.commands import Done, clean_environment, run_command
+
+from . import smallweb
 from .written import (
     COMPOSE,
     ROOT,
     SERVICES,
     Fields,
-    clean_environment,
     compose,
 )
 
@@ -26,17 +28,13 @@ OURS = (*SERVICES, "topics", "store")
 
 def has_compose() -> bool:
     asked = ["docker", "compose", "version"]
-    return (
-        bool(shutil.which("docker"))
-        and not subprocess.run(asked, capture_output=True, check=False).returncode
-    )
+    return bool(shutil.which("docker")) and run_command(asked).code == 0
 
 
-def config(**more: str) -> "subprocess.CompletedProcess[str]":
+def config(**more: str) -> Done:
     """What Compose makes of the file, and only of that file."""
     command = ["docker", "compose", "--file", str(COMPOSE), "--env-file", "/dev/null", "config"]
-    environment = {**clean_environment(), **more}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    return run_command(command, environment=clean_environment(**more))
 
 
 def test_it_is_valid_by_the_specification(suites: Path) -> None:
@@ -53,8 +51,8 @@ if has_compose():
 
     def test_compose_accepts_it() -> None:
         done = config(GOSSAMER_CONTACT="you@example.org")
-        assert (done.returncode, done.stderr) == (0, "")
-        filled = yaml.safe_load(done.stdout)["services"]
+        assert (done.code, done.err) == (0, "")
+        filled = yaml.safe_load(done.out)["services"]
         assert set(filled) == {*OURS, "kafka", "cassandra"}
         for name in SERVICES:
             environment = filled[name]["environment"]
@@ -63,14 +61,14 @@ if has_compose():
 
     def test_the_scope_is_the_operators() -> None:
         done = config(GOSSAMER_CONTACT="you@example.org", GOSSAMER_SCOPE='domain("example.org")')
-        fetcher = yaml.safe_load(done.stdout)["services"]["fetcher"]
+        fetcher = yaml.safe_load(done.out)["services"]["fetcher"]
         assert fetcher["environment"]["GOSSAMER_CRAWL__SCOPE"] == 'domain("example.org")'
 
     def test_nothing_starts_without_a_contact() -> None:
         done = config()
-        assert done.returncode != 0
-        assert "GOSSAMER_CONTACT" in done.stderr
-        assert "webmaster" in done.stderr
+        assert done.code != 0
+        assert "GOSSAMER_CONTACT" in done.err
+        assert "webmaster" in done.err
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -110,3 +108,12 @@ def test_versions_are_pinned() -> None:
     bases = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     for image in (*images.values(), *bases):
         assert re.fullmatch(r"[\w./-]+:\d+\.\d+[\w.-]*", image), image
+
+
+def test_no_other_container_can_get_the_address_of_the_small_web() -> None:
+    laid_over = smallweb.compose_override("image", SERVICES)
+    address = IPv4Address(laid_over["services"]["web"]["networks"]["web"]["ipv4_address"])
+    (pool,) = laid_over["networks"]["web"]["ipam"]["config"]
+    assert address in IPv4Network(pool["subnet"])
+    assert address not in IPv4Network(pool["ip_range"])
+    assert IPv4Network(pool["ip_range"]).subnet_of(IPv4Network(pool["subnet"]))

@@ -145,26 +145,26 @@ def test_kubernetes_refuses_what_it_does_not_know() -> None:
 
 @pytest.mark.parametrize("folder", kustomizations(), ids=SHOWN)
 def test_every_file_is_listed_and_every_patch_meets_something(folder: Path) -> None:
-    said = kustomization(folder)
-    generated = [file for it in said.get("configMapGenerator", ()) for file in it["envs"]]
-    patches = [it["path"] for it in said.get("patches", ()) if "path" in it]
-    listed = {Path(name).name for name in (*said["resources"], *generated, *patches)}
+    written = kustomization(folder)
+    generated = [file for it in written.get("configMapGenerator", ()) for file in it["envs"]]
+    patches = [it["path"] for it in written.get("patches", ()) if "path" in it]
+    listed = {Path(name).name for name in (*written["resources"], *generated, *patches)}
     own = {path.name for path in folder.iterdir() if path.is_file()} - {"kustomization.yaml"}
     assert own == listed - {"base"}
     there = {called(one) for one in as_written(folder)}
-    assert set(patched(folder, said)) <= there
+    assert set(patched(folder, written)) <= there
 
 
-def patched(folder: Path, said: Fields) -> Iterator[str]:
+def patched(folder: Path, written: Fields) -> Iterator[str]:
     """The objects that the patches name."""
-    for it in said.get("patches", ()):
+    for it in written.get("patches", ()):
         target = it.get("target", {})
         if "name" in target:
             yield f"{target['kind']} {target['name']}"
         elif not target:
             text = (folder / it["path"]).read_text() if "path" in it else it["patch"]
             yield from map(called, documents(text))
-    for it in said.get("replicas", ()):
+    for it in written.get("replicas", ()):
         yield f"StatefulSet {it['name']}"
 
 
@@ -190,8 +190,8 @@ def test_no_secret_is_in_a_file(objects: list[Fields]) -> None:
     assert not [called(one) for one in objects if one["kind"] == "Secret"]
     for one in objects:
         if one["kind"] == "ConfigMap":
-            told = one["data"]
-            assert not [name for name in told if name.endswith("PASSWORD")]
+            data = one["data"]
+            assert not [name for name in data if name.endswith("PASSWORD")]
 
 
 def test_versions_are_pinned() -> None:

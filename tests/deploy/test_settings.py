@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.config import load_settings
 from gossamer.errors import BadSettings
+from gossamer.settings import load_settings
 from services.fetcher.identity import check_contact
+from tests.support.commands import clean_environment
 
-from .written import BASE, LOCAL, PRODUCTION, clean_environment, container, settings
+from .written import BASE, LOCAL, PRODUCTION, container, settings
 
 
 @pytest.fixture(autouse=True)
@@ -18,18 +19,18 @@ def nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def given(monkeypatch: pytest.MonkeyPatch, told: dict[str, str]) -> None:
-    for name, value in told.items():
+def given(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
 
 def test_the_local_overlay(monkeypatch: pytest.MonkeyPatch) -> None:
     given(monkeypatch, settings(BASE, LOCAL))
-    told = load_settings()
-    assert told.kafka.servers == "kafka:9092"
-    assert told.cassandra.hosts == ("cassandra",)
-    assert told.archive.folder.parent == told.dedup.folder.parent == Path("/data")
-    check_contact(told.fetcher.contact)
+    loaded = load_settings()
+    assert loaded.kafka.servers == "kafka:9092"
+    assert loaded.cassandra.hosts == ("cassandra",)
+    assert loaded.archive.folder.parent == loaded.dedup.folder.parent == Path("/data")
+    check_contact(loaded.fetcher.contact)
 
 
 def test_the_production_overlay_needs_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,13 +42,15 @@ def test_the_production_overlay_needs_its_operator(monkeypatch: pytest.MonkeyPat
     for name in ("GOSSAMER_KAFKA__PASSWORD", "GOSSAMER_CASSANDRA__PASSWORD"):
         assert name in own
         monkeypatch.setenv(name, "secret")
-    told = load_settings()
-    assert told.kafka.security == "sasl_ssl"
-    assert told.cassandra.tls
+    loaded = load_settings()
+    assert loaded.kafka.security == "sasl_ssl"
+    assert loaded.cassandra.tls
     with pytest.raises(BadSettings, match="contact"):
-        check_contact(told.fetcher.contact)
+        check_contact(loaded.fetcher.contact)
 
 
-def on_this_machine(told: dict[str, str]) -> dict[str, str]:
-    """With files that are here in place of those that are mounted there."""
-    return {name: __file__ if name.endswith("_FILE") else value for name, value in told.items()}
+def on_this_machine(variables: dict[str, str]) -> dict[str, str]:
+    """Return *variables* with files of this machine instead of mounted ones."""
+    return {
+        name: __file__ if name.endswith("_FILE") else value for name, value in variables.items()
+    }

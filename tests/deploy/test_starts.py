@@ -4,17 +4,18 @@ file and the manifests name. Only addresses, ports and folders are others here."
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.servers import free_ports
+from tests.support.commands import clean_environment, run_command
+from tests.support.waiting import until
 
 from .written import (
     BASE,
@@ -22,13 +23,12 @@ from .written import (
     PRODUCTION,
     SERVICES,
     Fields,
-    clean_environment,
     compose,
     container,
     settings,
 )
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds after which something hangs; a busy machine needs some of them."""
 CONTACT = "crawl-test@example.org"
 FIRST = ("topics", "store")
@@ -36,10 +36,10 @@ FIRST = ("topics", "store")
 
 def environment(name: str) -> dict[str, str]:
     """What the compose file gives a service, its variables filled in as an operator would."""
-    said: dict[str, str] = compose()["services"][name]["environment"]
+    given: dict[str, str] = compose()["services"][name]["environment"]
     asked = {"GOSSAMER_FETCHER__CONTACT": CONTACT, "GOSSAMER_CRAWL__SCOPE": "any()"}
-    assert {it for it in said if said[it].startswith("$")} == set(asked)
-    return {**said, **asked}
+    assert {it for it in given if given[it].startswith("$")} == set(asked)
+    return {**given, **asked}
 
 
 def in_cluster(name: str) -> dict[str, str]:
@@ -81,7 +81,7 @@ def probes(name: str) -> set[str]:
     return {it["path"] for it in asked}
 
 
-class Place:
+class Deployment:
     """Where a fleet of this test's own lives."""
 
     def __init__(self, kafka: str, cassandra: int, folder: Path) -> None:
@@ -100,19 +100,19 @@ class Place:
         return [str(Path(sys.executable).parent / words[0]), *words[1:]]
 
     def environment(self, name: str, port: int = 0) -> dict[str, str]:
-        said = {**environment(name), **self._other, "GOSSAMER_SERVICE__PORT": str(port or 1)}
-        folders = {it: str(self.folder) + said[it] for it in said if it.endswith("__FOLDER")}
-        return {**clean_environment(), **said, **folders}
+        given = {**environment(name), **self._other, "GOSSAMER_SERVICE__PORT": str(port or 1)}
+        folders = {it: str(self.folder) + given[it] for it in given if it.endswith("__FOLDER")}
+        return {**clean_environment(), **given, **folders}
 
 
 @contextmanager
-def started(name: str, place: Place, port: int) -> Iterator["subprocess.Popen[bytes]"]:
-    said = place.folder / f"{name}.log"
-    with said.open("wb") as out:
+def started(name: str, target: Deployment, port: int) -> Iterator["subprocess.Popen[bytes]"]:
+    log = target.folder / f"{name}.log"
+    with log.open("wb") as out:
         process = subprocess.Popen(
-            place.command(compose()["services"][name]["command"]),
-            env=place.environment(name, port),
-            cwd=place.folder,
+            target.command(compose()["services"][name]["command"]),
+            env=target.environment(name, port),
+            cwd=target.folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -124,14 +124,6 @@ def started(name: str, place: Place, port: int) -> Iterator["subprocess.Popen[by
         process.wait()
 
 
-def until(happened: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path) -> None:
-    latest = time.monotonic() + PATIENCE
-    while not happened():
-        assert process.poll() is None, f"it ended: {log.read_text()[-3000:]}"
-        assert time.monotonic() < latest, f"never ready: {log.read_text()[-3000:]}"
-        time.sleep(0.2)
-
-
 def answers(port: int, path: str) -> bool:
     try:
         with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=5) as answer:
@@ -140,51 +132,52 @@ def answers(port: int, path: str) -> bool:
         return False
 
 
-def is_healthy(check: list[str], place: Place, port: int) -> bool:
+def is_healthy(check: list[str], target: Deployment, port: int) -> bool:
     """Run Compose's health check as Docker would in the container."""
     kind, *words = check
     assert kind == "CMD"
-    command = [word.replace(":8080/", f":{port}/") for word in place.command(words)]
-    return not subprocess.run(command, capture_output=True, check=False).returncode
+    command = [word.replace(":8080/", f":{port}/") for word in target.command(words)]
+    return run_command(command).code == 0
 
 
 @pytest.mark.slow
 def test_every_service_starts_is_ready_and_stops(
     kafka: str, cassandra: int, tmp_path: Path
 ) -> None:
-    place, services = Place(kafka, cassandra, tmp_path), compose()["services"]
+    target, services = Deployment(kafka, cassandra, tmp_path), compose()["services"]
     for name in FIRST:
-        done = subprocess.run(
-            place.command(services[name]["command"]),
-            env=place.environment(name),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        command = target.command(services[name]["command"])
+        done = run_command(command, environment=target.environment(name))
+        assert done.code == 0, done.err
     with ExitStack() as stack:
         ports = {name: free_ports(1) for name in SERVICES}
         running = {
-            name: stack.enter_context(started(name, place, port)) for name, port in ports.items()
+            name: stack.enter_context(started(name, target, port)) for name, port in ports.items()
         }
         for name, process in running.items():
-            is_well(name, process, place, services[name], ports[name])
+            is_well(name, process, target, services[name], ports[name])
         for process in running.values():
             process.send_signal(signal.SIGTERM)
-        ended = {name: process.wait(PATIENCE) for name, process in running.items()}
-        assert ended == dict.fromkeys(SERVICES, 0), said(place)
+        ended = {name: process.wait(TIMEOUT) for name, process in running.items()}
+        assert ended == dict.fromkeys(SERVICES, 0), logs(target)
 
 
 def is_well(
-    name: str, process: "subprocess.Popen[bytes]", place: Place, service: Fields, port: int
+    name: str,
+    process: "subprocess.Popen[bytes]",
+    target: Deployment,
+    service: Fields,
+    port: int,
 ) -> None:
     """Compose's check and the kubelet's probes come to hold, and then hold together."""
-    log = place.folder / f"{name}.log"
-    check = service["healthcheck"]["test"]
-    until(lambda: is_healthy(check, place, port), process, log)
-    for path in probes(name):
-        until(lambda path=path: answers(port, path), process, log)  # type: ignore[misc]
+    check, asked = service["healthcheck"]["test"], probes(name)
+
+    def well() -> bool:
+        assert process.poll() is None, f"it ended: {logs(target)}"
+        return is_healthy(check, target, port) and all(answers(port, path) for path in asked)
+
+    until(well, f"health of {name}, see {target.folder}")
 
 
-def said(place: Place) -> str:
-    return "\n".join(f"{it.name}: {it.read_text()[-1000:]}" for it in place.folder.glob("*.log"))
+def logs(target: Deployment) -> str:
+    return "\n".join(f"{it.name}: {it.read_text()[-1000:]}" for it in target.folder.glob("*.log"))

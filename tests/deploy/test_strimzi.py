@@ -3,7 +3,7 @@ rights name the same."""
 
 import yaml
 
-from gossamer.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED
+from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED
 from schemas import strimzi
 
 from .written import BASE, PRODUCTION, Fields, as_written, settings
@@ -44,11 +44,11 @@ def test_more_instances_than_partitions_would_be_idle() -> None:
 
 
 def test_the_users_rights_are_those_of_the_prefix() -> None:
-    told = settings(BASE, PRODUCTION)
+    expected = settings(BASE, PRODUCTION)
     (user,) = of_kind("KafkaUser")
-    assert user["metadata"]["name"] == told["GOSSAMER_KAFKA__USERNAME"]
+    assert user["metadata"]["name"] == expected["GOSSAMER_KAFKA__USERNAME"]
     resources = [acl["resource"] for acl in user["spec"]["authorization"]["acls"]]
     assert {it["type"] for it in resources} == {"topic", "group"}
     assert {(it["name"], it["patternType"]) for it in resources} == {
-        (told["GOSSAMER_KAFKA__PREFIX"], "prefix")
+        (expected["GOSSAMER_KAFKA__PREFIX"], "prefix")
     }

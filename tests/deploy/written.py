@@ -1,9 +1,9 @@
 """What the Dockerfile, the compose file and the manifests say, for the tests beside this."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,15 @@ def manifests(folder: Path) -> list[Fields]:
     """All objects of an overlay: as they are applied, or, where nothing builds them, as written."""
     if not builder():
         return list(as_written(folder))
-    command = [*builder(), str(folder)]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    return list(documents(built.stdout))
+    return list(documents(built(folder)))
+
+
+@cache
+def built(folder: Path) -> str:
+    """The objects of an overlay, as text."""
+    done = subprocess.run([*builder(), str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def as_written(folder: Path) -> Iterator[Fields]:
@@ -61,7 +66,7 @@ def as_written(folder: Path) -> Iterator[Fields]:
 
 
 def documents(text: str) -> Iterator[Fields]:
-    return (document for document in yaml.safe_load_all(text) if document)
+    return (document for document in yaml.load_all(text, yaml.CSafeLoader) if document)
 
 
 def settings(*folders: Path) -> dict[str, str]:
@@ -92,8 +97,3 @@ def container(name: str) -> Fields:
     (only,) = pod(workload(name))["containers"]
     found: Fields = only
     return found
-
-
-def clean_environment() -> dict[str, str]:
-    """Ours, without the settings of whoever runs the tests."""
-    return {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}

@@ -1,4 +1,4 @@
-"""Orders, and what a fetcher says to them."""
+"""Orders, and what a fetcher emits for them."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from typing import Any
 
-from gossamer.config import FetcherSettings
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -16,10 +15,11 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.robots import RobotsRules
-from gossamer.url import host_key, site_of
+from gossamer.settings import FetcherSettings
+from gossamer.web.robots import RobotsRules
+from gossamer.web.url import host_key, site_of
+from services.fetcher.http.client import Web
 from services.fetcher.service import Fetcher
-from services.fetcher.web import Web
 from services.fetcher.wiring import alone_since
 
 LOOPBACK = ip_network("127.0.0.0/8")
@@ -64,7 +64,7 @@ def paused(paused: bool = True) -> CrawlDefined:
     return CrawlDefined(at=0.0, scope="any", max_depth=1, paused=paused)
 
 
-class Said:
+class Emitted:
     """What a fetcher emitted, a tuple for each call."""
 
     def __init__(self) -> None:
@@ -101,17 +101,17 @@ async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetche
         await web.close()
 
 
-async def fetched(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Said:
-    """Return what a fetcher says to an order for *urls*, or to the order *given*."""
-    said = Said()
-    async with fetcher(**changes) as job:
-        await job.work(given or order(*urls), said.emit)
-    return said
+async def fetched(*urls: str, given: HostCheckedOut | None = None, **changes: Any) -> Emitted:
+    """Return what a fetcher emits for an order for *urls*, or for the order *given*."""
+    emitted = Emitted()
+    async with fetcher(**changes) as processor:
+        await processor.work(given or order(*urls), emitted.emit)
+    return emitted
 
 
-def endings_are_sound(said: Said, visits: Sequence[Visit]) -> bool:
+def endings_are_sound(emitted: Emitted, visits: Sequence[Visit]) -> bool:
     """Whether exactly the final outcome is the last, and none is out of turn."""
-    ended = said.ended
+    ended = emitted.ended
     turns = [one.index for one in ended] == list(range(len(ended)))
     lasts = [one.last for one in ended] == [False] * (len(ended) - 1) + [True]
     return turns and lasts and all(one.visit == visits[one.index] for one in ended)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import Said, endings_are_sound, fetched, order
+from tests.fetcher.orders import Emitted, endings_are_sound, fetched, order
 from tests.fetcher.servers import Answer, endless, hanging, page, raw, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 PDF = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
 
 
-async def visited(answer: Answer, **changes: Any) -> Said:
+async def visited(answer: Answer, **changes: Any) -> Emitted:
     async with serving(x=answer) as server:
         return await fetched(f"{server.root}/x", **changes)
 
@@ -36,38 +36,38 @@ BROKEN = {
 async def test_broken_answers_are_outcomes(name: str) -> None:
     answer, hazard = BROKEN[name]
     async with serving(x=answer, after=page()) as server:
-        said = await fetched(f"{server.root}/x", f"{server.root}/after")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/after")
         assert server.paths == ["/x", "/after"]
-    assert said.outcomes == ["broken", "page"]
-    assert said.ended[0].hazards == ((hazard,) if hazard else ())
-    assert said.ended[0].took > 0
-    assert endings_are_sound(said, [one.visit for one in said.ended])
+    assert emitted.outcomes == ["broken", "page"]
+    assert emitted.ended[0].hazards == ((hazard,) if hazard else ())
+    assert emitted.ended[0].took > 0
+    assert endings_are_sound(emitted, [one.visit for one in emitted.ended])
 
 
 @pytest.mark.parametrize("location", ["", "tel:112", "http://[bad"])
 async def test_a_redirect_to_nowhere_is_archived_all_the_same(location: str) -> None:
-    said = await visited(page(b"gone fishing", 302, Location=location))
-    assert (said.one.outcome, said.one.hazards) == (Outcome.BAD_REDIRECT, ("bad_redirect",))
-    assert [one.body for one in said.pages] == [b"gone fishing"]
+    emitted = await visited(page(b"gone fishing", 302, Location=location))
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.BAD_REDIRECT, ("bad_redirect",))
+    assert [one.body for one in emitted.pages] == [b"gone fishing"]
 
 
 async def test_a_silent_server_ends_the_order() -> None:
     async with serving(x=hanging(), y=page()) as server:
         given = order(f"{server.root}/x", f"{server.root}/y")
-        said = await fetched(given=given)
+        emitted = await fetched(given=given)
         assert server.paths == ["/x"]
-    assert said.outcomes == ["silent_server"]
-    assert said.one.hazards == ("silent_server",)
-    assert said.one.last
+    assert emitted.outcomes == ["silent_server"]
+    assert emitted.one.hazards == ("silent_server",)
+    assert emitted.one.last
 
 
 async def test_a_refused_connection_ends_the_order() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         root = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        said = await fetched(f"{root}/x", f"{root}/y")
-    assert (said.one.outcome, said.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
-    assert said.one.last
+        emitted = await fetched(f"{root}/x", f"{root}/y")
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
+    assert emitted.one.last
 
 
 async def test_a_connection_that_is_never_made_ends_the_order() -> None:
@@ -80,97 +80,97 @@ async def test_a_connection_that_is_never_made_ends_the_order() -> None:
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(address)
-        said = await fetched(f"http://127.0.0.1:{address[1]}/x", first_byte_limit=5.0)
+        emitted = await fetched(f"http://127.0.0.1:{address[1]}/x", first_byte_limit=5.0)
         for one in waiting:
             one.close()
-    assert said.one.outcome is Outcome.HOST_DOWN
-    assert said.one.last
+    assert emitted.one.outcome is Outcome.HOST_DOWN
+    assert emitted.one.last
 
 
 async def test_plain_http_where_tls_was_expected_is_a_host_that_is_down() -> None:
     async with serving(x=page()) as server:
-        said = await fetched(f"https://127.0.0.1:{server.port}/x")
-    assert said.one.outcome is Outcome.HOST_DOWN
+        emitted = await fetched(f"https://127.0.0.1:{server.port}/x")
+    assert emitted.one.outcome is Outcome.HOST_DOWN
 
 
 async def test_an_endless_text_is_cut_at_the_limit() -> None:
-    said = await visited(endless(HEAD + b"\r\n", b"and so on " * 500))
-    assert said.one.outcome is Outcome.PAGE
-    assert said.one.hazards == ("infinite_body",)
-    assert said.one.received == 20_000
-    (kept,) = said.pages
+    emitted = await visited(endless(HEAD + b"\r\n", b"and so on " * 500))
+    assert emitted.one.outcome is Outcome.PAGE
+    assert emitted.one.hazards == ("infinite_body",)
+    assert emitted.one.received == 20_000
+    (kept,) = emitted.pages
     assert (kept.truncated, len(kept.body), kept.hazards) == ("length", 20_000, ("infinite_body",))
 
 
 async def test_a_document_of_exactly_the_limit_is_whole() -> None:
-    said = await visited(page(b"x" * 20_000))
-    assert [(one.truncated, len(one.body)) for one in said.pages] == [("", 20_000)]
+    emitted = await visited(page(b"x" * 20_000))
+    assert [(one.truncated, len(one.body)) for one in emitted.pages] == [("", 20_000)]
 
 
 async def test_an_endless_binary_is_not_kept() -> None:
-    said = await visited(endless(PDF, b"%PDF" * 1000))
-    assert said.one.outcome is Outcome.UNWANTED_TYPE
-    assert said.one.hazards == ("infinite_body",)
-    assert said.pages == []
+    emitted = await visited(endless(PDF, b"%PDF" * 1000))
+    assert emitted.one.outcome is Outcome.UNWANTED_TYPE
+    assert emitted.one.hazards == ("infinite_body",)
+    assert emitted.pages == []
 
 
 async def test_a_drip_is_cut_at_the_time_limit() -> None:
     drip = endless(HEAD + b"\r\n", b"drip ", every=0.01)
-    said = await visited(drip, visit_limit=0.4)
-    assert said.one.outcome is Outcome.PAGE
-    assert said.one.hazards == ("trap_time",)
-    assert said.pages[0].truncated == "time"
-    assert said.pages[0].body.startswith(b"drip drip ")
+    emitted = await visited(drip, visit_limit=0.4)
+    assert emitted.one.outcome is Outcome.PAGE
+    assert emitted.one.hazards == ("trap_time",)
+    assert emitted.pages[0].truncated == "time"
+    assert emitted.pages[0].body.startswith(b"drip drip ")
 
 
 async def test_dripping_headers_end_with_the_time_limit() -> None:
-    said = await visited(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", 0.01), visit_limit=0.4)
-    assert said.one.outcome in (Outcome.SILENT_SERVER, Outcome.BROKEN)
-    assert said.pages == []
+    emitted = await visited(endless(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", 0.01), visit_limit=0.4)
+    assert emitted.one.outcome in (Outcome.SILENT_SERVER, Outcome.BROKEN)
+    assert emitted.pages == []
 
 
 async def test_an_unwanted_type_is_not_downloaded() -> None:
     film = endless(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n\r\n", b"\0" * 1000)
-    said = await visited(film)
-    assert (said.one.outcome, said.one.hazards) == (Outcome.UNWANTED_TYPE, ("unwanted_type",))
-    assert (said.one.received, said.one.status, said.pages) == (0, 200, [])
-    assert "video/mp4" in said.one.reason
+    emitted = await visited(film)
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.UNWANTED_TYPE, ("unwanted_type",))
+    assert (emitted.one.received, emitted.one.status, emitted.pages) == (0, 200, [])
+    assert "video/mp4" in emitted.one.reason
 
 
 @pytest.mark.parametrize(
     "kind", ["application/xhtml+xml", "application/atom+xml", "text/plain", ""]
 )
 async def test_wanted_and_missing_types_are_kept(kind: str) -> None:
-    said = await visited(page(b"hello", Content_Type=kind))
-    assert [one.body for one in said.pages] == [b"hello"]
+    emitted = await visited(page(b"hello", Content_Type=kind))
+    assert [one.body for one in emitted.pages] == [b"hello"]
 
 
 async def test_more_bytes_than_announced_spoil_nothing_else() -> None:
     answer = raw(HEAD + b"Content-Length: 5\r\n\r\nhello, and more than that", keep=True)
     async with serving(x=answer, y=page(b"fine")) as server:
-        said = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
         assert server.paths == ["/x", "/y"]
-    assert said.outcomes == ["broken", "page"]
-    assert [one.body for one in said.pages] == [b"fine"]
+    assert emitted.outcomes == ["broken", "page"]
+    assert [one.body for one in emitted.pages] == [b"fine"]
 
 
 async def test_a_body_is_kept_as_it_was_sent() -> None:
     packed = gzip.compress(b"<p>hello" * 100)
-    said = await visited(page(packed, Content_Encoding="gzip"))
-    assert said.pages[0].body == packed
+    emitted = await visited(page(packed, Content_Encoding="gzip"))
+    assert emitted.pages[0].body == packed
 
 
 async def test_a_bomb_stays_as_small_as_it_was_sent() -> None:
     packed = gzip.compress(b"\0" * 10_000_000)
-    said = await visited(page(packed, Content_Encoding="gzip"))
-    assert said.pages[0].body == packed
-    assert said.one.outcome is Outcome.PAGE
+    emitted = await visited(page(packed, Content_Encoding="gzip"))
+    assert emitted.pages[0].body == packed
+    assert emitted.one.outcome is Outcome.PAGE
 
 
 async def test_headers_keep_their_order_spelling_and_bytes() -> None:
     lines = [b"HTTP/1.0 200 Tr\xe8s bien", b"x-B: 1", b"X-a: caf\xe9", b"X-A: 2"]
-    said = await visited(raw(b"\r\n".join([*lines, b"Content-length: 2", b"", b"ok"])))
-    (kept,) = said.pages
+    emitted = await visited(raw(b"\r\n".join([*lines, b"Content-length: 2", b"", b"ok"])))
+    (kept,) = emitted.pages
     assert kept.headers == (("x-B", "1"), ("X-a", "café"), ("X-A", "2"), ("Content-length", "2"))
     assert (kept.http_version, kept.reason, kept.address) == ("1.0", "Très bien", "127.0.0.1")
 
@@ -183,30 +183,30 @@ async def test_headers_keep_their_order_spelling_and_bytes() -> None:
 async def test_statuses_have_outcomes(status: int, outcome: str) -> None:
     body = b"" if status in (204, 304) else b"some words"
     answer = raw(f"HTTP/1.1 {status} X\r\nConnection: close\r\n\r\n".encode() + body)
-    said = await visited(answer)
-    assert (said.outcomes, said.one.status) == ([outcome], status)
-    assert [one.body for one in said.pages] == [body]
+    emitted = await visited(answer)
+    assert (emitted.outcomes, emitted.one.status) == ([outcome], status)
+    assert [one.body for one in emitted.pages] == [body]
 
 
 async def test_a_redirect_is_reported_and_not_followed() -> None:
     async with serving(x=page(b"over there", 301, Location="/y?q=é"), y=page()) as server:
-        said = await fetched(f"{server.root}/x")
+        emitted = await fetched(f"{server.root}/x")
         assert server.paths == ["/x"]
-    assert (said.one.outcome, said.one.location) == (Outcome.REDIRECT, "/y?q=é")
-    assert said.pages[0].body == b"over there"
+    assert (emitted.one.outcome, emitted.one.location) == (Outcome.REDIRECT, "/y?q=é")
+    assert emitted.pages[0].body == b"over there"
 
 
 async def test_a_busy_host_is_left_alone() -> None:
     async with serving(x=page(b"", 429, Retry_After="17"), y=page()) as server:
-        said = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
         assert server.paths == ["/x"]
-    assert (said.one.outcome, said.one.retry_after) == (Outcome.BUSY, 17.0)
-    assert said.one.last
+    assert (emitted.one.outcome, emitted.one.retry_after) == (Outcome.BUSY, 17.0)
+    assert emitted.one.last
 
 
-async def test_a_request_is_never_repeated_behind_anybodys_back() -> None:
+async def test_a_request_is_never_repeated_by_the_client() -> None:
     async with serving(x=page(), y=raw(b"")) as server:
-        said = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
         await asyncio.sleep(0)
         assert server.paths == ["/x", "/y"]
-    assert said.outcomes == ["page", "broken"]
+    assert emitted.outcomes == ["page", "broken"]

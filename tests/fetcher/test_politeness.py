@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from gossamer.errors import Poison
 from gossamer.events import Outcome, Purpose
-from gossamer.robots import RobotsRules, parse_robots
-from tests.fetcher.orders import Said, endings_are_sound, fetched, fetcher, order, paused
+from gossamer.web.robots import RobotsRules, parse_robots
+from tests.fetcher.orders import Emitted, endings_are_sound, fetched, fetcher, order, paused
 from tests.fetcher.servers import Server, hanging, page, raw, serving
 
 
@@ -26,11 +26,11 @@ def gaps(server: Server) -> list[float]:
 
 async def test_a_batch_uses_one_connection() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
-        said = await fetched(*(f"{server.root}/{name}" for name in "abc"))
+        emitted = await fetched(*(f"{server.root}/{name}" for name in "abc"))
         assert server.paths == ["/a", "/b", "/c"]
         assert server.connections == 1
-    assert said.outcomes == ["page"] * 3
-    assert endings_are_sound(said, [one.visit for one in said.ended])
+    assert emitted.outcomes == ["page"] * 3
+    assert endings_are_sound(emitted, [one.visit for one in emitted.ended])
 
 
 async def test_the_pause_lies_between_an_answer_and_the_next_request() -> None:
@@ -57,52 +57,52 @@ async def test_what_robots_forbids_is_not_asked_for_and_costs_no_pause() -> None
     async with serving(open=page()) as server:
         urls = [f"{server.root}/private/{n}" for n in range(20)] + [f"{server.root}/open"]
         robots = rules("User-agent: *\n\nDisallow: /private/")
-        said = await fetched(given=order(*urls, pause=900.0, robots=robots))
+        emitted = await fetched(given=order(*urls, pause=900.0, robots=robots))
         assert server.paths == ["/open"]
-    assert said.outcomes == ["robots_excluded"] * 20 + ["page"]
-    assert said.ended[0].reason == "line 3: Disallow: /private/"
-    assert said.ended[0].hazards == ("robots_excluded",)
-    assert endings_are_sound(said, [one.visit for one in said.ended])
+    assert emitted.outcomes == ["robots_excluded"] * 20 + ["page"]
+    assert emitted.ended[0].reason == "line 3: Disallow: /private/"
+    assert emitted.ended[0].hazards == ("robots_excluded",)
+    assert endings_are_sound(emitted, [one.visit for one in emitted.ended])
 
 
 async def test_without_a_word_on_robots_no_page_is_asked_for() -> None:
     async with serving(x=page()) as server:
-        said = await fetched(given=order(f"{server.root}/x", robots=None))
+        emitted = await fetched(given=order(f"{server.root}/x", robots=None))
         assert server.paths == []
-    assert said.one.outcome is Outcome.ROBOTS_EXCLUDED
+    assert emitted.one.outcome is Outcome.ROBOTS_EXCLUDED
 
 
 async def test_a_paused_crawl_begins_nothing() -> None:
-    async with serving(x=page()) as server, fetcher() as job:
-        job.control(paused())
-        said = Said()
-        await job.work(order(f"{server.root}/x", f"{server.root}/y"), said.emit)
+    async with serving(x=page()) as server, fetcher() as processor:
+        processor.control(paused())
+        emitted = Emitted()
+        await processor.work(order(f"{server.root}/x", f"{server.root}/y"), emitted.emit)
         assert server.paths == []
-        assert (said.one.outcome, said.one.last) == (Outcome.UNVISITED, True)
-        job.control(paused(False))
-        await job.work(order(f"{server.root}/x"), said.emit)
-        assert said.outcomes == ["unvisited", "page"]
+        assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
+        processor.control(paused(False))
+        await processor.work(order(f"{server.root}/x"), emitted.emit)
+        assert emitted.outcomes == ["unvisited", "page"]
 
 
 async def test_only_the_crawl_that_is_meant_is_paused() -> None:
-    async with serving(x=page()) as server, fetcher() as job:
-        job.control(paused())
-        said = Said()
-        await job.work(order(f"{server.root}/x", crawl="another"), said.emit)
-    assert said.outcomes == ["page"]
+    async with serving(x=page()) as server, fetcher() as processor:
+        processor.control(paused())
+        emitted = Emitted()
+        await processor.work(order(f"{server.root}/x", crawl="another"), emitted.emit)
+    assert emitted.outcomes == ["page"]
 
 
 async def test_pausing_a_crawl_cuts_its_pauses_short() -> None:
-    async with serving(a=page(), b=page()) as server, fetcher() as job:
-        said = Said()
+    async with serving(a=page(), b=page()) as server, fetcher() as processor:
+        emitted = Emitted()
         given = order(f"{server.root}/a", f"{server.root}/b", pause=500.0)
-        working = asyncio.create_task(job.work(given, said.emit))
+        working = asyncio.create_task(processor.work(given, emitted.emit))
         await server.asked.wait()
-        job.control(paused())
+        processor.control(paused())
         await asyncio.wait_for(working, 60)
         assert server.paths == ["/a"]
-    assert said.outcomes == ["page", "unvisited"]
-    assert endings_are_sound(said, given.visits)
+    assert emitted.outcomes == ["page", "unvisited"]
+    assert endings_are_sound(emitted, given.visits)
 
 
 DROPPED: dict[str, dict[str, Any]] = {
@@ -114,73 +114,77 @@ DROPPED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("why", DROPPED)
 async def test_orders_that_do_not_count_are_handed_back_unasked(why: str) -> None:
-    async with serving(x=page()) as server, fetcher(void_through=3) as job:
-        said = Said()
-        await job.work(order(f"{server.root}/x", **DROPPED[why]), said.emit)
+    async with serving(x=page()) as server, fetcher(void_through=3) as processor:
+        emitted = Emitted()
+        await processor.work(order(f"{server.root}/x", **DROPPED[why]), emitted.emit)
         assert server.paths == []
-    assert (said.one.outcome, said.one.last, said.one.started_at) == (Outcome.UNVISITED, True, 0.0)
+    assert (emitted.one.outcome, emitted.one.last, emitted.one.started_at) == (
+        Outcome.UNVISITED,
+        True,
+        0.0,
+    )
 
 
 async def test_a_fetcher_that_is_stopped_hands_back_what_it_has_not_visited() -> None:
-    async with serving(a=page(), b=hanging()) as server, fetcher() as job:
-        given, said = order(f"{server.root}/a", f"{server.root}/b", pause=0.0), Said()
-        working = asyncio.create_task(job.work(given, said.emit))
+    async with serving(a=page(), b=hanging()) as server, fetcher() as processor:
+        given, emitted = order(f"{server.root}/a", f"{server.root}/b", pause=0.0), Emitted()
+        working = asyncio.create_task(processor.work(given, emitted.emit))
         while server.paths != ["/a", "/b"]:
             await asyncio.sleep(0.01)
         working.cancel()
         await asyncio.wait({working})
-    assert said.outcomes == ["page", "unvisited"]
-    assert endings_are_sound(said, given.visits)
-    assert said.ended[-1].started_at > 0, "that it was asked is said"
+    assert emitted.outcomes == ["page", "unvisited"]
+    assert endings_are_sound(emitted, given.visits)
+    assert emitted.ended[-1].started_at > 0, "the request under way is reported"
 
 
 async def test_no_request_starts_that_could_outlive_the_lease() -> None:
     async with serving(x=page()) as server:
         given = order(f"{server.root}/x", expires_at=time.time() + 1.9)
-        said = await fetched(given=given, visit_limit=2.0)
+        emitted = await fetched(given=given, visit_limit=2.0)
         assert server.paths == []
-    assert (said.one.outcome, said.one.last) == (Outcome.UNVISITED, True)
+    assert (emitted.one.outcome, emitted.one.last) == (Outcome.UNVISITED, True)
 
 
 async def test_no_pause_is_begun_that_would_outlive_the_lease() -> None:
     async with serving(a=page(), b=page()) as server:
         urls = (f"{server.root}/a", f"{server.root}/b")
-        said = await fetched(given=order(*urls, pause=5000.0))
+        emitted = await fetched(given=order(*urls, pause=5000.0))
         assert server.paths == ["/a"]
-    assert said.outcomes == ["page", "unvisited"]
+    assert emitted.outcomes == ["page", "unvisited"]
 
 
-async def test_a_page_and_its_outcome_are_said_in_one_breath() -> None:
+async def test_a_page_and_its_outcome_are_emitted_together() -> None:
     async with serving(x=page(), y=page(b"", 404)) as server:
-        said = await fetched(f"{server.root}/x", f"{server.root}/y")
-    kinds = [[type(event).__name__ for event in call] for call in said.calls]
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
+    kinds = [[type(event).__name__ for event in call] for call in emitted.calls]
     assert kinds == [["PageFetched", "VisitEnded"]] * 2
 
 
-async def test_a_mistake_of_ours_ends_the_order_and_is_told() -> None:
+async def test_a_mistake_of_ours_ends_the_order_and_is_reported() -> None:
     async with serving(a=page(), b=page(), c=page()) as server:
         given = order(f"{server.root}/a", f"{server.root}/b", f"{server.root}/c")
         # No frontier orders this: it stands for whatever nobody thought of.
         absurd = replace(given.visits[1], url="nonsense")
         given = replace(given, visits=(given.visits[0], absurd, given.visits[2]))
-        said = await fetched(given=given)
+        emitted = await fetched(given=given)
         assert server.paths == ["/a"]
-    assert said.outcomes == ["page", "broken"]
-    assert said.ended[-1].reason
-    assert said.ended[-1].started_at, "something may have been asked for: the host rests"
-    assert endings_are_sound(said, given.visits)
+    assert emitted.outcomes == ["page", "broken"]
+    assert emitted.ended[-1].reason
+    assert emitted.ended[-1].started_at, "something may have been asked for: the host rests"
+    assert endings_are_sound(emitted, given.visits)
 
 
 async def test_an_order_without_visits_is_for_the_dead_letters() -> None:
-    async with fetcher() as job:
+    async with fetcher() as processor:
         with pytest.raises(Poison):
-            await job.work(order("http://a.example/", visits=()), Said().emit)
+            await processor.work(order("http://a.example/", visits=()), Emitted().emit)
 
 
 async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
     async with serving() as server:
         url = f"{server.root}/a%7eb/c%2Fd;e?q=a+b%20c&'x'[|]=1&&z"
-        said = await fetched(url)
+        emitted = await fetched(url)
         (request,) = server.requests
     assert request.path == url.removeprefix(server.root)
     agent = request.header("User-Agent")
@@ -193,7 +197,7 @@ async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
     for name in ("Cookie", "Referer", "Accept-Language"):
         assert request.header(name) == ""
     sent = [line.partition(": ")[::2] for line in request.head.strip().split("\r\n")[1:]]
-    assert said.pages[0].request_headers == tuple(sent)
+    assert emitted.pages[0].request_headers == tuple(sent)
 
 
 async def test_a_contact_page_stands_in_the_user_agent_only() -> None:
@@ -207,9 +211,9 @@ async def test_a_contact_page_stands_in_the_user_agent_only() -> None:
 async def test_cookies_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with serving(x=page(Set_Cookie="a=b"), y=page()) as server:
-        said = await fetched(f"{server.root}/x", f"{server.root}/y")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
         assert server.requests[1].header("Cookie") == ""
-    assert said.outcomes == ["page", "page"]
+    assert emitted.outcomes == ["page", "page"]
 
 
 async def test_a_robots_txt_that_leads_to_another_host_waits_for_its_turn_there() -> None:
@@ -219,19 +223,34 @@ async def test_a_robots_txt_that_leads_to_another_host_waits_for_its_turn_there(
         await open_gate.wait()
         return await going_on(server, writer)
 
-    async with serving(slow=slow, robots=page(b"")) as busy, fetcher() as job:
+    async with serving(slow=slow, robots=page(b"")) as busy, fetcher() as processor:
         moved = page(b"", 301, Location=f"{busy.root}/robots.txt")
         async with serving(robots=moved) as server:
-            said = Said()
+            emitted = Emitted()
             visiting = asyncio.create_task(
-                job.work(order(f"{busy.root}/slow", pause=0.2), said.emit)
+                processor.work(order(f"{busy.root}/slow", pause=0.2), emitted.emit)
             )
             await busy.asked.wait()
             robots = order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
-            led = asyncio.create_task(job.work(robots, said.emit))
+            led = asyncio.create_task(processor.work(robots, emitted.emit))
             await server.asked.wait()
             open_gate.set()
             await asyncio.gather(visiting, led)
     assert busy.paths == ["/slow", "/robots.txt"]
     assert min(gaps(busy)) >= 0.2
-    assert said.outcomes == ["page", "page"]
+    assert emitted.outcomes == ["page", "page"]
+
+
+async def test_an_outcome_says_when_its_request_began_and_how_long_it_took() -> None:
+    async with serving(a=page(), b=raw(b"")) as server:
+        before = time.time()
+        robots = rules("User-agent: *\nDisallow: /private")
+        given = order(*(f"{server.root}/{name}" for name in ("a", "b", "private")), robots=robots)
+        emitted = await fetched(given=given)
+        after = time.time()
+    answered, broken, unasked = emitted.ended
+    assert before <= answered.started_at <= answered.started_at + answered.took <= after
+    assert answered.started_at <= broken.started_at <= broken.started_at + broken.took <= after
+    assert min(answered.took, broken.took) > 0
+    assert [one.started_at for one in emitted.pages] == [answered.started_at]
+    assert (unasked.started_at, unasked.took) == (0.0, 0.0)

@@ -7,9 +7,10 @@ from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from gossamer.events import Outcome
-from services.fetcher.resolver import (
+from services.fetcher.http.resolver import (
     FLOOR,
     DnsFailure,
     DnsUnanswered,
@@ -18,7 +19,7 @@ from services.fetcher.resolver import (
     kept_for,
 )
 from tests.fetcher.nameserver import NameServer, naming
-from tests.fetcher.orders import Said, fetched, order, settings
+from tests.fetcher.orders import Emitted, fetched, order, settings
 from tests.fetcher.servers import page, serving
 
 PUBLIC = "93.184.215.14"
@@ -86,6 +87,20 @@ async def test_an_answer_is_kept_a_minute_even_if_its_ttl_is_nothing() -> None:
         clock.now += 2
         await resolve.addresses("a.example")
         assert dns.count("a.example") == 2
+
+
+async def test_only_real_lookups_are_timed() -> None:
+    def timed() -> float:
+        return REGISTRY.get_sample_value("gossamer_dns_seconds_count") or 0.0
+
+    async with naming({"a.example": (PUBLIC,)}, ttl=3600) as dns, resolver(dns) as resolve:
+        before = timed()
+        for _ in range(3):
+            await asyncio.gather(*(resolve.addresses("a.example") for _ in range(3)))
+        assert timed() == before + 1, "what is remembered, or asked already, is no lookup"
+        with pytest.raises(DnsFailure):
+            await resolve.addresses("nowhere.example")
+        assert timed() == before + 2
 
 
 async def test_an_answer_is_kept_for_its_ttl() -> None:
@@ -201,44 +216,44 @@ async def test_an_allowed_network_may_be_visited() -> None:
             await resolve.addresses("127.0.0.1")
 
 
-async def visit(url: str, dns: NameServer, **changes: Any) -> Said:
+async def visit(url: str, dns: NameServer, **changes: Any) -> Emitted:
     return await fetched(given=order(url, f"{url}/again"), nameserver=dns.address, **changes)
 
 
 async def test_a_visit_goes_where_the_name_server_says() -> None:
     async with naming({"www.example.org": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
-        said = await visit(f"http://www.example.org:{server.port}/x", dns)
+        emitted = await visit(f"http://www.example.org:{server.port}/x", dns)
         assert server.requests[0].header("Host") == f"www.example.org:{server.port}"
-    assert said.outcomes == ["page", "gone"]
+    assert emitted.outcomes == ["page", "gone"]
     assert dns.count("www.example.org") == 1
 
 
 async def test_a_name_that_does_not_resolve_ends_the_order() -> None:
     async with naming({}) as dns:
-        said = await visit("http://nowhere.example/x", dns)
-    assert (said.one.outcome, said.one.hazards) == (Outcome.DNS_FAILURE, ("dns_failure",))
-    assert (said.one.last, said.one.took) == (True, 0.0)
-    assert "nowhere.example" in said.one.reason
+        emitted = await visit("http://nowhere.example/x", dns)
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.DNS_FAILURE, ("dns_failure",))
+    assert (emitted.one.last, emitted.one.took) == (True, 0.0)
+    assert "nowhere.example" in emitted.one.reason
 
 
 async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> None:
     async with naming({}) as dns:
         dns.gate.clear()
-        said = await visit("http://slow.example/x", dns, visit_limit=0.3)
-    assert said.one.outcome is Outcome.DNS_UNANSWERED
+        emitted = await visit("http://slow.example/x", dns, visit_limit=0.3)
+    assert emitted.one.outcome is Outcome.DNS_UNANSWERED
 
 
 async def test_no_request_goes_to_a_private_address() -> None:
     async with naming({"inside.example": ("127.0.0.1",)}) as dns, serving(x=page()) as server:
         for host in ("inside.example", "127.0.0.1", "[::1]", "[::ffff:7f00:1]"):
-            said = await visit(f"http://{host}:{server.port}/x", dns, allow_networks=())
-            assert (said.one.outcome, said.one.last) == (Outcome.PRIVATE_ADDRESS, True)
-            assert said.one.hazards == ("private_address",)
+            emitted = await visit(f"http://{host}:{server.port}/x", dns, allow_networks=())
+            assert (emitted.one.outcome, emitted.one.last) == (Outcome.PRIVATE_ADDRESS, True)
+            assert emitted.one.hazards == ("private_address",)
         assert server.connections == 0
 
 
 async def test_localhost_is_found_without_any_name_server() -> None:
     async with serving(x=page()) as server:
         networks = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-        said = await fetched(f"http://localhost:{server.port}/x", allow_networks=networks)
-    assert said.outcomes == ["page"]
+        emitted = await fetched(f"http://localhost:{server.port}/x", allow_networks=networks)
+    assert emitted.outcomes == ["page"]

@@ -4,16 +4,17 @@ import gzip
 import zlib
 from typing import Any
 
+import brotli  # type: ignore[import-untyped]
 import pytest
 
 from gossamer.events import Outcome, Purpose, VisitEnded
-from tests.fetcher.orders import Said, fetched, order
+from tests.fetcher.orders import Emitted, fetched, order
 from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, serving
 
 RULES = b"User-agent: gossamer\nDisallow: /private/\nCrawl-delay: 2.5\n"
 
 
-async def asked(server: Server, pause: float = 0.0, **changes: Any) -> Said:
+async def asked(server: Server, pause: float = 0.0, **changes: Any) -> Emitted:
     url = f"{server.root}/robots.txt"
     given = order(url, purpose=Purpose.ROBOTS, robots=None, pause=pause)
     return await fetched(given=given, **changes)
@@ -21,9 +22,9 @@ async def asked(server: Server, pause: float = 0.0, **changes: Any) -> Said:
 
 async def learnt(robots: Answer, **changes: Any) -> VisitEnded:
     async with serving(robots=robots) as server:
-        said = await asked(server, **changes)
-    assert said.one.last
-    return said.one
+        emitted = await asked(server, **changes)
+    assert emitted.one.last
+    return emitted.one
 
 
 def forbids(ended: VisitEnded, path: str) -> bool:
@@ -33,15 +34,15 @@ def forbids(ended: VisitEnded, path: str) -> bool:
 
 async def test_the_file_is_read_dated_and_archived() -> None:
     async with serving(robots=page(RULES, Content_Type="application/octet-stream")) as server:
-        said = await asked(server, robots_age=1000.0)
-    ended = said.one
+        emitted = await asked(server, robots_age=1000.0)
+    ended = emitted.one
     assert (ended.outcome, ended.status) == (Outcome.PAGE, 200)
     assert forbids(ended, "/private/x")
     assert not forbids(ended, "/open")
     assert ended.robots is not None
     assert ended.robots.crawl_delay == 2.5
     assert ended.robots.expires_at == ended.robots.fetched_at + 1000.0
-    (kept,) = said.pages
+    (kept,) = emitted.pages
     assert (kept.body, kept.visit.purpose, kept.visit) == (RULES, Purpose.ROBOTS, ended.visit)
 
 
@@ -80,43 +81,43 @@ async def test_a_broken_answer_forbids_everything() -> None:
 async def test_redirects_are_followed_five_times_at_the_pace_of_the_host() -> None:
     hops = {f"h{n}": page(b"", 301, Location=f"/h{n + 1}") for n in range(1, 5)}
     async with serving(robots=page(b"", 302, Location="h1"), h5=page(RULES), **hops) as server:
-        said = await asked(server, pause=0.05)
+        emitted = await asked(server, pause=0.05)
         assert server.paths == ["/robots.txt", "/h1", "/h2", "/h3", "/h4", "/h5"]
         came = [request.came_at for request in server.requests]
         left = [request.answered_at for request in server.requests]
         gaps = [after - before for before, after in zip(left, came[1:], strict=False)]
         assert min(gaps) >= 0.05
-        assert said.pages[0].visit.url == f"{server.root}/h5"
-    assert said.one.outcome is Outcome.PAGE
-    assert said.one.visit.url.endswith("/robots.txt")
-    assert forbids(said.one, "/private/x")
+        assert emitted.pages[0].visit.url == f"{server.root}/h5"
+    assert emitted.one.outcome is Outcome.PAGE
+    assert emitted.one.visit.url.endswith("/robots.txt")
+    assert forbids(emitted.one, "/private/x")
 
 
 async def test_after_five_redirects_nothing_is_forbidden() -> None:
     async with serving(robots=page(b"", 302, Location="/robots.txt")) as server:
-        said = await asked(server)
+        emitted = await asked(server)
         assert len(server.paths) == 6
-    assert said.one.outcome is Outcome.REDIRECT
-    assert not forbids(said.one, "/private/x")
+    assert emitted.one.outcome is Outcome.REDIRECT
+    assert not forbids(emitted.one, "/private/x")
 
 
 async def test_a_redirect_may_lead_to_another_host() -> None:
     async with serving(moved=page(RULES)) as other:
         there = f"http://localhost:{other.port}/moved"
         async with serving(robots=page(b"", 301, Location=there)) as server:
-            said = await asked(server)
-    assert forbids(said.one, "/private/x")
-    (kept,) = said.pages
+            emitted = await asked(server)
+    assert forbids(emitted.one, "/private/x")
+    (kept,) = emitted.pages
     assert (kept.host, kept.visit.url) == (there.removesuffix("/moved"), there)
-    assert said.one.host == server.root
+    assert emitted.one.host == server.root
 
 
 async def test_a_redirect_to_a_private_address_is_not_followed() -> None:
     async with serving(robots=page(b"", 301, Location="http://10.0.0.1/robots.txt")) as server:
-        said = await asked(server)
-    assert said.one.outcome is Outcome.BROKEN
-    assert forbids(said.one, "/open")
-    assert "10.0.0.1" in said.one.reason
+        emitted = await asked(server)
+    assert emitted.one.outcome is Outcome.BROKEN
+    assert forbids(emitted.one, "/open")
+    assert "10.0.0.1" in emitted.one.reason
 
 
 async def test_a_redirect_to_nowhere_forbids_nothing() -> None:
@@ -124,32 +125,52 @@ async def test_a_redirect_to_nowhere_forbids_nothing() -> None:
     assert not forbids(ended, "/private/x")
 
 
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
 CODINGS = {
-    "gzip": gzip.compress(RULES),
-    "x-gzip": gzip.compress(RULES),
-    "deflate": zlib.compress(RULES),
-    "identity": RULES,
+    "gzip": ("gzip", gzip.compress(RULES)),
+    "gzip by its old name": ("x-gzip", gzip.compress(RULES)),
+    "gzip of several members": ("gzip", b"".join(map(gzip.compress, RULES.splitlines(True)))),
+    "deflate": ("deflate", zlib.compress(RULES)),
+    "deflate without its wrapper": ("deflate", raw_deflate(RULES)),
+    "brotli": ("br", brotli.compress(RULES)),
+    "two codings": ("gzip, br", brotli.compress(gzip.compress(RULES))),
+    "no coding": ("identity", RULES),
 }
 
 
-@pytest.mark.parametrize("coding", CODINGS)
-async def test_an_encoded_file_is_read(coding: str) -> None:
-    ended = await learnt(page(CODINGS[coding], Content_Encoding=coding))
+@pytest.mark.parametrize(("coding", "body"), CODINGS.values(), ids=CODINGS)
+async def test_an_encoded_file_is_read(coding: str, body: bytes) -> None:
+    ended = await learnt(page(body, Content_Encoding=coding))
     assert forbids(ended, "/private/x")
     assert not forbids(ended, "/open")
 
 
-async def test_deflate_without_its_wrapper_is_read() -> None:
-    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    body = packer.compress(RULES) + packer.flush()
-    assert forbids(await learnt(page(body, Content_Encoding="deflate")), "/private/x")
+UNREADABLE = {
+    "damaged from the start": ("br", b"\xff\xff\xff"),
+    "not what it is called": ("gzip", RULES),
+    "unknown": ("zebra", RULES),
+}
 
 
-async def test_what_cannot_be_decoded_forbids_everything() -> None:
-    ended = await learnt(page(b"\x1b\x03\x00", Content_Encoding="br"))
+@pytest.mark.parametrize(("coding", "body"), UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_cannot_be_decoded_forbids_everything(coding: str, body: bytes) -> None:
+    ended = await learnt(page(body, Content_Encoding=coding))
     assert ended.outcome is Outcome.BROKEN
     assert forbids(ended, "/open")
-    assert "'br'" in ended.reason
+    assert repr(coding) in ended.reason
+
+
+async def test_an_encoded_file_that_breaks_off_is_read_to_its_last_whole_line() -> None:
+    # Level 0 stores the bytes as they are, so that the cut falls where the test wants it.
+    whole = gzip.compress(b"User-agent: *\nDisallow: /private/\nAllow: /private/open/", 0)
+    cut = whole[: whole.index(b"open/")]
+    ended = await learnt(page(cut, Content_Encoding="gzip"))
+    assert forbids(ended, "/private/x")
+    assert forbids(ended, "/private/open/")
 
 
 async def test_a_bomb_is_read_to_the_limit() -> None:

@@ -1,24 +1,23 @@
 """A page that no event can hold ends its visit as any other failure of ours does."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from gossamer import topics
-from gossamer.events import Outcome, PageFetched
+from gossamer.events import Outcome, PageFetched, topics
+from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.store.sqlite import SqliteStore
-from gossamer.topics import DEAD_LETTERS
 from tests.fetcher.orders import order
 from tests.fetcher.servers import page, serving
-from tests.fetcher.test_worker import Tail, put, serving_orders
+from tests.fetcher.test_runner import Tail, put, serving_orders
 
 
 async def test_the_order_comes_to_its_end(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = dataclasses.replace(topics.PAGES_FETCHED, limit=20_000)
+    small = replace(topics.PAGES_FETCHED, max_message_bytes=20_000 + topics.OVERHEAD)
     known: dict[Any, Any] = {**topics.TOPIC_OF, PageFetched: small}
     monkeypatch.setattr(topics, "TOPIC_OF", known)
     async with serving(a=page(b"one"), b=page(b"x" * 30_000), c=page(b"three")) as server:

@@ -7,15 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Event, Outcome, PageFetched, Purpose, VisitEnded
-from gossamer.robots import RobotsRules, parse_robots
-from services.fetcher.outcome import HOST_TROUBLE, Failure, Reply
-from services.fetcher.steps import Ask, Rest, Say, Step, Terms, Told
+from gossamer.web.robots import RobotsRules, parse_robots
+from services.fetcher.outcome import Failure, Reply
+from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
 from tests.fetcher.orders import order
 
 TERMS = Terms("gossamer", visit_limit=60.0, body_limit=1000, robots_limit=1000, robots_age=86400.0)
 HOST = "http://example.org"
 ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9)
+
+ENDS_ORDER = {
+    Outcome.DNS_FAILURE,
+    Outcome.DNS_UNANSWERED,
+    Outcome.HOST_DOWN,
+    Outcome.SILENT_SERVER,
+    Outcome.PRIVATE_ADDRESS,
+    Outcome.BUSY,
+    Outcome.UNVISITED,
+}
 
 Answer = Reply | Failure
 
@@ -29,36 +39,36 @@ class World:
     paused_from: float = float("inf")
     asked: list[tuple[float, str]] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
-    said: list[Event] = field(default_factory=list)
+    emitted: list[Event] = field(default_factory=list)
 
     def carry_out(self, **fields: Any) -> list[VisitEnded]:
         urls = fields.pop("urls", (f"{HOST}/a", f"{HOST}/b", f"{HOST}/c"))
         given = order(*urls, **{"expires_at": 1e6, "robots": ROBOTS, **fields})
         talk = converse(given, TERMS, self.now)
-        told = None
+        result = None
         try:
             while True:
-                told = self._take(next(talk) if told is None else talk.send(told))
+                result = self._take(next(talk) if result is None else talk.send(result))
         except StopIteration:
             return self.ended
 
-    def _take(self, step: Step) -> Told:
+    def _take(self, step: Step) -> StepResult:
         answer = None
         match step:
             case Rest(seconds=seconds):
                 self.now = max(self.now, min(self.now + seconds, self.paused_from))
-            case Ask(url=url):
+            case Fetch(url=url):
                 self.asked.append((self.now, url))
                 answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
                 self.now += answer.took
                 self.left.append(self.now)
-            case Say(events=events):
-                self.said += events
-        return Told(self.now, self.now >= self.paused_from, answer)
+            case Emit(events=events):
+                self.emitted += events
+        return StepResult(self.now, self.now >= self.paused_from, answer)
 
     @property
     def ended(self) -> list[VisitEnded]:
-        return [event for event in self.said if isinstance(event, VisitEnded)]
+        return [event for event in self.emitted if isinstance(event, VisitEnded)]
 
     @property
     def gaps(self) -> list[float]:
@@ -105,10 +115,7 @@ def test_whatever_comes_back_an_order_is_polite_and_ends_once(
     ended = world.carry_out(**fields)
     assert [one.last for one in ended] == [False] * (len(ended) - 1) + [True]
     assert [one.index for one in ended] == list(range(len(ended)))
-    assert len(ended) == len(fields["urls"]) or ended[-1].outcome in {
-        *HOST_TROUBLE,
-        Outcome.UNVISITED,
-    }
+    assert len(ended) == len(fields["urls"]) or ended[-1].outcome in ENDS_ORDER
     assert all(gap >= fields["pause"] - 1e-6 for gap in world.gaps)
     assert all(
         gap >= fields["pause_factor"] * before - 1e-6
@@ -127,17 +134,18 @@ def test_every_page_comes_before_its_own_outcome(
 ) -> None:
     world = World(given_answers)
     world.carry_out(urls=urls)
-    for before, after in zip(world.said, world.said[1:], strict=False):
+    for before, after in zip(world.emitted, world.emitted[1:], strict=False):
         if isinstance(before, PageFetched):
             assert isinstance(after, VisitEnded)
             assert after.visit == before.visit
             assert after.status == before.status
 
 
-def test_a_host_in_trouble_is_left_with_its_other_visits_unmentioned() -> None:
-    for outcome in HOST_TROUBLE:
+def test_trouble_of_the_host_ends_the_order_and_no_other_outcome_does() -> None:
+    for outcome in Outcome:
         world = World([OK, Failure(outcome=outcome, reason="why")])
-        assert [one.outcome for one in world.carry_out()] == [Outcome.PAGE, outcome]
+        rest = [] if outcome in ENDS_ORDER else [outcome]
+        assert [one.outcome for one in world.carry_out()] == [Outcome.PAGE, outcome, *rest]
 
 
 def test_a_broken_visit_is_followed_by_the_next() -> None:
@@ -164,7 +172,7 @@ def test_the_lease_is_checked_before_and_after_a_pause() -> None:
     assert [at for at, _ in world.asked] == [1000.0, 1102.0]
 
 
-def test_a_robots_txt_given_up_half_way_tells_of_its_request() -> None:
+def test_a_robots_txt_given_up_half_way_reports_its_request() -> None:
     hop = Reply(status=301, headers=(("Location", "/r"),), started_at=1000.0, took=2.0)
     world = World([hop], paused_from=1001.0)
     [ended] = world.carry_out(urls=[f"{HOST}/robots.txt"], purpose=Purpose.ROBOTS)
@@ -187,7 +195,7 @@ def test_orders_are_refused_that_are_void_or_late() -> None:
     assert "lease" in refusal(given, 4, 1000.0)
 
 
-def test_robots_rules_of_an_order_that_could_not_be_had_forbid_all() -> None:
+def test_robots_rules_that_could_not_be_fetched_forbid_all() -> None:
     world = World([OK])
     ended = world.carry_out(robots=RobotsRules(forbidden="robots.txt answered 500"))
     assert world.asked == []

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
-from gossamer.url import host_key
+from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
+from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from tests.flow.house import House
 from tests.flow.torn import Died, Fate
+from tests.flow.virtual import VirtualCrawl
 
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 ROBOTS = b"User-agent: *\nDisallow: /secret\n"
@@ -50,14 +50,14 @@ def reachable(pages: Pages, seed: str) -> set[str]:
     return found
 
 
-def house(
+def virtual_crawl(
     folder: Path,
     pages: Pages,
     took: float,
     fate: Fate | None = None,
     failing: Collection[str] = (),
     **options: object,
-) -> House:
+) -> VirtualCrawl:
     """Return a crawl of *pages*; those *failing* answer only when they are asked again."""
     replies, failed = serve(pages, took), set[str]()
 
@@ -76,7 +76,7 @@ def house(
             took=took,
         )
 
-    return House(folder, web, fate, **options)
+    return VirtualCrawl(folder, web, fate, **options)
 
 
 urls = [
@@ -102,7 +102,9 @@ def test_every_page_once_and_politely_whatever_dies(
 ) -> None:
     seed = next(iter(pages))
     with TemporaryDirectory() as folder:
-        crawl = house(Path(folder), pages, took, batch=batch, loaded_limit=loaded, delay=1.0)
+        crawl = virtual_crawl(
+            Path(folder), pages, took, batch=batch, loaded_limit=loaded, delay=1.0
+        )
         crawl.sow(seed)
         for steps in crashes:
             crawl.run(steps)
@@ -129,7 +131,7 @@ def test_nothing_is_lost_though_log_and_store_are_apart_and_die_at_any_write(
     start, fate = next(iter(pages)), Fate(seed)
     with TemporaryDirectory() as folder:
         limits = {"batch": batch, "loaded_limit": loaded, "lease_slack": 10.0}
-        crawl = house(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
+        crawl = virtual_crawl(Path(folder), pages, 0.3, fate, failing, delay=1.0, **limits)
         crawl.sow(start)
         for writes in deaths:
             fate.left = writes
@@ -145,7 +147,7 @@ def test_nothing_is_lost_though_log_and_store_are_apart_and_die_at_any_write(
     assert outcomes >= asked.keys(), "every URL has its outcome"
 
 
-def assert_whole(crawl: House, pages: Pages, seed: str) -> Counter[str]:
+def assert_whole(crawl: VirtualCrawl, pages: Pages, seed: str) -> Counter[str]:
     """All that should be is there, once; return how often each URL was asked for."""
     wanted = reachable(pages, seed)
     asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
@@ -159,7 +161,7 @@ def assert_whole(crawl: House, pages: Pages, seed: str) -> Counter[str]:
     return asked
 
 
-def assert_polite(crawl: House) -> None:
+def assert_polite(crawl: VirtualCrawl) -> None:
     free_at: dict[str, float] = {}
     for start, end, url in sorted(crawl.requests):
         host = host_key(url)
@@ -168,7 +170,9 @@ def assert_polite(crawl: House) -> None:
 
 
 def test_a_second_run_with_the_same_seeds_asks_for_nothing(tmp_path: Path) -> None:
-    crawl = house(tmp_path, {"http://a.test/": ["http://a.test/1"], "http://a.test/1": []}, 0.1)
+    crawl = virtual_crawl(
+        tmp_path, {"http://a.test/": ["http://a.test/1"], "http://a.test/1": []}, 0.1
+    )
     crawl.sow("http://a.test/")
     assert crawl.run()
     before = list(crawl.requests)
@@ -180,7 +184,7 @@ def test_a_second_run_with_the_same_seeds_asks_for_nothing(tmp_path: Path) -> No
 
 def test_a_paused_crawl_comes_to_rest_and_goes_on(tmp_path: Path) -> None:
     pages = {f"http://a.test/{i}": [f"http://a.test/{i + 1}"] for i in range(20)}
-    crawl = house(tmp_path, pages, 0.1)
+    crawl = virtual_crawl(tmp_path, pages, 0.1)
     crawl.sow("http://a.test/0", max_depth=100)
     crawl.run(60)
     crawl.sow(paused=True, max_depth=100)

@@ -19,11 +19,11 @@ DECIDES, LAST = 1, 2
 
 
 class Died(Exception):
-    """Everybody is dead, at this write."""
+    """Every process died, before this write."""
 
 
 class Fate:
-    """How many writes there are before everybody dies; none if *left* is None."""
+    """How many writes there are before all processes die; no end if *left* is None."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -93,7 +93,7 @@ class TornTable(Generic[R]):
     def get(self, partition: str, sort: Sort = "") -> R | None:
         return self._rows(partition).get(sort)
 
-    def some(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
         rows = self._rows(partition)
         return [rows[sort] for sort in sorts if sort in rows]
 
@@ -102,7 +102,7 @@ class TornTable(Generic[R]):
         self.pending.setdefault(partition, {})[sort] = row
         (self._late.add if last else self._late.discard)((partition, sort))
 
-    def first(self, row: R) -> R:
+    def put_if_absent(self, row: R) -> R:
         partition, sort = self._keys(row)
         stands = self._rows(partition).get(sort)
         if stands is None:
@@ -149,9 +149,9 @@ class TornReader:
     def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
         return self._inner.poll(timeout, most)
 
-    def advance(self, records: Iterable[Record], outcome: Iterable[Message]) -> bool:
+    def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         self._store.flush()
-        for message in outcome:
+        for message in messages:
             self._fate.spend()
             self._log.append([message])
         self._fate.spend()

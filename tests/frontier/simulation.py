@@ -1,23 +1,30 @@
-"""A frontier in virtual time, with a fetcher that takes as long as it is told."""
+"""A frontier in virtual time, with a fetcher whose answers and durations a test chooses."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from heapq import heappop, heappush
 
-from gossamer.config import FrontierSettings
 from gossamer.events import (
     CrawlDefined,
     Discovery,
+    Event,
     HostCheckedOut,
     Outcome,
     Purpose,
     UrlsAdmitted,
     VisitEnded,
 )
-from gossamer.robots import RobotsRules
+from gossamer.events.outcomes import OUTCOMES
+from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from gossamer.url import host_key, site_of
+from gossamer.web.robots import RobotsRules
+from gossamer.web.url import host_key, site_of
+from services.frontier.conditions import Condition, Trigger
+from services.frontier.hosts import Hosts
+from services.frontier.rows import HostRow
 from services.frontier.service import Frontier
+from services.frontier.workbench import Host
 
 START = 1_700_000_000.0
 PARTITIONS = 4
@@ -48,6 +55,8 @@ class Simulation:
         self.orders: list[tuple[float, HostCheckedOut]] = []
         self.visits: list[tuple[float, float, str]] = []
         """Start, end and URL of every request."""
+        self.changes = Counter[tuple[Condition, Trigger]]()
+        """How often a trigger changed a host's condition, and from which."""
         self._coming: list[tuple[float, int, VisitEnded]] = []
         self._count = 0
         self.start()
@@ -60,9 +69,27 @@ class Simulation:
         ]
         self.store = SqliteStore(self.database)
         self.frontier = Frontier(self.settings, self.store, VISIT_LIMIT, PARTITIONS, self.alone)
+        self._watch(self.frontier._hosts)
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
         self.frontier.handle(crawl(), self.now)
         self._settle()
+
+    def _watch(self, hosts: Hosts) -> None:
+        update = hosts.update
+
+        def watched(host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
+            before = host.row.condition
+            update(host, row, trigger)
+            if trigger:
+                self.changes[before, trigger] += 1
+
+        hosts.update = watched  # type: ignore[method-assign]
+
+    def lose(self) -> list[VisitEnded]:
+        """Cut the fetchers off; return what they would have reported, in order."""
+        lost = [event for _, _, event in sorted(self._coming, key=lambda coming: coming[:2])]
+        self._coming.clear()
+        return lost
 
     def admit(self, *urls: str, depth: int = 0) -> None:
         """Admit URLs, in this order."""
@@ -73,8 +100,8 @@ class Simulation:
             self.frontier.handle(event, self.now)
         self._settle()
 
-    def handle(self, event: CrawlDefined | VisitEnded) -> None:
-        """Tell the frontier something."""
+    def handle(self, event: Event) -> None:
+        """Give the frontier an event."""
         self.frontier.handle(event, self.now)
         self._settle()
 
@@ -119,7 +146,7 @@ class Simulation:
                 fields["robots"] = RobotsRules(fetched_at=at, expires_at=at + 86400.0)
             end = at + float(str(fields["took"]))
             self.visits.append((at, end, visit.url))
-            ends_here = fields["outcome"] in (Outcome.HOST_DOWN, Outcome.DNS_FAILURE, Outcome.BUSY)
+            ends_here = OUTCOMES[Outcome(str(fields["outcome"]))].ends_order
             last = index == len(order.visits) - 1 or ends_here
             yield (
                 end,
@@ -138,7 +165,7 @@ class Simulation:
             )
             if last:
                 return
-            at = end + order.pause
+            at = end + max(order.pause, order.pause_factor * (end - at))
 
     def pages(self) -> list[str]:
         """URLs visited, in order, without robots.txt."""

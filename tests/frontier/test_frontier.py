@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.events import Outcome
-from gossamer.robots import RobotsRules
-from services.frontier.rows import Condition, HistoryRow, HostRow, UrlRow
+from gossamer.events import Discovery, Outcome, UrlsAdmitted
+from gossamer.web.robots import RobotsRules
+from services.frontier.conditions import Condition
+from services.frontier.rows import HistoryRow, HostRow, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 
@@ -28,20 +29,23 @@ def test_robots_txt_comes_first_and_alone() -> None:
     assert sim.pages() == urls("a.test", 3)
 
 
-def test_a_host_rests_between_visits_for_the_largest_of_its_delays() -> None:
+@pytest.mark.parametrize(("batch", "last"), [(1, 2.0), (2, 15.0), (10, 2.0)])
+def test_a_host_rests_between_visits_for_the_largest_of_its_delays(batch: int, last: float) -> None:
     rules = RobotsRules(crawl_delay=40.0, fetched_at=START, expires_at=START + 1e6)
     answers: dict[str, dict[str, object]] = {
         "http://slow.test/1": {"took": 3.0},
         "http://patient.test/robots.txt": {"robots": rules},
     }
-    sim = Simulation(lambda url: answers.get(url, {}), delay=2.0, delay_factor=5.0)
-    sim.admit(*urls("a.test", 30), *urls("slow.test", 3), *urls("patient.test", 3))
+    sim = Simulation(lambda url: answers.get(url, {}), batch=batch, delay=2.0, delay_factor=5.0)
+    sim.admit(*urls("a.test", 30), *urls("slow.test", 4), *urls("patient.test", 3))
     sim.run()
-    assert len(sim.pages()) == 36
-    for host, gap in sim.gaps():
-        assert gap >= (40.0 if "patient" in host else 2.0)
-    slow_batch = [gap for host, gap in sim.gaps() if "slow" in host]
-    assert len(slow_batch) == 3
+    assert len(sim.pages()) == 37
+    rests = {host: [gap for of, gap in sim.gaps() if of == host] for host, _ in sim.gaps()}
+    # robots.txt goes before the first page; of all pages, only slow's second took its time.
+    assert rests["http://a.test"] == pytest.approx([2.0] * 30)
+    assert rests["http://patient.test"] == pytest.approx([40.0] * 3)
+    # An order that follows a slow visit keeps to its pause.
+    assert rests["http://slow.test"] == pytest.approx([2.0, 2.0, 15.0, last])
 
 
 def test_an_order_whose_pauses_are_long_is_short() -> None:
@@ -126,13 +130,14 @@ def test_a_silent_name_server_is_asked_again_soon_and_a_missing_name_next_week()
         assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(wait)
 
 
-def test_retry_after_is_obeyed_and_the_url_comes_first_again() -> None:
-    answers = iter([{}, {"outcome": Outcome.BUSY, "retry_after": 77.0, "status": 429}])
+@pytest.mark.parametrize("wait", [77.0, *(3600.0 * hours for hours in range(1, 9))])
+def test_retry_after_is_obeyed_and_the_url_comes_first_again(wait: float) -> None:
+    answers = iter([{}, {"outcome": Outcome.BUSY, "retry_after": wait, "status": 429}])
     sim = Simulation(lambda url: next(answers, {}))
     sim.admit(*urls("a.test", 3))
     sim.run()
     assert sim.pages() == [urls("a.test", 3)[0], *urls("a.test", 3)]
-    assert sim.visits[2][0] - sim.visits[1][1] == pytest.approx(77.0)
+    assert sim.visits[2][0] - sim.visits[1][1] == pytest.approx(wait)
 
 
 def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> None:
@@ -178,7 +183,7 @@ def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> N
 
 
 def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
-    from gossamer.robots import Rule
+    from gossamer.web.robots import Rule
 
     rules = RobotsRules(
         rules=(Rule(False, "/private/", 3),), fetched_at=START, expires_at=START + 1e6
@@ -276,12 +281,41 @@ def test_a_url_that_waits_for_its_host_is_not_taken_for_visited() -> None:
 
 
 def test_every_visit_is_in_the_history_of_its_page_newest_first() -> None:
-    answers = iter([{}, {"outcome": Outcome.SERVER_ERROR, "status": 500}])
+    answers = iter([{}, {"outcome": Outcome.SERVER_ERROR, "status": 500, "took": 3.0}])
     sim = Simulation(lambda url: next(answers, {"outcome": Outcome.GONE, "status": 404}))
     sim.admit("http://a.test/x")
     sim.run()
     history = sim.store.table(HistoryRow).scan("http://a.test/x")
+    began = [start for start, _, url in sim.visits if url == "http://a.test/x"]
+    assert [visit.at for visit in history] == sorted(began, reverse=True)
     assert [(visit.outcome, visit.status) for visit in history] == [
         (Outcome.GONE, 404),
         (Outcome.SERVER_ERROR, 500),
+    ]
+
+
+def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it() -> None:
+    down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
+    sim = Simulation(lambda url: down, retries=1, batch=2)
+    found = Discovery("http://a.test/x", depth=3, hops=2, trace="t")
+    for _ in range(2):  # The second is what a crash would bring: it is not tried as well.
+        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=(found,), crawl="c"))
+    sim.run()
+    given_up = sim.store.table(UrlRow).get("http://a.test", found.url)
+    assert given_up and given_up.outcome == Outcome.HOST_DOWN
+    assert (given_up.depth, given_up.hops, given_up.trace) == (3, 2, "t")
+    assert (given_up.via, given_up.crawl, given_up.attempt) == ("v", "c", 1)
+    assert len(sim.visits) == 2
+
+
+def test_an_order_is_of_one_crawl() -> None:
+    sim = Simulation(batch=10)
+    for number, crawl_name in enumerate(("one", "two", "two")):
+        urls = (Discovery(f"http://a.test/{number}"),)
+        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=urls, crawl=crawl_name))
+    sim.run()
+    assert [(order.crawl, len(order.visits)) for _, order in sim.orders] == [
+        ("one", 1),  # robots.txt
+        ("one", 1),
+        ("two", 2),
     ]

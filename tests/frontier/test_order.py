@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import HostCheckedOut, Purpose
-from gossamer.url import host_key
+from gossamer.web.url import host_key
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
 

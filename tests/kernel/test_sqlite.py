@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer import clock
-from gossamer.errors import Damaged, GossamerError
+from gossamer.errors import Corrupt, GossamerError
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
@@ -222,6 +222,6 @@ def test_a_file_of_another_version_is_left_alone(database: Database) -> None:
         db.execute("PRAGMA user_version = 99")
     database.close()
     before = database.path.read_bytes()
-    with pytest.raises(Damaged, match="not a data file of this version"):
+    with pytest.raises(Corrupt, match="not a data file of this version"):
         Database(database.path)
     assert database.path.read_bytes() == before

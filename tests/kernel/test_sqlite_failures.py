@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.errors import Damaged, GossamerError, NoSpace
+from gossamer.errors import Corrupt, GossamerError, NoSpace
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
@@ -41,9 +41,9 @@ def records(path: Path) -> int:
 def test_what_is_no_database_is_named_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(Damaged) as told:
+    with pytest.raises(Corrupt) as refused:
         Database(path)
-    assert str(path) in str(told.value) and "--data" in str(told.value)
+    assert str(path) in str(refused.value) and "--data" in str(refused.value)
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["notes.txt"]
 
@@ -54,9 +54,9 @@ def test_another_programs_database_is_named_and_left_as_it_is(tmp_path: Path) ->
     foreign.execute("CREATE TABLE bookmarks (url)")
     foreign.close()
     before = path.read_bytes()
-    with pytest.raises(Damaged, match="not a data file of this version of Gossamer") as told:
+    with pytest.raises(Corrupt, match="not a data file of this version of Gossamer") as refused:
         Database(path)
-    assert str(path) in str(told.value) and "--data" in str(told.value)
+    assert str(path) in str(refused.value) and "--data" in str(refused.value)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["places.sqlite"]
 
@@ -72,10 +72,10 @@ def test_a_corrupt_page_in_the_middle_is_found(tmp_path: Path, where: float) -> 
         file.write(random.Random(7).randbytes(8192))
     before = path.read_bytes()
     database = Database(path)
-    with pytest.raises(Damaged, match=r"is damaged \(.*\): restore it from a backup") as told:
+    with pytest.raises(Corrupt, match=r"is damaged \(.*\): restore it from a backup") as refused:
         database.check()
     database.close()
-    assert str(path) in str(told.value) and "--data" in str(told.value)
+    assert str(path) in str(refused.value) and "--data" in str(refused.value)
     assert path.read_bytes() == before
 
 
@@ -91,7 +91,7 @@ def test_a_file_cut_short_is_found(tmp_path: Path) -> None:
         finally:
             database.close()
 
-    with pytest.raises(Damaged, match=str(path)):
+    with pytest.raises(Corrupt, match=str(path)):
         use()
 
 
@@ -103,9 +103,9 @@ def test_a_sound_file_is_sound(tmp_path: Path) -> None:
 @pytest.mark.parametrize("create", [True, False])
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path, create: bool) -> None:
     path = tmp_path / "nowhere" / "gossamer.db"
-    with pytest.raises(GossamerError, match=r"cannot be opened .* --data") as told:
+    with pytest.raises(GossamerError, match=r"cannot be opened .* --data") as refused:
         Database(path, create)
-    assert str(path) in str(told.value)
+    assert str(path) in str(refused.value)
     assert not path.parent.exists()
 
 
@@ -175,11 +175,11 @@ def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
         with database.transaction() as db:
             db.execute("PRAGMA max_page_count = 100")
     kept = 0
-    with pytest.raises(NoSpace, match="free some, then run the same command again") as told:
+    with pytest.raises(NoSpace, match="free some, then run the same command again") as refused:
         while True:
             log.append([Message(TOPIC, str(kept), b"x" * 10_000, str(kept))] * 2)
             kept += 2
-    assert str(small_disk) in str(told.value)
+    assert str(small_disk) in str(refused.value)
     assert log.backlog("nobody", TOPIC) == kept > 0
     database.close()
     assert records(path) == kept

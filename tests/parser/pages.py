@@ -1,10 +1,11 @@
 """Responses for the parser to read, and documents that are made to hurt it."""
 
 from gossamer.events import PageFetched, PageParsed, Purpose, Visit
+from services.parser.options import Options
 from services.parser.page import parse
 
 URL = "http://www.example.org/dir/page?q"
-LIMIT = 2 << 20
+OPTIONS = Options(product="gossamer", want_text=True, decoded_limit=2 << 20)
 NOW = 2000.0
 
 QUADRATIC = b"<a " + b" ".join(b'a%d=">"' % i for i in range(120_000)) + b">"
@@ -36,7 +37,7 @@ def fetched(
 def read(body: str | bytes, *headers: tuple[str, str], status: int = 200) -> PageParsed:
     """Return what is read from a response."""
     encoded = body.encode() if isinstance(body, str) else body
-    return parse(fetched(encoded, *headers, status=status), True, LIMIT, NOW)
+    return parse(fetched(encoded, *headers, status=status), OPTIONS, NOW)
 
 
 def targets(parsed: PageParsed) -> list[str]:

@@ -1,19 +1,19 @@
-"""A process that reads a page which takes for ever, for a test to kill: prints its children."""
+"""A process that prints its children and reads a page that takes for ever, for a test to kill."""
 
 import asyncio
 
-from services.parser.messages import Request
-from services.parser.pool import Pool
-from tests.parser.pages import LIMIT, NOW, QUADRATIC, fetched
+from services.parser.pool.messages import Request
+from services.parser.pool.pool import Pool
+from tests.parser.pages import NOW, OPTIONS, QUADRATIC, fetched
 
 
 async def main() -> None:
     """Read a page in one child and nothing in the other."""
     async with Pool(2, page_limit=3.0, memory_limit=512 << 20) as pool:
         await asyncio.gather(
-            *(pool.parse(Request(fetched(b"<p>"), True, LIMIT, NOW)) for _ in range(2))
+            *(pool.parse(Request(fetched(b"<p>"), OPTIONS, NOW)) for _ in range(2))
         )
-        endless = asyncio.create_task(pool.parse(Request(fetched(QUADRATIC), True, LIMIT, NOW)))
+        endless = asyncio.create_task(pool.parse(Request(fetched(QUADRATIC), OPTIONS, NOW)))
         await asyncio.sleep(0)
         print(*pool.pids, flush=True)
         await endless

@@ -50,7 +50,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("body", "header", "encoding", "end"), CASES)
-def test_the_first_sign_counts(body: bytes, header: str, encoding: str, end: str) -> None:
+def test_bom_header_and_meta_count_in_that_order(
+    body: bytes, header: str, encoding: str, end: str
+) -> None:
     found = characters(body, header, is_html=True)
     assert found.encoding == encoding
     assert found.text.endswith(end)
@@ -67,7 +69,7 @@ def test_the_first_sign_counts(body: bytes, header: str, encoding: str, end: str
         ("good � bad".encode(), "text/html;charset=utf-8", False),
     ],
 )
-def test_a_conflict_of_signs_is_a_hazard(body: bytes, header: str, conflict: bool) -> None:
+def test_a_conflict_between_them_is_a_hazard(body: bytes, header: str, conflict: bool) -> None:
     assert ("charset_conflict" in read(body, ("Content-Type", header)).hazards) is conflict
 
 
@@ -82,8 +84,8 @@ def cases(file: Path) -> list[tuple[bytes, str]]:
 
 
 @pytest.mark.parametrize("name", ["tests1", "tests2", "test-yahoo-jp"])
-def test_other_peoples_cases(suites: Path, name: str) -> None:
-    """html5lib's cases; a byte that is no UTF-8 rules out our own first guess."""
+def test_the_cases_of_html5lib(suites: Path, name: str) -> None:
+    """Each ends with a byte that is not UTF-8, which rules out our own first guess."""
     wrong = []
     for data, expected in cases(suites / f"encoding-{name}.dat"):
         found = characters(data + b"\xfe", "text/html", is_html=True).encoding

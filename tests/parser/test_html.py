@@ -1,10 +1,11 @@
-"""What an HTML document says of itself, and where it leads."""
+"""What an HTML document says about itself, and where it leads."""
 
 import pytest
+from msgspec.structs import replace
 
 from services.parser.page import parse
-from services.parser.scan import sane
-from tests.parser.pages import LIMIT, NOW, QUADRATIC, fetched, read, targets
+from services.parser.scan import DEPTH, sane
+from tests.parser.pages import NOW, OPTIONS, QUADRATIC, fetched, read, targets
 
 ROOT = "http://www.example.org"
 
@@ -67,7 +68,7 @@ def test_links_begin_at_the_base() -> None:
     assert targets(read("<base href=http://[bad><a href=x>")) == [f"{ROOT}/dir/x"]
 
 
-def test_a_link_is_told_once_with_its_first_text() -> None:
+def test_a_link_is_listed_once_with_its_first_text() -> None:
     parsed = read(
         "<a href=/x><img></a> <a href='/x#f'> The\n <b>first</b> </a> <a href=/x>second</a>"
         "<area href=/y alt='a map'>" + "<a href=/z>" + "long " * 100
@@ -143,6 +144,15 @@ def test_robots_headers_are_obeyed_on_every_type(value: str, noindex: bool, nofo
         assert (parsed.noindex, parsed.nofollow) == (noindex, nofollow)
 
 
+def test_directives_are_for_the_product_that_they_name() -> None:
+    other = replace(OPTIONS, product="OtherBot")
+    body = b"<meta name=otherbot content=noindex><meta name=gossamer content=nofollow>"
+    headers = [("Content-Type", "text/html"), ("X-Robots-Tag", "otherBot: nofollow")]
+    for options, forbidden in ((other, (True, True)), (OPTIONS, (False, True))):
+        parsed = parse(fetched(body, *headers), options, NOW)
+        assert (parsed.noindex, parsed.nofollow) == forbidden
+
+
 MALFORMED = [
     "<p><b><a href=/x>un<i>closed",
     "<A HREF='/x\" title=\"'>mixed</a><a href=/x>",
@@ -176,11 +186,12 @@ def test_a_document_is_cut_before_it_becomes_absurd(end: str) -> None:
     assert parsed.hazards == ("malformed_html",)
 
 
+MANY = 2 * DEPTH
 SANE = {
-    "closed": "<div></div>" * 20_000,
-    "never nested": "<ul>" + "<li>item<p>text<br>" * 20_000,
-    "sloppy": "<tr><td><font size=1>cell" * 20_000,
-    "svg": "<svg>" + "<path d='M0 0'/>" * 20_000 + "</svg>",
+    "closed": "<div></div>" * MANY,
+    "never nested": "<ul>" + "<li>item<p>text<br>" * MANY,
+    "sloppy": "<tr><td><font size=1>cell" * MANY,
+    "svg": "<svg>" + "<path d='M0 0'/>" * MANY + "</svg>",
     "deep as people may": "<div>" * 1500 + "</div>" * 1500,
     "data": "<img src='data:image/png;base64," + "A/b+" * 30_000 + "'>",
     "props": "<div data-props='" + '{"a": "b/c", "d": 1}, ' * 5_000 + "'></div>",
@@ -215,7 +226,7 @@ def test_text_is_extracted_only_where_it_is_wanted_and_is_none_where_there_is_no
     words = "<article><p>" + "These are the words of the article itself. " * 10 + "</article>"
     assert "words of the article" in (read(words).text or "")
     assert read(words).language == "en"
-    assert parse(fetched(words.encode()), False, LIMIT, NOW).text is None
+    assert parse(fetched(words.encode()), replace(OPTIONS, want_text=False), NOW).text is None
     assert read("<img src=a>").text is None
 
 

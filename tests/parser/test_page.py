@@ -11,18 +11,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.codec import decode, encode
 from gossamer.events import Link, PageParsed, Purpose
 from gossamer.log import Record
-from gossamer.url import canonicalize
-from services.parser.machine import ParserMachine
+from gossamer.log.codec import decode, encode
+from gossamer.web.url import canonicalize
+from services.parser.inline import InlineParser
 from services.parser.page import parse
-from tests.parser.pages import LIMIT, NOW, URL, fetched, read, targets
+from tests.parser.pages import NOW, OPTIONS, URL, fetched, read, targets
 
 
 def test_a_page_keeps_where_it_comes_from() -> None:
     page = fetched(b"<title>x</title>")
-    parsed = parse(page, True, LIMIT, NOW)
+    parsed = parse(page, OPTIONS, NOW)
     assert (parsed.at, parsed.fetched_at, parsed.status) == (NOW, page.started_at, 200)
     assert (parsed.visit, parsed.site, parsed.host) == (page.visit, page.site, page.host)
     assert (parsed.content_type, parsed.charset, parsed.size) == ("text/html", "utf-8", 16)
@@ -51,20 +51,30 @@ def test_a_location_may_be_utf_8() -> None:
 
 
 @pytest.mark.parametrize("location", ["", "http://[", "mailto:a@b.org", "/" + "x" * 3000])
-def test_a_redirect_to_nowhere_is_a_hazard(location: str) -> None:
-    parsed = read("<a href=/a>", ("Location", location), status=302)
-    assert (parsed.links, parsed.hazards) == ((), ("bad_redirect",))
-
-
-def test_not_modified_is_no_redirect() -> None:
-    assert read("", ("ETag", "x"), status=304).hazards == ()
+def test_a_redirect_to_nowhere_has_no_link(location: str) -> None:
+    assert read("<a href=/a>", ("Location", location), status=302).links == ()
 
 
 @pytest.mark.parametrize("status", [404, 410, 403, 500, 503])
-def test_of_what_is_no_success_only_the_fact_is_told(status: int) -> None:
+def test_nothing_is_read_of_an_error_page(status: int) -> None:
     parsed = read("<title>Sorry</title><a href=/a>words", status=status)
     assert parsed.status == status
     assert (parsed.links, parsed.title, parsed.text, parsed.digest) == ((), "", None, "")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zebra"])
+def test_a_plain_page_is_read_whatever_coding_its_server_claims(encoding: str) -> None:
+    headers = [("Content-Type", "text/html"), ("Content-Encoding", encoding)]
+    parsed = read("<title>plain", *headers)
+    assert (parsed.title, parsed.truncated) == ("plain", False)
+
+
+def test_a_bomb_is_read_to_the_limit_and_named() -> None:
+    bomb = gzip.compress(bytes(30 << 20))
+    parsed = read(bomb, ("Content-Type", "text/html"), ("Content-Encoding", "gzip"))
+    assert parsed.size <= OPTIONS.decoded_limit
+    assert parsed.truncated
+    assert "decompression_bomb" in parsed.hazards
 
 
 def test_plain_text_is_its_own_text() -> None:
@@ -87,6 +97,7 @@ def test_plain_text_is_its_own_text() -> None:
         ("application/xhtml+xml", b"<a href=/x>", "application/xhtml+xml", False),
         ("", b" \n<!doctype HTML><a href=/x>", "text/html", True),
         ("nonsense", b"<html>", "text/html", True),
+        ("*/*", b"<html>", "text/html", True),
         ("text/plain", b"\xef\xbb\xbf<p>x", "text/html", True),
         ("application/octet-stream", b"<!--x", "text/html", True),
         ("application/octet-stream", b"words", "application/octet-stream", False),
@@ -99,7 +110,7 @@ def test_plain_text_is_its_own_text() -> None:
         ("image/png", b"\x89PNG\r\n\x1a\n", "image/png", False),
     ],
 )
-def test_the_type_is_the_servers_word_unless_the_bytes_say_otherwise(
+def test_the_type_is_what_the_server_declares_unless_the_bytes_show_another(
     declared: str, body: bytes, kind: str, wrong: bool
 ) -> None:
     parsed = read(body, ("Content-Type", declared))
@@ -115,15 +126,15 @@ def test_other_types_have_a_digest_and_no_more() -> None:
 
 def test_what_the_fetcher_noticed_is_kept() -> None:
     page = replace(fetched(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",))
-    parsed = parse(page, True, LIMIT, NOW)
+    parsed = parse(page, OPTIONS, NOW)
     assert parsed.truncated
     assert parsed.hazards == ("infinite_body", "malformed_url")
 
 
-def test_a_machine_answers_pages_and_not_robots() -> None:
-    machine = ParserMachine()
-    assert [answer.title for answer in machine.handle(fetched(b"<title>x"), NOW)] == ["x"]
-    assert not list(machine.handle(fetched(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
+def test_pages_are_parsed_and_robots_files_are_not() -> None:
+    parser = InlineParser(OPTIONS)
+    assert [answer.title for answer in parser.handle(fetched(b"<title>x"), NOW)] == ["x"]
+    assert not list(parser.handle(fetched(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
 
 
 def holds(parsed: PageParsed) -> None:
@@ -164,7 +175,7 @@ def test_any_markup_is_read(markup: str) -> None:
 def test_any_bytes_under_any_headers_are_read(
     body: bytes, headers: list[tuple[str, str]], status: int
 ) -> None:
-    holds(parse(fetched(body, *headers, status=status), True, LIMIT, NOW))
+    holds(parse(fetched(body, *headers, status=status), OPTIONS, NOW))
 
 
 def words(text: str) -> Counter[str]:
@@ -184,7 +195,7 @@ def test_the_main_text_of_real_pages_is_found(suites: Path) -> None:
     for file in sorted((suites / "pages").glob("*.html.gz")):
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
         page = fetched(file.read_bytes(), *headers, url=URL)
-        parsed = parse(page, True, LIMIT, NOW)
+        parsed = parse(page, OPTIONS, NOW)
         holds(parsed)
         assert parsed.title and parsed.links
         true = truth[file.name.removesuffix(".html.gz")]["articleBody"]

@@ -13,9 +13,9 @@ from prometheus_client import REGISTRY
 
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageFetched, PageParsed
-from services.parser.messages import Request
-from services.parser.pool import Pool
-from tests.parser.pages import HOG, LIMIT, NOW, QUADRATIC, fetched
+from services.parser.pool.messages import Request
+from services.parser.pool.pool import Pool
+from tests.parser.pages import HOG, NOW, OPTIONS, QUADRATIC, fetched
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
@@ -31,7 +31,7 @@ async def pool() -> AsyncIterator[Pool]:
 
 
 async def read(pool: Pool, page: PageFetched) -> PageParsed:
-    return await pool.parse(Request(page, True, LIMIT, NOW))
+    return await pool.parse(Request(page, OPTIONS, NOW))
 
 
 async def titles(pool: Pool, count: int) -> list[str]:
@@ -44,7 +44,7 @@ def lives(pid: int) -> bool:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return False
-    # A zombie is dead: only nobody has asked yet.
+    # A zombie is dead; nobody has waited for it yet.
     return state != "Z"
 
 
@@ -54,13 +54,19 @@ async def until_gone(pids: list[int]) -> None:
             await asyncio.sleep(0.05)
 
 
+def timed() -> float:
+    return REGISTRY.get_sample_value("gossamer_parse_seconds_count") or 0.0
+
+
 def replaced() -> float:
     return REGISTRY.get_sample_value("gossamer_parser_replaced_total") or 0.0
 
 
 async def test_pages_are_read_by_all_children(pool: Pool) -> None:
+    before = timed()
     assert await titles(pool, 20) == [str(i) for i in range(20)]
     assert len(set(pool.pids)) == 2
+    assert timed() == before + 20
 
 
 @pytest.mark.slow
@@ -84,7 +90,7 @@ async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
 
 
 @pytest.mark.slow
-async def test_what_an_idle_child_died_of_is_no_pages_fault(pool: Pool) -> None:
+async def test_the_death_of_an_idle_child_is_no_pages_fault(pool: Pool) -> None:
     await titles(pool, 2)
     killed = pool.pids
     for pid in killed:
@@ -123,7 +129,7 @@ def seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def test_who_is_told_to_stop_in_the_midst_of_a_page_leaves_nothing_behind() -> None:
+async def test_a_page_that_is_cancelled_leaves_no_process_and_no_reply_behind() -> None:
     async with Pool(1, PATIENCE, AMPLE) as pool:
         await titles(pool, 1)
         pids = pool.pids
@@ -138,7 +144,7 @@ async def test_who_is_told_to_stop_in_the_midst_of_a_page_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("python", ["/bin/false", "/no/such/python"])
-async def test_a_parser_that_cannot_even_begin_blames_no_page(
+async def test_a_parser_that_cannot_start_blames_no_page(
     python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Pool(1, PATIENCE, AMPLE) as pool:
@@ -163,8 +169,8 @@ async def test_no_child_outlives_a_parent_that_is_killed() -> None:
     await until_gone(pids)
 
 
-async def test_a_child_says_nothing_to_its_parent_but_answers(pool: Pool) -> None:
-    """Any library's prints would be taken for an answer: this is the plainest sign of it."""
+async def test_a_child_writes_nothing_to_its_parent_but_replies(pool: Pool) -> None:
+    """What a library prints would be taken for a reply, and the replies would not fit the pages."""
     pages = [fetched(body) for body in (b"", b"\0", b"<html>", b"<p>x", "<p>é".encode("latin-1"))]
     answers = await asyncio.gather(*(read(pool, page) for page in pages))
     assert [answer.size for answer in answers] == [len(page.body) for page in pages]

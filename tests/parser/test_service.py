@@ -1,18 +1,18 @@
-"""The parser on a log: every page is answered or buried, whatever the others do."""
+"""The parser on a log: every page is parsed or a dead letter, whatever the others do."""
 
 import asyncio
 
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer import worker
-from gossamer.codec import decode, encode
-from gossamer.config import load_settings
 from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose
+from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
 from gossamer.log import Message
+from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import concurrent
+from gossamer.settings import Settings, load_settings
 from gossamer.store.sqlite import SqliteStore
-from gossamer.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
 from services.parser import wiring
 from tests.parser.pages import HOG, QUADRATIC, fetched
 
@@ -20,6 +20,7 @@ SETTINGS = load_settings(
     None, {"parser": {"workers": 2, "page_limit": 3.0, "memory_limit": 32 << 20}}
 )
 PATIENCE = 60.0
+SITE = "http://www.example.org"
 
 
 def page(number: int, body: bytes = b"", purpose: Purpose = Purpose.PAGE) -> PageFetched:
@@ -31,10 +32,12 @@ def hazards(name: str) -> float:
     return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": name}) or 0.0
 
 
-async def served(log: SqliteLog, store: SqliteStore, upto: int) -> list[Event]:
-    """Run the parser until it has moved *upto* records on; return all it has ever said."""
+async def served(
+    log: SqliteLog, store: SqliteStore, upto: int, settings: Settings = SETTINGS
+) -> list[Event]:
+    """Run the parser until *upto* records are left; return all it has ever emitted."""
     stop = asyncio.Event()
-    serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))
+    serving = asyncio.create_task(wiring.serve(settings, log, store, stop))
     async with asyncio.timeout(PATIENCE):
         while log.backlog("parser", PAGES_FETCHED.name) > upto and not serving.done():
             await asyncio.sleep(0.02)
@@ -44,7 +47,9 @@ async def served(log: SqliteLog, store: SqliteStore, upto: int) -> list[Event]:
 
 
 @pytest.mark.slow
-async def test_every_page_is_parsed_or_buried(log: SqliteLog, store: SqliteStore) -> None:
+async def test_every_page_is_parsed_or_becomes_a_dead_letter(
+    log: SqliteLog, store: SqliteStore
+) -> None:
     before = hazards("parser_fault"), hazards("malformed_url")
     bad = {5: QUADRATIC, 9: HOG}
     pages = [page(number, bad.get(number, b"")) for number in range(20)]
@@ -53,40 +58,67 @@ async def test_every_page_is_parsed_or_buried(log: SqliteLog, store: SqliteStore
     log.append(map(encode, [*pages, robots, mail]))
     log.append([Message(PAGES_FETCHED.name, "x", b"no event", "x")])
 
-    said = await served(log, store, upto=0)
+    emitted = await served(log, store, upto=0)
 
-    parsed = {event.visit.url: event for event in said if isinstance(event, PageParsed)}
-    buried = [event for event in said if isinstance(event, DeadLetter)]
-    assert len(parsed) + len(buried) == len(said)
+    parsed = {event.visit.url: event for event in emitted if isinstance(event, PageParsed)}
+    letters = [event for event in emitted if isinstance(event, DeadLetter)]
+    assert len(parsed) + len(letters) == len(emitted)
     assert parsed.keys() == {p.visit.url for p in [*pages, mail]} - {
         pages[5].visit.url,
         pages[9].visit.url,
     }
     assert parsed[pages[7].visit.url].title == "7"
-    assert {letter.value for letter in buried} == {
+    assert {letter.value for letter in letters} == {
         encode(pages[5]).value,
         encode(pages[9]).value,
         b"no event",
     }
-    assert {letter.service for letter in buried} == {"parser"}
+    assert {letter.service for letter in letters} == {"parser"}
     assert hazards("parser_fault") == before[0] + 2
     assert hazards("malformed_url") == before[1] + 1
 
 
 @pytest.mark.slow
-async def test_what_was_under_way_is_parsed_by_the_next(log: SqliteLog, store: SqliteStore) -> None:
+async def test_pages_under_way_are_parsed_by_the_next_run(
+    log: SqliteLog, store: SqliteStore
+) -> None:
     log.append(encode(page(number)) for number in range(60))
     await served(log, store, upto=40)
-    said = await served(log, store, upto=0)
-    parsed = [event for event in said if isinstance(event, PageParsed)]
+    emitted = await served(log, store, upto=0)
+    parsed = [event for event in emitted if isinstance(event, PageParsed)]
     assert {event.title for event in parsed} == {str(number) for number in range(60)}
 
 
-async def test_none_is_begun_while_dedup_is_behind(
+async def test_directives_are_read_for_the_product_that_the_settings_name(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    html = ("Content-Type", "text/html")
+    pages = {
+        "meta": fetched(b"<meta name=OtherBot content=noindex>", html, url=f"{SITE}/meta"),
+        "header": fetched(b"", html, ("X-Robots-Tag", "otherbot: none"), url=f"{SITE}/header"),
+        "others": fetched(
+            b"<meta name=gossamer content=none>",
+            html,
+            ("X-Robots-Tag", "gossamer: none"),
+            url=f"{SITE}/others",
+        ),
+    }
+    log.append(map(encode, pages.values()))
+    settings = load_settings(None, {"parser": {"workers": 1}, "fetcher": {"product": "otherbot"}})
+    emitted = await served(log, store, upto=0, settings=settings)
+    found = {
+        event.visit.url.removeprefix(f"{SITE}/"): (event.noindex, event.nofollow)
+        for event in emitted
+        if isinstance(event, PageParsed)
+    }
+    assert found == {"meta": (True, False), "header": (True, True), "others": (False, False)}
+
+
+async def test_no_page_is_started_while_dedup_is_behind(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wiring, "UNJUDGED_LIMIT", 10)
-    monkeypatch.setattr(worker, "LOOK", 0.02)
+    monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.02)
     log.append(encode(page(number)) for number in range(1000))
     stop = asyncio.Event()
     serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))

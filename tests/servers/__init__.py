@@ -1,11 +1,10 @@
 """Real servers for the tests: one Kafka and one Cassandra a run, shared by all test processes.
 
-The first test that needs one starts it (`scripts/servers/…/serve`, of our own, under a file lock);
-`keeper.py` ends it with the run, however that ends. A test that kills servers starts its own.
+They are launched (`scripts/servers/…/serve`, of our own) before the first test of a run that needs
+them at all, and waited for by each test that does; `keeper.py` ends them with the run, however that
+ends. A test that kills servers starts its own.
 """
 
-import fcntl
-import json
 import os
 import random
 import socket
@@ -16,9 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.servers.keeper import alive
+from tests.support.once import once
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = {name: ROOT / "scripts" / "servers" / name / "serve" for name in ("kafka", "cassandra")}
-_started: list["subprocess.Popen[bytes]"] = []
+_launched: list["subprocess.Popen[bytes]"] = []
 """Held on to: a process nobody refers to is a warning, and it has to outlive us."""
 PATIENCE = 180.0
 """Seconds for a server to start on a busy machine, its libraries fetched first."""
@@ -58,16 +60,17 @@ class Server:
 
     def start(self, ready: Callable[[int], bool] = listens) -> None:
         """Start it and wait until it is *ready*."""
-        self.data.mkdir(parents=True, exist_ok=True)
-        with (self.data / "out.log").open("ab") as out:
-            self.process = subprocess.Popen(
-                kept(os.getpid(), self.kind, self.data, self.port),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-        await_ready(self.process, self.port, self.data, ready)
+        self.launch()
+        self.await_ready(ready)
+
+    def launch(self) -> None:
+        """Start it, and do not wait."""
+        self.process = serve(os.getpid(), self.kind, self.data, self.port)
+
+    def await_ready(self, ready: Callable[[int], bool] = listens) -> None:
+        """Wait until it is *ready*."""
+        assert self.process
+        await_ready(self.process.pid, self.port, self.data, ready)
 
     def kill(self) -> None:
         """SIGKILL to the server and everything of it."""
@@ -82,54 +85,65 @@ class Server:
         self.start()
 
 
-def kept(whose: int, kind: str, data: Path, port: int) -> list[str]:
-    """Return the command that serves until the process *whose* is gone."""
+@contextmanager
+def running(*servers: Server) -> Iterator[None]:
+    """Start servers of one test's own, all at once; at the end they are gone."""
+    try:
+        for server in servers:
+            server.launch()
+        for server in servers:
+            server.await_ready()
+        yield
+    finally:
+        for server in servers:
+            server.kill()
+
+
+def serve(whose: int, kind: str, data: Path, port: int) -> "subprocess.Popen[bytes]":
+    """Start a server that serves until the process *whose* is gone."""
+    data.mkdir(parents=True, exist_ok=True)
     keeper = Path(__file__).with_name("keeper.py")
-    return [sys.executable, str(keeper), str(whose), str(SERVE[kind]), str(data), str(port)]
+    with (data / "out.log").open("ab") as out:
+        return subprocess.Popen(
+            [sys.executable, str(keeper), str(whose), str(SERVE[kind]), str(data), str(port)],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+        )
 
 
-def await_ready(
-    process: "subprocess.Popen[bytes]", port: int, data: Path, ready: Callable[[int], bool]
-) -> None:
-    """Wait until the server answers; fail with what it said if it ends first."""
-    until = time.monotonic() + PATIENCE
+def await_ready(pid: int, port: int, data: Path, ready: Callable[[int], bool] = listens) -> None:
+    """Wait until the server answers; fail with what it wrote last if it ends first."""
+    latest = time.monotonic() + PATIENCE
     while not ready(port):
-        said = (data / "out.log").read_text(errors="replace")[-2000:]
-        assert process.poll() is None, f"the server ended: {said}"
-        assert time.monotonic() < until, f"the server never got ready: {said}"
+        written = (data / "out.log").read_text(errors="replace")[-2000:]
+        assert alive(pid), f"the server ended: {written}"
+        assert time.monotonic() < latest, f"the server never got ready: {written}"
         time.sleep(0.1)
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def launch(kind: str, folder: Path) -> tuple[int, int]:
+    """Start the run's one server of *kind* unless somebody has; return its process and port.
 
-
-def shared(kind: str, place: Path, ready: Callable[[int], bool] = listens) -> int:
-    """Return the port of the run's one server of *kind*, started if need be.
-
-    *place* is a folder that all test processes of the run share.
+    *folder* is one that all test processes of the run share.
     """
-    place.mkdir(parents=True, exist_ok=True)
-    told = place / f"{kind}.json"
-    with _locked(place / f"{kind}.lock"):
-        if not told.exists():
-            port, data = free_ports(3), place / kind
-            data.mkdir()
-            with (data / "out.log").open("ab") as out:
-                process = subprocess.Popen(
-                    kept(controller(), kind, data, port),
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                    start_new_session=True,
-                )
-            await_ready(process, port, data, ready)
-            _started.append(process)
-            told.write_text(json.dumps({"port": port}))
-        return int(json.loads(told.read_text())["port"])
+
+    def start() -> tuple[int, int]:
+        port = free_ports(3)
+        process = serve(controller(), kind, folder / kind, port)
+        _launched.append(process)
+        return process.pid, port
+
+    pid, port = once(folder / f"{kind}.json", start)
+    return pid, port
+
+
+def shared(kind: str, folder: Path) -> int:
+    """Return the port of the run's one server of *kind*, once it answers."""
+    pid, port = launch(kind, folder)
+    await_ready(pid, port, folder / kind)
+    return port
 
 
 def controller() -> int:

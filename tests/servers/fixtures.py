@@ -4,23 +4,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import shared
+from tests.servers import SERVE, launch, shared
 
 
 @pytest.fixture(scope="session")
-def servers_place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder that all test processes of a run share."""
     base = tmp_path_factory.getbasetemp()
-    return (base.parent if base.name.startswith("popen-") else base) / "servers"
+    folder = (base.parent if base.name.startswith("popen-") else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _launched(request: pytest.FixtureRequest, shared_folder: Path) -> None:
+    """Launch what some test will need: a server takes its time to start while others run."""
+    needed = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    for kind in SERVE.keys() & needed:
+        launch(kind, shared_folder)
 
 
 @pytest.fixture(scope="session")
-def kafka(servers_place: Path) -> str:
+def kafka(shared_folder: Path) -> str:
     """Return `HOST:PORT` of the run's Kafka. It is everybody's: use a prefix of your own."""
-    return f"127.0.0.1:{shared('kafka', servers_place)}"
+    return f"127.0.0.1:{shared('kafka', shared_folder)}"
 
 
 @pytest.fixture(scope="session")
-def cassandra(servers_place: Path) -> int:
+def cassandra(shared_folder: Path) -> int:
     """Return the port of the run's Cassandra on 127.0.0.1. Use a keyspace of your own."""
-    return shared("cassandra", servers_place)
+    return shared("cassandra", shared_folder)

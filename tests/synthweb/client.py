@@ -29,6 +29,14 @@ class SynthWeb:
         self.world = world
         self._folder = None if record else tempfile.TemporaryDirectory(prefix="synthweb-")
         self.record = record or Path(self._folder.name if self._folder else "")
+        self._process: subprocess.Popen[str] | None = None
+
+    @classmethod
+    def ended(cls, world: World, record: Path, port: int, seeds: list[str]) -> Self:
+        """Return a world whose process is gone: its truth, and what it recorded."""
+        web = cls(world, record)
+        web.port, web.seeds, web.nameserver = port, seeds, ""
+        return web
 
     def __enter__(self) -> Self:
         command = [sys.executable, "-m", "tests.synthweb", f"--record={self.record.resolve()}"]
@@ -39,7 +47,7 @@ class SynthWeb:
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert self._process.stdout is not None
+        assert self._process.stdout
         ready = json.loads(self._process.stdout.readline())
         self.port: int = ready["http"]
         self.nameserver = f"127.0.0.1:{ready['dns']}"
@@ -58,8 +66,9 @@ class SynthWeb:
 
     def stop(self) -> None:
         """Ends the server; what it recorded can still be read until the `with` ends."""
-        self._process.terminate()
-        self._process.communicate(timeout=PATIENCE)
+        if self._process:
+            self._process.terminate()
+            self._process.communicate(timeout=PATIENCE)
 
     @cached_property
     def atlas(self) -> Atlas:
@@ -85,7 +94,7 @@ class SynthWeb:
 
     def _settle(self) -> None:
         """A client may see an answer's last byte before the server has written its line."""
-        if self._process.poll() is None:
+        if self._process and self._process.poll() is None:
             connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
             connection.request("GET", "/", headers={"Host": PING})
             connection.getresponse().read()

@@ -8,16 +8,16 @@ import os
 import random
 import signal
 import socket
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tests.support.commands import Done, run_command
 from tests.synthweb import SynthWeb
 
-from .crawl import CONTACT, GOSSAMER, Done, Fields, environment, run
+from .crawl import CONTACT, GOSSAMER, Fields, environment, run
 
 SCRIPT = (sys.executable, "-P", "-m", "console.fleet")
 """What scripts/fleet runs once the virtual environment is there."""
@@ -75,15 +75,8 @@ class ByHand:
 
     def __call__(self, word: str, *rest: str) -> Done:
         """Run `scripts/fleet` with these words."""
-        done = subprocess.run(
-            [*SCRIPT, word, "--dir", str(self.folder), *rest],
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            env=environment(**self.settings),
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        command = [*SCRIPT, word, "--dir", str(self.folder), *rest]
+        return run_command(command, environment=environment(**self.settings), patience=PATIENCE)
 
     def up(self, *words: str) -> str:
         """Bring it up, or bring back what is missing; return what was said."""

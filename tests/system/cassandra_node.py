@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from gossamer.servers import CassandraSettings
-from gossamer.store.cassandra import CassandraStore
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.store import CassandraStore
 
 NODETOOL = Path(__file__).resolve().parents[2] / "scripts/servers/cassandra/nodetool"
 GOSSAMER = Path(sys.executable).with_name("gossamer")

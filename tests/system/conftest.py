@@ -1,42 +1,53 @@
-"""Worlds that several tests look at, crawled once: reading a finished crawl changes nothing."""
+"""Worlds that several tests look at, crawled once a run: to read a finished crawl harms nothing."""
 
-from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.commands import Done
+from tests.support.once import once
 from tests.synthweb import SynthWeb, World
 
-from .crawl import Crawl, Done
+from .crawl import Crawl
 
 TINY = World(seed=3, hosts=6, pages=3, retries=0, transfers=0, silent=0, stuck=0)
 MIXED = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
 
 
 class Finished(NamedTuple):
-    """A crawl that has come to its end."""
+    """A crawl that has come to its end; the web it crawled has ended too."""
 
     web: SynthWeb
     crawl: Crawl
     done: Done
 
 
-def finished(world: World, folder: Path, delay: float) -> Iterator[Finished]:
-    with SynthWeb(world) as web:
-        crawl = Crawl(web, folder / "data", delay)
-        done = crawl.run()
-        assert (done.code, done.err) == (0, ""), done
-        yield Finished(web, crawl, done)
+def finished(name: str, world: World, delay: float, shared_folder: Path) -> Finished:
+    """Crawl the world, or return what another test process made of it."""
+
+    def crawled() -> dict[str, Any]:
+        folder = Path(mkdtemp(prefix=name, dir=shared_folder))
+        with SynthWeb(world, folder / "record") as web:
+            done = Crawl(web, folder / "data", delay).run()
+            assert (done.code, done.err) == (0, ""), done
+            return {"folder": str(folder), "at": [web.port, web.seeds], "done": asdict(done)}
+
+    it = once(shared_folder / f"{name}.json", crawled)
+    folder = Path(it["folder"])
+    web = SynthWeb.ended(world, folder / "record", *it["at"])
+    return Finished(web, Crawl(web, folder / "data", delay), Done(**it["done"]))
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
+def tiny(shared_folder: Path) -> Finished:
     """Six hosts, half of them strange."""
-    yield from finished(TINY, tmp_path_factory.mktemp("tiny"), 0.02)
+    return finished("tiny", TINY, 0.02, shared_folder)
 
 
 @pytest.fixture(scope="session")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
+def mixed(shared_folder: Path) -> Finished:
     """Sixty hosts with everything strange that does not take a person's patience."""
-    yield from finished(MIXED, tmp_path_factory.mktemp("mixed"), 0.1)
+    return finished("mixed", MIXED, 0.1, shared_folder)

@@ -8,35 +8,24 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.commands import Done, clean_environment, run_command
+from tests.support.waiting import PATIENCE
 from tests.synthweb import SynthWeb
 
 BIN = Path(sys.executable).parent
 GOSSAMER = str(BIN / "gossamer")
-PATIENCE = 120.0
-"""Seconds after which something hangs; a busy machine needs some of them."""
 CONTACT = "crawl-test@example.org"
 MARK = "CRAWL_UNDER_TEST"
 """The environment variable by which every process that a command starts can be told."""
 LOOPBACK = ("--allow-network", "127.0.0.0/8")
 
 Fields = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended, and what it said."""
-
-    code: int
-    out: str
-    err: str
 
 
 class Started:
@@ -90,8 +79,7 @@ class Started:
 
 def environment(mark: str = "", **more: str) -> dict[str, str]:
     """Ours, without the settings of whoever runs the tests."""
-    own = {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}
-    return {**own, MARK: mark, **more}
+    return clean_environment(**{MARK: mark, **more})
 
 
 def marked(mark: str) -> list[int]:
@@ -109,14 +97,6 @@ def _environ(folder: Path) -> bytes:
         return (folder / "environ").read_bytes()
     except OSError:
         return b""
-
-
-def until(happened: Callable[[], object], what: str) -> None:
-    """Wait for a condition; a failure says what never came."""
-    latest = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < latest, f"never came: {what}"
-        time.sleep(0.02)
 
 
 class Crawl:
@@ -173,13 +153,4 @@ def started(command: list[str], said: Path) -> Iterator[Started]:
 
 def run(command: list[str], stdin: str = "", **more: str) -> Done:
     """Run a command to its end; *more* is added to its environment."""
-    done = subprocess.run(
-        command,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env=environment(**more),
-        check=False,
-    )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return run_command(command, stdin, environment(**more))

@@ -1,4 +1,4 @@
-"""A fleet as its operator has it: two servers, some of each service, each a process of its own.
+"""A fleet as its operator has it: some of each service, each a process of its own.
 
 Nothing here or in the tests beside it imports the crawler: they know it as a user does.
 """
@@ -16,10 +16,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import HTTPError
 
-from tests.servers import Server, free_ports
+from tests.servers import free_ports
+from tests.support.commands import Done
+from tests.support.waiting import PATIENCE, until
 from tests.synthweb import SynthWeb
 
-from .crawl import CONTACT, GOSSAMER, LOOPBACK, PATIENCE, Done, Fields, environment, run, until
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
 
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
@@ -96,20 +98,15 @@ class Member:
 
 
 class Fleet:
-    """Servers and members over one world."""
+    """Members over one world; *settings* say on which servers."""
 
     def __init__(self, web: SynthWeb, folder: Path, **settings: str) -> None:
         self.web, self.folder = web, folder
         folder.mkdir(parents=True, exist_ok=True)
-        self.kafka, self.cassandra = (Server(k, folder / k) for k in ("kafka", "cassandra"))
         self.members: list[Member] = []
         self.settings = {
-            "GOSSAMER_KAFKA__SERVERS": f"127.0.0.1:{self.kafka.port}",
             "GOSSAMER_KAFKA__PARTITIONS": "6",
-            "GOSSAMER_KAFKA__REPLICATION": "1",
             "GOSSAMER_KAFKA__SESSION": "6",
-            "GOSSAMER_CASSANDRA__HOSTS": '["127.0.0.1"]',
-            "GOSSAMER_CASSANDRA__PORT": str(self.cassandra.port),
             "GOSSAMER_CRAWL__SCOPE": "any()",
             "GOSSAMER_FETCHER__CONTACT": CONTACT,
             "GOSSAMER_FETCHER__NAMESERVER": web.nameserver,
@@ -121,9 +118,7 @@ class Fleet:
         }
 
     def up(self, count: int) -> None:
-        """Start the servers, make topics and tables, start *count* of each service."""
-        self.kafka.start()
-        self.cassandra.start()
+        """Make topics and tables, start *count* of each service."""
         for job in ("topics", "store"):
             done = self.gossamer(job, "apply")
             assert done.code == 0, done
@@ -180,8 +175,6 @@ class Fleet:
         for member in self.members:
             member.signal(signal.SIGCONT)
             member.kill()
-        self.kafka.kill()
-        self.cassandra.kill()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from gossamer.servers import KafkaSettings
+from gossamer.settings.servers import KafkaSettings
 from tests.servers import Server, free_ports
 
 USER, PASSWORD = "gossamer", "a secret, with spaces"

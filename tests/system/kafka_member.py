@@ -11,14 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 from gossamer.log import BATCH
-from gossamer.log.kafka import KafkaLog
-from gossamer.servers import KafkaSettings
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.settings.servers import KafkaSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPICS = ("urls.admitted", "visits.ended")
@@ -83,14 +82,6 @@ class Member:
         if self.process.stdout:
             self.process.stdout.close()
         return status
-
-
-def until(holds: Callable[[], bool], what: str, patience: float = 90.0) -> None:
-    """Wait for what must come to pass."""
-    end = time.monotonic() + patience
-    while not holds():
-        assert time.monotonic() < end, f"never came to pass: {what}"
-        time.sleep(0.02)
 
 
 def say(**what: Any) -> None:

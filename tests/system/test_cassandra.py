@@ -9,13 +9,14 @@ import pytest
 from cassandra.cluster import Cluster, Session
 
 from console.tables import TABLES
-from gossamer.errors import Absent, GossamerError
-from gossamer.robots import RobotsRules
-from gossamer.servers import CassandraSettings
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
+from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
 from services.dedup.service import DigestRow
-from services.frontier.rows import Condition, HostRow, RobotsRow, TallyRow
+from services.frontier.conditions import Condition
+from services.frontier.rows import HostRow, RobotsRow, TallyRow
 from tests.servers import free_ports
 
 from .cassandra_node import Between, apply, applying, opened, settings
@@ -188,8 +189,10 @@ def test_an_unknown_data_centre_is_named_with_those_there_are(cassandra: int) ->
 
 def test_where_nobody_is_somebody_is_awaited() -> None:
     port = free_ports(1)
-    refused(settings(port, "any"), Absent, str(port))
-    refused(settings(port, "any", hosts=["no-such-host.invalid"]), Absent, "no-such-host.invalid")
+    refused(settings(port, "any"), Unavailable, str(port))
+    refused(
+        settings(port, "any", hosts=["no-such-host.invalid"]), Unavailable, "no-such-host.invalid"
+    )
 
 
 def test_a_command_says_so_and_fails() -> None:
@@ -211,11 +214,11 @@ def test_who_is_first_is_known_though_the_answer_was_lost(
     with closing(Between(made.port)) as between:
         patient = made.model_copy(update={"port": between.port, "timeout": 5.0})
         with opened(made) as other, opened(patient) as store:
-            store.table(DigestRow).first(DigestRow(f"{key} warm", ""))
+            store.table(DigestRow).put_if_absent(DigestRow(f"{key} warm", ""))
             if somebody:
-                assert other.table(DigestRow).first(theirs) == theirs
+                assert other.table(DigestRow).put_if_absent(theirs) == theirs
             between.hold()
             between.release_after(2)
-            standing = store.table(DigestRow).first(ours)
+            standing = store.table(DigestRow).put_if_absent(ours)
             assert standing == (theirs if somebody else ours)
             assert other.table(DigestRow).get(key) == standing

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from gossamer.store.cassandra import CassandraStore
+from gossamer.store.cassandra.store import CassandraStore
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, QueuedUrl
 

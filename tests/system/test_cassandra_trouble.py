@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from gossamer.clock import pause
-from gossamer.errors import Absent, GossamerError
-from gossamer.servers import CassandraSettings
-from gossamer.store.cassandra import CassandraStore
-from gossamer.store.driver import Cassandra
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.session import Cassandra
+from gossamer.store.cassandra.store import CassandraStore
 from services.frontier.rows import DueRow, HostRow
 from tests.servers import Server
 
@@ -55,7 +55,7 @@ def flushed_until_it_dies(store: CassandraStore, server: Server, start: int) -> 
             due.put(entry(number))
         try:
             store.flush()
-        except Absent:
+        except Unavailable:
             return written
         written += 500
     raise AssertionError("it was never killed")
@@ -84,7 +84,7 @@ def test_what_was_flushed_survives_a_killed_node(tmp_path: Path) -> None:
                 with closing(opened_when_there(given)) as other:
                     assert read(other) >= {*range(written)}, "acknowledged, and gone"
                 # What was not acknowledged is still kept: the store finds the node again.
-                until_done(store.flush, Absent)
+                until_done(store.flush, Unavailable)
                 written += 500
                 assert read(store) == {*range(written)}
     finally:
@@ -98,7 +98,7 @@ def made(given: CassandraSettings) -> None:
 
 def opened_when_there(given: CassandraSettings) -> CassandraStore:
     found: list[CassandraStore] = []
-    until_done(lambda: found.append(CassandraStore(given)), Absent)
+    until_done(lambda: found.append(CassandraStore(given)), Unavailable)
     return found[0]
 
 
@@ -160,7 +160,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def refused(given: CassandraSettings) -> str:
     with pytest.raises(GossamerError) as told, opened(given):
         pass
-    assert not isinstance(told.value, Absent), told.value
+    assert not isinstance(told.value, Unavailable), told.value
     return str(told.value)
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Done
 from tests.synthweb import Scope, SynthWeb, World, measure
 
 from .conftest import Finished
-from .crawl import Crawl, Done
+from .crawl import GOSSAMER, Crawl, run
 from .judge import (
     assert_archived,
     assert_once,
@@ -51,6 +52,21 @@ def all_is_right(crawl: Crawl) -> None:
 
 def test_a_tiny_crawl_is_complete_and_polite(tiny: Finished) -> None:
     all_is_right(tiny.crawl)
+
+
+@pytest.mark.slow
+def test_a_crawl_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = ["cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict", "pyarrow"]
+    hide = f"import sys\nsys.modules.update(dict.fromkeys({hidden}))\n"
+    (tmp_path / "sitecustomize.py").write_text(hide)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))  # Every process of the crawl reads it.
+    with SynthWeb(World.plain(seed=4, hosts=2, pages=2)) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.02)
+        ended_well(crawl.run())
+        all_is_right(crawl)
+    pages = run([GOSSAMER, "pages", "--data", str(crawl.data), "--format", "parquet"])
+    assert pages.code == 1
+    assert "pyarrow not installed" in pages.err
 
 
 def test_the_report_says_what_came_of_it(tiny: Finished) -> None:

@@ -19,7 +19,9 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from .crawl import GOSSAMER, PATIENCE, run, until
+from tests.support.waiting import PATIENCE, until
+
+from .crawl import GOSSAMER, run
 from .fleet import Fleet, Member
 
 pytestmark = pytest.mark.slow

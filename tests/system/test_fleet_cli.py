@@ -18,10 +18,11 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from tests.servers import free_ports
+from tests.support.waiting import PATIENCE, until
 from tests.synthweb import SynthWeb, World
 
 from .by_hand import SCRIPT, ByHand, by_hand, for_world, of_servers
-from .crawl import CONTACT, PATIENCE, Fields, environment, until
+from .crawl import CONTACT, Fields, environment
 from .judge import assert_polite, assert_thorough, no_url_twice, readable
 
 TINY = World(seed=3, hosts=6, pages=3, retries=0, transfers=0, silent=0, stuck=0)
@@ -57,7 +58,8 @@ async def consume(servers: str, topic: str, enough: int) -> dict[str, Fields]:
 def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
     with (
         SynthWeb(TINY) as web,
-        by_hand(tmp_path / "fleet", **for_world(web, DELAY)) as one,
+        # At debug, services log every event that they handle.
+        by_hand(tmp_path / "fleet", **for_world(web, DELAY), GOSSAMER_LOGS__LEVEL="debug") as one,
     ):
         said = one.up()
         assert "All are ready" in said and "gossamer seed" in said

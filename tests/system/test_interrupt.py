@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE, until
 from tests.synthweb import SynthWeb, World, measure
 
 from .conftest import Finished
-from .crawl import PATIENCE, Crawl, environment, marked, until
+from .crawl import Crawl, environment, marked
 from .judge import assert_archived, assert_once, assert_polite, readable
 
 WORLD = World.plain(seed=6, hosts=12, pages=40)

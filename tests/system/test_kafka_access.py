@@ -7,14 +7,15 @@ from threading import Event, Thread
 
 import pytest
 
-from gossamer.errors import Absent, GossamerError
+from gossamer.errors import GossamerError, Unavailable
 from gossamer.log import Message, Record
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
 from tests.servers import free_ports
+from tests.support.waiting import until
 
 from .kafka_broker import PASSWORD, USER, Broker
-from .kafka_member import Nothing, until
+from .kafka_member import Nothing
 
 TOPIC = "visits.ended"
 pytestmark = pytest.mark.slow
@@ -70,7 +71,7 @@ def test_a_wrong_password_is_told_at_once(broker: Broker, name: str) -> None:
     for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
         with pytest.raises(GossamerError, match="does not accept the credentials") as told:
             attempt()
-        assert not isinstance(told.value, Absent)
+        assert not isinstance(told.value, Unavailable)
         assert "not this" not in str(told.value)
 
 
@@ -78,13 +79,13 @@ def test_a_certificate_of_strangers_is_told_at_once(broker: Broker) -> None:
     settings = broker.settings(**way(broker, "tls", ca_file=None))  # type: ignore[arg-type]
     with pytest.raises(GossamerError, match=r"TLS fails.*kafka\.ca_file") as told:
         KafkaLog(settings)
-    assert not isinstance(told.value, Absent)
+    assert not isinstance(told.value, Unavailable)
 
 
 def test_brokers_that_are_not_there_are_absent(broker: Broker) -> None:
     settings = broker.settings(f"127.0.0.1:{free_ports(1)}", timeout=1.0)
     for attempt in (lambda: KafkaLog(settings), lambda: list(Topics(settings).apply())):
-        with pytest.raises(Absent, match=r"does not answer.*refused"):
+        with pytest.raises(Unavailable, match=r"does not answer.*refused"):
             attempt()
 
 
@@ -128,7 +129,7 @@ def test_a_broker_that_is_killed_has_what_it_acknowledged_and_all_go_on(broker: 
         lambda: hasty.append([Message(TOPIC, "k", b"hasty", "k")]),
         lambda: hasty.backlog("reads-on", TOPIC),
     ):
-        with pytest.raises(Absent, match="does not answer"):
+        with pytest.raises(Unavailable, match="does not answer"):
             attempt()
     broker.server.start()
     appender.goes_on()

@@ -9,13 +9,14 @@ from uuid import uuid4
 
 import pytest
 
-from gossamer.errors import Absent
+from gossamer.errors import Unavailable
 from gossamer.log import Message, Record
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
-from gossamer.servers import KafkaSettings
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import KafkaSettings
+from tests.support.waiting import until
 
-from .kafka_member import TOPICS, At, Member, Nothing, until
+from .kafka_member import TOPICS, At, Member, Nothing
 
 ALL = frozenset(range(6))
 Join = Callable[..., Member]
@@ -236,7 +237,7 @@ def test_one_who_is_taken_for_somebody_else_is_told_and_does_not_go_on_idle(
     def put_out() -> bool:
         try:
             first.poll(0.1)
-        except Absent as error:
+        except Unavailable as error:
             return "service.instance" in str(error)
         return False
 

@@ -11,17 +11,17 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from console.cli.main import main
-from gossamer.codec import decode, encode
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, DeadLetter, UrlsDiscovered
+from gossamer.events.topics import DEAD_LETTERS, OVERHEAD, PAGES_PARSED, SEEDS
 from gossamer.log import Message, Record, murmur2
-from gossamer.log.kafka import KafkaLog
-from gossamer.log.kafka_topics import Topics
-from gossamer.runtime import Runner
-from gossamer.servers import KafkaSettings
+from gossamer.log.codec import decode, encode
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.runtime.runner import Runner
+from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
-from gossamer.topics import LETTER_LIMIT, LIMIT, OVERHEAD
-from tests.kernel.machines import Sower, drain
+from tests.runtime.processors import Sower, drain
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def kept(log: KafkaLog, topic: str) -> list[Record]:
 def test_whatever_others_produce_is_answered_or_buried(
     settings: KafkaSettings, kafka_log: KafkaLog, store: SqliteStore
 ) -> None:
-    other = Producer({"bootstrap.servers": settings.servers, "message.max.bytes": 2 * LIMIT})
+    other = Producer({"bootstrap.servers": settings.servers, "message.max.bytes": 2 * SEEDS.limit})
     for value, key in (
         (b"a", None),
         (b"b", b"\xff\0"),
@@ -55,7 +55,7 @@ def test_whatever_others_produce_is_answered_or_buried(
         (b"", b"empty"),
         (b"\xff", b"bytes"),
         (b'{"url": "c", "version": 2}', "ключ".encode()),
-        (os.urandom(LIMIT - 100), b"large"),
+        (os.urandom(SEEDS.limit - 100), b"large"),
     ):
         other.produce(f"{settings.prefix}seeds", value, key)
     for value in (None, b"garbage", encode(CrawlDefined(at=0.0, scope="any()", max_depth=1)).value):
@@ -68,7 +68,7 @@ def test_whatever_others_produce_is_answered_or_buried(
     runner.close()
     answers = [decode(record) for record in kept(kafka_log, "urls.discovered")]
     assert sorted(a.site for a in answers if isinstance(a, UrlsDiscovered)) == ["a", "b"]
-    assert "control any()" in sower.told
+    assert "control any()" in sower.calls
     letters = {
         (letter.topic, letter.key): letter
         for letter in map(decode, kept(kafka_log, "dead.letters"))
@@ -82,7 +82,7 @@ def test_whatever_others_produce_is_answered_or_buried(
         ("seeds", "large"): "neither a URL nor a seed in JSON",
         ("control", "default"): "not an event of control",
     }
-    assert len(letters["seeds", "large"].value) == LIMIT - 100
+    assert len(letters["seeds", "large"].value) == SEEDS.limit - 100
 
 
 def test_letters_are_listed_and_replayed(
@@ -107,18 +107,18 @@ def test_letters_are_listed_and_replayed(
     (line,) = capsys.readouterr().out.splitlines()
     assert "x  pages.judged/0/1  why" in line
     assert main(["dead-letters", "replay", line.split()[0], *options]) == 0
-    assert "1 dead letters" in capsys.readouterr().out
+    assert "1 dead letter appended" in capsys.readouterr().out
     (record,) = kept(kafka_log, "pages.judged")
     assert (record.key, record.value) == ("k", b"\xff")
 
 
 def test_the_largest_events_are_taken_and_larger_ones_refused(kafka_log: KafkaLog) -> None:
-    for topic, limit in (("pages.parsed", LIMIT), ("dead.letters", LETTER_LIMIT)):
-        body = os.urandom(limit)
-        kafka_log.append([Message(topic, "k" * 1000, body, "k")])
-        assert kept(kafka_log, topic)[-1].value == body
-        with pytest.raises(GossamerError, match=f"too large for .*{topic}"):
-            kafka_log.append([Message(topic, "k", os.urandom(limit + 2 * OVERHEAD), "k")])
+    for topic in (PAGES_PARSED, DEAD_LETTERS):
+        name, body = topic.name, os.urandom(topic.limit)
+        kafka_log.append([Message(name, "k" * 1000, body, "k")])
+        assert kept(kafka_log, name)[-1].value == body
+        with pytest.raises(GossamerError, match=f"too large for .*{name}"):
+            kafka_log.append([Message(name, "k", os.urandom(topic.limit + 2 * OVERHEAD), "k")])
     kafka_log.append([Message("pages.parsed", "k", b"next", "k")])
     assert kept(kafka_log, "pages.parsed")[-1].value == b"next"
 

@@ -19,12 +19,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from console.cli.main import main
-from console.house.definition import last_definition
-from gossamer.log.kafka import KafkaLog
-from gossamer.servers import KafkaSettings
-from gossamer.topics import TOPICS
-
-from .kafka_member import until
+from gossamer.crawl import last_definition
+from gossamer.events.topics import TOPICS
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.settings.servers import KafkaSettings
+from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 Apply = Callable[..., tuple[int, list[str], list[str]]]

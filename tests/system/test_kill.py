@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import until
 from tests.synthweb import SynthWeb, Truth, World
 from tests.synthweb.record import Request
 
-from .crawl import Crawl, Started, until
+from .crawl import Crawl, Started
 from .judge import (
     ROBOTS,
     assert_archived,

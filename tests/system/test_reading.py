@@ -9,10 +9,11 @@ from signal import SIGINT
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.waiting import PATIENCE, until
 from tests.synthweb import SynthWeb, Truth, World
 
 from .conftest import Finished
-from .crawl import GOSSAMER, PATIENCE, Crawl, environment, run, until
+from .crawl import GOSSAMER, Crawl, environment, run
 from .judge import readable
 
 
@@ -102,21 +103,7 @@ def test_following_shows_pages_as_they_come(tmp_path: Path, end: str) -> None:
         assert set(seen) <= readable(web.truth)
 
 
-def test_there_is_nothing_to_read_where_there_was_no_crawl(tmp_path: Path) -> None:
-    for command in (["pages"], ["why", "http://a.example/"]):
-        done = run([GOSSAMER, *command, "--data", str(tmp_path)])
-        assert done.code == 1 and done.out == ""
-        assert str(tmp_path) in done.err and "holds no crawl" in done.err
-    assert list(tmp_path.iterdir()) == []
-
-
 # --- why
-
-
-def test_what_is_no_url_is_bad_usage(tiny: Finished) -> None:
-    for text in ("nonsense", "mailto:x@a.example", "http://"):
-        done = run([GOSSAMER, "why", "--data", str(tiny.crawl.data), text])
-        assert done.code == 2 and text in done.err and "Traceback" not in done.err
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""When something is wrong with the machine or the wish, a person is told what, and what to do."""
+"""Whatever is wrong with the machine or the command, a person is told what, and what to do."""
 
 import os
 import random
@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import Done
+from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 
-from .crawl import GOSSAMER, LOOPBACK, Crawl, Done, Started, run, until
+from .crawl import GOSSAMER, LOOPBACK, Crawl, Started, run
 from .judge import (
     assert_archived,
     assert_once,
@@ -235,7 +237,7 @@ def test_a_nameserver_that_says_nothing_delays_and_loses_nothing(tmp_path: Path)
         crawl = Crawl(web, tmp_path / "data")
         nobody = ("--nameserver", f"127.0.0.1:{mute.getsockname()[1]}")
         settings = tmp_path / "impatient.toml"
-        settings.write_text("[house]\npatience = 0\n[frontier]\ndown_wait = 30\n")
+        settings.write_text("[standalone]\npatience = 0\n[frontier]\ndown_wait = 30\n")
         done = crawl.run(*nobody, "--config", str(settings))
         assert (done.code, done.err) == (0, "")
         assert "3 dns_unanswered" in done.out and "Run the same command again" in done.out
@@ -248,76 +250,16 @@ def test_a_nameserver_that_says_nothing_delays_and_loses_nothing(tmp_path: Path)
         complete(crawl)
 
 
-# --- the wish
+# --- the request
 
 
-def refused(*options: str, seeds: str = "", **environment: str) -> str:
-    """What a crawl says that must not even begin; its folder would be `nothing`."""
-    command = [GOSSAMER, "crawl", "--data", "nothing", *LOOPBACK, *options]
-    err = told(run(command, seeds, **environment), 2)
-    assert not Path("nothing").exists()
-    return err
-
-
-@pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to be in, in which nothing is."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.usefixtures("elsewhere")
-class TestWishes:
-    """Each is refused before anything is written or asked for."""
-
-    def test_seeds_that_are_no_urls_are_named_every_one_with_its_line(self) -> None:
-        lines = "http://a.example/\n\nmailto:x@a.example\n# fine\nhttp://\nhttp://b.example/\n"
-        err = refused(*CONTACT, "--seeds", "-", seeds=lines)
-        assert "3: 'mailto:x@a.example'" in err and "5: 'http://'" in err
-        assert "a.example/" not in err and "b.example" not in err
-
-    def test_a_contact_is_needed(self) -> None:
-        assert "--contact" in refused("http://a.example/")
-        assert "'nobody'" in refused("--contact", "nobody", "http://a.example/")
-
-    def test_seeds_are_needed(self) -> None:
-        assert "seed" in refused(*CONTACT)
-        assert "seed" in refused(*CONTACT, "--seeds", "-", seeds="# none\n\n")
-
-    def test_a_file_of_seeds_that_is_not_there_is_named(self) -> None:
-        assert "no-such.txt" in refused(*CONTACT, "--seeds", "no-such.txt")
-
-    @pytest.mark.parametrize(
-        ("options", "named"),
-        [
-            (["--dealy", "1"], "--dealy"),
-            (["--max-pages", "0"], "--max-pages"),
-            (["--max-pages", "many"], "--max-pages"),
-            (["--max-time", "soon"], "--max-time"),
-            (["--delay", "-1"], "delay"),
-            (["--delay", "nan"], "delay"),
-            (["--depth", "-1"], "depth"),
-            (["--scope", "__import__('os')"], "scope"),
-            (["--scope", "host('b.example')"], "http://a.example/"),
-            (["--allow-network", "10.0.0.0/99"], "allow_networks"),
-            (["--nameserver", "nowhere:port"], "nameserver"),
-            (["--config", "no-such.toml"], "no-such.toml"),
-        ],
+def test_what_makes_no_sense_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    data = tmp_path / "nothing"
+    err = told(
+        run([GOSSAMER, "crawl", *CONTACT, "--data", str(data), "--delay", "nan", "a.example"]), 2
     )
-    def test_an_option_that_makes_no_sense_is_named(self, options: list[str], named: str) -> None:
-        assert named in refused(*CONTACT, "http://a.example/", *options)
-
-    def test_a_setting_that_is_unknown_is_named(self, elsewhere: Path) -> None:
-        (elsewhere / "own.toml").write_text("[frontier]\ndealy = 3\n")
-        err = refused(*CONTACT, "http://a.example/", "--config", "own.toml")
-        assert "frontier.dealy" in err
-
-    @pytest.mark.parametrize("name", ["GOSSAMER_FRONTIER__DEALY", "GOSSAMER_DELAY"])
-    def test_a_variable_that_is_unknown_is_named(self, name: str) -> None:
-        assert name in refused(*CONTACT, "http://a.example/", **{name: "3"})
-
-    def test_an_unknown_command_is_named(self) -> None:
-        assert "crwal" in told(run([GOSSAMER, "crwal"]), 2)
+    assert "delay" in err
+    assert not data.exists()
 
 
 @pytest.mark.slow

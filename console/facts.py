@@ -1,0 +1,96 @@
+"""What is known of one URL: everything that `gossamer why` puts into sentences, as data.
+
+Read in one consistent view, from the store and the log of a crawl, whether that is a folder or a
+fleet.
+"""
+
+from dataclasses import dataclass
+
+from console.open_crawl import OpenCrawl
+from gossamer.crawl import last_definition
+from gossamer.events import CrawlDefined
+from gossamer.store import Store
+from gossamer.web.url import fingerprint, host_key, site_of
+from services.archive.rows import CaptureRow
+from services.dedup.seen import SeenRow
+from services.frontier.conditions import Condition
+from services.frontier.queue import HostQueues
+from services.frontier.rows import (
+    HistoryRow,
+    HostRow,
+    JudgementRow,
+    QueuedUrl,
+    RobotsRow,
+    UrlRow,
+)
+
+EARLIER = 10
+"""The most visits, and captures, that are read."""
+READ = (UrlRow, HistoryRow, JudgementRow, HostRow, RobotsRow, QueuedUrl, CaptureRow)
+
+
+@dataclass(frozen=True)
+class UrlFacts:
+    """All that is known of a URL; what is not known is None or empty."""
+
+    url: str
+    fleet: bool = False
+    """A fleet's URL-seen set is in dedup, not in the store: `via` may be unknown there."""
+    definition: CrawlDefined | None = None
+    via: str = ""
+    visit: UrlRow | None = None
+    """The last visit, or why there was none."""
+    history: tuple[HistoryRow, ...] = ()
+    """Visits, the newest first."""
+    judgement: JudgementRow | None = None
+    captures: tuple[CaptureRow, ...] = ()
+    robots: RobotsRow | None = None
+    host: HostRow | None = None
+    ahead: int | None = None
+    """URLs before it in its host's queue; None if it is not in there."""
+    met: bool = False
+    """Whether anything but its scope is known of it."""
+
+    @property
+    def host_key(self) -> str:
+        """The host that it belongs to."""
+        return host_key(self.url)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether a fetcher holds it now."""
+        if self.host is None or self.ahead is None:
+            return False
+        in_order = self.host.ordered - self.host.done
+        return self.host.condition is Condition.CHECKED_OUT and self.ahead < in_order
+
+
+def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
+    """Return what *crawl* knows of a canonical *url*."""
+    store = crawl.store()
+    for row in READ if crawl.fleet else (*READ, SeenRow):
+        store.table(row)  # Made where it is missing, while nothing is being read.
+    with crawl.reading():
+        return _facts(crawl, store, url)
+
+
+def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
+    host = host_key(url)
+    visit = store.table(UrlRow).get(host, url)
+    seen = None if crawl.fleet else store.table(SeenRow).get(fingerprint(url))
+    row = store.table(HostRow).get(site_of(url), host)
+    ahead = HostQueues(store.table(QueuedUrl)).position(row, url) if row else None
+    return UrlFacts(
+        url=url,
+        fleet=crawl.fleet,
+        definition=last_definition(crawl.log),
+        via=seen.via if seen else visit.via if visit else "",
+        visit=visit,
+        history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),
+        judgement=store.table(JudgementRow).get(host, url) if visit else None,
+        captures=tuple(store.table(CaptureRow).scan(url, limit=EARLIER)),
+        robots=store.table(RobotsRow).get(host),
+        host=row,
+        ahead=ahead,
+        met=bool(seen or visit or ahead is not None),
+    )

@@ -1,0 +1,59 @@
+"""Opens a crawl: a folder of this machine, or a fleet. What reads one reads the other."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gossamer.log import Log
+from gossamer.runtime.backends import open_log, open_store
+from gossamer.settings import Settings
+from gossamer.store import Store
+from standalone.folder import Folder, Opened
+
+DATA = Path("gossamer-data")
+
+
+@dataclass(frozen=True)
+class OpenCrawl:
+    """An opened crawl."""
+
+    name: str
+    """What a person calls it."""
+    log: Log
+    store: Callable[[], Store]
+    """Opened the first time it is asked for: what is on the log can be read without it."""
+    reading: Callable[[], AbstractContextManager[object]] = nullcontext
+    """What is read within is one consistent view, where there is such a thing."""
+    fleet: bool = False
+
+
+@contextmanager
+def open_crawl(settings: Settings, data: Path | None, create: bool = False) -> Iterator[OpenCrawl]:
+    """Open the folder *data*, or else the fleet of *settings*, or else the usual folder.
+
+    A folder that is not there is made if *create*; else GossamerError says what to do.
+    """
+    if data is None and settings.kafka.servers:
+        with _of_fleet(settings) as crawl:
+            yield crawl
+    else:
+        yield _of_folder(Folder(data or DATA), create)
+
+
+@contextmanager
+def _of_fleet(settings: Settings) -> Iterator[OpenCrawl]:
+    with ExitStack() as opened:
+        log = opened.enter_context(open_log(settings))
+        name = f"the fleet on {settings.kafka.servers}"
+        store = cache(lambda: opened.enter_context(open_store(settings)))
+        yield OpenCrawl(name, log, store, fleet=True)
+
+
+def _of_folder(folder: Folder, create: bool) -> OpenCrawl:
+    fresh = create and not folder.database.exists()
+    if fresh:
+        folder.make()
+    opened = Opened(folder) if fresh else folder.open()
+    return OpenCrawl(str(folder.path), opened.log, lambda: opened.store, opened.database.reading)

@@ -1,0 +1,104 @@
+"""From what an operator asks for to the definition of a crawl and its canonical seeds."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gossamer.errors import BadSettings
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.log import Log
+from gossamer.log.control import in_force
+from gossamer.web.scope import parse_scope
+from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
+
+_bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
+SCOPES = ("host", "site", "any")
+
+
+@dataclass(frozen=True)
+class CrawlRequest:
+    """The canonical seeds of a run, and its limits.
+
+    *scope* is one of SCOPES or an expression; empty for the scope that the crawl has, or the sites
+    of the seeds if it has none.
+    """
+
+    seeds: tuple[str, ...]
+    scope: str
+    max_depth: int
+    max_pages: int
+
+
+def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the canonical URLs of *lines*; blank ones and comments (#) are left out.
+
+    A bare host name is taken for a https: URL. Raise BadSettings naming every line that is no URL.
+    """
+    seeds: dict[str, None] = {}
+    wrong = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            seeds[typed(text)] = None
+        except BadUrl as error:
+            wrong.append(f"seed {number}: {error}")
+    if wrong:
+        raise BadSettings("\n".join(wrong))
+    return tuple(seeds)
+
+
+def typed(text: str) -> str:
+    """Return the canonical URL that a person means by *text*: `example.org/x` is a https: URL."""
+    return canonicalize(f"https://{text}" if _bare.fullmatch(text) else text)
+
+
+def define(
+    request: CrawlRequest, before: CrawlDefined | None, pages: int, now: float
+) -> CrawlDefined:
+    """Return the definition that *request* asks for; *before* is the one in force.
+
+    *pages* is how many the crawl has already. Raise BadSettings if a seed is out of scope, or if
+    there is no seed and the crawl is not yet defined.
+    """
+    if not request.seeds and before is None:
+        raise BadSettings("name at least one seed: a URL, or --seeds FILE")
+    scope = _scope(request, before)
+    for seed in request.seeds:
+        judgement = parse_scope(scope).judge(seed, 0)
+        if not judgement.inside:
+            raise BadSettings(f"seed {seed} is out of scope: {judgement.rule}")
+    return CrawlDefined(
+        at=now,
+        scope=scope,
+        max_depth=request.max_depth,
+        max_pages=request.max_pages,
+        pages_before=pages,
+    )
+
+
+def _scope(request: CrawlRequest, before: CrawlDefined | None) -> str:
+    if request.scope and request.scope not in SCOPES:
+        return request.scope
+    if request.scope == "any":
+        return "any()"
+    old = before.scope if before else ""
+    outside = [s for s in request.seeds if not old or not parse_scope(old).judge(s, 0).inside]
+    if old and not outside and not (request.scope and request.seeds):
+        return old
+    if request.scope or not outside:
+        return _of_seeds(request.scope or "site", list(request.seeds))
+    return " or ".join(rule for rule in (old, _of_seeds("site", outside)) if rule)
+
+
+def _of_seeds(kind: str, seeds: list[str]) -> str:
+    rule, key = ("host", host_name) if kind == "host" else ("domain", site_of)
+    names = dict.fromkeys(key(seed) for seed in seeds)
+    return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
+
+
+def last_definition(log: Log) -> CrawlDefined | None:
+    """Return the definition in force; None if the crawl never had one."""
+    event = in_force(log).get(f"crawl_defined/{DEFAULT_CRAWL}")
+    return event if isinstance(event, CrawlDefined) else None

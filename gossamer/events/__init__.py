@@ -1,0 +1,65 @@
+"""What is on the log: events, and the words they are made of. See also `gossamer.events.topics`."""
+
+from gossamer.events.outcomes import (
+    Outcome as Outcome,
+)
+from gossamer.events.outcomes import (
+    Purpose as Purpose,
+)
+from gossamer.events.outcomes import (
+    Verdict as Verdict,
+)
+from gossamer.events.records import (
+    DEFAULT_CRAWL as DEFAULT_CRAWL,
+)
+from gossamer.events.records import (
+    CrawlDefined as CrawlDefined,
+)
+from gossamer.events.records import (
+    DeadLetter as DeadLetter,
+)
+from gossamer.events.records import (
+    Discovery as Discovery,
+)
+from gossamer.events.records import (
+    Event as Event,
+)
+from gossamer.events.records import (
+    HostCheckedOut as HostCheckedOut,
+)
+from gossamer.events.records import (
+    Link as Link,
+)
+from gossamer.events.records import (
+    Page as Page,
+)
+from gossamer.events.records import (
+    PageArchived as PageArchived,
+)
+from gossamer.events.records import (
+    PageFetched as PageFetched,
+)
+from gossamer.events.records import (
+    PageJudged as PageJudged,
+)
+from gossamer.events.records import (
+    PageParsed as PageParsed,
+)
+from gossamer.events.records import (
+    SeedSown as SeedSown,
+)
+from gossamer.events.records import (
+    Tombstone as Tombstone,
+)
+from gossamer.events.records import (
+    UrlsAdmitted as UrlsAdmitted,
+)
+from gossamer.events.records import (
+    UrlsDiscovered as UrlsDiscovered,
+)
+from gossamer.events.records import (
+    Visit as Visit,
+)
+from gossamer.events.records import (
+    VisitEnded as VisitEnded,
+)

@@ -1,0 +1,96 @@
+"""How a URL came to be visited. Every event and row on its way has these fields, flat; they are
+copied from one to the next here alone, so that none is lost on the way.
+
+A `Provenance` is spread into the next struct: `UrlRow(url=…, **provenance(visit, crawl))`. A
+request's priority is no part of it: it ends in the request number, which orders the queue, and what
+is tried again is queued behind what was asked for meanwhile.
+"""
+
+from typing import Protocol, TypedDict
+
+from gossamer.events.records import Discovery, Link, SeedSown, UrlsAdmitted, Visit
+from gossamer.web.url import fingerprint
+
+
+class Trail(TypedDict):
+    """A URL's provenance within its crawl: what a visit carries."""
+
+    depth: int
+    hops: int
+    via: str
+    attempt: int
+    trace: str
+
+
+class Provenance(Trail):
+    """A URL's whole provenance: what a row carries."""
+
+    crawl: str
+
+
+class Trailed(Protocol):
+    """A struct with the fields of a `Trail`."""
+
+    @property
+    def depth(self) -> int:
+        """Links followed from a seed."""
+
+    @property
+    def hops(self) -> int:
+        """Redirects followed in a row."""
+
+    @property
+    def via(self) -> str:
+        """The visit that discovered the URL, or where its seed stands."""
+
+    @property
+    def attempt(self) -> int:
+        """How often it was tried before."""
+
+    @property
+    def trace(self) -> str:
+        """By which it is followed through all services."""
+
+
+def trail(of: Trailed) -> Trail:
+    """Return what the visit of a queued URL carries."""
+    return Trail(depth=of.depth, hops=of.hops, via=of.via, attempt=of.attempt, trace=of.trace)
+
+
+def provenance(of: Trailed, crawl: str, tried: bool = False) -> Provenance:
+    """Return what *of*, a visit or a row, hands on; *tried*: with one attempt more."""
+    return Provenance(
+        depth=of.depth,
+        hops=of.hops,
+        via=of.via,
+        attempt=of.attempt + tried,
+        trace=of.trace,
+        crawl=crawl,
+    )
+
+
+def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
+    """Return the provenance of a URL that *event* admits: it was never tried."""
+    return Provenance(
+        depth=found.depth,
+        hops=found.hops,
+        via=event.via,
+        attempt=0,
+        trace=found.trace,
+        crawl=event.crawl,
+    )
+
+
+def sown(seed: SeedSown, url: str) -> Discovery:
+    """Return *seed*, whose canonical URL is *url*, as a discovery; its via goes on the event."""
+    return Discovery(url, seed.depth, priority=seed.priority, trace=fingerprint(url))
+
+
+def linked(link: Link, visit: Visit) -> Discovery:
+    """Return what *link*, on the page of *visit*, leads to: one link deeper, or one hop further."""
+    return Discovery(
+        link.url,
+        visit.depth if link.redirect else visit.depth + 1,
+        visit.hops + 1 if link.redirect else 0,
+        trace=fingerprint(link.url),
+    )

@@ -1,0 +1,273 @@
+"""Every event that can appear on the log, and the parts they are made of.
+
+An event is a frozen struct, one JSON object on the log, tagged with its name and version. What
+belongs together is one event: the links of a page to one site, a host with its batch of visits.
+Evolution is backward compatible only: a new field has a default, no field goes or changes its
+meaning (a test holds these structs against `schemas/`). Which topic carries which event:
+`gossamer.events.topics`. Instants are epoch seconds (`*_at`), durations seconds, sizes bytes.
+"""
+
+from msgspec import Struct
+
+from gossamer.events.outcomes import Outcome, Purpose, Verdict
+from gossamer.web.http import Headers
+from gossamer.web.robots import RobotsRules
+
+DEFAULT_CRAWL = "default"
+
+
+class Event(Struct, frozen=True, kw_only=True, tag_field="event"):
+    """What every event carries; *at* is when it was written."""
+
+    version: int = 1
+    crawl: str = DEFAULT_CRAWL
+    at: float
+
+
+class Discovery(Struct, frozen=True):
+    """A URL on its way to the frontier: canonical, with how it was found."""
+
+    url: str
+    depth: int = 0
+    """Links followed from a seed; a redirect adds none."""
+    hops: int = 0
+    """Redirects followed in a row to come here."""
+    priority: int = 0
+    """Lower is sooner, before everything else."""
+    trace: str = ""
+    """Identifies the URL in the events and logs of all services."""
+
+
+class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
+    """Somebody asks for a URL. On the topic it may also be the URL alone, as plain text."""
+
+    at: float = 0.0
+    url: str
+    priority: int = 0
+    depth: int = 0
+    via: str = ""
+    """Where the seed comes from; by default its record: `seed@topic/partition/offset`."""
+
+
+class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
+    """The links of one page to one site, after the page was judged worth following."""
+
+    site: str
+    via: str
+    """The visit that discovered them, or `seed@topic/partition/offset`."""
+    urls: tuple[Discovery, ...]
+
+
+class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
+    """Those of them that the URL-seen test had never met."""
+
+    site: str
+    via: str
+    urls: tuple[Discovery, ...]
+
+
+class Visit(Struct, frozen=True):
+    """One URL of an order."""
+
+    id: str
+    """Never used twice: `epoch.order.index@url`."""
+    url: str
+    depth: int = 0
+    hops: int = 0
+    via: str = ""
+    purpose: Purpose = Purpose.PAGE
+    attempt: int = 0
+    """How often it was tried before."""
+    trace: str = ""
+
+
+class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
+    """An order: a host under a lease, and a batch of URLs to visit one after another."""
+
+    site: str
+    host: str
+    order: str
+    epoch: int
+    """The frontier's claim on the partition; orders of an older claim are void."""
+    expires_at: float
+    """No request starts later: another fetcher may have the host then."""
+    pause: float
+    """Between the end of one visit and the start of the next."""
+    pause_factor: float = 0.0
+    """The pause is at least this many times the last visit's time."""
+    robots: RobotsRules | None = None
+    """The rules of robots.txt for us; None only where the order is for robots.txt itself."""
+    visits: tuple[Visit, ...]
+
+
+class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
+    """How one visit of an order ended; the last one releases the host."""
+
+    site: str
+    host: str
+    order: str
+    epoch: int
+    index: int
+    """Which visit of the order, from 0."""
+    last: bool
+    visit: Visit
+    outcome: Outcome
+    reason: str = ""
+    """A sentence for people, where the outcome alone is not enough."""
+    status: int = 0
+    location: str = ""
+    """Where a redirect points, as the server wrote it."""
+    started_at: float = 0.0
+    took: float = 0.0
+    received: int = 0
+    retry_after: float = 0.0
+    robots: RobotsRules | None = None
+    """The rules that were found, where the visit was for robots.txt."""
+    hazards: tuple[str, ...] = ()
+
+
+class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
+    """A request and its response, the body as received: still content-encoded."""
+
+    site: str
+    host: str
+    visit: Visit
+    started_at: float
+    took: float
+    address: str = ""
+    request_headers: Headers = ()
+    http_version: str = "1.1"
+    status: int
+    reason: str = ""
+    headers: Headers = ()
+    body: bytes = b""
+    truncated: str = ""
+    """Why the body is not whole, in WARC's words: length, time, disconnect; or empty."""
+    hazards: tuple[str, ...] = ()
+
+
+class Link(Struct, frozen=True):
+    """A link as found: canonical and absolute."""
+
+    url: str
+    text: str = ""
+    nofollow: bool = False
+    redirect: bool = False
+
+
+class PageParsed(Event, frozen=True, kw_only=True, tag="page_parsed"):
+    """What was read from a response; from anything but a 2xx document, at most links."""
+
+    site: str
+    host: str
+    visit: Visit
+    fetched_at: float
+    status: int
+    content_type: str = ""
+    charset: str = ""
+    size: int = 0
+    """Bytes of the decoded body."""
+    digest: str = ""
+    """Of the text, white space folded; of the body where there is no text."""
+    payload_digest: str = ""
+    """SHA-1 in base 32, as WARC writes it, of the body as received."""
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    canonical: str = ""
+    text: str | None = None
+    """The main text; None where there is none or the parser's setting leaves it out."""
+    nofollow: bool = False
+    noindex: bool = False
+    truncated: bool = False
+    links: tuple[Link, ...] = ()
+    hazards: tuple[str, ...] = ()
+
+
+class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
+    """The verdict of the content test on a page, from which the revisit scheduler learns."""
+
+    site: str
+    host: str
+    visit: Visit
+    verdict: Verdict
+    digest: str
+    duplicate_of: str = ""
+    links: int = 0
+    """How many links were released to be followed."""
+    fetched_at: float = 0.0
+    status: int = 0
+    size: int = 0
+    hazards: tuple[str, ...] = ()
+
+
+class Page(Event, frozen=True, kw_only=True, tag="page"):
+    """Public: the newest version of a document, with its verdict. A tombstone when it is gone."""
+
+    url: str
+    site: str
+    status: int
+    fetched_at: float
+    content_type: str
+    title: str
+    description: str
+    language: str
+    text: str | None
+    links: tuple[str, ...]
+    verdict: Verdict
+    duplicate_of: str
+    digest: str
+    depth: int
+    via: str
+    canonical: str
+    noindex: bool
+    truncated: bool
+    hazards: tuple[str, ...]
+    trace: str = ""
+
+
+class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
+    """Public: where a capture lies in the WARC files."""
+
+    url: str
+    site: str
+    fetched_at: float
+    status: int
+    content_type: str
+    digest: str
+    """SHA-1 in base 32 of the body as received, as in the record's WARC-Payload-Digest."""
+    file: str
+    offset: int
+    length: int
+    trace: str = ""
+
+
+class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
+    """What a crawl is and whether it runs; the newest on the control topic is in force."""
+
+    scope: str
+    """An expression of `gossamer.web.scope`."""
+    max_depth: int
+    max_pages: int = 0
+    """How many pages more than *pages_before*; 0 = no limit."""
+    pages_before: int = 0
+    paused: bool = False
+
+
+class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
+    """A record that could not be read or processed, whole, and why."""
+
+    service: str
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    reason: str
+    value: bytes
+
+
+class Tombstone(Struct, frozen=True):
+    """A document is gone: an empty value takes its place on the `pages` topic."""
+
+    url: str
+    site: str

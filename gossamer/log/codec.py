@@ -1,0 +1,134 @@
+"""Events to messages and records to events: one JSON object each, bodies as base64."""
+
+from contextlib import suppress
+from functools import reduce
+from operator import or_
+
+import msgspec
+
+from gossamer.errors import Poison
+from gossamer.events import DeadLetter, Event, SeedSown, Tombstone, topics
+from gossamer.events.topics import SITE_KEYED, Topic
+from gossamer.log import Message, Record
+from gossamer.web.url import BadUrl, canonicalize, site_of
+
+UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+LARGE = 1_000_000_000
+"""The largest depth or priority of a seed: what fits the integers of every store."""
+LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
+"""Characters of each in a dead letter, which must fit its topic whatever it holds."""
+
+
+def decoder(topic: Topic) -> msgspec.json.Decoder[Event]:
+    """Return what decodes every kind of event on *topic*, told apart by their tags."""
+    return msgspec.json.Decoder(reduce(or_, (kind.type for kind in topic.events)))
+
+
+_encoder = msgspec.json.Encoder()
+_decoders = {name: decoder(topic) for name, topic in topics.TOPICS.items()}
+_keys = {
+    kind.type: kind.key.split("/") for topic in topics.TOPICS.values() for kind in topic.events
+}
+_versions = {
+    event: next(f.default for f in msgspec.structs.fields(event) if f.name == "version")
+    for event in topics.TOPIC_OF
+}
+
+
+def encode(event: Event | Tombstone) -> Message:
+    """Return the message that carries *event*, on its topic and under its key.
+
+    Raise Poison if it is larger than its topic takes.
+    """
+    if isinstance(event, Tombstone):
+        return Message(topics.PAGES.name, event.url, b"", event.site)
+    topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
+    if len(value) > topic.limit:
+        raise Poison(
+            f"the answer for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
+        )
+    return Message(topic.name, key_of(event), value, partition_key_of(event))
+
+
+def key_of(event: Event) -> str:
+    """Return the key of *event*: the fields that its topic's description names."""
+    return "/".join(_field(event, name) for name in _keys[type(event)])
+
+
+def partition_key_of(event: Event) -> str:
+    """Return what decides the partition of *event*, mostly its site."""
+    return _field(event, topics.TOPIC_OF[type(event)].partitioned_by)
+
+
+def _field(event: Event, name: str) -> str:
+    return str(event.__struct_config__.tag if name == "event" else getattr(event, name))
+
+
+def decode(record: Record) -> Event:
+    """Return the event in *record*; raise Poison if it holds none."""
+    event = _seed(record) if record.topic == topics.SEEDS.name else _event(record)
+    known = _versions[type(event)]
+    if event.version > known:
+        raise Poison(
+            f"version {event.version} of {record.topic} is not known here, only up to {known}"
+        )
+    return event
+
+
+def _event(record: Record) -> Event:
+    try:
+        return _decoders[record.topic].decode(record.value)
+    except UNREADABLE as error:
+        raise Poison(f"not an event of {record.topic}: {error}") from error
+
+
+def _seed(record: Record) -> SeedSown:
+    origin = f"seed@{record.topic}/{record.partition}/{record.offset}"
+    try:
+        text = record.value.decode().strip()
+        if not text:
+            raise Poison("neither a URL nor a seed in JSON: it is empty")
+        if not text.startswith("{"):
+            return SeedSown(url=text, via=origin)
+        seed = msgspec.json.decode(_tagged(record.value), type=SeedSown)
+    except UNREADABLE as error:
+        raise Poison(f"neither a URL nor a seed in JSON: {error}") from error
+    if seed.depth < 0 or max(seed.depth, abs(seed.priority)) > LARGE:
+        raise Poison(f"a depth of 0 to {LARGE}, a priority of at most {LARGE} either way")
+    return seed if seed.via else msgspec.structs.replace(seed, via=origin)
+
+
+def _tagged(value: bytes) -> bytes:
+    # Anybody may sow a seed: {"url": …} is enough, without our tag.
+    fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
+    return msgspec.json.encode({"event": "seed_sown", **fields})
+
+
+def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLetter:
+    """Return the dead letter that holds *record*, its value whole."""
+    return DeadLetter(
+        at=now,
+        service=service,
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        key=record.key[:LONGEST_KEY],
+        reason=reason[:LONGEST_REASON].encode("utf-8", "replace").decode(),
+        value=record.value,
+    )
+
+
+def replayed(letter: DeadLetter) -> Message:
+    """Return the record in *letter* as it may be appended again, under its key."""
+    return Message(letter.topic, letter.key, letter.value, _partition_key(letter))
+
+
+def _partition_key(letter: DeadLetter) -> str:
+    """Return what places the record as whoever wrote it should have."""
+    with suppress(Poison):
+        at = letter.topic, letter.partition, letter.offset
+        return partition_key_of(decode(Record(*at, letter.key, letter.value)))
+    if letter.topic in SITE_KEYED:
+        with suppress(BadUrl):
+            return site_of(canonicalize(letter.key))
+    return letter.key

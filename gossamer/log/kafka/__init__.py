@@ -1,0 +1,5 @@
+"""The log on Kafka, for a fleet."""
+
+from gossamer.extras import need
+
+need("fleet")

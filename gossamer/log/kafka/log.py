@@ -1,0 +1,188 @@
+"""The log on Kafka, for a fleet.
+
+Appending is idempotent, and returns when all replicas that must have a record have it. The
+partition is decided here and given with every record, so that it is the same for all producers.
+Topics are made by `gossamer topics apply`, never by use. Reading is in `gossamer.log.kafka.reader`.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
+from threading import RLock
+from typing import Any
+from weakref import WeakSet
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from gossamer import clock
+from gossamer.errors import GossamerError
+from gossamer.events.topics import SITE_KEYED, TOPICS
+from gossamer.log import Message, partition_of
+from gossamer.log.kafka.client import (
+    RETRY_PAUSE,
+    Trouble,
+    client,
+    consumer,
+    error_of,
+    missing,
+    producer,
+    retry,
+    topics_of,
+)
+from gossamer.log.kafka.reader import KafkaReader, Member
+from gossamer.log.kafka.tail import KafkaTail
+from gossamer.settings.servers import KafkaSettings
+from gossamer.store import Store
+from gossamer.telemetry.timing import timed
+
+OPENING = 10.0
+"""Most seconds at the start until brokers that do not answer count as unavailable."""
+LATEST, EARLIEST = -1, -2
+"""Stand for instants when a broker is asked for the offset of one."""
+
+_partition_of = lru_cache(1 << 16)(partition_of)
+
+
+class KafkaLog:
+    """A log on the brokers of *settings*; see `gossamer.log.Log` for what it promises.
+
+    Readers are static members of their groups, named *instance*: one that comes back within
+    `kafka.session` gets its partitions again without a rebalance. Without a name, each reader is a
+    new member.
+    """
+
+    def __init__(self, settings: KafkaSettings, instance: str = "") -> None:
+        self._settings, self._instance = settings, instance
+        self._trouble = Trouble(settings.servers)
+        self._lock = RLock()
+        self._failed: list[tuple[KafkaError, str]] = []
+        self._counters: dict[str, Consumer] = {}
+        self._counting = RLock()
+        self._opened: WeakSet[KafkaReader | KafkaTail] = WeakSet()
+        common = client(settings, self._trouble)
+        self._producer = Producer(
+            {**common, **producer(settings), "on_delivery": self._undelivered}
+        )
+        self._counts = self._look(min(OPENING, settings.timeout))
+        self.partitions = self._agreed("site-keyed topics", SITE_KEYED)
+
+    def _look(self, timeout: float) -> dict[str, int]:
+        """Return how many partitions each topic has."""
+        until = clock.steady() + timeout
+        while True:
+            found = topics_of(self._producer, self._trouble, timeout)
+            lacking = [topic for topic in TOPICS if self._name(topic) not in found]
+            unready = [topic for topic in TOPICS if not _usable(found.get(self._name(topic)))]
+            if lacking or (unready and clock.steady() > until):
+                names = ", ".join(map(self._name, lacking or unready))
+                raise missing(f"Kafka at {self._settings.servers} has no topic {names}")
+            if not unready:
+                return {topic: len(found[self._name(topic)].partitions) for topic in TOPICS}
+            clock.pause(RETRY_PAUSE)
+
+    def _name(self, topic: str) -> str:
+        return self._settings.prefix + topic
+
+    def _agreed(self, what: str, topics: Sequence[str]) -> int:
+        counts = {topic: self._counts[topic] for topic in topics}
+        if len(set(counts.values())) > 1:
+            listed = ", ".join(f"{self._name(topic)}: {n}" for topic, n in counts.items())
+            raise GossamerError(f"{what} need the same number of partitions ({listed})")
+        return counts[topics[0]]
+
+    def append(self, messages: Iterable[Message]) -> None:
+        """Return once every message is durable."""
+        sending = list(messages)
+        # To append nothing takes no time, and would make the others look fast.
+        measured = timed("gossamer_log_append_seconds") if sending else nullcontext()
+        with self._lock, measured:
+            self._failed.clear()
+            for message in sending:
+                self._send(message)
+            # Each message is delivered or fails within the timeout.
+            while self._producer.flush(self._settings.timeout):
+                pass
+            for error, topic in self._failed:
+                raise self._translate_error(error, topic)
+            self._trouble.clear()
+
+    def _send(self, message: Message) -> None:
+        while True:
+            try:
+                self._producer.produce(
+                    self._name(message.topic),
+                    message.value or None,
+                    message.key.encode(),
+                    _partition_of(message.partition_key, self._counts[message.topic]),
+                )
+                return
+            except BufferError:
+                self._producer.poll(RETRY_PAUSE)
+            except KafkaException as failure:
+                raise self._translate_error(error_of(failure), message.topic) from failure
+
+    def _undelivered(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self._failed.append((error, message.topic()))
+
+    def _translate_error(self, error: KafkaError, topic: str) -> GossamerError:
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return GossamerError(f"a record is too large for {topic}: {error.str()}")
+        return self._trouble.translate_error(error)
+
+    def reader(self, group: str, topics: Sequence[str], store: Store) -> KafkaReader:
+        """Join *group*; *store* holds the writes that `advance` flushes."""
+        self._agreed(f"the topics that {group} reads", topics)
+        member = Member(group, self._instance)
+        reader = KafkaReader(self, self._settings, member, topics, store)
+        self._opened.add(reader)
+        return reader
+
+    def tail(self, topics: Sequence[str]) -> KafkaTail:
+        """Read *topics* from the oldest record kept."""
+        counts = {topic: self._counts[topic] for topic in topics}
+        tail = KafkaTail(self._settings, counts)
+        self._opened.add(tail)
+        return tail
+
+    def backlog(self, group: str, topic: str) -> int:
+        """Return how many records *group* has not moved past."""
+        partitions = [
+            TopicPartition(self._name(topic), number) for number in range(self._counts[topic])
+        ]
+        asked: Any = self._counter(group)
+        timeout = self._settings.timeout
+
+        def count() -> int:
+            moved = asked.committed(partitions, timeout)
+            starts = asked.offsets_for_times(_at(EARLIEST, partitions), timeout)
+            ends = asked.offsets_for_times(_at(LATEST, partitions), timeout)
+            rows = zip(moved, starts, ends, strict=True)
+            return sum(end.offset - max(past.offset, start.offset) for past, start, end in rows)
+
+        # The thread that reports health asks too.
+        with self._counting:
+            return retry(count, self._trouble, timeout)
+
+    def _counter(self, group: str) -> Consumer:
+        """Return a consumer that asks about *group* without being a member."""
+        with self._counting:
+            if group not in self._counters:
+                common = client(self._settings, self._trouble)
+                self._counters[group] = Consumer({**common, **consumer(self._settings, group)})
+            return self._counters[group]
+
+    def close(self) -> None:
+        """Close readers, which leave their groups, and tails."""
+        for opened in list(self._opened):
+            opened.close()
+        # Not closed here: another thread may be using one, and drops it afterwards.
+        self._counters.clear()
+
+
+def _usable(found: Any) -> bool:
+    return found is not None and found.error is None and bool(found.partitions)
+
+
+def _at(instant: int, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    return [TopicPartition(one.topic, one.partition, instant) for one in partitions]

@@ -1,0 +1,247 @@
+"""Reading Kafka as the member of a group.
+
+A member has the same partition numbers of all its topics, so that what belongs to a site meets in
+one place. No cooperative assignor promises that: so the group subscribes to the first topic alone,
+and a member that is assigned a partition of it reads that partition of the others as well.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from gossamer import clock
+from gossamer.errors import Unavailable
+from gossamer.log import BATCH, Log, Message, Record
+from gossamer.log.kafka.client import Trouble, client, consumer, error_of, record
+from gossamer.settings.servers import KafkaSettings
+from gossamer.store import Store
+
+BATCH_BYTES = 8 << 20
+SLICE = 0.1
+"""Most seconds of one wait in librdkafka: an exception in a callback does not end it sooner."""
+PAUSE = 0.1
+CONFIRM_EVERY = 3600.0
+"""Seconds. Brokers drop, after days, a group's offsets on topics that it does not subscribe to."""
+TRIES = 3
+"""How often a commit that crosses a rebalance may be of an older generation before we give up."""
+FENCED = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID)
+
+logger = structlog.get_logger()
+TopicPartition_ = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Member:
+    """Who reads: the name of the group and, for a static member, its own; else it is empty."""
+
+    group: str
+    instance: str = ""
+
+
+class Moved(Exception):
+    """Ends the poll in which partitions come or go: callers learn of it before their records."""
+
+
+class Position:
+    """How far a partition was read since it was assigned, and how far the log has moved."""
+
+    __slots__ = ("began", "next", "passed")
+
+    def __init__(self, began: int) -> None:
+        self.began = self.next = self.passed = began
+
+
+class KafkaReader:
+    """One member of a group; see `gossamer.log.Reader` for what it promises."""
+
+    def __init__(
+        self,
+        log: Log,
+        settings: KafkaSettings,
+        member: Member,
+        topics: Sequence[str],
+        store: Store,
+    ) -> None:
+        """Join the group of *member*."""
+        self._log, self._settings, self._store = log, settings, store
+        self._names = {settings.prefix + topic: topic for topic in topics}
+        self._trouble = Trouble(settings.servers)
+        self._partitions: frozenset[int] = frozenset()
+        self._positions: dict[TopicPartition_, Position] = {}
+        self._held: list[Record] = []
+        self._bytes = 0
+        self._paused = self._polling = self._closed = False
+        self._confirm_at = float("inf")
+        self._consumer: Any = Consumer(self._configuration(member))
+        self._consumer.subscribe([next(iter(self._names))], self._assigned, self._revoked)
+
+    def _configuration(self, member: Member) -> dict[str, Any]:
+        session = int(self._settings.session * 1000)
+        return {
+            **client(self._settings, self._trouble),
+            **consumer(self._settings, member.group),
+            **({"group.instance.id": member.instance} if member.instance else {}),
+            "partition.assignment.strategy": "cooperative-sticky",
+            "session.timeout.ms": session,
+            "heartbeat.interval.ms": session // 4,
+        }
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """The partitions that are this member's now, the same of every topic it reads."""
+        return self._partitions
+
+    def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
+        """Return the next records, at most *most*; with 0 only keep the membership alive."""
+        if clock.steady() >= self._confirm_at:
+            self._confirm_positions()
+        # With *most* = 0, records that arrive while callbacks are served are held. Fetching goes on
+        # until much is held: a pause throws away what was fetched.
+        self._fetch(bool(most) or self._has_room(BATCH))
+        if not most:
+            self._fill(0, len(self._held) + 1)
+        elif self._has_room(most):
+            self._fill(timeout, most)
+        self._trouble.check()
+        found, self._held = self._held[:most], self._held[most:]
+        self._bytes -= sum(len(one.value) for one in found)
+        return found
+
+    def _has_room(self, most: int) -> bool:
+        return len(self._held) < most and self._bytes < BATCH_BYTES
+
+    def _fetch(self, wanted: bool) -> None:
+        if wanted == self._paused:
+            self._paused = not wanted
+            change = self._consumer.resume if wanted else self._consumer.pause
+            change(self._of_all_topics(self._partitions))
+
+    def _fill(self, timeout: float, most: int) -> None:
+        poll, take = self._consumer.poll, self._take
+        self._polling = True
+        try:
+            message = poll(0) if self._held else self._first(timeout)
+            while message is not None:
+                take(message)
+                if not self._has_room(most):
+                    return
+                message = poll(0)
+        except Moved:
+            return
+        finally:
+            self._polling = False
+
+    def _first(self, timeout: float) -> Any:
+        until = clock.steady() + timeout
+        while (message := self._consumer.poll(min(SLICE, timeout))) is None:
+            if (timeout := until - clock.steady()) <= 0:
+                return None
+        return message
+
+    def _take(self, message: Any) -> None:
+        if error := message.error():
+            self._trouble.raise_if_lasting(error)
+            return
+        one = record(message, self._names[message.topic()])
+        if one.partition not in self._partitions:
+            return
+        at = one.topic, one.partition
+        position = self._positions.get(at)
+        if position is None:
+            position = self._positions[at] = Position(one.offset)
+        position.next = one.offset + 1
+        self._held.append(one)
+        self._bytes += len(one.value)
+
+    def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
+        return [TopicPartition(name, number) for name in self._names for number in partitions]
+
+    def _assigned(self, _: Consumer, fresh: list[TopicPartition]) -> None:
+        numbers = frozenset(one.partition for one in fresh)
+        # No offset means the committed one.
+        self._consumer.incremental_assign(self._of_all_topics(numbers))
+        self._change(self._partitions | numbers)
+
+    def _revoked(self, _: Consumer, gone: list[TopicPartition]) -> None:
+        numbers = frozenset(one.partition for one in gone)
+        self._consumer.incremental_unassign(self._of_all_topics(numbers))
+        self._change(self._partitions - numbers)
+
+    def _change(self, partitions: frozenset[int]) -> None:
+        fresh, self._partitions = partitions - self._partitions, partitions
+        if fresh and len(self._names) > 1:
+            self._confirm_at = clock.steady()
+        self._fetch(True)
+        self._keep([one for one in self._held if one.partition in partitions])
+        self._positions = {at: p for at, p in self._positions.items() if at[1] in partitions}
+        if self._polling:
+            raise Moved
+
+    def _keep(self, held: list[Record]) -> None:
+        self._held, self._bytes = held, sum(len(one.value) for one in held)
+
+    def _confirm_positions(self) -> None:
+        self._confirm_at = clock.steady() + CONFIRM_EVERY
+        try:
+            partitions = self._of_all_topics(self._partitions)
+            committed = self._consumer.committed(partitions, self._settings.timeout)
+            if known := [one for one in committed if one.offset >= 0]:
+                self._consumer.commit(offsets=known)
+        except KafkaException as failure:
+            logger.info("positions not confirmed", why=error_of(failure).str())
+
+    def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
+        """Flush the store's writes, append *messages*, commit past *records*: in this order."""
+        self._store.flush()
+        self._log.append(messages)
+        ends: dict[TopicPartition_, int] = {}
+        for one in records:
+            at = one.topic, one.partition
+            position = self._positions.get(at)
+            # A record read before its partition was lost and came back does not count.
+            if position and position.began <= one.offset < position.next:
+                ends[at] = max(ends.get(at, position.passed), one.offset + 1)
+        ends = {at: end for at, end in ends.items() if end > self._positions[at].passed}
+        if ends and not self._commit(ends):
+            self._positions.clear()
+            self._keep([])
+            return False
+        for at, end in ends.items():
+            self._positions[at].passed = end
+        return True
+
+    def _commit(self, ends: dict[TopicPartition_, int]) -> bool:
+        prefix = self._settings.prefix
+        offsets = [
+            TopicPartition(prefix + topic, number, end) for (topic, number), end in ends.items()
+        ]
+        until = clock.steady() + self._settings.timeout
+        stale = 0
+        while error := self._refusal(offsets):
+            stale += error.code() == KafkaError.ILLEGAL_GENERATION
+            if error.code() in FENCED or stale > TRIES:
+                return False
+            failure = self._trouble.translate_error(error)
+            if not (stale or isinstance(failure, Unavailable)) or clock.steady() > until:
+                raise failure
+            clock.pause(PAUSE)
+        return True
+
+    def _refusal(self, offsets: list[TopicPartition]) -> KafkaError | None:
+        # A group without members would accept the commit of one that was fenced.
+        if self._consumer.memberid() is None:
+            return KafkaError(KafkaError.UNKNOWN_MEMBER_ID)
+        try:
+            answers = self._consumer.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as failure:
+            return error_of(failure)
+        return next((answer.error for answer in answers if answer.error), None)
+
+    def close(self) -> None:
+        """Leave the group; it waits for a static member until the session ends."""
+        if not self._closed:
+            self._closed = True
+            self._consumer.close()

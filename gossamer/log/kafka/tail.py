@@ -1,0 +1,84 @@
+"""Reading Kafka without a group: every partition of some topics, from the oldest record kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from gossamer import clock
+from gossamer.log import BATCH, Record
+from gossamer.log.kafka.client import (
+    Trouble,
+    client,
+    consumer,
+    record,
+    topics_of,
+)
+from gossamer.settings.servers import KafkaSettings
+
+BATCH_BYTES = 8 << 20
+SLICE = 0.1
+
+
+class KafkaTail:
+    """Reads *counts*, topics and how many partitions each has; see `gossamer.log.Tail`.
+
+    A poll returns nothing only after everything that was on the log when the tail was made has been
+    read. From then on records arrive in the background: a poll asks no broker.
+    """
+
+    def __init__(self, settings: KafkaSettings, counts: Mapping[str, int]) -> None:
+        self._timeout, self._closed = settings.timeout, False
+        self._names = {settings.prefix + topic: topic for topic in counts}
+        self._trouble = Trouble(settings.servers)
+        self._consumer: Any = Consumer(
+            {
+                **client(settings, self._trouble),
+                **consumer(settings, "tail"),
+                "enable.partition.eof": True,
+            }
+        )
+        # With metadata fetched now, leaders are known at once; otherwise after half a second.
+        topics_of(self._consumer, self._trouble, self._timeout)
+        self._behind = {
+            (name, number) for name, topic in self._names.items() for number in range(counts[topic])
+        }
+        self._consumer.assign([TopicPartition(*at, OFFSET_BEGINNING) for at in self._behind])
+
+    def poll(self, timeout: float) -> list[Record]:
+        """Return the next records of all partitions."""
+        found: list[Record] = []
+        size, began = 0, clock.steady()
+        while len(found) < BATCH and size < BATCH_BYTES:
+            wait = 0.0 if found else self._wait(began, timeout)
+            message = self._consumer.poll(min(SLICE, wait))
+            if message is None:
+                if wait == 0.0:
+                    break
+            elif one := self._read(message):
+                found.append(one)
+                size += len(one.value)
+        return found
+
+    def _wait(self, began: float, timeout: float) -> float:
+        waited = clock.steady() - began
+        if self._behind and waited > self._timeout:
+            raise self._trouble.translate_error(KafkaError(KafkaError._TIMED_OUT))
+        return SLICE if self._behind else max(0.0, timeout - waited)
+
+    def _read(self, message: Any) -> Record | None:
+        at, error = (message.topic(), message.partition()), message.error()
+        if error is None:
+            self._behind.add(at)
+            return record(message, self._names[at[0]])
+        if error.code() == KafkaError._PARTITION_EOF:
+            self._behind.discard(at)
+        else:
+            self._trouble.raise_if_lasting(error)
+        return None
+
+    def close(self) -> None:
+        """Stop reading."""
+        if not self._closed:
+            self._closed = True
+            self._consumer.close()

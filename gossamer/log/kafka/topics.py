@@ -1,0 +1,212 @@
+"""Makes the topics on Kafka what `schemas/topics` and the settings ask for, if that loses nothing.
+
+A topic keyed by site is never given more partitions: its sites would move to others, away from
+their host's lease, their queue, and what was met of them.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    ResourceType,
+)
+
+from gossamer import clock
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.events.topics import SITE_KEYED, TOPICS, Keep, Topic
+from gossamer.log.kafka.client import RETRY_PAUSE, Trouble, client, error_of, topics_of
+from gossamer.settings.servers import KafkaSettings
+
+CLEANABLE = 0.1
+"""The part of a compacted topic that may be superseded before Kafka compacts it again."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One topic as it should be; *grows* says whether it may get more partitions."""
+
+    name: str
+    partitions: int
+    replication: int
+    grows: bool
+    config: dict[str, str]
+
+
+def wanted(settings: KafkaSettings) -> list[Wanted]:
+    """Return all topics as they should be under *settings*."""
+    return [_wanted(topic, settings) for topic in TOPICS.values()]
+
+
+def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
+    by_site = topic.name in SITE_KEYED
+    replication = settings.replication or topic.replication
+    return Wanted(
+        name=settings.prefix + topic.name,
+        partitions=(by_site and settings.partitions) or topic.partitions,
+        replication=replication,
+        # A key that moves to another partition would leave its old version where it was.
+        grows=not by_site and topic.keep is not Keep.NEWEST,
+        config={
+            **_retention(topic),
+            "max.message.bytes": str(topic.max_message_bytes),
+            "compression.type": "producer",
+            "min.insync.replicas": str(max(1, replication - 1)),
+        },
+    )
+
+
+def _retention(topic: Topic) -> dict[str, str]:
+    match topic.keep:
+        case Keep.NEWEST:
+            return {
+                "cleanup.policy": "compact",
+                "delete.retention.ms": str(topic.retention * 1000),
+                "segment.ms": str(topic.segment * 1000),
+                "min.cleanable.dirty.ratio": str(CLEANABLE),
+            }
+        case Keep.FOREVER:
+            return {"cleanup.policy": "delete", "retention.ms": "-1"}
+        case Keep.UNTIL_READ:
+            return {"cleanup.policy": "delete", "retention.ms": str(topic.retention * 1000)}
+
+
+class Topics:
+    """The topics on the brokers of *settings*."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._trouble = Trouble(settings.servers)
+        self._admin: Any = AdminClient(client(settings, self._trouble))
+        self.refused: list[str] = []
+        """What differs and was left as it is: a sentence each."""
+
+    def apply(self) -> Iterator[str]:
+        """Create what is missing and change what differs, yielding a line each.
+
+        What must not be changed is left, and is in `refused` afterwards.
+        """
+        topics = wanted(self._settings)
+        try:
+            yield from self._create(topics)
+            found = self._visible(topics)
+            configs = self._configs(topics)
+            for topic in topics:
+                yield from self._partitions(topic, found[topic.name])
+                yield from self._config(topic, configs[topic.name])
+            self._await_configs(topics)
+        except KafkaException as failure:
+            raise self._translate_error(error_of(failure)) from failure
+
+    def _translate_error(self, error: KafkaError) -> GossamerError:
+        self._admin.poll(0)
+        if error.code() == KafkaError.INVALID_REPLICATION_FACTOR:
+            return GossamerError(
+                f"Kafka at {self._settings.servers} has too few brokers for so many copies "
+                f"({error.str()}): set kafka.replication"
+            )
+        return self._trouble.translate_error(error)
+
+    def _create(self, topics: list[Wanted]) -> Iterator[str]:
+        there = topics_of(self._admin, self._trouble, self._settings.timeout)
+        new = [topic for topic in topics if topic.name not in there]
+        made = (
+            self._admin.create_topics(
+                [NewTopic(w.name, w.partitions, w.replication, config=w.config) for w in new],
+                operation_timeout=self._settings.timeout,
+            )
+            if new
+            else {}
+        )
+        for topic in new:
+            if _done(made[topic.name], KafkaError.TOPIC_ALREADY_EXISTS):
+                shape = f"{topic.partitions} partitions, copies: {topic.replication}"
+                yield f"{topic.name}: made, {shape}"
+
+    def _visible(self, topics: list[Wanted]) -> dict[str, Any]:
+        """Return the brokers' metadata of the topics, once all of them have it."""
+        until = clock.steady() + self._settings.timeout
+        while True:
+            found = topics_of(self._admin, self._trouble, self._settings.timeout)
+            usable = [name for name, topic in found.items() if not topic.error and topic.partitions]
+            unknown = [topic.name for topic in topics if topic.name not in usable]
+            if not unknown:
+                return found
+            if clock.steady() > until:
+                raise Unavailable(f"Kafka does not bring up {', '.join(unknown)}")
+            clock.pause(RETRY_PAUSE)
+
+    def _partitions(self, topic: Wanted, found: Any) -> Iterator[str]:
+        count, copies = len(found.partitions), len(found.partitions[0].replicas)
+        if copies != topic.replication:
+            self.refused.append(
+                f"{topic.name}: copies are {copies}, not {topic.replication}: move them with "
+                "Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
+            )
+        if count > topic.partitions:
+            self.refused.append(
+                f"{topic.name}: has {count} partitions, not {topic.partitions}: Kafka cannot take "
+                "partitions away"
+            )
+        elif count < topic.partitions and not topic.grows:
+            self.refused.append(
+                f"{topic.name}: has {count} partitions, not {topic.partitions}: more of them would "
+                "move sites and keys away from what is known of them"
+            )
+        elif count < topic.partitions:
+            grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
+            # Another process may have done it just now.
+            if _done(grown[topic.name], KafkaError.INVALID_PARTITIONS):
+                yield f"{topic.name}: partitions were {count}, now {topic.partitions}"
+
+    def _await_configs(self, topics: list[Wanted]) -> None:
+        """Wait until the brokers report the configuration that they were given."""
+        until = clock.steady() + self._settings.timeout
+        while clock.steady() < until:
+            configs = self._configs(topics)
+            if not any(_differing(topic, configs[topic.name]) for topic in topics):
+                return
+            clock.pause(RETRY_PAUSE)
+
+    def _configs(self, topics: list[Wanted]) -> dict[str, dict[str, Any]]:
+        asked = self._admin.describe_configs(
+            [ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics]
+        )
+        return {resource.name: answer.result() for resource, answer in asked.items()}
+
+    def _config(self, topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
+        differs = _differing(topic, found)
+        if not differs:
+            return
+        changes = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in differs.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic.name, incremental_configs=changes)
+        self._admin.incremental_alter_configs([resource])[resource].result()
+        for name, value in differs.items():
+            before = found[name].value if name in found else "unset"
+            yield f"{topic.name}: {name} was {before}, now {value}"
+
+
+def _differing(topic: Wanted, found: dict[str, Any]) -> dict[str, str]:
+    return {n: v for n, v in topic.config.items() if n not in found or found[n].value != v}
+
+
+def _done(future: "Future[None]", unless: int) -> bool:
+    """Wait; return False if another process was quicker, so that it failed with *unless*."""
+    try:
+        future.result()
+    except KafkaException as failure:
+        if error_of(failure).code() != unless:
+            raise
+        return False
+    return True

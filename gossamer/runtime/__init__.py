@@ -1,0 +1,28 @@
+"""How a service runs: a loop that carries its logic along the log, and the process around it.
+
+**Two loops.** Most logic is a `Processor` (`processor.py`): events and the time in, events out, in
+the order of the log. `Runner` (`runner.py`) polls, hands it the records, wakes it when it is due,
+and advances the log with its answers, one step after another. Fetching and parsing take their time
+and end in any order: they are an `AsyncProcessor` under a `ConcurrentRunner` (`concurrent.py`),
+which has many records under way at once, and an `OffsetTracker` (`offsets.py`) that says how far
+the log may move.
+
+**Why at-least-once.** `advance` flushes the store, appends the answers and commits the offsets, in
+this order. Whoever dies in between has moved past nothing, so the next one reads the same records
+again and does the same again: handlers are idempotent, which is needed anyway where partitions move
+between processes. Exactly-once over Kafka would cover the log and not the store.
+
+**Why `begins_once`.** Doing an order twice would be impolite: the same host would be asked again,
+perhaps at the same time. So the fetcher advances past an order *before* it begins it. What is then
+lost with a process the frontier notices by the order's lease.
+
+**Why the fetcher's answers do not wait.** Where records may be done again, an answer is held back
+until everything before it in its partition is done: appended at once, it would be appended again
+when the records before it are done again after a crash. An order is behind the log already and
+never done again, so each of its answers is appended as it comes: a slow host holds up nobody else's
+pages.
+
+**The process.** In a fleet `process.py` waits for servers that are away, opens log and store
+(`backends.py`), stops at SIGTERM; `health.py` answers probes and scrapes, which `observed.py` feeds
+from the log that every loop polls. `trace.py` puts the trace of a URL on every log line.
+"""

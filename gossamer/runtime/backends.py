@@ -1,0 +1,55 @@
+"""The log and the store of a fleet, as its settings name them."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from typing import TYPE_CHECKING
+
+from gossamer.errors import BadSettings
+from gossamer.extras import need
+from gossamer.settings import Settings
+
+if TYPE_CHECKING:
+    # At run time only when they are opened, so that what is missing can be said in words.
+    from gossamer.log.kafka.log import KafkaLog
+    from gossamer.store.cassandra.store import CassandraStore
+
+
+@contextmanager
+def open_fleet(settings: Settings, member: str) -> Iterator[tuple["KafkaLog", "CassandraStore"]]:
+    """Open both; raise Unavailable if one does not answer. *member* is our name in groups."""
+    with open_log(settings, member) as log, open_store(settings) as store:
+        yield log, store
+
+
+def open_log(settings: Settings, member: str = "") -> "AbstractContextManager[KafkaLog]":
+    """Open the log."""
+    from gossamer.log.kafka.log import KafkaLog
+
+    return closing(KafkaLog(settings.kafka, member))
+
+
+def open_store(settings: Settings) -> "AbstractContextManager[CassandraStore]":
+    """Open the store; raise BadSettings if none is named."""
+    check_fleet(settings)
+    from gossamer.store.cassandra.store import CassandraStore
+
+    return closing(CassandraStore(settings.cassandra))
+
+
+def check_fleet(settings: Settings) -> None:
+    """Raise BadSettings unless *settings* name the servers of a fleet.
+
+    Raise GossamerError if its libraries are missing.
+    """
+    need("fleet")
+    wrong = []
+    if not settings.kafka.servers:
+        wrong.append(
+            "kafka.servers is empty: name brokers, as in GOSSAMER_KAFKA__SERVERS=HOST:PORT"
+        )
+    if not settings.cassandra.hosts:
+        wrong.append(
+            "cassandra.hosts is empty: name a node, as in GOSSAMER_CASSANDRA__HOSTS='[\"HOST\"]'"
+        )
+    if wrong:
+        raise BadSettings(f"settings: {'; '.join(wrong)}")

@@ -1,0 +1,241 @@
+"""The loop for work on many records at once: fetching, parsing.
+
+Records are finished in any order. The answers to one are appended when the log moves past it, that
+is when everything before it in its partition is finished: what a crash interrupts is done again,
+and nothing is appended twice. Work that must not be done twice says so (`begins_once`): then the
+log moves before the work starts, answers are appended as they come, and a crash under way is for
+somebody else to notice (the frontier's lease).
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Protocol, TypeVar
+
+from gossamer.clock import Clock, steady
+from gossamer.errors import GossamerError, Poison
+from gossamer.events import Event
+from gossamer.events.topics import Topic
+from gossamer.log import BATCH, Log, Message, Record
+from gossamer.log.codec import decode, encode
+from gossamer.log.control import ControlTail
+from gossamer.runtime.offsets import OffsetTracker
+from gossamer.runtime.runner import dead_letter_for
+from gossamer.runtime.trace import handling
+from gossamer.store import Store
+from gossamer.telemetry import observe
+
+IDLE_WAIT = 0.02
+"""Seconds between two polls while nothing finishes."""
+HOLD_INTERVAL = 0.5
+"""Seconds between two questions whether others are behind; on Kafka the brokers have to answer."""
+STOP_INTERVAL = 0.2
+"""Seconds between two looks at whether the work is to stop."""
+ANSWERS_LIMIT = 500
+"""Start nothing while so many answers wait behind one."""
+T = TypeVar("T")
+
+Emitter = Callable[..., None]
+"""Takes events; those of one call are appended together or not at all."""
+
+
+class AsyncProcessor(Protocol):
+    """The logic of a service whose work on a record takes time."""
+
+    name: str
+    """The group it reads under."""
+    reads: tuple[Topic, ...]
+    begins_once: bool
+    """Whether the log moves past a record before the work on it starts."""
+
+    def control(self, event: Event) -> None:
+        """Take in what operators have set."""
+
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Answer one event through *emit*, now or over time."""
+
+
+class ConcurrentRunner:
+    """One processor on the log, with up to *limit* records under way.
+
+    It starts none while *hold* returns true: those who read its answers are behind.
+    """
+
+    def __init__(
+        self,
+        processor: AsyncProcessor,
+        log: Log,
+        store: Store,
+        clock: Clock,
+        limit: int,
+        hold: Callable[[], bool],
+    ) -> None:
+        self._processor, self._clock, self._limit, self._hold = processor, clock, limit, hold
+        self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
+        self._control = ControlTail(log)
+        self._offsets = OffsetTracker()
+        self._partitions = self._reader.partitions
+        self._polled: deque[Record] = deque()
+        self._held, self._asked_at = False, float("-inf")
+        self._outbox: list[Message] = []
+        self._answers: dict[tuple[str, int, int], list[Message]] = {}
+        """By topic, partition and offset: what waits for the log to move past that record."""
+        self._working: set[asyncio.Task[None]] = set()
+        self._wakeup = asyncio.Event()
+        # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
+        self._thread = ThreadPoolExecutor(1, "log")
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until *stop*; what is under way then is left to the next reader.
+
+        Raise what stops a service: GossamerError where the record is not to blame.
+        """
+        try:
+            while not stop.is_set():
+                await self._turn()
+            await self._cancel()
+            await self._advance()
+        finally:
+            await self._cancel()
+            await self._in_thread(self._reader.close)
+            self._thread.shutdown()
+
+    async def _cancel(self) -> None:
+        # Let every task run once: one that is cancelled before could not clean up.
+        await asyncio.sleep(0)
+        for task in self._working:
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+
+    async def _turn(self) -> None:
+        self._wakeup.clear()
+        await self._poll()
+        began = steady()
+        started = self._start()
+        ours, moved = await self._advance()
+        if moved:
+            observe("gossamer_step_seconds", steady() - began, service=self._processor.name)
+        for record in started if ours or not self._processor.begins_once else ():
+            self._working.add(asyncio.create_task(self._work(record)))
+        if not self._outbox:
+            await self._wait()
+        for task in [task for task in self._working if task.done()]:
+            self._working.discard(task)
+            task.result()
+
+    async def _wait(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wakeup.wait(), IDLE_WAIT)
+
+    async def _poll(self) -> None:
+        while news := await self._in_thread(lambda: self._control.poll(0)):
+            for record in news:
+                self._learn(record)
+        await self._check_hold()
+        full = self._held or self._polled or len(self._working) >= self._limit
+        most = 0 if full else BATCH
+        records = await self._in_thread(lambda: self._reader.poll(0, most))
+        if self._reader.partitions != self._partitions:
+            self._rebalance(self._reader.partitions)
+        self._polled.extend(records)
+
+    def _learn(self, record: Record) -> None:
+        try:
+            self._processor.control(decode(record))
+        except Exception as error:
+            self._emit(self._dead_letter(record, error))
+
+    def _rebalance(self, partitions: frozenset[int]) -> None:
+        """Forget what belongs to partitions that other members have now."""
+        self._partitions = partitions
+        self._offsets.release(partitions)
+        self._polled = deque(r for r in self._polled if r.partition in partitions)
+        for at in [at for at in self._answers if at[1] not in partitions]:
+            del self._answers[at]
+
+    async def _check_hold(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._asked_at >= HOLD_INTERVAL:
+            self._held, self._asked_at = await self._in_thread(self._hold), now
+
+    def _start(self) -> list[Record]:
+        started: list[Record] = []
+        if self._held:
+            return started
+        room = self._limit - len(self._working) if len(self._answers) < ANSWERS_LIMIT else 0
+        while self._polled and len(started) < room:
+            started.append(record := self._polled.popleft())
+            self._offsets.begin(record)
+            if self._processor.begins_once:
+                self._offsets.complete(record)
+        return started
+
+    async def _work(self, record: Record) -> None:
+        answers: list[Message] = []
+        emit = self._emit if self._processor.begins_once else partial(_add, answers)
+        try:
+            event = decode(record)
+            with handling(event):
+                await self._processor.work(event, emit)
+        except Exception as error:
+            emit(self._dead_letter(record, error))
+        if not self._processor.begins_once and record.partition in self._partitions:
+            self._answers[record.topic, record.partition, record.offset] = answers
+            self._offsets.complete(record)
+        self._wakeup.set()
+
+    def _dead_letter(self, record: Record, error: Exception) -> Event:
+        if isinstance(error, GossamerError) and not isinstance(error, Poison):
+            raise error
+        return dead_letter_for(record, self._processor.name, error, self._clock())
+
+    def _emit(self, *events: Event) -> None:
+        _add(self._outbox, *events)
+        self._wakeup.set()
+
+    async def _advance(self) -> tuple[bool, bool]:
+        """Return whether our partitions are still ours, and whether there was anything to move."""
+        passed = self._offsets.passed()
+        messages = [*self._outbox, *(one for record in passed for one in self._released(record))]
+        self._outbox = []
+        if not passed and not messages:
+            return True, False
+        return await self._in_thread(lambda: self._reader.advance(passed, messages)), True
+
+    def _released(self, record: Record) -> Iterator[Message]:
+        """Yield the answers to *record* and to those of its partition before it."""
+        partition = record.topic, record.partition
+        mine = [at for at in self._answers if at[:2] == partition and at[2] <= record.offset]
+        for at in sorted(mine):
+            yield from self._answers.pop(at)
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+
+def _add(messages: list[Message], *events: Event) -> None:
+    # All of them, or none if one is too large.
+    messages.extend([encode(event) for event in events])
+
+
+def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
+    """Run *work* in an event loop; the event it is given is set when *stop* is."""
+
+    async def until_stopped() -> None:
+        ended = asyncio.Event()
+        forwarding = asyncio.create_task(_forward(stop, ended))
+        await work(ended)
+        forwarding.cancel()
+
+    asyncio.run(until_stopped())
+
+
+async def _forward(stop: threading.Event, ended: asyncio.Event) -> None:
+    # A thread that waits for it would have to be woken when the work ends on its own.
+    while not stop.is_set():
+        await asyncio.sleep(STOP_INTERVAL)
+    ended.set()

@@ -1,0 +1,79 @@
+"""A log that reports to health: whether its readers poll, which partitions they have, their lag.
+
+Whatever the loop of a service looks like, it polls a reader in every turn. So health is observed
+here, and no loop has to know of it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from gossamer.log import BATCH, Log, Message, Reader, Record, Tail
+from gossamer.runtime.health import Health
+from gossamer.store import Store
+from gossamer.store.claims import ClaimRow
+from gossamer.telemetry import gauge
+
+
+class ObservedLog:
+    """*log*, whose readers report to *health*; see `gossamer.log.Log`."""
+
+    def __init__(self, log: Log, health: Health) -> None:
+        self._log, self._health = log, health
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions every topic has that is keyed by site."""
+        return self._log.partitions
+
+    def append(self, messages: Iterable[Message]) -> None:
+        """Return once every message is durable."""
+        self._log.append(messages)
+
+    def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:
+        """Join *group*; from now on its lag is shown."""
+        self.watch(group, topics, store)
+        return ObservedReader(self._log.reader(group, topics, store), self._health)
+
+    def watch(self, group: str, topics: Sequence[str], store: Store) -> None:
+        """Show the lag of *group* from now on, and whether log and store answer."""
+        claims = store.table(ClaimRow)
+
+        def ask() -> dict[str, int]:
+            claims.get("0")
+            return {topic: self._log.backlog(group, topic) for topic in topics}
+
+        self._health.watch(ask)
+
+    def tail(self, topics: Sequence[str]) -> Tail:
+        """Read *topics* from the oldest record kept."""
+        return self._log.tail(topics)
+
+    def backlog(self, group: str, topic: str) -> int:
+        """Return how many records *group* has not moved past."""
+        return self._log.backlog(group, topic)
+
+
+class ObservedReader:
+    """*reader*, whose every poll is a heartbeat; see `gossamer.log.Reader`."""
+
+    def __init__(self, reader: Reader, health: Health) -> None:
+        self._reader, self._health = reader, health
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """The partitions that are this member's now."""
+        return self._reader.partitions
+
+    def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
+        """Return the next records."""
+        records = self._reader.poll(timeout, most)
+        gauge("gossamer_partitions", len(self._reader.partitions))
+        self._health.ready()
+        return records
+
+    def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
+        """Flush the store's writes, append *messages*, move past *records*."""
+        return self._reader.advance(records, messages)
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._reader.close()

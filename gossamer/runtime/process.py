@@ -1,0 +1,145 @@
+"""What every process of a fleet does around its work: settings, logs, health, retries, stopping.
+
+Servers come and go. While one is unavailable the process waits for it, logs so and is not ready;
+when it is back, log and store are opened anew and the work goes on from what they hold. That is
+what happens after a crash, which every service has to survive anyway.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from gossamer import clock
+from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.runtime.backends import check_fleet, open_fleet
+from gossamer.runtime.health import Health
+from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.runner import Runner
+from gossamer.settings import Settings, load_settings
+from gossamer.store import Store
+from gossamer.telemetry import configure_logs
+
+FIRST_WAIT, LONGEST_WAIT = 0.25, 5.0
+"""Seconds between two attempts to reach a server: twice as long each time."""
+TURN = 0.5
+"""Most seconds that a loop waits for records, so that it notices that it is to stop."""
+
+logger = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a fleet, which runs *service*."""
+
+    service: str
+    settings: Settings
+    health: Health
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Set when it is to stop."""
+
+    @property
+    def member(self) -> str:
+        """Its name in consumer groups."""
+        return f"{self.service}-{self.settings.service.instance}"
+
+
+@dataclass(frozen=True)
+class Backends:
+    """The log and the store that work uses until a server is lost."""
+
+    process: Process
+    log: ObservedLog
+    store: Store
+
+    @property
+    def settings(self) -> Settings:
+        """All settings."""
+        return self.process.settings
+
+    @property
+    def stop(self) -> threading.Event:
+        """Set when the work is to stop in good order."""
+        return self.process.stop
+
+
+Work = Callable[[Backends], None]
+"""Works until `stop`; raises Unavailable when a server is lost, and is called again."""
+
+
+def run(service: str, work: Work) -> int:
+    """Run a process that does *work*; return its status: 0, 1 for a failure, 2 for settings."""
+    try:
+        process = begin(service)
+    except GossamerError as error:
+        print(f"gossamer: {error}", file=sys.stderr)
+        return 2 if isinstance(error, BadSettings) else 1
+
+    def attempt() -> None:
+        with open_fleet(process.settings, process.member) as (log, store):
+            try:
+                work(Backends(process, ObservedLog(log, process.health), store))
+            finally:
+                process.health.watch(dict)  # What is closed cannot be asked.
+
+    return retry(process, attempt)
+
+
+def begin(service: str) -> Process:
+    """Read settings, start to log and to answer probes, and stop at SIGTERM or SIGINT."""
+    settings = load_settings()
+    check_fleet(settings)
+    instance, logs = settings.service.instance, settings.logs
+    # Programs read the logs of a fleet: JSON, and more of it than a person wants to see.
+    as_json = logs.json_lines if "json_lines" in logs.model_fields_set else True
+    level = logs.level if "level" in logs.model_fields_set else "info"
+    configure_logs(as_json, level, service=service, instance=instance)
+    process = Process(service, settings, Health(service, instance))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: process.stop.set())
+    port = process.health.listen(settings.service)
+    logger.info("started", address=settings.service.address, port=port)
+    return process
+
+
+def retry(process: Process, attempt: Callable[[], None]) -> int:
+    """Repeat *attempt* while a server is unavailable; return the exit status once it ends.
+
+    The waits between attempts grow; other failures are not retried.
+    """
+    wait = FIRST_WAIT
+    try:
+        while not process.stop.is_set():
+            began = clock.steady()
+            try:
+                attempt()
+                break
+            except Unavailable as error:
+                lasted = clock.steady() - began
+                wait = FIRST_WAIT if lasted > 2 * LONGEST_WAIT else min(2 * wait, LONGEST_WAIT)
+                logger.warning("waiting", why=str(error), seconds=wait)
+                process.health.waiting(str(error))
+                process.stop.wait(wait)
+    except GossamerError as error:
+        logger.error("cannot go on", why=str(error))
+        return 2 if isinstance(error, BadSettings) else 1
+    except Exception:
+        logger.exception("unexpected")
+        return 1
+    logger.info("stopped")
+    return 0
+
+
+def run_processor(backends: Backends, processor: Processor) -> None:
+    """Run *processor* along the log until it is to stop."""
+    runner = Runner(processor, backends.log, backends.store, clock.now)
+    try:
+        while not backends.stop.is_set():
+            due = runner.due()
+            runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
+    finally:
+        runner.close()

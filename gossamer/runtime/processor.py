@@ -1,0 +1,42 @@
+"""What a service's logic looks like: a processor is given events and the time, and returns events.
+
+It reads no clock, opens no socket and never sleeps: the runtime owns log, store and time, so that a
+test runs a whole crawl in virtual time. Its state lies in the tables that it was given; what it
+writes to them is flushed with the log's next advance.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
+
+from gossamer.events import Event, Tombstone
+from gossamer.events.topics import Topic
+
+Answer = Iterable[Event | Tombstone]
+
+
+class Processor(ABC):
+    """The logic of one service. After a crash records come again, so handlers are idempotent."""
+
+    name: ClassVar[str]
+    """The group it reads under."""
+    reads: ClassVar[tuple[Topic, ...]]
+    """The topics whose records it handles; every processor gets the control topic besides."""
+
+    def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
+        """Take over *partitions* and give up all others; called before any record of them."""
+
+    @abstractmethod
+    def handle(self, event: Event, now: float) -> Answer:
+        """Return what follows from one event."""
+
+    def due(self) -> float | None:
+        """Return when `wake` is next to be called; no timer by default."""
+        return None
+
+    def wake(self, now: float) -> Answer:
+        """Return the events that are due at *now* without any record."""
+        return ()
+
+    def settle(self) -> None:  # noqa: B027
+        """Make durable what is held outside the store; called before each advance of the log."""

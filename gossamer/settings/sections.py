@@ -1,0 +1,180 @@
+"""What the crawl and its services are set by: one class for each table of the TOML file."""
+
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from gossamer.errors import BadSettings
+from gossamer.settings.units import (
+    BodyBytes,
+    Bytes,
+    Factor,
+    Hosts,
+    Natural,
+    Positive,
+    Seconds,
+    SecondsOrZero,
+    Section,
+    unit,
+)
+from gossamer.web.scope import parse_scope
+
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], unit("list of CIDR networks")]
+
+
+class CrawlSettings(Section):
+    """What the crawl is when it is defined; `gossamer seed` with `--scope` changes it later."""
+
+    scope: Annotated[str, unit("scope expression")] = ""
+    """Which URLs may be visited, such as `domain("example.org")` or `any()`; empty: the sites of
+    the seeds."""
+    max_depth: Annotated[Natural, unit("links")] = 16
+    """How far from a seed URLs are followed (hazard trap_depth)."""
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse a scope that does not parse."""
+        if self.scope:
+            parse_scope(self.scope)
+
+
+class FrontierSettings(Section):
+    """How polite the crawl is, and how much it takes of a host."""
+
+    delay: SecondsOrZero = 1.0
+    """The least time between two visits to a host; a longer Crawl-delay in robots.txt wins."""
+    delay_factor: Factor = 0.0
+    """The time between two visits is at least this many times what the last one took; 0 turns it
+    off."""
+    batch: Annotated[Positive, unit("URLs")] = 10
+    """Most URLs of a host that one order gives to a fetcher."""
+    lease_slack: Seconds = 300.0
+    """How much longer than its visits can take an order may go unanswered before the host is given
+    to another fetcher."""
+    checked_out_limit: Hosts = 512
+    """Most hosts ordered from the fetchers at once, for each frontier."""
+    loaded_limit: Hosts = 50_000
+    """Most hosts kept in a frontier's memory; the others wait in the store."""
+    url_budget: Annotated[Positive, unit("URLs")] = 5000
+    """Most URLs admitted to a host (hazard trap_urls)."""
+    hops_limit: Annotated[Natural, unit("redirects")] = 5
+    """Most redirects in a row that are followed."""
+    down_wait: Seconds = 43200.0
+    """How long a host that is down is left alone at first; twice as long each time after."""
+    down_wait_limit: Seconds = 604800.0
+    """The longest that a host that is down is left alone."""
+    dns_wait: Seconds = 604800.0
+    """How long a host is left alone whose name does not exist."""
+    retries: Annotated[Natural, unit("retries")] = 3
+    """How often a URL is tried again after its host or its server failed."""
+    retry_after_limit: Seconds = 86400.0
+    """The longest Retry-After that is obeyed; a longer one is cut to this."""
+    robots_unreachable_limit: Seconds = 2592000.0
+    """While a robots.txt is unreachable its host is not visited; after this long, if the server
+    still answers with errors, it is visited as if there were none (RFC 9309, 2.3.1.4)."""
+
+
+class FetcherSettings(Section):
+    """How the fetcher behaves on the Web."""
+
+    contact: Annotated[str, unit("e-mail address or URL")] = ""
+    """Where a webmaster reaches you; sent with every request. Without it nothing is fetched."""
+    product: Annotated[str, unit("product token")] = "gossamer"
+    """Our name in the User-Agent, robots.txt, robots meta elements and X-Robots-Tag headers."""
+    page: Annotated[str, unit("URL")] = "https://gossamer.example/crawler"
+    """The page about the crawler that the User-Agent names."""
+    concurrency: Hosts = 256
+    """Most hosts that a fetcher visits at once."""
+    connect_limit: Seconds = 10.0
+    """The most time that connecting to a server may take."""
+    first_byte_limit: Seconds = 15.0
+    """The most time from the request to the first byte of the answer."""
+    between_bytes_limit: Seconds = 15.0
+    """The most time between two reads of a body."""
+    visit_limit: Seconds = 60.0
+    """The most time that one visit may take in all."""
+    body_limit: BodyBytes = 2 << 20
+    """A longer body is cut here, and marked as truncated."""
+    robots_limit: BodyBytes = 500 << 10
+    """How much of a robots.txt is read."""
+    robots_age: Seconds = 86400.0
+    """How long a robots.txt is believed before it is fetched again."""
+    allow_networks: Networks = ()
+    """Private or loopback networks that may be visited all the same."""
+    nameserver: Annotated[str, unit("`ADDRESS` or `ADDRESS:PORT`")] = ""
+    """The DNS server to ask, such as `192.0.2.1` or `[2001:db8::1]:53`; empty: those of the
+    system."""
+    lookups_limit: Annotated[Positive, unit("lookups")] = 32
+    """Most DNS lookups in flight."""
+    unparsed_limit: Annotated[Positive, unit("pages")] = 500
+    """While more fetched pages than this wait for parser or archive, no new visit begins."""
+
+    def model_post_init(self, context: Any) -> None:
+        """Refuse a name server that is no address: there is nobody to ask for it."""
+        if self.nameserver and not _is_server(self.nameserver):
+            raise BadSettings(
+                f"fetcher.nameserver: {self.nameserver!r} is no ADDRESS or ADDRESS:PORT, "
+                "such as 192.0.2.1:53 or [2001:db8::1]"
+            )
+
+
+def _is_server(text: str) -> bool:
+    try:
+        server = urlsplit(f"//{text}")
+        ip_address(server.hostname or "")
+        return server.netloc == text and "@" not in text and server.port != 0
+    except ValueError:
+        return False
+
+
+class ParserSettings(Section):
+    """How pages are read."""
+
+    workers: Annotated[Natural, unit("processes")] = 0
+    """Processes that read pages; 0: as many as there are cores."""
+    text: bool = True
+    """Whether the main text is extracted; without it reading a page is a third of the work."""
+    page_limit: Seconds = 10.0
+    """The most time that reading a page may take; then it goes to the dead letters."""
+    memory_limit: Bytes = 512 << 20
+    """The most memory that reading a page may take, beyond what the process has to begin with."""
+    decoded_limit: Bytes = 2 << 20
+    """How much of a body is read after decompression (hazard decompression_bomb)."""
+
+
+class ArchiveSettings(Section):
+    """How captures are kept."""
+
+    segment_size: Bytes = 1 << 30
+    """A WARC file that has grown larger than this is complete, and another is begun."""
+    folder: Path = Path("gossamer-data/warc")
+    """Where the WARC files are; in a fleet each instance has a folder of its own name in there. It
+    must outlive the process. (`scripts/crawl` keeps them in its data folder.)"""
+
+
+class DedupSettings(Section):
+    """The URL-seen test of a fleet."""
+
+    folder: Path = Path("gossamer-data/dedup")
+    """Where each instance keeps its tables, in a folder of its own name. It must outlive the
+    process, or the tables are read anew from their changelog."""
+    standbys: Annotated[Natural, unit("instances")] = 1
+    """How many other instances hold a copy of each table, to take over from."""
+
+
+class StandaloneSettings(Section):
+    """A crawl with everything embedded, as `scripts/crawl` runs it."""
+
+    patience: SecondsOrZero = 300.0
+    """How long a run waits for hosts that are blocked when nothing else is left to do; what is due
+    later is left to another run."""
+
+
+class LogSettings(Section):
+    """What processes write to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "warning"
+    """The least severe lines that are written; the services of a fleet write `info` unless this is
+    set."""
+    json_lines: bool = False
+    """Whether lines are JSON; the services of a fleet write JSON unless this is set."""

@@ -1,0 +1,49 @@
+"""What a setting is measured in, as part of its type, so that `docs/configuration.md` can say it.
+
+Every setting has a sentence below it, and either one of these units or a type that needs none
+(a choice, a yes or no, a path, a secret).
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gossamer.events.topics import PAGES_FETCHED
+
+
+class Section(BaseModel):
+    """A table of the TOML file: its docstring and the strings below its fields are for operators.
+
+    What was given is left out of pydantic's own messages, for it may be a secret.
+    """
+
+    model_config = ConfigDict(
+        allow_inf_nan=False,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+    )
+
+
+def unit(name: str) -> Any:
+    """Return the mark of a setting that is measured, or written, in *name*."""
+    return Field(json_schema_extra={"unit": name})
+
+
+Positive = Annotated[int, Field(gt=0)]
+Natural = Annotated[int, Field(ge=0)]
+
+Seconds = Annotated[float, Field(gt=0), unit("seconds")]
+SecondsOrZero = Annotated[float, Field(ge=0), unit("seconds")]
+Factor = Annotated[float, Field(ge=0), unit("times")]
+Bytes = Annotated[Positive, unit("bytes")]
+BodyBytes = Annotated[Bytes, Field(le=(PAGES_FETCHED.limit - (1 << 20)) // 4 * 3)]
+"""Fits an event: in base64, with a mebibyte of headers beside it."""
+
+Address = Annotated[str, unit("IP address")]
+Hosts = Annotated[Positive, unit("hosts")]
+Name = Annotated[str, unit("name")]
+Port = Annotated[int, Field(ge=1, le=65535), unit("port")]
+PortOrZero = Annotated[int, Field(ge=0, le=65535), unit("port")]

@@ -1,0 +1,5 @@
+"""The store on Cassandra, for a fleet."""
+
+from gossamer.extras import need
+
+need("fleet")

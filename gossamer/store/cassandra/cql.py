@@ -1,0 +1,212 @@
+"""Rows in CQL: columns, statements, tables, and how an existing table differs from its row class.
+
+Collections are frozen: overwriting an unfrozen one leaves a tombstone each time. No column is ever
+written as null, which is a tombstone too: None is stored as JSON.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, get_type_hints
+
+import msgspec
+
+from gossamer.store import R, Row
+
+TYPES: dict[Any, str] = {
+    str: "text",
+    int: "bigint",
+    float: "double",
+    bool: "boolean",
+    bytes: "blob",
+    dict[str, int]: "frozen<map<text, bigint>>",
+    dict[str, float]: "frozen<map<text, double>>",
+    tuple[str, ...]: "frozen<list<text>>",
+}
+JSON = "text"
+"""The column type of all other kinds."""
+SHORT_LIVED = """compaction = {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'L4'}
+  AND gc_grace_seconds = 10800"""
+"""For tables whose partitions are dropped whole and never read again.
+
+A partition and its tombstone lie in different files, and take up space until these are compacted.
+Levelled compaction does that often, so that what was dropped is a small part of what is stored.
+The grace of three hours is how long hints are kept for a node that is down; a node that was down
+for longer may bring a dropped partition back, but nobody reads it.
+"""
+
+
+def kinds_of(row: type[Row]) -> dict[str, Any]:
+    """Return the Python type of each field, in order."""
+    hints = get_type_hints(row)
+    return {name: hints[name] for name in row.__struct_fields__}
+
+
+def columns_of(row: type[Row]) -> dict[str, str]:
+    """Return the CQL type of each column, in the order of the fields."""
+    return {name: TYPES.get(kind, JSON) for name, kind in kinds_of(row).items()}
+
+
+def keys_of(row: type[Row]) -> list[str]:
+    """Return the fields of the primary key."""
+    return [key for key in (row.partition_key, row.sort_key) if key]
+
+
+class Statements:
+    """The statements on one table of *keyspace*."""
+
+    def __init__(self, keyspace: str, row: type[Row]) -> None:
+        table, names = f'"{keyspace}"."{row.table}"', list(columns_of(row))
+        columns = _listed(names)
+        within = f'WHERE "{row.partition_key}" = ?'
+        read = f"SELECT {columns} FROM {table} {within}"
+        self.get = f'{read} AND "{row.sort_key}" = ?' if row.sort_key else read
+        self.get_many = f'{read} AND "{row.sort_key}" IN ?'
+        self.scan = f"{read} LIMIT ?"
+        self.scan_beyond = f'{read} AND "{row.sort_key}" {"<>"[not row.newest_first]} ? LIMIT ?'
+        self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
+        self.put_if_absent = f"{self.put} IF NOT EXISTS"
+        self.drop = f"DELETE FROM {table} {within}"
+
+
+class Columns(Generic[R]):
+    """Converts rows to column values and back."""
+
+    def __init__(self, row: type[R]) -> None:
+        self._row = row
+        self._names = row.__struct_fields__
+        kinds = kinds_of(row)
+        self._nested = [
+            at for at, kind in enumerate(kinds.values()) if kind not in TYPES and not _is_word(kind)
+        ]
+        self._readers = {name: _reader(kind) for name, kind in kinds.items()}
+
+    def values(self, row: R) -> Sequence[Any]:
+        """Return the column values in the order of the fields."""
+        if not self._nested:
+            return msgspec.structs.astuple(row)
+        values = list(msgspec.structs.astuple(row))
+        for at in self._nested:
+            values[at] = msgspec.json.encode(values[at]).decode()
+        return values
+
+    def row(self, values: Iterable[Any]) -> R:
+        """Return the row with column values in the order of the fields."""
+        return self.named_row(dict(zip(self._names, values, strict=True)))
+
+    def named_row(self, values: Mapping[str, Any]) -> R:
+        """Return the row with column values by name.
+
+        A column that was added later is null in older rows: the field's default applies.
+        """
+        readers = self._readers
+        return self._row(
+            **{
+                name: read(value) if (read := readers[name]) else value
+                for name in self._names
+                if (value := values[name]) is not None
+            }
+        )
+
+
+def _is_word(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, StrEnum)
+
+
+def _reader(kind: Any) -> Any:
+    """Return what turns a column's value into a *kind*; None where it is one already."""
+    if kind in (str, int, float, bool, bytes):
+        return None
+    if _is_word(kind):
+        return kind
+    if kind in TYPES:
+        return dict if TYPES[kind].startswith("frozen<map") else tuple
+    return msgspec.json.Decoder(kind).decode
+
+
+def create_keyspace(name: str, datacenter: str, replication: int) -> str:
+    """Return the statement that creates a keyspace."""
+    return (
+        f'CREATE KEYSPACE IF NOT EXISTS "{name}" WITH replication = '
+        f"{{'class': 'NetworkTopologyStrategy', '{_quoted(datacenter)}': {replication}}}"
+    )
+
+
+def create_table(row: type[Row], keyspace: str = "", options: str = "") -> str:
+    """Return the statement that creates the table of *row*."""
+    order = "DESC" if row.newest_first else "ASC"
+    ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
+    comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
+    properties = "\n  AND ".join(option for option in (ordered, comment, options) if option)
+    columns = "".join(f'  "{name}" {kind},\n' for name, kind in columns_of(row).items())
+    name = f'"{keyspace}"."{row.table}"' if keyspace else f'"{row.table}"'
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} (\n{columns}"
+        f"  PRIMARY KEY ({_listed(keys_of(row))})\n) WITH {properties}"
+    )
+
+
+def add_column(row: type[Row], keyspace: str, name: str) -> str:
+    """Return the statement that adds a column."""
+    kind = columns_of(row)[name]
+    return f'ALTER TABLE "{keyspace}"."{row.table}" ADD IF NOT EXISTS "{name}" {kind}'
+
+
+@dataclass(frozen=True)
+class FoundColumn:
+    """A column as Cassandra's system tables describe it."""
+
+    kind: str
+    role: str
+    """`partition_key`, `clustering` or `regular`."""
+    order: str
+    """`asc` or `desc` for a clustering column, else `none`."""
+
+
+SELECT_COLUMNS = (
+    "SELECT table_name, column_name, type, kind, clustering_order "
+    "FROM system_schema.columns WHERE keyspace_name = ?"
+)
+SELECT_KEYSPACE = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?"
+SELECT_REPLICATION = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?"
+SELECT_SETTING = "SELECT value FROM system_views.settings WHERE name = ?"
+
+
+def missing_columns(row: type[Row], found: Mapping[str, FoundColumn]) -> list[str]:
+    """Return the columns of *row* that the *found* table lacks."""
+    return [name for name in columns_of(row) if name not in found]
+
+
+def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str]:
+    """Yield a sentence for each difference of the *found* table that no new column can repair."""
+    for name, kind in columns_of(row).items():
+        actual, expected = found.get(name), _expected(row, name, kind)
+        if actual is None:
+            if expected.role != "regular":
+                yield f"{name} ({expected.role}) is missing"
+        elif actual != expected:
+            yield f"{name} is {_words(actual)}, not {_words(expected)}"
+    for name, actual in found.items():
+        if actual.role in ("partition_key", "clustering") and name not in keys_of(row):
+            yield f"{name} is a key there ({actual.role}), not here"
+
+
+def _expected(row: type[Row], name: str, kind: str) -> FoundColumn:
+    if name == row.partition_key:
+        return FoundColumn(kind, "partition_key", "none")
+    if name == row.sort_key:
+        return FoundColumn(kind, "clustering", "desc" if row.newest_first else "asc")
+    return FoundColumn(kind, "regular", "none")
+
+
+def _words(column: FoundColumn) -> str:
+    role = "" if column.role == "regular" else f" {column.role}"
+    return f"{column.kind}{role}" + ("" if column.order == "none" else f" {column.order}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")

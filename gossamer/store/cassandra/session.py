@@ -1,0 +1,152 @@
+"""One session with Cassandra's nodes: the part of the driver that the store needs.
+
+Every statement is prepared once. Writes are idempotent, and the driver retries them: rows are
+written whole, with a timestamp from the caller. A conditional write
+(:meth:`Cassandra.insert_if_absent`) is not: after a timeout the outcome is read instead.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from cassandra import OperationTimedOut, Timeout
+from cassandra.cluster import Cluster, Session
+from cassandra.policies import ExponentialReconnectionPolicy
+from cassandra.query import BoundStatement, PreparedStatement
+
+from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.access import (
+    CONDITIONAL,
+    SERIAL_READ,
+    TRIES,
+    credentials,
+    profiles,
+    tls,
+)
+from gossamer.store.cassandra.errors import translate_errors
+from gossamer.store.cassandra.writes import Connection, batches, concurrent_writes
+
+PROTOCOL = 5
+"""Cassandra 4 and later. Named, so that the driver does not try others and warn of each."""
+AGREEMENT = 60.0
+"""Seconds for all nodes to agree on the schema after a change."""
+
+Values = Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One statement on one partition, for each of *rows*, with their timestamp."""
+
+    timestamp: int
+    """Microseconds since 1970; of two writes to a cell, the one with the larger wins."""
+    cql: str
+    rows: Iterable[Values]
+
+
+class Cassandra:
+    """A session with the nodes that *settings* name."""
+
+    def __init__(self, settings: CassandraSettings) -> None:
+        if not settings.hosts:
+            raise BadSettings("cassandra.hosts is empty: name at least one node")
+        self.where = f"Cassandra at {', '.join(settings.hosts)}, port {settings.port}"
+        self._errors = partial(translate_errors, self.where, settings)
+        self._timestamp = 1
+        self._prepared: dict[str, PreparedStatement] = {}
+        self._cluster = self._make_cluster(settings)
+        self._session = self._connect(settings)
+
+    def _make_cluster(self, settings: CassandraSettings) -> Cluster:
+        # The driver asks for the timestamp of a write while `execute` runs.
+        with self._errors():
+            return Cluster(
+                settings.hosts,
+                settings.port,
+                connection_class=Connection,
+                protocol_version=PROTOCOL,
+                auth_provider=credentials(settings),
+                **tls(settings),
+                execution_profiles=profiles(settings),
+                timestamp_generator=lambda: self._timestamp,
+                reconnection_policy=ExponentialReconnectionPolicy(0.5, 5.0),
+                connect_timeout=settings.timeout,
+                control_connection_timeout=settings.timeout,
+                max_schema_agreement_wait=AGREEMENT,
+            )
+
+    def _connect(self, settings: CassandraSettings) -> Session:
+        try:
+            with self._errors():
+                return self._cluster.connect()
+        except BaseException as error:
+            known = {host.datacenter for host in self._cluster.metadata.all_hosts()} - {None}
+            self.close()
+            if isinstance(error, Unavailable) and known and settings.datacenter not in known:
+                raise GossamerError(
+                    f"{self.where}: there is no data centre {settings.datacenter!r}, but "
+                    f"{', '.join(sorted(known))}: name that in cassandra.datacenter"
+                ) from None
+            raise
+
+    def close(self) -> None:
+        """End the session."""
+        self._cluster.shutdown()
+
+    def query(self, cql: str, values: Values = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of the answer."""
+        with self._errors():
+            return list(self._session.execute(self._bound(cql, values)))
+
+    def write(self, writes: Iterable[Write]) -> None:
+        """Return once all *writes* are acknowledged. They run concurrently, in no order."""
+        with self._errors(), concurrent_writes(self._session) as send:
+            for write in writes:
+                prepared = self._prepare(write.cql)
+                for batch in batches(prepared.bind(row) for row in write.rows):
+                    self._timestamp = write.timestamp
+                    send(batch)
+
+    def insert_if_absent(
+        self, insert: str, values: Values, select: str, keys: Values
+    ) -> dict[str, Any]:
+        """Run *insert*, which is IF NOT EXISTS; return the row that was there, {} if none was.
+
+        After a timeout *select* reads by its *keys* what has been decided.
+        """
+        with self._errors():
+            for _ in range(TRIES):
+                with suppress(Timeout, OperationTimedOut):
+                    return self._insert(insert, values)
+                # It may have been applied, or may be yet: a serial read completes or rules it out.
+                if found := self._serial_read(select, keys):
+                    return found
+            return self._insert(insert, values)
+
+    def _insert(self, insert: str, values: Values) -> dict[str, Any]:
+        bound = self._bound(insert, values)
+        found = dict(self._session.execute(bound, execution_profile=CONDITIONAL).one())
+        return {} if found.pop("[applied]") else found
+
+    def _serial_read(self, select: str, keys: Values) -> dict[str, Any]:
+        bound = self._bound(select, keys)
+        return dict(self._session.execute(bound, execution_profile=SERIAL_READ).one() or {})
+
+    def change(self, cql: str) -> None:
+        """Run a statement that creates or alters, and wait until all nodes agree."""
+        with self._errors():
+            # Concurrent changes all go to one node, which puts them in an order; two nodes could
+            # each make the same table.
+            host = min((pool.host for pool in self._session.get_pools()), key=str)
+            self._session.execute(cql, timeout=AGREEMENT, host=host)
+
+    def _prepare(self, cql: str) -> PreparedStatement:
+        if cql not in self._prepared:
+            self._prepared[cql] = self._session.prepare(cql)
+        return self._prepared[cql]
+
+    def _bound(self, cql: str, values: Values) -> BoundStatement:
+        return self._prepare(cql).bind(values)

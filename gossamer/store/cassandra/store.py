@@ -1,0 +1,202 @@
+"""The store on Cassandra: a table for each row class, with typed columns to query in `cqlsh`.
+
+Every write carries a timestamp of ours, so that writes that are repeated or arrive out of order
+change nothing: before a claim it is the present time, after it the epoch plus a counter. So what
+somebody writes under an older epoch, however late, never replaces what the owner has written.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, Generic
+
+from gossamer import clock
+from gossamer.errors import GossamerError
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store import R, Row, Sort
+from gossamer.store.cassandra.cql import Columns, Statements
+from gossamer.store.cassandra.session import Cassandra, Write
+from gossamer.store.cassandra.tables import found_tables, table_problems
+from gossamer.store.overlay import Overlay
+from gossamer.telemetry.timing import timed
+
+MILLISECOND = 1000
+
+
+class CassandraStore:
+    """The tables of one service in a keyspace; see `gossamer.store.Store`. For one thread."""
+
+    def __init__(self, settings: CassandraSettings) -> None:
+        self._nodes = Cassandra(settings)
+        self._keyspace = settings.keyspace
+        self._timestamps = Timestamps()
+        self._tables: dict[type[Row], Any] = {}
+        try:
+            self._found = found_tables(self._nodes, settings.keyspace)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the session with the nodes."""
+        self._nodes.close()
+
+    def table(self, row: type[R]) -> "CassandraTable[R]":
+        """Return the table of *row*; raise GossamerError if it is missing or differs."""
+        if row not in self._tables:
+            self._check(row)
+            self._tables[row] = CassandraTable(self._nodes, self._keyspace, row, self._timestamps)
+        table: CassandraTable[R] = self._tables[row]
+        return table
+
+    def _check(self, row: type[Row]) -> None:
+        if table_problems(row, self._found):
+            self._found = found_tables(self._nodes, self._keyspace)
+        if problems := table_problems(row, self._found):
+            raise GossamerError(
+                f"{self._nodes.where}, keyspace {self._keyspace}: {'; '.join(problems)}: "
+                "run gossamer store apply"
+            )
+
+    def flush(self) -> None:
+        """Write what was put and dropped; the buffers are cleared once all of it is acknowledged.
+
+        Deletes are sent last with an older timestamp, so later puts survive.
+        """
+        tables = [table for table in self._tables.values() if table.overlay]
+        if not tables:
+            return
+        with timed("gossamer_store_flush_seconds"):
+            self._write(tables)
+        for table in tables:
+            table.overlay.clear()
+
+    def _write(self, tables: "list[CassandraTable[Any]]") -> None:
+        dropped, put = self._timestamps.next(), self._timestamps.next()
+        for decides in (False, True):
+            stage = [table for table in tables if table.row.decides is decides]
+            self._nodes.write(chain.from_iterable(table.puts(put, last=False) for table in stage))
+        self._nodes.write(
+            chain.from_iterable(
+                chain(table.puts(put, last=True), table.drops(dropped)) for table in tables
+            )
+        )
+
+    def claim(self, epoch: int) -> None:
+        """Write as the owner of *epoch* from now on."""
+        self._timestamps.claim(epoch)
+
+
+class Timestamps:
+    """Issues the timestamps of writes, in microseconds: they only grow."""
+
+    def __init__(self) -> None:
+        self._last, self._claimed = 0, False
+
+    def next(self) -> int:
+        """Return one that is larger than all before."""
+        self._last = max(self._last + 1, 0 if self._claimed else _now())
+        return self._last
+
+    def claim(self, epoch: int) -> None:
+        """Count up from *epoch* from now on."""
+        self._last, self._claimed = max(self._last, epoch), True
+
+    def wait_to_pass(self) -> None:
+        """Wait until the timestamps that nodes give, in whole milliseconds, are later than ours."""
+        while not self._claimed and _now() <= self._last + MILLISECOND:
+            clock.pause(0.0005)
+
+
+def _now() -> int:
+    return int(clock.now() * 1e6)
+
+
+class CassandraTable(Generic[R]):
+    """All rows of one class; see `gossamer.store.Table`."""
+
+    def __init__(
+        self, nodes: Cassandra, keyspace: str, row: type[R], timestamps: Timestamps
+    ) -> None:
+        self._nodes, self._timestamps = nodes, timestamps
+        self.row, self.overlay = row, Overlay(row)
+        self._statements, self._columns = Statements(keyspace, row), Columns(row)
+
+    def get(self, partition: str, sort: Sort = "") -> R | None:
+        """Return the row, or None."""
+        if self.overlay.covers(partition, sort):
+            return self.overlay.get(partition, sort)
+        found = self._query(self._statements.get, *self._keys(partition, sort))
+        return found[0] if found else None
+
+    def put(self, row: R, last: bool = False) -> None:
+        """Write the whole row, replacing one with its keys; *last*: flush it with the drops."""
+        self.overlay.put(row, last)
+
+    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+        """Return the rows of *partition* with these sort keys that exist, in any order."""
+        buffered = [self.overlay.get(partition, sort) for sort in sorts]
+        others = [sort for sort in sorts if not self.overlay.covers(partition, sort)]
+        found = self._stored_many(partition, others) if others else []
+        return [*found, *(row for row in buffered if row is not None)]
+
+    def _stored_many(self, partition: str, sorts: list[Sort]) -> list[R]:
+        if not self.row.sort_key:
+            return self._query(self._statements.get, partition)
+        return self._query(self._statements.get_many, partition, sorts)
+
+    def put_if_absent(self, row: R) -> R:
+        """Write *row* unless one with its keys exists; return the row that is there then.
+
+        At once, unless we have put or dropped what is there since the last flush.
+        """
+        keys = self.overlay.keys(row)
+        if self.overlay.covers(*keys):
+            buffered = self.overlay.get(*keys)
+            if buffered is None:
+                self.overlay.put(row)
+            return buffered or row
+        self._timestamps.wait_to_pass()
+        statements, values = self._statements, self._columns.values(row)
+        found = self._nodes.insert_if_absent(
+            statements.put_if_absent, values, statements.get, self._keys(*keys)
+        )
+        return self._columns.named_row(found) if found else row
+
+    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+        """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
+        return self.overlay.scan(partition, after, limit, self._stored)
+
+    def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
+        if limit < 1:
+            return []
+        if after is None:
+            return self._query(self._statements.scan, partition, limit)
+        return self._query(self._statements.scan_beyond, partition, after, limit)
+
+    def drop(self, partition: str) -> None:
+        """Remove the whole partition."""
+        self.overlay.drop(partition)
+
+    def puts(self, timestamp: int, last: bool) -> Iterator[Write]:
+        """Yield the writes of the rows put *last*, or of all others."""
+        put_last = self.overlay.last
+        if last and not put_last:
+            return
+        for partition, rows in self.overlay.rows.items():
+            chosen = (
+                [row for sort, row in rows.items() if ((partition, sort) in put_last) is last]
+                if put_last
+                else rows.values()
+            )
+            yield Write(timestamp, self._statements.put, map(self._columns.values, chosen))
+
+    def drops(self, timestamp: int) -> Iterator[Write]:
+        """Yield the deletes of the dropped partitions."""
+        for partition in self.overlay.dropped:
+            yield Write(timestamp, self._statements.drop, [[partition]])
+
+    def _query(self, cql: str, *values: Any) -> list[R]:
+        return [self._columns.row(found) for found in self._nodes.query(cql, values)]
+
+    def _keys(self, partition: str, sort: Sort) -> tuple[Sort, ...]:
+        return (partition, sort) if self.row.sort_key else (partition,)

@@ -1,0 +1,91 @@
+"""The tables of a keyspace: which exist, how they differ from the row classes, creating them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gossamer.errors import GossamerError
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store import Row
+from gossamer.store.cassandra import cql
+from gossamer.store.cassandra.session import Cassandra
+
+Tables = dict[str, dict[str, cql.FoundColumn]]
+
+
+def found_tables(nodes: Cassandra, keyspace: str) -> Tables:
+    """Return the columns of each table of *keyspace*; raise GossamerError if that is missing."""
+    if not nodes.query(cql.SELECT_KEYSPACE, [keyspace]):
+        raise GossamerError(
+            f"{nodes.where} has no keyspace {keyspace}: run gossamer store apply, "
+            "or name another in cassandra.keyspace"
+        )
+    tables: Tables = {}
+    for table, name, kind, role, order in nodes.query(cql.SELECT_COLUMNS, [keyspace]):
+        tables.setdefault(table, {})[name] = cql.FoundColumn(kind, role, order)
+    return tables
+
+
+def table_problems(row: type[Row], tables: Tables) -> list[str]:
+    """Return why *row* cannot be stored in these tables, a sentence each; [] if it can."""
+    if row.table not in tables:
+        return [f"there is no table {row.table}"]
+    found = tables[row.table]
+    missing = [
+        f"table {row.table} has no column {name}" for name in cql.missing_columns(row, found)
+    ]
+    return missing or [f"table {row.table}: {what}" for what in cql.mismatches(row, found)]
+
+
+def make_tables(
+    nodes: Cassandra, settings: CassandraSettings, rows: Mapping[type[Row], str]
+) -> Iterator[str]:
+    """Create what is missing for *rows*, with the options of each; yield what was done.
+
+    What exists is neither removed nor changed. Several processes may do this at once.
+    """
+    name = settings.keyspace
+    if not nodes.query(cql.SELECT_KEYSPACE, [name]):
+        nodes.change(cql.create_keyspace(name, settings.datacenter, settings.replication))
+        yield f"keyspace {name}: made, copies in {settings.datacenter}: {settings.replication}"
+    tables = found_tables(nodes, name)
+    _refuse_mismatches(nodes, name, list(rows), tables)
+    for row, options in rows.items():
+        if row.table not in tables:
+            nodes.change(cql.create_table(row, name, options))
+            yield f"table {row.table}: made"
+            continue
+        for column in cql.missing_columns(row, tables[row.table]):
+            nodes.change(cql.add_column(row, name, column))
+            yield f"table {row.table}: column {column} added"
+
+
+def _refuse_mismatches(
+    nodes: Cassandra, keyspace: str, rows: Sequence[type[Row]], tables: Tables
+) -> None:
+    problems = [
+        f"table {row.table}: {what}"
+        for row in rows
+        for what in cql.mismatches(row, tables.get(row.table) or {})
+        if row.table in tables
+    ]
+    if problems:
+        raise GossamerError(
+            f"{nodes.where}, keyspace {keyspace}: {'; '.join(problems)}; nothing was changed: "
+            "what is there is another version's, or somebody else's; name another keyspace in "
+            "cassandra.keyspace, or move these tables away"
+        )
+
+
+def durability_warnings(nodes: Cassandra, keyspace: str) -> Iterator[str]:
+    """Yield a warning for each setting of the nodes that may lose acknowledged writes."""
+    (copies,) = nodes.query(cql.SELECT_REPLICATION, [keyspace])[0]
+    single = {"1"} == {number for name, number in copies.items() if name != "class"}
+    try:
+        modes = nodes.query(cql.SELECT_SETTING, ["commitlog_sync"])
+    except GossamerError:
+        return  # This user may not read it.
+    if single and ("periodic",) in modes:
+        yield (
+            f"keyspace {keyspace} has one copy, on a node with commitlog_sync: periodic: what it "
+            "acknowledged in its last moments is lost when it is killed, and URLs with it; "
+            "set commitlog_sync: batch in its cassandra.yaml"
+        )

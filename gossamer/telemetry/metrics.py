@@ -1,0 +1,176 @@
+"""The register of metrics: every one has a sentence, and one that has none cannot be counted.
+
+Names carry their unit (`_seconds`, `_bytes`, `_ratio`), counters end in `_total`. A counter is
+shown from the start, at 0; a gauge or a histogram once its process has a value for it, so that
+nobody takes the 0 of a process that measures nothing for a measurement.
+"""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from gossamer import clock
+
+
+@dataclass(frozen=True)
+class About:
+    """What an operator reads of a metric, its labels, and the buckets if it is a histogram."""
+
+    sentence: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+NETWORK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""From a neighbour's answer (10 ms) to the limit of a visit (60 s unless configured)."""
+LOOKUP = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""From a name server's cache next door to two tries of five seconds."""
+CPU = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""From a page without text to two tries of ten seconds, the limit of a page."""
+STORAGE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
+"""From a few rows in SQLite (0.5 ms) to the timeout of an append (30 s)."""
+
+COUNTERS: dict[str, About] = {
+    "gossamer_dead_letters_total": About(
+        "Records that could not be read or processed, by the service that met them.", ("service",)
+    ),
+    "gossamer_hazards_total": About(
+        "How often each hazard of the Web was met, by its name in the catalogue.", ("hazard",)
+    ),
+    "gossamer_outcomes_total": About("Visits that ended, by how they ended.", ("outcome",)),
+    "gossamer_received_bytes_total": About("Bytes of bodies received, as sent by the servers."),
+    "gossamer_verdicts_total": About("Pages judged, by verdict.", ("verdict",)),
+    "gossamer_urls_admitted_total": About("URLs that the URL-seen test had never met."),
+    "gossamer_urls_refused_total": About(
+        "Admitted URLs that the frontier does not queue, by the rule that says so.", ("rule",)
+    ),
+    "gossamer_orders_total": About("Hosts checked out to a fetcher."),
+    "gossamer_leases_expired_total": About(
+        "Orders that no fetcher answered in time: fetchers that died."
+    ),
+    "gossamer_archived_bytes_total": About("Bytes written to WARC files."),
+    "gossamer_parser_replaced_total": About("Parser processes that died or were stopped."),
+}
+GAUGES: dict[str, About] = {
+    "gossamer_hosts_loaded": About("Hosts that the frontier holds in memory."),
+    "gossamer_hosts": About(
+        "Hosts of this frontier's partitions, loaded or not, by condition.", ("condition",)
+    ),
+    "gossamer_urls_queued": About(
+        "URLs that wait in the host queues of this frontier's partitions."
+    ),
+    "gossamer_oldest_order_seconds": About(
+        "Age of the oldest order that this frontier made and no fetcher has answered to its last "
+        "visit; 0 if there is none. It stays below the lease."
+    ),
+    "gossamer_fetches_open": About("Orders under way in the fetcher."),
+    "gossamer_smallest_gap_ratio": About(
+        "The smallest gap between two requests of this fetcher to one host, divided by that host's "
+        "delay, since the process started. The gap is from the end of one request to the start of "
+        "the next, 0 if they overlapped. Below 1 a host was asked too soon, and the log says which."
+    ),
+    "gossamer_partitions": About("Partitions that this instance was given by its group."),
+    "gossamer_consumer_lag": About(
+        "Records of each topic that the service's group, all instances together, has not moved "
+        "past; embedded, the group that is furthest behind. Missing if the brokers do not say.",
+        ("topic",),
+    ),
+    "gossamer_ready": About("Whether the process does its work (1) or waits (0)."),
+    "gossamer_build_info": About(
+        "Always 1; the labels say what runs here.", ("version", "service", "instance")
+    ),
+}
+HISTOGRAMS: dict[str, About] = {
+    "gossamer_fetch_seconds": About(
+        "Requests to the Web, each from before it is connected to the last byte read or the "
+        "failure; without the lookup of the name.",
+        buckets=NETWORK,
+    ),
+    "gossamer_dns_seconds": About(
+        "Lookups that name servers were asked for, whatever they answered; what the resolver "
+        "remembers is not counted.",
+        buckets=LOOKUP,
+    ),
+    "gossamer_parse_seconds": About(
+        "Pages read by a parser process, as its parent sees it: with the way there and back, and a "
+        "second try; without waiting for a free process.",
+        buckets=CPU,
+    ),
+    "gossamer_store_flush_seconds": About(
+        "Flushes of the store that had something to write; on SQLite without the commit, which "
+        "they share with the log.",
+        buckets=STORAGE,
+    ),
+    "gossamer_log_append_seconds": About(
+        "Appends of at least one message to the log, until it is durable; on SQLite without the "
+        "commit when it is part of a step. Under Faust, those of one record.",
+        buckets=STORAGE,
+    ),
+    "gossamer_step_seconds": About(
+        "Steps of a service's loop that moved something: records handled, store flushed, answers "
+        "appended, offsets committed; without waiting for records. Under Faust, one record from "
+        "its arrival until all of that is acknowledged.",
+        ("service",),
+        STORAGE,
+    ),
+}
+
+M = TypeVar("M", Counter, Gauge, Histogram)
+
+_counters = {name: Counter(name, about.sentence, about.labels) for name, about in COUNTERS.items()}
+_gauges: dict[str, Gauge] = {}
+_histograms: dict[str, Histogram] = {}
+_making = threading.Lock()
+
+
+def count(name: str, amount: float = 1, **labels: str) -> None:
+    """Add *amount* to a registered counter; KeyError if the name is not registered."""
+    _labelled(_counters[name], labels).inc(amount)
+
+
+def gauge(name: str, value: float, **labels: str) -> None:
+    """Set a registered gauge; KeyError if the name is not registered."""
+    _labelled(_gauge(name), labels).set(value)
+
+
+def gauges(name: str, label: str, values: Mapping[str, float]) -> None:
+    """Set a registered gauge for each value of *label*; values that are not named disappear."""
+    _gauge(name).clear()
+    for value, number in values.items():
+        gauge(name, number, **{label: value})
+
+
+def gauge_age(name: str, since: float | None) -> None:
+    """Show in a registered gauge how long *since* is ago whenever somebody looks; None shows 0."""
+    _gauge(name).set_function(lambda: 0.0 if since is None else max(0.0, clock.now() - since))
+
+
+def observe(name: str, value: float, **labels: str) -> None:
+    """Add *value* to a registered histogram; KeyError if the name is not registered."""
+    _labelled(_histogram(name), labels).observe(value)
+
+
+def _labelled(metric: M, labels: dict[str, str]) -> M:
+    return metric.labels(**labels) if labels else metric
+
+
+def _gauge(name: str) -> Gauge:
+    about = GAUGES[name]
+    if name not in _gauges:
+        with _making:  # Twice would be an error of prometheus_client's.
+            if name not in _gauges:
+                _gauges[name] = Gauge(name, about.sentence, about.labels)
+    return _gauges[name]
+
+
+def _histogram(name: str) -> Histogram:
+    about = HISTOGRAMS[name]
+    if name not in _histograms:
+        with _making:
+            if name not in _histograms:
+                made = Histogram(name, about.sentence, about.labels, buckets=about.buckets)
+                _histograms[name] = made
+    return _histograms[name]

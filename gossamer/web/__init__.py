@@ -1,0 +1,1 @@
+"""What the Web's standards say, without a socket: URLs, scopes, robots.txt, headers, codings."""

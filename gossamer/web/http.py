@@ -1,0 +1,83 @@
+"""What HTTP headers and statuses mean (RFC 9110), decided once for every service that reads them.
+
+Events carry headers as they were received: names and values are octets, as Latin-1. They are read
+here and nowhere else, so that the fetcher, the parser and the archive cannot disagree about a
+response.
+"""
+
+import re
+from base64 import b32encode
+from hashlib import sha1
+from typing import TypeAlias
+
+from gossamer.web.url import BadUrl, canonicalize
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+"""Names and values in the order received, each name as often as it came."""
+
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+"""Statuses whose Location is followed (RFC 9110, section 15.4).
+
+The five of the Fetch standard, and 300: its Location is the server's preferred choice, which a
+client may follow (15.4.1). A browser shows the list in the body instead; the crawler reads no body
+but a success's. Not 305: its Location named a proxy, and obeying it would hand the crawl to whoever
+sent it (15.4.6). Not 304, which says that nothing changed, nor a status that means nothing yet.
+"""
+
+GONE = frozenset({404, 410})
+"""Statuses that say that there is no such page: it is no document any more."""
+
+UNKNOWN_TYPES = frozenset({"unknown/unknown", "application/unknown", "*/*"})
+"""What servers write who do not know (MIME Sniffing standard, section 7)."""
+
+_blank = " \t\r\n"
+_media_type = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def all_values(headers: Headers, name: str) -> list[str]:
+    """Return every value of the header *name* (in lower case), in the order received.
+
+    What is valid UTF-8 is read as that, because servers write it and browsers read it; all else
+    stays Latin-1, so that no octet is lost (RFC 9110, section 5.5, calls these opaque).
+    """
+    return [_text(value) for key, value in headers if key.lower() == name]
+
+
+def first_value(headers: Headers, name: str) -> str:
+    """Return the first value of a header that should come once, or "" if it is missing."""
+    return next(iter(all_values(headers, name)), "")
+
+
+def joined_values(headers: Headers, name: str) -> str:
+    """Return all values of a header that is a list as one, joined by commas (section 5.3)."""
+    return ", ".join(all_values(headers, name))
+
+
+def content_type(headers: Headers) -> str:
+    """Return type and subtype in lower case; "" if none is given, or none that means anything."""
+    media_type = first_value(headers, "content-type").partition(";")[0].strip(_blank).lower()
+    known = _media_type.fullmatch(media_type) and media_type not in UNKNOWN_TYPES
+    return media_type if known else ""
+
+
+def redirect_target(status: int, headers: Headers, url: str) -> str:
+    """Return the canonical URL to which a response from *url* redirects; "" if it does not."""
+    location = first_value(headers, "location") if status in REDIRECTS else ""
+    try:
+        return canonicalize(location, url) if location else ""
+    except BadUrl:
+        return ""
+
+
+def payload_digest(body: bytes) -> str:
+    """Return the SHA-1 of a body as received, in base 32 and labelled as WARC does: `sha1:…`."""
+    return "sha1:" + b32encode(sha1(body, usedforsecurity=False).digest()).decode()
+
+
+def _text(value: str) -> str:
+    # Only HTTP's white space goes: Latin-1's may be the end of a UTF-8 character.
+    bare = value.strip(_blank)
+    try:
+        return bare.encode("latin-1").decode()
+    except UnicodeError:
+        return bare

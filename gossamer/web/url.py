@@ -1,0 +1,168 @@
+"""URLs: the one spelling under which the crawler knows each, and what it is grouped by.
+
+    canonical URL   http://www.example.org:8080/a?b     in every event, row and set
+    host key        http://www.example.org:8080         politeness and robots.txt go by it
+    host name       www.example.org
+    site            example.org                         registrable domain; topics are keyed by it
+    SURT            org,example,www:8080)/a?b           sorts hosts below their domains
+    fingerprint     128 bits of the canonical URL       the URL-seen test remembers it
+
+URLs are parsed by the WHATWG URL standard. What it leaves open (escapes, credentials, a dot at the
+end of the host) is settled by a list of named steps, so that one can be added or left out.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
+from ipaddress import ip_address
+
+from ada_url import join_url
+from publicsuffixlist import PublicSuffixList
+
+from gossamer.errors import Poison
+
+SCHEMES = ("http://", "https://")
+MAX_LENGTH = 2000
+
+
+_suffixes = PublicSuffixList()
+_escape = re.compile("%([0-9A-Fa-f]{2})")
+_credentials = re.compile("^(https?://)[^/?#]*@")
+_unreserved = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class BadUrl(Poison):
+    """Not a URL that we visit."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"{url[:200]!r} is not a URL to visit: {why}")
+
+
+class UrlTooLong(BadUrl):
+    """Longer than MAX_LENGTH."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, f"it is longer than {MAX_LENGTH} characters")
+
+
+def canonicalize(url: str, base: str = "") -> str:
+    """Return the one spelling of *url*, resolved against *base*; raise BadUrl if it has none."""
+    if len(url) > 10 * MAX_LENGTH:
+        raise UrlTooLong(url)
+    absolute = _parsed(url, base)
+    while (stepped := _stepped(absolute)) != absolute:
+        # A step can uncover what the parser would spell otherwise: an escaped escape, a dot.
+        absolute = _parsed(stepped)
+    if len(absolute) > MAX_LENGTH:
+        raise UrlTooLong(url)
+    return absolute
+
+
+def _parsed(url: str, base: str = "") -> str:
+    try:
+        return join_url(base or url, url if base else "")
+    except (ValueError, UnicodeError) as error:
+        raise BadUrl(url, "it does not parse") from error
+
+
+def _stepped(url: str) -> str:
+    for step in STEPS:
+        url = step(url)
+    return url
+
+
+def only_the_web(url: str) -> str:
+    """Raise BadUrl for what is not HTTP."""
+    if not url.startswith(SCHEMES):
+        raise BadUrl(url, "only http: and https: are visited")
+    return url
+
+
+def without_fragment(url: str) -> str:
+    """Drop the fragment: it never reaches a server."""
+    return url.partition("#")[0]
+
+
+def without_credentials(url: str) -> str:
+    """Drop user and password: links that carry them are mistakes or traps."""
+    return _credentials.sub(r"\1", url) if "@" in url else url
+
+
+def plain_escapes(url: str) -> str:
+    """Spell escapes one way: upper-case digits, unreserved characters bare (RFC 3986, 6.2.2)."""
+    return _escape.sub(_plain, url) if "%" in url else url
+
+
+def without_root_dot(url: str) -> str:
+    """Drop the dot that spells out the DNS root: `example.org.` is `example.org`."""
+    key = host_key(url)
+    name, colon, port = key.rpartition(":") if key.count(":") > 1 else (key, "", "")
+    if not name.endswith("."):
+        return url
+    if name.strip(".").endswith("/"):
+        raise BadUrl(url, "it names no host")
+    return name.rstrip(".") + colon + port + url[len(key) :]
+
+
+STEPS: tuple[Callable[[str], str], ...] = (
+    only_the_web,
+    without_fragment,
+    without_credentials,
+    plain_escapes,
+    without_root_dot,
+)
+
+
+def _plain(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    return character if character in _unreserved else escape[0].upper()
+
+
+def host_key(url: str) -> str:
+    """Return scheme and authority of a canonical *url*: politeness groups by it."""
+    return url[: url.index("/", 8)]
+
+
+def host_name(url: str) -> str:
+    """Return the host of a canonical *url* or a host key, without port; IPv6 in brackets."""
+    authority = url.split("/", 3)[2]
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
+
+
+def site_of(url: str) -> str:
+    """Return the registrable domain of a canonical *url*; an IP address is its own site."""
+    return _site(host_name(url))
+
+
+@lru_cache(maxsize=65536)
+def _site(name: str) -> str:
+    if is_address(name):
+        return name
+    # A public suffix itself (github.io) and a bare name (localhost) are sites of their own.
+    return _suffixes.privatesuffix(name) or name
+
+
+def is_address(name: str) -> bool:
+    """Whether a host name is an IP literal."""
+    try:
+        ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def surt(url: str) -> str:
+    """Return the sort-friendly form of a canonical *url*: `org,example,www)/path`."""
+    name = host_name(url)
+    authority = host_key(url).partition("://")[2]
+    port = authority[len(name) :]
+    reversed_name = name if is_address(name) else ",".join(reversed(name.split(".")))
+    return reversed_name + port + ")" + url[len(host_key(url)) :]
+
+
+def fingerprint(url: str) -> str:
+    """Return 128 bits of a canonical *url*, in hexadecimal."""
+    return blake2b(url.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,98 @@
+"""Writes the documentation of outcomes and hazards from the tables in `gossamer.events.outcomes`.
+
+python -m schemas.outcomes [FILE]      (what scripts/schemas runs)
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gossamer.events.outcomes import HAZARDS, OUTCOMES, Counting, Health, Meaning, Wait
+
+FILE = Path(__file__).resolve().parents[1] / "docs" / "outcomes-and-hazards.md"
+HEAD = """\
+# Outcomes and hazards
+
+<!-- Written by scripts/schemas, from the tables in gossamer/events/outcomes.py. -->
+
+## Outcomes
+
+Every visit ends in one of these. The label `outcome` of `gossamer_outcomes_total`, the report and
+`gossamer why` name them.
+
+"""
+HOST = """
+The host, by what an outcome shows of it: *well* ends its failures in a row if a request was made,
+*failed* is one more of them, *unclear* is neither. *The order ends*: the fetcher gives the host
+back, and its other URLs stay in the queue.
+
+A URL that is tried again later is so in ten minutes, then after four times as long each time, at
+most `frontier.retries` times. A URL that stays first in its queue is given up when its host has
+failed more than `frontier.retries` times in a row.
+
+How long a host is left alone: after an outcome whose URL stays in its queue, at once; after one
+whose URL is tried again later, only when the host has failed more than `frontier.retries` times in
+a row.
+
+"""
+COUNTED = """
+## Hazards
+
+What the Web does to crawlers, by the name under which it is counted: in the label `hazard` of
+`gossamer_hazards_total`, in the report, in the `hazards` of events and of WARC records.
+
+Each occurrence is counted once, by the service named here, though its name travels on with the
+page. The metric counts since a process began, the report since the crawl began. An outcome that
+came after its host was given to another order is in the metric alone.
+
+"""
+HEALTH = {Health.WELL: "well", Health.FAILED: "failed", Health.UNCLEAR: "unclear"}
+
+
+def main(file: Path) -> None:
+    """Write the page into *file*."""
+    file.write_text(text(), encoding="utf-8")
+
+
+def text() -> str:
+    """Return the whole page."""
+    outcomes = _table(
+        ("outcome", "", "then", "the host", "the order ends"),
+        ((name, *_meaning(row)) for name, row in OUTCOMES.items()),
+    )
+    waits = _table(
+        ("outcome", "the host is left alone"),
+        ((name, row.wait.value) for name, row in OUTCOMES.items() if row.wait is not Wait.NONE),
+    )
+    hazards = _table(
+        ("hazard", "", "counted by", "settings"),
+        ((name, *_counting(row)) for name, row in HAZARDS.items()),
+    )
+    return HEAD + "".join((outcomes, HOST, waits, COUNTED, hazards))
+
+
+def _meaning(row: Meaning) -> tuple[str, ...]:
+    return row.text, row.fate.value, HEALTH[row.health], "yes" if row.ends_order else ""
+
+
+def _counting(row: Counting) -> tuple[str, ...]:
+    return row.text, ", ".join(row.services), ", ".join(f"`{name}`" for name in row.settings)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return "".join(_lines(head, rows))
+
+
+def _lines(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield _line(head)
+    yield _line(("---",) * len(head))
+    for name, *cells in rows:
+        yield _line((f"`{name}`", *cells))
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else FILE)

@@ -1,0 +1,1 @@
+"""WARC files on disk: written, completed, and repaired after a crash."""

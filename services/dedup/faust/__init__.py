@@ -1,0 +1,5 @@
+"""Dedup on Faust: the app, its table and changelog, and the runner that carries events."""
+
+from gossamer.extras import need
+
+need("fleet")

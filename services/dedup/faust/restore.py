@@ -1,0 +1,85 @@
+"""Restores the table's partitions before events flow, and keeps the standbys up to date.
+
+It replaces Faust's recovery, which reads changelogs and events through the same queues and empties
+them on the way: a standby then misses changes, and admits URLs again. Here a thread reads the
+changelog with a consumer of its own, and events flow only when that is done.
+"""
+
+import asyncio
+import threading
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, cast
+
+import faust
+from faust.tables.manager import TableManager
+from faust.types import TP
+from mode import Service
+
+from services.dedup.faust.changelog import Changelog
+
+
+class Restorer(Service):
+    """Takes the place of Faust's recovery, for the one table, partitioned like *source*.
+
+    It halts as soon as partitions are revoked.
+    """
+
+    def __init__(self, app: faust.App, source: str, changelog: Changelog, **mode: Any) -> None:
+        super().__init__(**mode)
+        self.completed = asyncio.Event()
+        """Set when events have flowed for the first time."""
+        self._app, self._source, self._changelog = app, source, changelog
+        self._thread = ThreadPoolExecutor(1, "changelog")
+        self._halt = threading.Event()
+
+    def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Halt: the new assignment is not known yet."""
+        self._halt.set()
+
+    async def on_rebalance(
+        self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
+    ) -> None:
+        """Restore the partitions assigned now, unless a later assignment is on its way."""
+        if generation_id == self._app.consumer_generation_id:
+            self._halt.set()
+            self._halt = threading.Event()
+            self.add_future(self._restore(self._halt))
+
+    async def _restore(self, halt: threading.Event) -> None:
+        mine = _of({self._source}, self._app.consumer.assignment())
+        await self._read(mine, halt, follow=False)
+        if not halt.is_set():
+            await self._flow()
+            standbys = self._app.assignor.assigned_standbys()
+            spare = _of(self._app.tables.changelog_topics, standbys) - mine
+            await self._read(spare, halt, follow=True)
+
+    async def _read(self, partitions: Collection[int], halt: threading.Event, follow: bool) -> None:
+        if partitions:
+            read = partial(self._changelog.read, partitions, halt, follow)
+            await asyncio.get_running_loop().run_in_executor(self._thread, read)
+
+    async def _flow(self) -> None:
+        app, consumer = self._app, self._app.consumer
+        tables = cast(TableManager, app.tables)
+        changelogs = tables.changelog_topics
+        mine = {tp for tp in consumer.assignment() if tp.topic not in changelogs}
+        consumer.resume_partitions(mine)
+        self.completed.set()
+        app.flow_control.resume()
+        consumer.resume_flow()
+        await app._fetcher.maybe_start()
+        tables.on_actives_ready()
+        tables.on_standbys_ready()
+        app.on_rebalance_end()
+
+    async def on_stop(self) -> None:
+        """Halt, and end the thread."""
+        self._halt.set()
+        self._thread.shutdown(wait=False)
+
+
+def _of(topics: set[str], tps: Iterable[TP]) -> set[int]:
+    return {tp.partition for tp in tps if tp.topic in topics}

@@ -1,0 +1,125 @@
+"""The URL-seen set as a Faust table: RocksDB on the instance's disk, and a changelog beside it.
+
+A change here is not yet on the changelog: the runner sends `written` with the answers of an event,
+and moves past the event when the brokers have acknowledged all of them.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import faust
+import rocksdict
+from faust.stores.rocksdb import Store
+from faust.types import TP
+from faust.types.tuples import RecordMetadata
+
+from gossamer.errors import GossamerError
+
+ROCKSDB = {
+    "driver": "rocksdict",
+    "bloom_filter_size": 10,
+    "write_buffer_size": 8 << 20,
+    "max_write_buffer_number": 2,
+    "block_cache_size": 16 << 20,
+    "max_open_files": 256,
+}
+"""Each partition has a RocksDB of its own, while Faust's sizes are for one on a large machine. Most
+lookups are of new URLs: ten bits a key of Bloom filter spare them the disk."""
+
+
+class Change(NamedTuple):
+    """One change of the table; *offset* is where it lies on the changelog, -1 if nowhere yet."""
+
+    partition: int
+    key: bytes
+    value: bytes
+    offset: int = -1
+
+
+class SeenTable(faust.Table[str, str]):
+    """Fingerprint → via, in the partition of the current event."""
+
+    def __init__(self, app: faust.App, partitions: int) -> None:
+        super().__init__(
+            app,
+            name="seen",
+            partitions=partitions,
+            key_type=str,
+            value_type=str,
+            options=dict(ROCKSDB),
+        )
+        self.key_serializer = self.value_serializer = "raw"
+        self._written: list[Change] = []
+
+    @property
+    def _rocksdb(self) -> Store:
+        return cast(Store, self.data)
+
+    def folder(self, partition: int) -> Path:
+        """Return the folder of *partition*."""
+        return self._rocksdb.partition_path(partition)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """Return who found the URL first: *default* if nobody had before.
+
+        If *default* itself had, the change is written once more: its record comes again after a
+        crash, and the first change may never have reached the changelog.
+        """
+        try:
+            found = self.data.get(key)
+            if found is None or found == default:
+                self[key] = found = default
+        except Exception as error:
+            raise self._broken(error) from error
+        return found
+
+    def on_key_set(self, key: str, value: str) -> None:
+        """Note the change for `written`; Faust would send it at some time and tell nobody when."""
+        event = faust.current_event()
+        assert event, "only while an event is handled is there a partition"
+        self._written.append(Change(event.message.partition, key.encode(), value.encode()))
+
+    def written(self) -> Sequence[Change]:
+        """Return the changes since the last call."""
+        written, self._written = self._written, []
+        return written
+
+    def known(self, partition: int) -> int:
+        """Return the offset of the changelog up to which the disk holds everything; -1 if none."""
+        try:
+            known = self.persisted_offset(TP(self.changelog_topic_name, partition))
+        except Exception as error:
+            raise self._broken(error) from error
+        return -1 if known is None else known
+
+    def on_changelog(self, first: RecordMetadata, last: RecordMetadata) -> None:
+        """Note that the changes of one event are on the changelog, from *first* to *last*.
+
+        Only if they follow what the disk holds: what lies between was written by another instance
+        that owned the partition meanwhile, and is read when the table is next restored.
+        """
+        if first.offset == self.known(last.partition) + 1:
+            self.data.set_persisted_offset(TP(last.topic, last.partition), last.offset)
+
+    def restore(self, changes: Iterable[Change]) -> None:
+        """Write changes read from the changelog, with their offset, in one batch a partition."""
+        batches: dict[int, rocksdict.WriteBatch] = {}
+        offsets: dict[int, int] = {}
+        for partition, key, value, offset in changes:
+            if partition not in batches:
+                batches[partition] = rocksdict.WriteBatch(raw_mode=True)
+            batches[partition].put(key, value)
+            offsets[partition] = offset
+        try:
+            for partition, batch in batches.items():
+                batch.put(Store.offset_key, str(offsets[partition]).encode())
+                self._rocksdb._db_for_partition(partition).write(batch)
+        except Exception as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: Exception) -> GossamerError:
+        return GossamerError(
+            f"the table in {self.app.conf.tabledir} cannot be read or written ({error}): "
+            "see that its disk is sound and has room, and that no other instance uses it"
+        )

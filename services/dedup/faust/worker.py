@@ -1,0 +1,131 @@
+"""Runs the Faust app until it should stop, and translates the errors that it ends with."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+from aiokafka.errors import KafkaError
+from faust.exceptions import ProducerSendError
+
+from gossamer import clock
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.log import Log, Tail
+from gossamer.log.control import ControlTail
+from gossamer.runtime.health import Health
+from gossamer.runtime.runner import answer
+from gossamer.telemetry import gauge
+from services.dedup.faust.runner import FaustRunner
+
+CONTROL_WAIT = 1.0
+"""Most seconds of one wait for a record on the control topic."""
+HEALTH_EVERY = 0.5
+"""Seconds between two reports of health."""
+STOP_LIMIT = 15.0
+"""Seconds that Faust may take to stop."""
+
+T = TypeVar("T")
+
+logger = structlog.get_logger()
+
+# Their errors are raised to us as well, and we log them.
+for _name in ("faust", "mode", "aiokafka", "services.dedup"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
+class FaustWorker:
+    """One run of an instance."""
+
+    def __init__(self, runner: FaustRunner, log: Log, health: Health) -> None:
+        self._runner, self._app, self._dedup = runner, runner.app, runner.dedup
+        self._log, self._health = log, health
+        self._thread = ThreadPoolExecutor(1, "control")
+
+    async def run(self, ended: asyncio.Event) -> None:
+        """Work until *ended*; raise Unavailable if a new start may help, else GossamerError."""
+        control = ControlTail(self._log)
+        while await self._poll_control(control, 0.0):
+            pass
+        try:
+            await self._work(ended, control)
+        except Exception as error:
+            raise _translate_error(error) from error
+        finally:
+            await self._stop()
+
+    async def _work(self, ended: asyncio.Event, control: Tail) -> None:
+        starting = asyncio.create_task(self._app.start())
+        jobs: list[Coroutine[Any, Any, object]] = [
+            ended.wait(),
+            self._app.wait_until_stopped(),
+            self._runner.failure(),
+            self._runner.send_judged(),
+            _repeat(lambda: self._poll_control(control, CONTROL_WAIT)),
+            _repeat(self._report_health),
+        ]
+        tasks = [asyncio.create_task(job) for job in jobs]
+        try:
+            # Starting takes until all partitions are restored; a job that ends before ends all.
+            done, _ = await asyncio.wait([starting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+            if done == {starting}:
+                starting.result()
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            if self._app.crash_reason:
+                raise self._app.crash_reason
+        finally:
+            for task in (starting, *tasks):
+                task.cancel()
+            await asyncio.gather(starting, *tasks, return_exceptions=True)
+
+    async def _poll_control(self, control: Tail, timeout: float) -> bool:
+        """Hand what operators have set to Dedup; return whether there was anything."""
+        records = await self._in_thread(partial(control.poll, timeout))
+        for record in records:
+            if letters := answer(self._dedup, record, clock.now()):
+                await self._in_thread(partial(self._log.append, letters))
+        return bool(records)
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    async def _report_health(self) -> None:
+        if self._app.tables.actives_ready:
+            mine = self._app.assignor.assigned_actives()
+            names = self._app.tables.changelog_topics
+            gauge("gossamer_partitions", sum(tp.topic in names for tp in mine))
+            self._health.ready()
+        elif left := self._runner.changelog.left:
+            why = f"the URL-seen table is read from its changelog: {left} records to go"
+            self._health.waiting(why)
+        else:
+            self._health.waiting("the group shares out its partitions")
+        await asyncio.sleep(HEALTH_EVERY)
+
+    async def _stop(self) -> None:
+        if self._app.tables.actives_ready and not self._app.crashed:
+            await self._runner.hand_over()
+        stopping = asyncio.create_task(self._app.stop())
+        await asyncio.wait([stopping], timeout=STOP_LIMIT)
+        if not stopping.done():
+            logger.error("Faust does not stop: the process ends without it; nothing is lost")
+            os._exit(1)
+        self._runner.close()
+        self._thread.shutdown(wait=False)
+
+
+async def _repeat(step: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    while True:
+        await step()
+
+
+def _translate_error(error: Exception) -> Exception:
+    cause = error.__cause__ if isinstance(error, ProducerSendError) else error
+    if isinstance(cause, KafkaError):
+        return (Unavailable if cause.retriable else GossamerError)(f"Kafka: {cause!r}")
+    return error

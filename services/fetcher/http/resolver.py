@@ -1,0 +1,197 @@
+"""Names to addresses: few lookups at a time, answers cached, and only addresses we may visit.
+
+c-ares asks the system's name servers and the hosts file, or only the one server that the settings
+name. aiohttp connects to exactly the addresses that this returns, so what was checked is what is
+connected to. It passes no literal address through a resolver, so the client calls `addresses` for
+every host before a request.
+"""
+
+import asyncio
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+
+import aiodns
+import pycares
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from gossamer.settings import FetcherSettings
+from gossamer.telemetry.timing import timed
+from gossamer.web.url import is_address
+from services.fetcher.addresses import Network, may_connect
+
+FLOOR, CEILING = 60.0, 86400.0
+"""How long an answer is cached at least and at most, whatever its TTL."""
+ENTRIES = 65536
+LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
+DEFINITE = (
+    aiodns.error.ARES_ENOTFOUND,
+    aiodns.error.ARES_ENODATA,
+    aiodns.error.ARES_EBADNAME,
+    aiodns.error.ARES_ENONAME,
+)
+"""Errors that mean that there is no address; any other means that nobody knows."""
+ADDRESS = pycares.ARecordData | pycares.AAAARecordData
+Answer = tuple[str, int]
+"""An address and its TTL in seconds."""
+NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+
+
+class DnsFailure(OSError):
+    """The name does not exist, or has no address."""
+
+
+class DnsUnanswered(OSError):
+    """No name server says whether the name exists: none answers, or all fail."""
+
+
+class PrivateAddress(OSError):
+    """The name has addresses, but none that may be connected to."""
+
+
+class Resolver(AbstractResolver):
+    """One for the whole process. *clock* is monotonic."""
+
+    def __init__(
+        self, settings: FetcherSettings, clock: Callable[[], float], entries: int = ENTRIES
+    ) -> None:
+        self._clock, self._entries = clock, entries
+        self._allowed: Collection[Network] = settings.allow_networks
+        self._nameserver = settings.nameserver
+        self._lookups = asyncio.Semaphore(settings.lookups_limit)
+        self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._asking: dict[str, asyncio.Task[tuple[str, ...]]] = {}
+        self._cares: aiodns.DNSResolver | None = None
+
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """Return the addresses of *host* that may be connected to, at least one.
+
+        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none.
+        """
+        bare = host.strip("[]")
+        found = (bare,) if is_address(host) else await self._remembered(bare)
+        usable = tuple(one for one in found if may_connect(one, self._allowed))
+        if not usable:
+            raise PrivateAddress(f"{host} is {', '.join(found)}: not of the public Internet")
+        return usable
+
+    async def _remembered(self, name: str) -> tuple[str, ...]:
+        until, found = self._known.get(name, (0.0, ()))
+        if found and self._clock() < until:
+            self._known.move_to_end(name)
+            return found
+        task = self._asking.get(name)
+        if task is None:
+            task = self._asking[name] = asyncio.create_task(self._look_up(name))
+            task.add_done_callback(lambda done: self._asked(name, done))
+        # One caller that stops waiting must not cancel the lookup that others wait for.
+        return await asyncio.shield(task)
+
+    def _asked(self, name: str, done: asyncio.Task[tuple[str, ...]]) -> None:
+        del self._asking[name]
+        if not done.cancelled():
+            done.exception()
+
+    async def _look_up(self, name: str) -> tuple[str, ...]:
+        async with self._lookups:
+            try:
+                with timed("gossamer_dns_seconds"):
+                    answer = await self._ask(name)
+            except (aiodns.error.DNSError, UnicodeError) as error:
+                definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
+                kind = DnsFailure if definite else DnsUnanswered
+                raise kind(f"{name} does not resolve: {error.args[-1]}") from error
+        found = tuple(dict.fromkeys(address for address, _ttl in answer))
+        if not found:
+            raise DnsFailure(f"{name} has no address")
+        self._remember(name, found, min(ttl for _address, ttl in answer))
+        return found
+
+    async def _ask(self, name: str) -> list[Answer]:
+        if self._cares is None:
+            self._cares = self._channel()
+        try:
+            return await self._answer(self._cares, name)
+        except aiodns.error.DNSError as error:
+            if error.args[0] != aiodns.error.ARES_ENODATA:
+                raise
+        # On a busy machine c-ares has reported this of names that have an address, and it caches
+        # that for an hour. So it is believed only when a channel without a cache repeats it.
+        fresh = self._channel()
+        try:
+            return await self._answer(fresh, name)
+        finally:
+            await fresh.close()
+
+    async def _answer(self, cares: aiodns.DNSResolver, name: str) -> list[Answer]:
+        if not self._nameserver:
+            found = await cares.getaddrinfo(name, type=socket.SOCK_STREAM)
+            return [(_text(node.addr[0]), node.ttl) for node in found.nodes]
+        # c-ares has an option to skip the hosts file (`lookups`), but pycares frees its value
+        # before c-ares reads it, and now and then nothing resolves any more. A query for records
+        # goes to name servers only.
+        answers = await asyncio.gather(
+            *(cares.query_dns(name, kind) for kind in ("A", "AAAA")), return_exceptions=True
+        )
+        return _addresses(answers)
+
+    def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
+        self._known[name] = (self._clock() + kept_for(ttl), found)
+        self._known.move_to_end(name)
+        if len(self._known) > self._entries:
+            self._known.popitem(last=False)
+
+    def _channel(self) -> aiodns.DNSResolver:
+        return aiodns.DNSResolver(
+            nameservers=[self._nameserver] if self._nameserver else None,
+            # The search list of this machine must not turn one name into another.
+            flags=pycares.ARES_FLAG_NOSEARCH,
+            timeout=LOOKUP_LIMIT,
+            tries=LOOKUP_TRIES,
+        )
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of *host* in aiohttp's form; raise as `addresses` does."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=NUMERIC,
+            )
+            for address in await self.addresses(host)
+        ]
+
+    async def close(self) -> None:
+        """Cancel all lookups and close c-ares."""
+        for task in tuple(self._asking.values()):
+            task.cancel()
+        if self._cares is not None:
+            await self._cares.close()
+
+
+def kept_for(ttl: float) -> float:
+    """Return for how many seconds an answer with *ttl* is cached."""
+    return min(max(ttl, FLOOR), CEILING)
+
+
+def _addresses(answers: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
+    """Return the addresses in *answers*; if there are none, raise an error among them.
+
+    One that means that nobody knows goes before one that means that there is no address.
+    """
+    complete = [one for one in answers if not isinstance(one, BaseException)]
+    records = [record for one in complete for record in one.answer]
+    found = [(one.data.addr, one.ttl) for one in records if isinstance(one.data, ADDRESS)]
+    wrong = [one for one in answers if isinstance(one, BaseException)]
+    if wrong and not found:
+        raise max(wrong, key=lambda error: error.args[0] not in DEFINITE)
+    return found
+
+
+def _text(address: str | bytes) -> str:
+    return address.decode("ascii") if isinstance(address, bytes) else address

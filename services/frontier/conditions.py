@@ -1,0 +1,161 @@
+"""A host's five conditions, and what takes it from one to another: one table of both.
+
+`Hosts.update` alone changes a condition, and it asks this table to which one. So the table is all
+that can happen to a host; `docs/host-conditions.md` is drawn from it.
+"""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from gossamer.errors import GossamerError
+
+
+class Condition(StrEnum):
+    """Where a host stands. A new one is idle."""
+
+    IDLE = "idle"
+    READY = "ready"
+    RESTING = "resting"
+    CHECKED_OUT = "checked out"
+    BLOCKED = "blocked"
+
+
+CONDITIONS = {
+    Condition.IDLE: "Nothing is in its queue.",
+    Condition.READY: "It may be visited now.",
+    Condition.RESTING: "It was visited a moment ago: its courtesy delay is not over.",
+    Condition.CHECKED_OUT: "A fetcher has it, under a lease, with a batch of its URLs.",
+    Condition.BLOCKED: "It is down, has no name, or asked for time: no visit before its wait ends.",
+}
+
+LISTED = (Condition.READY, Condition.RESTING, Condition.CHECKED_OUT)
+"""The conditions of a host that has work: it is in the directory, and in memory in its turn."""
+
+
+class Trigger(StrEnum):
+    """What changes a host's condition."""
+
+    QUEUED = "queued"
+    QUEUED_EARLY = "queued early"
+    QUEUED_IN_TROUBLE = "queued in trouble"
+    WAIT_OVER = "wait over"
+    DELAY_OVER = "delay over"
+    ORDERED = "ordered"
+    NOTHING_NEW = "nothing new"
+    RELEASED = "released"
+    EMPTIED = "emptied"
+    TROUBLED = "troubled"
+    LEASE_EXPIRED = "lease expired"
+    RESTARTED = "restarted"
+
+
+class Transition(NamedTuple):
+    """A host that is *before* becomes *after* on *trigger*; *meaning* is a sentence for people."""
+
+    before: Condition
+    trigger: Trigger
+    after: Condition
+    meaning: str
+
+
+TRANSITIONS = (
+    Transition(
+        Condition.IDLE,
+        Trigger.QUEUED,
+        Condition.READY,
+        "A URL was admitted, or is due again, and nothing holds the host back.",
+    ),
+    Transition(
+        Condition.IDLE,
+        Trigger.QUEUED_EARLY,
+        Condition.RESTING,
+        "The same, but the courtesy delay after its last visit is not over.",
+    ),
+    Transition(
+        Condition.IDLE,
+        Trigger.QUEUED_IN_TROUBLE,
+        Condition.BLOCKED,
+        "The same, but the host was in trouble when its queue ran empty, and its wait is not over.",
+    ),
+    Transition(
+        Condition.BLOCKED,
+        Trigger.WAIT_OVER,
+        Condition.READY,
+        "The time it was blocked until has come.",
+    ),
+    Transition(
+        Condition.RESTING,
+        Trigger.DELAY_OVER,
+        Condition.READY,
+        "Its courtesy delay is over.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.ORDERED,
+        Condition.CHECKED_OUT,
+        "Its turn has come: an order with a batch of its URLs goes to a fetcher, under a lease.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.NOTHING_NEW,
+        Condition.IDLE,
+        "Its turn has come, but its queue held only URLs that have been visited already.",
+    ),
+    Transition(
+        Condition.CHECKED_OUT,
+        Trigger.RELEASED,
+        Condition.RESTING,
+        "The order's last outcome has come.",
+    ),
+    Transition(
+        Condition.CHECKED_OUT,
+        Trigger.EMPTIED,
+        Condition.IDLE,
+        "The same, and its queue is empty.",
+    ),
+    Transition(
+        Condition.CHECKED_OUT,
+        Trigger.TROUBLED,
+        Condition.BLOCKED,
+        "The same, and the host is down, has no name, is busy, or its robots.txt cannot be had.",
+    ),
+    Transition(
+        Condition.CHECKED_OUT,
+        Trigger.LEASE_EXPIRED,
+        Condition.RESTING,
+        "The lease ended before the order's last outcome came: its fetcher is taken for dead.",
+    ),
+    Transition(
+        Condition.CHECKED_OUT,
+        Trigger.RESTARTED,
+        Condition.RESTING,
+        "A new run found it checked out, and knows that all fetchers of earlier runs are dead.",
+    ),
+    # The fetcher was slow, not dead: what it reports late still counts until the next order.
+    *(
+        Transition(before, trigger, after, f"An outcome has come after the lease ended: {so}.")
+        for before in (Condition.RESTING, Condition.READY)
+        for trigger, after, so in (
+            (Trigger.RELEASED, Condition.RESTING, "the courtesy delay begins anew"),
+            (Trigger.EMPTIED, Condition.IDLE, "nothing is left in the queue"),
+            (Trigger.TROUBLED, Condition.BLOCKED, "the host is in trouble"),
+        )
+    ),
+)
+
+_AFTER = {(row.before, row.trigger): row.after for row in TRANSITIONS}
+
+
+class ForbiddenTransition(GossamerError):
+    """A bug in the frontier. No record is to blame, so it becomes no dead letter: the process stops
+    before it writes anything, and goes on from its last advance when it is started again."""
+
+
+def condition_after(before: Condition, trigger: Trigger) -> Condition:
+    """Return what a host that is *before* becomes; raise ForbiddenTransition if nothing."""
+    if after := _AFTER.get((before, trigger)):
+        return after
+    raise ForbiddenTransition(
+        f"a host that is {before} was to change on '{trigger}': not in the table of conditions.py; "
+        f"nothing was written. This is a bug in the frontier, please report it"
+    )

@@ -1,0 +1,53 @@
+"""What the frontier shows of itself: queue, hosts by condition, and the oldest unanswered order.
+
+The totals are kept anyway (`tally.py`): so no step looks at every host.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from gossamer.events import HostCheckedOut
+from gossamer.telemetry import gauge, gauge_age
+from services.frontier.conditions import Condition
+from services.frontier.hosts import Hosts
+
+
+class Ordered(NamedTuple):
+    """An order that was made."""
+
+    order: str
+    host: str
+    at: float
+
+
+class Figures:
+    """The gauges of one frontier."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        self._hosts = hosts
+        self._ordered: deque[Ordered] = deque()
+
+    def ordered(self, order: HostCheckedOut) -> None:
+        """Take note of an order that was made just now."""
+        self._ordered.append(Ordered(order.order, order.host, order.at))
+
+    def show(self) -> None:
+        """Show how everything stands."""
+        tallies = [claim.tally for claim in self._hosts.claims]
+        gauge("gossamer_hosts_loaded", len(self._hosts.bench))
+        gauge("gossamer_urls_queued", sum(tally.queued for tally in tallies))
+        for condition in Condition:
+            hosts = sum(tally.conditions[condition] for tally in tallies)
+            gauge("gossamer_hosts", hosts, condition=condition)
+        gauge_age("gossamer_oldest_order_seconds", self._oldest())
+
+    def _oldest(self) -> float | None:
+        while self._ordered and not self._is_open(self._ordered[0]):
+            self._ordered.popleft()
+        return self._ordered[0].at if self._ordered else None
+
+    def _is_open(self, order: Ordered) -> bool:
+        host = self._hosts.bench.hosts.get(order.host)
+        if host is None or host.row.order != order.order:
+            return False
+        return host.row.condition is Condition.CHECKED_OUT

@@ -1,0 +1,27 @@
+"""The parser without child processes: for crawls in virtual time, on pages that are trusted."""
+
+from collections.abc import Iterator
+
+from gossamer.events import Event, PageFetched, PageParsed, Purpose
+from gossamer.events.outcomes import count_hazards
+from gossamer.events.topics import PAGES_FETCHED
+from gossamer.runtime.processor import Processor
+from services.parser.options import Options
+from services.parser.page import parse
+
+
+class InlineParser(Processor):
+    """Does what `service.Parser` does, at once and in this process."""
+
+    name = "parser"
+    reads = (PAGES_FETCHED,)
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
+        """Yield what a fetched page says; a robots.txt is no page."""
+        if isinstance(event, PageFetched) and event.visit.purpose is Purpose.PAGE:
+            parsed = parse(event, self._options, now)
+            count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
+            yield parsed

@@ -1,0 +1,14 @@
+"""How pages are to be read: what the settings say, as it travels to the process that reads them."""
+
+from msgspec import Struct
+
+
+class Options(Struct, frozen=True):
+    """The same for every page of a process."""
+
+    product: str
+    """Our token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
+    want_text: bool
+    """Whether the main text is extracted: two thirds of the work."""
+    decoded_limit: int
+    """Most bytes of a body that are read, once its content codings are undone."""

@@ -1,0 +1,39 @@
+"""The messages between parent and child: MessagePack, preceded by its length in four bytes."""
+
+import struct
+
+from msgspec import Struct, msgpack
+
+from gossamer.events import PageFetched, PageParsed
+from services.parser.options import Options
+
+LENGTH = struct.Struct(">I")
+READY = b"ready"
+"""A child's first message: from now on it reads pages."""
+
+
+class Request(Struct, frozen=True):
+    """A page to read: the arguments of `page.parse`."""
+
+    page: PageFetched
+    options: Options
+    now: float
+
+
+class Reply(Struct, frozen=True):
+    """What was read, or why nothing could be."""
+
+    parsed: PageParsed | None = None
+    fault: str = ""
+    leaving: bool = False
+    """Whether the child exits now: it holds on to too much memory to read another page."""
+
+
+encode = msgpack.Encoder().encode
+request_in = msgpack.Decoder(Request).decode
+reply_in = msgpack.Decoder(Reply).decode
+
+
+def framed(message: bytes) -> bytes:
+    """Return *message* preceded by its length."""
+    return LENGTH.pack(len(message)) + message

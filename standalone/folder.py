@@ -1,0 +1,105 @@
+"""The data folder: what lies where, and the lock that lets one crawl at a time work in it."""
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from gossamer import clock
+from gossamer.errors import GossamerError, Locked
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database, no_space
+from gossamer.store.sqlite import SqliteStore
+
+LOCK_WAIT = 10.0
+"""Seconds that the processes of a killed crawl may take to release the folder."""
+
+
+class Folder:
+    """The files of one crawl."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.database = path / "gossamer.db"
+        self.warc = path / "warc"
+        self.logs = path / "gossamer.log"
+        self._lock = path / "lock"
+        self._held: int | None = None
+
+    def __reduce__(self) -> tuple[type["Folder"], tuple[Path]]:
+        """Pickle without the lock: a file descriptor means nothing in another process."""
+        return Folder, (self.path,)
+
+    def make(self) -> None:
+        """Make the folder; raise GossamerError if it cannot be written to."""
+        try:
+            self.warc.mkdir(parents=True, exist_ok=True)
+            probe = self.path / f".probe-{os.getpid()}"
+            probe.write_bytes(b"gossamer")
+            probe.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> GossamerError:
+        if error.errno in NO_SPACE:
+            return no_space(self.path)
+        return GossamerError(
+            f"the data folder {self.path} cannot be written to ({error.strerror}): "
+            "name another one with --data, or make this one writable"
+        )
+
+    def claim(self) -> None:
+        """Lock the folder for this crawl; raise Locked if another one holds it."""
+        until = clock.steady() + LOCK_WAIT
+        # Children hold it too, each on its own: it is free when the last of them is gone. Turning
+        # an exclusive lock into a shared one is not atomic: another crawl may get in between.
+        while not (self._flock(fcntl.LOCK_EX) and self._flock(fcntl.LOCK_SH)):
+            if clock.steady() > until:
+                holder = self._lock.read_text() or "?"
+                raise Locked(
+                    f"another crawl (process {holder}) is running on {self.path}: "
+                    "wait for its end, or name another folder with --data"
+                )
+            clock.pause(0.1)
+        try:
+            self._lock.write_text(str(os.getpid()))
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def share(self) -> None:
+        """Hold the lock too, as a child of the crawl that claimed the folder."""
+        if not self._flock(fcntl.LOCK_SH):
+            raise Locked(f"another crawl has taken {self.path}")
+
+    def _flock(self, how: int) -> bool:
+        try:
+            if self._held is None:
+                self._held = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._held, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise self._unwritable(error) from error
+        return True
+
+    def open(self) -> "Opened":
+        """Open the data file of a crawl that exists; raise GossamerError if there is none."""
+        if not self.database.exists():
+            raise GossamerError(
+                f"{self.path} holds no crawl: start one with gossamer crawl, or name its folder "
+                "with --data"
+            )
+        return Opened(self)
+
+
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
+
+
+class Opened:
+    """Log and store of a folder, on one connection."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.database = Database(folder.database)
+        self.log = SqliteLog(self.database)
+        self.store = SqliteStore(self.database)

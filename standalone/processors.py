@@ -1,0 +1,44 @@
+"""The child that steps dedup, frontier and archive in turn, on one connection."""
+
+import threading
+
+from gossamer import clock
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.runner import Runner
+from gossamer.settings import Settings
+from gossamer.store.sqlite import SqliteStore
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.frontier.service import Frontier
+from standalone.folder import Opened
+
+LONGEST_WAIT = 0.5
+"""Most seconds without a step, so that *stop* is noticed."""
+
+
+def run_processors(settings: Settings, opened: Opened, stop: threading.Event) -> None:
+    """Step the three until *stop*; then complete the archive's files."""
+    stores = [SqliteStore(opened.database) for _ in range(3)]
+    archive = Archive(opened.folder.warc, stores[2], settings.archive, settings.fetcher.contact)
+    frontier = Frontier(
+        settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
+    )
+    processors: tuple[Processor, ...] = (Dedup(SeenTable(stores[0]), stores[0]), frontier, archive)
+    runners = [
+        Runner(processor, opened.log, store, clock.now)
+        for processor, store in zip(processors, stores, strict=True)
+    ]
+    version = None
+    while not stop.is_set():
+        # Taken before the steps: what is appended during them must wake us afterwards.
+        version = opened.database.changed_since(version) or version
+        if not any([runner.step() for runner in runners]):
+            opened.database.wait(version, _wait(runners))
+    archive.close()
+
+
+def _wait(runners: list[Runner]) -> float:
+    due = min((at for runner in runners if (at := runner.due()) is not None), default=None)
+    return LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - clock.now()))

@@ -1,0 +1,90 @@
+"""How a crawl stands: read from its store and log in one consistent view."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.store.claims import ClaimRow
+from services.frontier.conditions import LISTED, Condition
+from services.frontier.rows import TallyRow
+from standalone.folder import Opened
+
+
+@dataclass
+class Progress:
+    """Totals of the crawl since its beginning, and what is under way."""
+
+    admitted: int = 0
+    queued: int = 0
+    pages: int = 0
+    received: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    hazards: Counter[str] = field(default_factory=Counter)
+    conditions: Counter[str] = field(default_factory=Counter)
+    slowest: dict[str, float] = field(default_factory=dict)
+    largest: dict[str, float] = field(default_factory=dict)
+    latest: list[tuple[str, str]] = field(default_factory=list)
+    next_due_at: float = 0.0
+    due_count: int = 0
+    backlog: dict[str, int] = field(default_factory=dict)
+    """Topic → records that its slowest reader has not moved past."""
+    dead_letters: int = 0
+
+    @property
+    def active(self) -> int:
+        """Hosts with work that time alone brings on."""
+        return sum(self.conditions[condition] for condition in LISTED)
+
+    @property
+    def checked_out(self) -> int:
+        """Hosts being visited."""
+        return self.conditions[Condition.CHECKED_OUT]
+
+    @property
+    def drained(self) -> bool:
+        """Whether every topic is read to its end and no host is being visited."""
+        return not any(self.backlog.values()) and not self.checked_out
+
+
+def read_progress(opened: Opened) -> Progress:
+    """Return how the crawl stands now."""
+    progress = Progress()
+    tallies = opened.store.table(TallyRow)
+    with opened.database.reading():
+        for partition in range(PARTITIONS):
+            if row := tallies.get(str(partition)):
+                _add(progress, row)
+        for topic in TOPICS.values():
+            if topic.keep is Keep.UNTIL_READ:
+                behind = (opened.log.backlog(reader, topic.name) for reader in topic.consumers)
+                progress.backlog[topic.name] = max(behind)
+        progress.dead_letters = opened.log.backlog("nobody", DEAD_LETTERS.name)
+    progress.latest = progress.latest[-10:]
+    return progress
+
+
+def _add(progress: Progress, row: TallyRow) -> None:
+    progress.admitted += row.admitted
+    progress.queued += row.queued
+    progress.pages += row.pages
+    progress.received += row.received
+    progress.outcomes.update(row.outcomes)
+    progress.refused.update(row.refused)
+    progress.verdicts.update(row.verdicts)
+    progress.hazards.update(row.hazards)
+    progress.conditions.update(row.conditions)
+    progress.slowest.update(row.slowest)
+    progress.largest.update(row.largest)
+    progress.latest += row.latest
+    progress.due_count += row.due_count
+    if row.next_due_at and (not progress.next_due_at or row.next_due_at < progress.next_due_at):
+        progress.next_due_at = row.next_due_at
+
+
+def last_epoch(opened: Opened) -> int:
+    """Return the largest epoch under which anything was ordered so far."""
+    rows = (opened.store.table(ClaimRow).get(str(p)) for p in range(PARTITIONS))
+    return max((row.epoch for row in rows if row), default=0)

@@ -1,0 +1,184 @@
+"""One run: from the request to the report."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from types import FrameType
+
+from msgspec.structs import replace
+
+from gossamer import clock
+from gossamer.crawl import CrawlRequest, define, last_definition
+from gossamer.errors import GossamerError
+from gossamer.events import CrawlDefined, SeedSown
+from gossamer.log.codec import encode
+from gossamer.settings import Settings
+from gossamer.telemetry import gauge
+from standalone.folder import Folder, Opened
+from standalone.metrics import serve_metrics
+from standalone.processes import KINDS, Child, ChildConfig
+from standalone.progress import Progress, last_epoch, read_progress
+
+INTERVAL = 0.25
+"""Seconds between two looks at how the crawl stands."""
+STOP_LIMIT, JOIN = 30.0, 0.05
+"""Seconds for all children to stop by themselves, and to wait for one at a time."""
+
+Show = Callable[[Progress, str], None]
+"""Takes how the crawl stands, and a notice for the person who waits for it to stop."""
+
+
+class End(Enum):
+    """Why a run ended."""
+
+    DONE = "nothing is left to do"
+    WAITING = "only hosts and URLs are left that wait for their time"
+    PAGES = "the page limit is reached"
+    TIME = "the time limit is reached"
+    INTERRUPTED = "interrupted"
+    KILLED = "interrupted at once"
+
+
+@dataclass
+class Run:
+    """A run under way."""
+
+    settings: Settings
+    opened: Opened
+    crawl: CrawlDefined
+    max_time: float
+    started_at: float
+    interrupts: int = 0
+    ending: End | None = None
+
+    def look(self, now: float) -> tuple[Progress, End | None]:
+        """Return how the crawl stands, and why it has ended, if it has."""
+        progress = read_progress(self.opened)
+        if self.interrupts > 1:
+            return progress, End.KILLED
+        if self.ending is None:
+            self._limits(now)
+        if self.ending:
+            return progress, self.ending if progress.drained else None
+        return progress, self._natural_end(progress, now)
+
+    def _limits(self, now: float) -> None:
+        if self.interrupts:
+            self._pause(End.INTERRUPTED, now)
+        elif self.max_time and now - self.started_at >= self.max_time:
+            self._pause(End.TIME, now)
+
+    def _pause(self, why: End, now: float) -> None:
+        self.ending = why
+        self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
+
+    def _natural_end(self, progress: Progress, now: float) -> End | None:
+        if not progress.drained:
+            return None
+        crawl = self.crawl
+        if crawl.max_pages and progress.pages >= crawl.pages_before + crawl.max_pages:
+            return End.PAGES
+        soon = 0 < progress.next_due_at <= now + self.settings.standalone.patience
+        if progress.active or soon:
+            return None
+        return End.WAITING if progress.due_count else End.DONE
+
+
+def run_crawl(
+    settings: Settings,
+    folder: Folder,
+    request: CrawlRequest,
+    max_time: float,
+    show: Show,
+    metrics_port: int | None = None,
+) -> tuple[End, Progress]:
+    """Crawl in *folder* until an end; return which, and how the crawl stands then.
+
+    Raise GossamerError when it cannot begin, or a child has died.
+    """
+    if not folder.database.exists():
+        # What makes no sense is refused before anything is made.
+        define(request, None, 0, clock.now())
+    children: list[Child] = []
+    with serve_metrics(metrics_port, children):
+        folder.make()
+        folder.claim()
+        opened = Opened(folder)
+        opened.database.check()
+        run = _prepare(settings, opened, request, max_time)
+        with _interrupts(run):
+            return _run(run, children, show), read_progress(opened)
+
+
+def _run(run: Run, children: list[Child], show: Show) -> End:
+    opened, settings = run.opened, run.settings
+    config = ChildConfig(
+        settings, opened.folder, last_epoch(opened), logs_to_file=not settings.logs.json_lines
+    )
+    try:
+        children.extend(Child(kind, config) for kind in KINDS)
+        return _stop(run, children, _watch(run, children, show))
+    finally:
+        for child in children:
+            child.kill()
+
+
+def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time: float) -> Run:
+    before, now = last_definition(opened.log), clock.now()
+    crawl = define(request, before, read_progress(opened).pages, now)
+    sown = [SeedSown(at=now, url=seed) for seed in request.seeds]
+    opened.log.append([encode(event) for event in (crawl, *sown)])
+    return Run(settings, opened, crawl, max_time, now)
+
+
+def _watch(run: Run, children: list[Child], show: Show) -> End:
+    while True:
+        progress, end = run.look(clock.now())
+        if end:
+            return end
+        for child in children:
+            if why := child.failure():
+                raise GossamerError(why)
+        for topic, records in progress.backlog.items():
+            gauge("gossamer_consumer_lag", records, topic=topic)
+        show(progress, _notice(run, progress))
+        clock.pause(INTERVAL)
+
+
+def _notice(run: Run, progress: Progress) -> str:
+    if run.ending is None:
+        return ""
+    waiting = sum(progress.backlog.values())
+    return (
+        f"{run.ending.value}: finishing what is under way (hosts: {progress.checked_out}, "
+        f"records: {waiting}); Ctrl-C again to stop at once"
+    )
+
+
+@contextmanager
+def _interrupts(run: Run) -> Iterator[None]:
+    """Count Ctrl-C and SIGTERM for *run* meanwhile."""
+
+    def count(number: int, frame: FrameType | None) -> None:
+        run.interrupts += 1
+
+    before = {number: signal.signal(number, count) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(run: Run, children: list[Child], end: End) -> End:
+    """Stop the children in good order; return KILLED if a second Ctrl-C came instead."""
+    if end is not End.KILLED:
+        for child in children:
+            child.stop()
+        until = clock.steady() + STOP_LIMIT
+        while not all([child.join(JOIN) for child in children]) and clock.steady() < until:
+            if run.interrupts > 1:
+                return End.KILLED
+    return end

@@ -1,0 +1,115 @@
+"""The same commands on a folder and on a fleet: which of them is meant, and what is read there."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from console.cli.main import main
+from console.open_crawl import open_crawl
+from gossamer.events import Event, Page, Tombstone, Verdict
+from gossamer.log.codec import encode
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings import load_settings
+from gossamer.settings.servers import KafkaSettings
+from tests.runtime.processors import drain
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def fleet(kafka: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[KafkaLog]:
+    """Return the log of a fleet that the environment names; it needs no store for what is here."""
+    settings = KafkaSettings(
+        servers=kafka, prefix=f"open-{uuid4().hex[:8]}.", partitions=3, replication=1
+    )
+    list(Topics(settings).apply())
+    monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", kafka)
+    monkeypatch.setenv("GOSSAMER_KAFKA__PREFIX", settings.prefix)
+    monkeypatch.chdir(tmp_path)
+    log = KafkaLog(settings)
+    yield log
+    log.close()
+
+
+def page(url: str, title: str) -> Page:
+    return Page(
+        at=1.0, url=url, site=url, status=200, fetched_at=1.0, content_type="text/html",
+        title=title, description="", language="", text=None, links=(), verdict=Verdict.FIRST,
+        duplicate_of="", digest="", depth=0, via="", canonical="", noindex=False,
+        truncated=False, hazards=(),
+    )  # fmt: skip
+
+
+def titles(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = {line["url"]: line["title"] for line in lines}
+    assert len(found) == len(lines), "a URL was printed twice"
+    return found
+
+
+def test_only_the_newest_of_each_url_is_printed_and_none_that_is_gone(
+    fleet: KafkaLog, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pages"]) == 0
+    assert titles(capsys) == {}
+    events: list[Event | Tombstone] = [
+        *(page(f"http://{n}.example/", "old") for n in range(20)),
+        *(page(f"http://{n}.example/", "new") for n in range(10)),
+        *(Tombstone(f"http://{n}.example/", f"http://{n}.example/") for n in range(5)),
+        page("http://0.example/", "again"),
+    ]
+    fleet.append([encode(event) for event in events])
+    assert main(["pages"]) == 0
+    kept = {n: "new" if n < 10 else "old" for n in range(5, 20)}
+    assert titles(capsys) == {
+        "http://0.example/": "again",
+        **{f"http://{n}.example/": title for n, title in kept.items()},
+    }
+
+
+def test_a_folder_that_is_named_is_meant(
+    fleet: KafkaLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "folder"
+    assert main(["seed", "--data", str(folder), "http://a.example/"]) == 0
+    assert str(folder) in capsys.readouterr().out
+    assert drain(fleet.tail(["seeds"])) == []
+    for command in (["pages"], ["why", "http://a.example/"]):
+        assert main([*command, "--data", str(tmp_path / "none")]) == 1
+        assert "holds no crawl" in capsys.readouterr().err
+
+
+def test_seeds_go_to_the_fleet(fleet: KafkaLog, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["seed", "http://a.example/", "--depth", "2"]) == 0
+    assert "from now on: domain('a.example'), 2 links deep" in capsys.readouterr().out
+    assert main(["seed", "http://a.example/2", "--priority", "3"]) == 0
+    assert "as before" in capsys.readouterr().out
+    assert main(["seed", "http://b.example/"]) == 2
+    assert "out of scope" in capsys.readouterr().err
+    assert len(drain(fleet.tail(["control"]))) == 1
+    seeds = [json.loads(record.value) for record in drain(fleet.tail(["seeds"]))]
+    assert sorted((seed["url"], seed["priority"]) for seed in seeds) == [
+        ("http://a.example/", 0),
+        ("http://a.example/2", 3),
+    ]
+    assert not Path("gossamer-data").exists()
+
+
+def test_what_needs_the_store_says_so(fleet: KafkaLog, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["why", "http://a.example/"]) == 2
+    assert "cassandra.hosts is empty" in capsys.readouterr().err
+
+
+def test_the_store_of_a_fleet_is_opened_once(
+    fleet: KafkaLog, cassandra: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOSSAMER_CASSANDRA__HOSTS", '["127.0.0.1"]')
+    monkeypatch.setenv("GOSSAMER_CASSANDRA__PORT", str(cassandra))
+    monkeypatch.setenv("GOSSAMER_CASSANDRA__KEYSPACE", f"open_{uuid4().hex[:8]}")
+    assert main(["store", "apply"]) == 0
+    with open_crawl(load_settings(), None) as crawl:
+        assert crawl.store() is crawl.store()

@@ -1,0 +1,128 @@
+"""What a person asked for and cannot be done: named, before anything is written or asked for."""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+
+CONTACT = ("--contact", "crawl-test@example.org")
+
+Refused = Callable[..., str]
+"""`gossamer` with these words, this standard input and these variables: what it complains of."""
+
+
+@pytest.fixture
+def refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Refused:
+    """Return what runs the command in an empty folder and sees that nothing comes of it."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith("GOSSAMER_")]:
+        monkeypatch.delenv(name)
+
+    def run(*words: str, stdin: str = "", code: int = 2, **environment: str) -> str:
+        before = sorted(tmp_path.rglob("*"))
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        assert status(*words) == code
+        out, err = capsys.readouterr()
+        assert out == "" and err.strip()
+        assert sorted(tmp_path.rglob("*")) == before, "it wrote something"
+        return err
+
+    return run
+
+
+def status(*words: str) -> int:
+    """The exit status, whether the parser or the command refuses."""
+    try:
+        return main(words)
+    except SystemExit as ended:
+        assert isinstance(ended.code, int)
+        return ended.code
+
+
+def crawl(*options: str) -> tuple[str, ...]:
+    return ("crawl", "--data", "nothing", "--allow-network", "127.0.0.0/8", *options)
+
+
+def test_seeds_that_are_no_urls_are_named_every_one_with_its_line(refused: Refused) -> None:
+    lines = "http://a.example/\n\nmailto:x@a.example\n# fine\nhttp://\nhttp://b.example/\n"
+    err = refused(*crawl(*CONTACT, "--seeds", "-"), stdin=lines)
+    assert "3: 'mailto:x@a.example'" in err and "5: 'http://'" in err
+    assert "a.example/" not in err and "b.example" not in err
+
+
+def test_a_contact_is_needed(refused: Refused) -> None:
+    assert "--contact" in refused(*crawl("http://a.example/"))
+    assert "'nobody'" in refused(*crawl("--contact", "nobody", "http://a.example/"))
+
+
+def test_seeds_are_needed(refused: Refused) -> None:
+    assert "seed" in refused(*crawl(*CONTACT))
+    assert "seed" in refused(*crawl(*CONTACT, "--seeds", "-"), stdin="# none\n\n")
+
+
+def test_a_file_of_seeds_that_is_not_there_is_named(refused: Refused) -> None:
+    assert "no-such.txt" in refused(*crawl(*CONTACT, "--seeds", "no-such.txt"))
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--dealy", "1"], "--dealy"),
+        (["--max-pages", "0"], "--max-pages"),
+        (["--max-pages", "many"], "--max-pages"),
+        (["--max-time", "soon"], "--max-time"),
+        (["--delay", "-1"], "delay"),
+        (["--delay", "nan"], "delay"),
+        (["--depth", "-1"], "depth"),
+        (["--scope", "__import__('os')"], "scope"),
+        (["--scope", "host('b.example')"], "http://a.example/"),
+        (["--allow-network", "10.0.0.0/99"], "allow_networks"),
+        (["--nameserver", "nowhere:port"], "nameserver"),
+        (["--config", "no-such.toml"], "no-such.toml"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_named(
+    refused: Refused, options: list[str], named: str
+) -> None:
+    assert named in refused(*crawl(*CONTACT, "http://a.example/", *options))
+
+
+def test_a_setting_that_is_unknown_is_named(refused: Refused) -> None:
+    Path("own.toml").write_text("[frontier]\ndealy = 3\n")
+    err = refused(*crawl(*CONTACT, "http://a.example/", "--config", "own.toml"))
+    assert "frontier.dealy" in err
+
+
+@pytest.mark.parametrize("name", ["GOSSAMER_FRONTIER__DEALY", "GOSSAMER_DELAY"])
+def test_a_variable_that_is_unknown_is_named(refused: Refused, name: str) -> None:
+    assert name in refused(*crawl(*CONTACT, "http://a.example/"), **{name: "3"})
+
+
+def test_an_unknown_command_is_named(refused: Refused) -> None:
+    assert "crwal" in refused("crwal")
+
+
+@pytest.mark.parametrize("words", [("pages",), ("why", "http://a.example/")])
+def test_there_is_nothing_to_read_where_there_was_no_crawl(
+    refused: Refused, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    err = refused(*words, "--data", str(tmp_path), code=1)
+    assert str(tmp_path) in err and "holds no crawl" in err
+
+
+@pytest.mark.parametrize("text", ["nonsense", "mailto:x@a.example", "http://"])
+def test_why_of_what_is_no_url_names_it(
+    refused: Refused, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    assert main(["seed", "--data", "crawl", "http://a.example/"]) == 0
+    capsys.readouterr()
+    assert text in refused("why", "--data", "crawl", text)

@@ -1,0 +1,116 @@
+"""`gossamer why`: what is read of a URL, and in which sentences that is explained."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.why import sentences
+from console.facts import UrlFacts, read_facts
+from console.open_crawl import open_crawl
+from gossamer.events import CrawlDefined, Outcome
+from gossamer.log.codec import encode
+from gossamer.settings import Settings
+from gossamer.web.robots import parse_robots
+from gossamer.web.url import fingerprint
+from services.archive.rows import CaptureRow
+from services.dedup.seen import SeenRow
+from services.frontier.conditions import Condition
+from services.frontier.rows import HistoryRow, HostRow, JudgementRow, RobotsRow, UrlRow
+from standalone.folder import Folder, Opened
+
+HOST = "http://a.example"
+URL = f"{HOST}/page"
+NOW = 2_000_000_000.0
+DEFINED = CrawlDefined(at=1.0, scope='domain("a.example")', max_depth=3)
+
+
+def why(**facts: object) -> str:
+    return "\n".join(sentences(UrlFacts(url=URL, **facts), NOW))  # type: ignore[arg-type]
+
+
+def visit(**fields: object) -> UrlRow:
+    given = {"outcome": Outcome.PAGE, "status": 200, "at": NOW, "attempt": 1, **fields}
+    return UrlRow(host=HOST, url=URL, **given)  # type: ignore[arg-type]
+
+
+def test_what_was_never_met_is_explained_by_the_scope_and_the_depth() -> None:
+    folder = why(definition=DEFINED)
+    assert folder.startswith("scope: inside, by domain") and "never met: no page" in folder
+    assert "limit of 3" in folder
+    assert "it is still on its way there" in why(definition=DEFINED, fleet=True)
+    outside = why(definition=CrawlDefined(at=1.0, scope='domain("b.example")', max_depth=3))
+    assert outside.startswith("scope: outside") and "never met" not in outside
+
+
+def test_the_first_finder_is_named() -> None:
+    assert why(via="seed", met=True) == "discovered: it is a seed"
+    assert why(via=f"1.0.0@{HOST}/", met=True) == f"discovered: linked from {HOST}/ (visit 1.0.0)"
+
+
+def test_a_visit_is_explained_with_its_meaning_and_what_was_before() -> None:
+    before = HistoryRow(url=URL, at=NOW - 86400, outcome="busy", status=429)
+    shown = why(visit=visit(hops=1, depth=2), history=(before,), met=True)
+    assert "visited: 2033-05-18 03:33:20 UTC: page 200" in shown
+    assert "meaning: A page came back" in shown
+    assert "before: 2033-05-17 03:33:20 UTC: busy 429" in shown
+    assert "depth: 2, after 1 redirect\n" in shown + "\n"
+
+
+def test_a_refusal_is_no_visit() -> None:
+    row = visit(outcome="refused", status=0, attempt=0, reason="deeper than 3 links")
+    shown = why(visit=row, met=True)
+    assert "refused: 2033-05-18 03:33:20 UTC: refused (deeper than 3 links)" in shown
+    assert "visited" not in shown and "meaning" not in shown
+
+
+def test_a_retry_says_when_and_after_how_many() -> None:
+    row = visit(outcome=Outcome.SERVER_ERROR, status=503, next_visit_at=NOW + 60, attempt=2)
+    assert "next visit: 2033-05-18 03:34:20 UTC, after 2 attempts" in why(visit=row, met=True)
+
+
+def host(**fields: object) -> HostRow:
+    return HostRow(site="a.example", host=HOST, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("ahead", "words"), [(0, "0 URLs"), (1, "1 URL "), (7, "7 URLs")])
+def test_its_position_in_the_queue_is_named(ahead: int, words: str) -> None:
+    resting = host(condition=Condition.RESTING, ready_at=NOW + 5, blocked_why="it was slow")
+    shown = why(host=resting, ahead=ahead, met=True)
+    assert f"queued: behind {words}" in shown
+    assert "host: resting until 2033-05-18 03:33:25 UTC (it was slow)" in shown
+    assert "until" not in why(host=host(condition=Condition.READY), ahead=ahead, met=True)
+
+
+def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued() -> None:
+    out = host(condition=Condition.CHECKED_OUT, ordered=3, done=1, order="1.7", expires_at=NOW)
+    assert why(host=out, ahead=1, met=True).startswith("under way: order 1.7 holds it, until 2033")
+    assert why(host=out, ahead=2, met=True).startswith("queued: behind 2 URLs")
+
+
+def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    opened.log.append([encode(DEFINED)])
+    rows = (
+        visit(),
+        HistoryRow(url=URL, at=1.0, outcome="page"),
+        JudgementRow(host=HOST, url=URL, verdict="first", at=1.0, links=4),
+        CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
+        RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0)),
+        SeenRow(fingerprint=fingerprint(URL), via="seed"),
+    )
+    for row in rows:
+        opened.store.table(type(row)).put(row)
+    opened.store.flush()
+    opened.database.close()
+    with open_crawl(Settings(), tmp_path) as crawl:
+        facts = read_facts(crawl, URL)
+        nothing = read_facts(crawl, f"{HOST}/other")
+    assert facts.definition is not None and facts.definition.scope == DEFINED.scope
+    assert (facts.visit, facts.history, facts.judgement, *facts.captures, facts.robots) == (
+        *(rows[0], (rows[1],), rows[2], rows[3], rows[4]),
+    )
+    assert (facts.via, facts.met, facts.ahead) == ("seed", True, None)
+    assert (nothing.visit, nothing.via, nothing.met) == (None, "", False)
+    assert nothing.robots == rows[4]

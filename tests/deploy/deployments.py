@@ -1,0 +1,194 @@
+"""The two ways in which a fleet is deployed for real: how each starts, scales and is asked."""
+
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from tests.support.commands import clean_environment, run_command
+
+from . import smallweb
+from .written import COMPOSE, LOCAL, ROOT, SERVICES, compose
+
+IMAGE: str = compose()["services"]["fetcher"]["image"]
+SERVERS = ("kafka", "cassandra")
+IMAGES = (IMAGE, *(compose()["services"][name]["image"] for name in SERVERS))
+NAMESPACE = "gossamer"
+TIMEOUT = 900.0
+"""Seconds after which a command hangs."""
+
+
+def run(*command: str, stdin: str = "", **more: str) -> str:
+    """Run a command and return its output; fail with what it printed if it fails."""
+    done = run_command(command, stdin, clean_environment(**more), TIMEOUT)
+    assert done.code == 0, f"{shlex.join(command)}\n{done.out[-2000:]}{done.err[-4000:]}"
+    return done.out
+
+
+def build() -> None:
+    """Make the image, with what this machine's `docker build` needs besides."""
+    options = shlex.split(os.environ.get("GOSSAMER_BUILD_OPTIONS", ""))
+    run("docker", "build", *options, "--tag", IMAGE, str(ROOT))
+
+
+class Deployment(Protocol):
+    """A fleet with the small web beside it."""
+
+    name: str
+
+    def start(self) -> None:
+        """Start everything, until all say that they are ready."""
+
+    def ask(self, service: str, *command: str, stdin: str = "") -> str:
+        """Run a command beside a service."""
+
+    def interrupt(self) -> str:
+        """Stop something in good order, and have it back; say what."""
+
+    def replace(self) -> str:
+        """Replace all processes by new ones; say how."""
+
+    def scale_fetcher(self, count: int) -> None:
+        """Have so many fetchers."""
+
+    def remove(self) -> None:
+        """Leave nothing of it."""
+
+    def logs(self) -> str:
+        """Return the last lines of all logs."""
+
+
+class Compose:
+    """On one server."""
+
+    name = "Docker Compose"
+
+    def __init__(self, folder: Path) -> None:
+        override = folder / "override.json"
+        override.write_text(json.dumps(smallweb.compose_override(IMAGE, SERVICES)))
+        files = ("--file", str(COMPOSE), "--file", str(override), "--env-file", "/dev/null")
+        self._command = ("docker", "compose", "--project-name", "gossamer-proof", *files)
+
+    def _compose(self, *words: str, stdin: str = "") -> str:
+        return run(*self._command, *words, stdin=stdin, GOSSAMER_CONTACT=smallweb.CONTACT)
+
+    def start(self) -> None:
+        self._compose("up", "--detach", "--wait", "--no-build")
+
+    def ask(self, service: str, *command: str, stdin: str = "") -> str:
+        return self._compose("exec", "--no-TTY", service, *command, stdin=stdin)
+
+    def interrupt(self) -> str:
+        self._compose("stop", *SERVICES, *SERVERS)
+        self._compose("up", "--detach", "--wait", "--no-build", "--no-recreate")
+        return "everything stopped and started"
+
+    def replace(self) -> str:
+        self._compose("rm", "--stop", "--force", *SERVICES, *SERVERS)
+        self._compose("up", "--detach", "--wait", "--no-build", "--scale", "fetcher=2")
+        return "all containers thrown away and made anew, on their volumes"
+
+    def scale_fetcher(self, count: int) -> None:
+        words = ("--detach", "--wait", "--no-build", "--no-recreate", "--scale", f"fetcher={count}")
+        self._compose("up", *words)
+
+    def remove(self) -> None:
+        self._compose("down", "--volumes", "--timeout", "5")
+
+    def logs(self) -> str:
+        return self._compose("logs", "--tail", "40", "--no-color")
+
+
+class Kubernetes:
+    """In a cluster: the one that kubectl speaks to."""
+
+    name = "Kubernetes"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def start(self) -> None:
+        """Apply the local overlay as it is, then one on top of it for the small web."""
+        if load := os.environ.get("GOSSAMER_LOAD_IMAGE"):
+            run(*shlex.split(load), *IMAGES, KUBECONFIG=os.environ.get("KUBECONFIG", ""))
+        run("kubectl", "apply", "--kustomize", str(LOCAL))
+        self._await()
+        self._start_web()
+        address = self._kubectl("get", "pod", "web", "--output=jsonpath={.status.podIP}")
+        self._overlay(smallweb.settings(address, f"{address}/32"))
+        self._kubectl("delete", "jobs", "--all")
+        run("kubectl", "apply", "--kustomize", str(self._folder))
+        self._await()
+
+    def _start_web(self) -> None:
+        self._kubectl("create", "configmap", "web", f"--from-file={smallweb.SOURCE}")
+        objects = {
+            "apiVersion": "v1",
+            "kind": "List",
+            "items": [smallweb.pod(IMAGE), smallweb.policy()],
+        }
+        self._kubectl("apply", "--filename=-", stdin=json.dumps(objects))
+        self._kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+
+    def _overlay(self, settings: dict[str, str]) -> None:
+        """One on top of the local overlay, as an operator writes it."""
+        generated = {
+            "name": "gossamer",
+            "behavior": "merge",
+            "literals": [f"{name}={value}" for name, value in settings.items()],
+        }
+        written = {
+            "namespace": NAMESPACE,
+            "resources": [os.path.relpath(LOCAL, self._folder.resolve())],
+            "configMapGenerator": [generated],
+        }
+        (self._folder / "kustomization.yaml").write_text(json.dumps(written))
+
+    def _kubectl(self, *words: str, stdin: str = "") -> str:
+        return run("kubectl", "--namespace", NAMESPACE, *words, stdin=stdin)
+
+    def _await(self) -> None:
+        for name in (*SERVERS, *SERVICES):
+            self._kubectl("rollout", "status", f"statefulset/{name}", "--timeout=600s")
+
+    def ask(self, service: str, *command: str, stdin: str = "") -> str:
+        pod = service if service == "web" else f"{service}-0"
+        return self._kubectl("exec", "--stdin", pod, "--", *command, stdin=stdin)
+
+    def interrupt(self) -> str:
+        self._kubectl("delete", "pod", "fetcher-0", "frontier-0", "dedup-0")
+        self._await()
+        return "the pods of fetcher, frontier and dedup deleted, and there again"
+
+    def replace(self) -> str:
+        self._kubectl("rollout", "restart", *(f"statefulset/{name}" for name in SERVICES))
+        self._await()
+        return "a rolling restart of all services"
+
+    def scale_fetcher(self, count: int) -> None:
+        self._kubectl("scale", "statefulset/fetcher", f"--replicas={count}")
+        self._await()
+
+    def remove(self) -> None:
+        run("kubectl", "delete", "namespace", NAMESPACE, "--timeout=300s")
+
+    def logs(self) -> str:
+        chosen = "--selector=app.kubernetes.io/part-of=gossamer"
+        return self._kubectl("get", "pods") + self._kubectl(
+            "logs", chosen, "--tail=40", "--prefix", "--max-log-requests=20"
+        )
+
+
+@contextmanager
+def cleaned_up(deployment: Deployment) -> Iterator[Deployment]:
+    """Remove everything in the end, come what may; print the last logs if something failed."""
+    try:
+        yield deployment
+    except BaseException:
+        print(deployment.logs(), flush=True)
+        raise
+    finally:
+        deployment.remove()

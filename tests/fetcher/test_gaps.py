@@ -1,0 +1,98 @@
+"""The smallest gap is what a host saw, as a number beside its delay."""
+
+from itertools import pairwise
+
+import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from services.fetcher.http.gaps import Gaps
+from tests.fetcher.orders import fetched, order
+from tests.fetcher.servers import page, raw, serving
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def shown(name: str = "gossamer_smallest_gap_ratio") -> float:
+    return REGISTRY.get_sample_value(name) or 0.0
+
+
+def visit(gaps: Gaps, clock: Clock, took: float, host: str = "http://a.test") -> None:
+    with gaps.request(host, 10.0):
+        clock.now += took
+
+
+def test_it_is_from_the_end_of_one_request_to_the_start_of_the_next(clock: Clock) -> None:
+    gaps = Gaps(clock)
+    visit(gaps, clock, took=100.0)
+    clock.now += 20.0
+    visit(gaps, clock, took=100.0)
+    assert shown() == 2.0
+    clock.now += 12.0
+    visit(gaps, clock, took=0.0)
+    clock.now += 15.0
+    visit(gaps, clock, took=0.0)
+    assert shown() == 1.2, "the smallest of all"
+
+
+def test_another_host_has_a_gap_of_its_own(clock: Clock) -> None:
+    gaps = Gaps(clock)
+    for host in ("http://a.test", "http://b.test", "http://a.test"):
+        visit(gaps, clock, 5.0, host)
+        clock.now += 5.0
+    assert shown() == 1.5
+
+
+def test_a_host_that_was_asked_too_soon_is_named(clock: Clock) -> None:
+    gaps = Gaps(clock)
+    with capture_logs() as lines:
+        visit(gaps, clock, 1.0)
+        clock.now += 9.0
+        visit(gaps, clock, 1.0)
+    assert shown() == 0.9
+    (line,) = lines
+    assert (line["event"], line["log_level"]) == ("asked too soon", "warning")
+    assert (line["host"], line["gap"], line["delay"]) == ("http://a.test", 9.0, 10.0)
+
+
+def test_requests_that_overlap_have_no_gap(clock: Clock) -> None:
+    gaps = Gaps(clock)
+    visit(gaps, clock, 1.0)
+    clock.now += 30.0
+    visit(gaps, clock, 1.0)
+    assert shown() == 3.0
+    with gaps.request("http://c.test", 10.0):
+        visit(gaps, clock, 1.0, "http://c.test")
+    assert shown() == 0.0
+
+
+def test_memory_is_bounded_and_keeps_the_latest(clock: Clock) -> None:
+    gaps = Gaps(clock, remembered=100)
+    for number in range(10_000):
+        visit(gaps, clock, 1.0, f"http://{number}.test")
+    assert len(gaps._hosts) == 100
+    clock.now += 39.0
+    visit(gaps, clock, 1.0, "http://9999.test")
+    assert shown() == 3.9
+
+
+async def test_a_fetcher_shows_the_gaps_that_it_leaves_and_how_long_requests_take() -> None:
+    requests = shown("gossamer_fetch_seconds_count")
+    async with serving(a=page(), b=raw(b""), c=page()) as server:
+        urls = [f"{server.root}/{name}" for name in "abc"]
+        await fetched(given=order(*urls, pause=0.1))
+        seen = [request.came_at for request in server.requests]
+    assert shown("gossamer_fetch_seconds_count") == requests + 3
+    shortest = min(later - earlier for earlier, later in pairwise(seen))
+    assert 1.0 <= shown() <= shortest / 0.1

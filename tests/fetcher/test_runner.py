@@ -1,0 +1,213 @@
+"""The whole fetcher on a real log: orders in, outcomes and pages out."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.errors import BadSettings
+from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, VisitEnded
+from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, VISITS_ENDED, VISITS_ORDERED
+from gossamer.log import Message, partition_of
+from gossamer.log.codec import decode, encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.settings import Settings
+from gossamer.store.claims import ClaimRow
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import site_of
+from services.fetcher.service import EpochOf
+from services.fetcher.wiring import alone_since, as_claimed, serve
+from tests.fetcher.orders import order, paused, settings
+from tests.fetcher.servers import hanging, page, serving
+
+ALONE = alone_since(1)
+TOPICS = [VISITS_ENDED.name, PAGES_FETCHED.name, DEAD_LETTERS.name]
+
+
+@asynccontextmanager
+async def serving_orders(
+    log: SqliteLog, store: SqliteStore, epoch_of: EpochOf = ALONE, **changes: Any
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Run the fetcher until the block is left."""
+    stop = asyncio.Event()
+    given = Settings(fetcher=settings(**changes))
+    running = asyncio.create_task(serve(given, log, store, epoch_of, stop))
+    try:
+        yield running
+    finally:
+        stop.set()
+        await running
+
+
+class Tail:
+    """What came out so far."""
+
+    def __init__(self, log: SqliteLog) -> None:
+        self._tail = log.tail(TOPICS)
+        self.events: list[Event] = []
+
+    async def until(self, enough: int) -> Sequence[Event]:
+        """Wait until as many outcomes came."""
+        while len(self.ended) < enough:
+            self.events += [decode(record) for record in self._tail.poll(0)]
+            await asyncio.sleep(0.005)
+        return self.events
+
+    @property
+    def ended(self) -> list[VisitEnded]:
+        return [event for event in self.events if isinstance(event, VisitEnded)]
+
+    @property
+    def pages(self) -> list[PageFetched]:
+        return [event for event in self.events if isinstance(event, PageFetched)]
+
+
+def put(log: SqliteLog, *orders: HostCheckedOut) -> None:
+    log.append(encode(one) for one in orders)
+
+
+def metric(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+async def test_orders_in_outcomes_and_pages_out(log: SqliteLog, store: SqliteStore) -> None:
+    log.append([Message(VISITS_ORDERED.name, "x", b"no order", "x")])
+    before = metric("gossamer_outcomes_total", outcome="page")
+    received = metric("gossamer_received_bytes_total")
+    async with serving(a=page(b"one"), b=page(b"two")) as server:
+        put(log, order(f"{server.root}/a", f"{server.root}/b"))
+        out = Tail(log)
+        async with serving_orders(log, store):
+            await out.until(2)
+    assert [(one.outcome, one.last) for one in out.ended] == [("page", False), ("page", True)]
+    assert [one.body for one in out.pages] == [b"one", b"two"]
+    assert len(out.events) == 5, "the unreadable record is in the dead letters"
+    assert log.backlog("fetcher", VISITS_ORDERED.name) == 0
+    assert metric("gossamer_outcomes_total", outcome="page") == before + 2
+    assert metric("gossamer_received_bytes_total") == received + 6
+    assert metric("gossamer_fetches_open") == 0
+
+
+async def test_an_order_under_way_at_the_end_is_not_begun_again(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=hanging(), b=page()) as server:
+        put(log, order(f"{server.root}/a"))
+        async with serving_orders(log, store, first_byte_limit=60.0, visit_limit=60.0):
+            await server.asked.wait()
+        put(log, order(f"{server.root}/b"))
+        out = Tail(log)
+        async with serving_orders(log, store):
+            await out.until(1)
+        assert server.paths == ["/a", "/b"]
+
+
+async def test_orders_of_a_dead_epoch_are_not_carried_out(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page()) as server:
+        put(log, order(f"{server.root}/a", epoch=6), order(f"{server.root}/b", epoch=7))
+        out = Tail(log)
+        async with serving_orders(log, store, alone_since(7)):
+            await out.until(2)
+        assert server.paths == ["/b"]
+
+
+async def test_orders_older_than_the_claim_on_their_partition_are_not_carried_out(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page(), c=page()) as server:
+        partition = str(partition_of(site_of(server.root), log.partitions))
+        claims, out = store.table(ClaimRow), Tail(log)
+        async with serving_orders(log, store, as_claimed(log, store)):
+            put(log, order(f"{server.root}/a", epoch=5))
+            await out.until(1)
+            claims.put(ClaimRow(partition, 7, 0.0))
+            store.flush()
+            put(log, order(f"{server.root}/b", epoch=6), order(f"{server.root}/c", epoch=7))
+            await out.until(3)
+        assert server.paths == ["/a", "/c"]
+
+
+async def test_pausing_the_crawl_reaches_an_order_that_rests(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page()) as server:
+        put(log, order(f"{server.root}/a", f"{server.root}/b", pause=500.0))
+        out = Tail(log)
+        async with serving_orders(log, store):
+            await out.until(1)
+            log.append([encode(paused())])
+            await out.until(2)
+        assert server.paths == ["/a"]
+    assert [one.outcome for one in out.ended] == [Outcome.PAGE, Outcome.UNVISITED]
+
+
+async def test_nothing_new_is_begun_while_the_parser_is_behind(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page()) as server:
+        put(log, order(f"{server.root}/a"))
+        out = Tail(log)
+        async with serving_orders(log, store):
+            await out.until(1)
+        log.append([encode(out.pages[0])] * 2)
+        put(log, order(f"{server.root}/b"))
+        async with serving_orders(log, store, unparsed_limit=1) as running:
+            await asyncio.wait({running}, timeout=0.2)
+            assert server.paths == ["/a"]
+            for name in PAGES_FETCHED.consumers:
+                reader = log.reader(name, [PAGES_FETCHED.name], store)
+                reader.advance(reader.poll(1), ())
+            await out.until(2)
+        assert server.paths == ["/a", "/b"]
+
+
+async def test_many_hosts_are_visited_at_once(log: SqliteLog, store: SqliteStore) -> None:
+    async with serving(a=page()) as server:
+        put(log, *(order(f"{server.root}/a?{n}", order=f"o{n}") for n in range(30)))
+        out = Tail(log)
+        async with serving_orders(log, store):
+            await out.until(30)
+    assert {one.order for one in out.ended} == {f"o{n}" for n in range(30)}
+
+
+@pytest.mark.parametrize("contact", ["", "me", "me@", "ftp://example.org/", "a@b\r\nX: y", "a b@c"])
+async def test_without_a_contact_nothing_starts(
+    contact: str, log: SqliteLog, store: SqliteStore
+) -> None:
+    put(log, order("http://127.0.0.1:9/", expires_at=time.time() + 100))
+    with pytest.raises(BadSettings, match=r"fetcher\.contact.*GOSSAMER_FETCHER__CONTACT"):
+        async with serving_orders(log, store, contact=contact):
+            pass
+    assert log.backlog("fetcher", VISITS_ORDERED.name) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("product", "my bot"), ("page", "example.org")])
+async def test_nonsense_in_the_user_agent_is_refused(
+    name: str, value: str, log: SqliteLog, store: SqliteStore
+) -> None:
+    changed: dict[str, Any] = {name: value}
+    with pytest.raises(BadSettings, match=name):
+        async with serving_orders(log, store, **changed):
+            pass
+
+
+async def test_a_fetcher_that_is_stopped_leaves_no_order_without_an_end(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=hanging()) as server:
+        put(log, *(order(f"{server.root}/a", order=f"o{n}") for n in range(20)))
+        out = Tail(log)
+        async with serving_orders(log, store, concurrency=5):
+            while log.backlog("fetcher", VISITS_ORDERED.name) > 15:
+                await asyncio.sleep(0.001)
+        await out.until(5)
+    left = log.backlog("fetcher", VISITS_ORDERED.name)
+    assert len(out.ended) == 20 - left, "what the log has moved past has its end"
+    assert {one.outcome for one in out.ended} == {Outcome.UNVISITED}
+    assert all(one.last for one in out.ended)

@@ -1,0 +1,101 @@
+"""Every occurrence of a hazard is counted once, in the metric and in the report alike."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from prometheus_client import REGISTRY
+
+from gossamer.events.outcomes import Hazard
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.store.sqlite import SqliteStore
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import TallyRow
+from tests.flow.virtual import VirtualCrawl
+
+HOST = "http://a.test"
+HTML = (("Content-Type", "text/html"),)
+LINKS = (
+    "/cut",
+    "/twin",
+    "/again",
+    "/nowhere",
+    "/hops/1",
+    "/image",
+    "/secret",
+    "/empty",
+    "mailto:x",
+    "javascript:y",
+)
+
+
+def html(body: str, truncated: str = "") -> Reply:
+    page = f"<title>A page</title>{body}".encode()
+    return Reply(status=200, headers=HTML, body=page, truncated=truncated)
+
+
+ANSWERS = {
+    "/robots.txt": Reply(status=200, body=b"User-agent: *\nDisallow: /secret\n"),
+    "/": html("".join(f"<a href={link}>a link</a>" for link in LINKS)),
+    "/cut": html("cut <a href=ftp://b.test/>a link</a>", truncated="length"),
+    "/twin": html("twins"),
+    "/again": html("twins"),
+    "/nowhere": Reply(status=302),
+    "/image": Reply(status=200, headers=(("Content-Type", "image/png"),)),
+}
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    path = url.removeprefix(HOST)
+    reply = ANSWERS.get(path, Reply(status=404))
+    if path.startswith("/hops/"):
+        following = f"/hops/{int(path[6:]) + 1}"
+        reply = Reply(status=301, headers=(("Location", following),))
+    return 0.1, replace(reply, started_at=now, took=0.1)
+
+
+def counted() -> Counter[str]:
+    return Counter(
+        {
+            hazard.value: int(
+                REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0
+            )
+            for hazard in Hazard
+        }
+    )
+
+
+def reported(crawl: VirtualCrawl) -> Counter[str]:
+    tallies = SqliteStore(crawl.database).table(TallyRow)
+    rows = [tallies.get(str(number)) for number in range(PARTITIONS)]
+    return sum((Counter(row.hazards) for row in rows if row), Counter())
+
+
+def crawled(folder: Path, **settings: int) -> tuple[Counter[str], Counter[str]]:
+    """Return what the metric and the report counted of one crawl."""
+    before = counted()
+    crawl = VirtualCrawl(folder, web, None, **settings)
+    crawl.sow(f"{HOST}/", f"{HOST}/late", max_depth=3)
+    assert crawl.run()
+    crawl.archive.close()
+    return counted() - before, reported(crawl)
+
+
+def test_metric_and_report_count_every_occurrence_once(tmp_path: Path) -> None:
+    metric, report = crawled(tmp_path, hops_limit=3)
+    assert metric == report
+    assert report == {
+        "infinite_body": 1,  # /cut
+        "malformed_url": 2,  # / and /cut, however many links
+        "exact_duplicate": 1,  # /again
+        "bad_redirect": 1,  # /nowhere
+        "redirect": 4,  # /hops/1 to /hops/4: the fifth is one more than is followed
+        "unwanted_type": 1,  # /image
+        "robots_excluded": 1,  # /secret
+    }
+
+
+def test_refusals_by_the_frontier_are_counted_once_too(tmp_path: Path) -> None:
+    metric, report = crawled(tmp_path, url_budget=4)
+    assert metric == report
+    assert report["trap_urls"] == 6

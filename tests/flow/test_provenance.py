@@ -1,0 +1,124 @@
+"""How a URL came to be visited is on everything that is written of it, from seed to outcome."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer import events
+from gossamer.events import Event, Outcome, SeedSown
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import decode, encode
+from gossamer.web.url import fingerprint, host_key
+from services.fetcher.outcome import Failure, Reply
+from services.frontier import rows
+from services.frontier.rows import QueuedUrl, UrlRow
+from tests.flow.virtual import START, VirtualCrawl
+
+CRAWL = "spring"
+SEED, PAGE, FLAKY, MOVED = (f"http://a.test/{path}" for path in ("", "page", "flaky", "moved"))
+TARGET, DOWN = "http://b.test/target", "http://down.test/"
+LINKS = {SEED: (PAGE, FLAKY, MOVED), PAGE: (DOWN,)}
+
+EXPECTED: dict[str, dict[str, object]] = {
+    SEED: {"depth": 3, "hops": 0, "via": "a list of mine"},
+    PAGE: {"depth": 4, "hops": 0, "via": SEED},
+    FLAKY: {"depth": 4, "hops": 0, "via": SEED},
+    MOVED: {"depth": 4, "hops": 0, "via": SEED},
+    TARGET: {"depth": 4, "hops": 1, "via": MOVED},
+    DOWN: {"depth": 5, "hops": 0, "via": PAGE},
+}
+TRIED = {SEED: 1, PAGE: 1, FLAKY: 2, MOVED: 1, TARGET: 1, DOWN: 1}
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    """Answer as each page is to; the host that is down does not even have a robots.txt."""
+    if url.startswith(DOWN):
+        return 0.1, Failure(outcome=Outcome.HOST_DOWN, reason="refused", started_at=now, took=0.1)
+    status, headers = 200, (("Content-Type", "text/html"),)
+    if url.endswith("/robots.txt"):
+        status = 404
+    if url == MOVED:
+        status, headers = 302, (("Location", TARGET),)
+    if url == FLAKY and now < START + 100:
+        status = 500
+    links = "".join(f'<a href="{link}">a link</a>' for link in LINKS.get(url, ()))
+    body = f"<title>{url}</title><h1>This is {url}</h1>{links}".encode()
+    return 0.1, Reply(status=status, headers=headers, body=body, started_at=now, took=0.1)
+
+
+def crawled(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
+    """Return a crawl that has come to its end, and every event that there was."""
+    crawl, events = VirtualCrawl(folder, web, retries=1, batch=2), list[Event]()
+    for runner in crawl.runners:
+        _listen(runner._processor, events)
+    crawl.sow()
+    seed = SeedSown(url=SEED, crawl=CRAWL, depth=3, via=str(EXPECTED[SEED]["via"]))
+    crawl.log.append([encode(seed)])
+    assert crawl.run()
+    crawl.archive.close()
+    read = (decode(record) for record in crawl.log.tail([PAGES.name]).poll(0))
+    return crawl, [*events, *(event for event in read if isinstance(event, Event))]
+
+
+def _listen(service: Any, events: list[Event]) -> None:
+    handle = service.handle
+
+    def heard(event: Event, now: float) -> Any:
+        events.append(event)
+        return handle(event, now)
+
+    service.handle = heard
+
+
+def carriers(part: object) -> Iterator[Any]:
+    """Yield every struct within *part* that says how a page's URL came to be visited."""
+    if isinstance(part, tuple):
+        for one in part:
+            yield from carriers(one)
+    if isinstance(part, msgspec.Struct):
+        if "depth" in part.__struct_fields__ and not part.url.endswith("/robots.txt"):  # type: ignore[attr-defined]
+            yield part
+        for name in part.__struct_fields__:
+            yield from carriers(getattr(part, name))
+
+
+def stored(crawl: VirtualCrawl) -> Iterator[QueuedUrl | UrlRow]:
+    """Yield the rows of all URLs; a segment of a queue stays until it has been passed."""
+    store = crawl._store()
+    for url in EXPECTED:
+        yield store.table(UrlRow).get(host_key(url), url)
+    for host in {host_key(url) for url in EXPECTED}:
+        yield from store.table(QueuedUrl).scan(f"{host} 0")
+
+
+def assert_carried(struct: Any) -> None:
+    """What *struct* has of provenance is what it should be."""
+    expected = {**EXPECTED[struct.url], "trace": fingerprint(struct.url), "crawl": CRAWL}
+    for name in expected.keys() & {*struct.__struct_fields__}:
+        found = getattr(struct, name)
+        if name == "via" and "@" in found:
+            found = found.partition("@")[2]  # A visit is `epoch.order.index@url`.
+        assert found == expected[name], f"{name} of {struct}"
+
+
+def test_nothing_is_lost_between_a_seed_and_its_outcomes(tmp_path: Path) -> None:
+    crawl, heard = crawled(tmp_path)
+    assert {event.crawl for event in heard if not isinstance(event, events.CrawlDefined)} == {CRAWL}
+    met = [*carriers(tuple(heard)), *stored(crawl)]
+    for struct in met:
+        assert_carried(struct)
+    kinds = [*vars(events).values(), *vars(rows).values()]
+    structs = [k for k in kinds if isinstance(k, type) and issubclass(k, msgspec.Struct)]
+    assert {type(one) for one in met} == {k for k in structs if "depth" in k.__struct_fields__}
+
+
+def test_what_is_tried_again_knows_how_often_it_was(tmp_path: Path) -> None:
+    crawl, heard = crawled(tmp_path)
+    ended = [event.visit for event in heard if isinstance(event, events.VisitEnded)]
+    assert [visit.attempt for visit in ended if visit.url == FLAKY] == [0, 1]
+    rows = [*stored(crawl)]
+    assert {row.url: row.attempt for row in rows if isinstance(row, UrlRow)} == TRIED
+    queued = [row.attempt for row in rows if isinstance(row, QueuedUrl) and row.url == FLAKY]
+    assert queued == [0, 1]

@@ -1,0 +1,196 @@
+"""A crawl in virtual time, in one thread: the real services, log and store, and no sockets."""
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from pathlib import Path
+from typing import Any
+
+from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, SeedSown, VisitEnded
+from gossamer.events.topics import TOPICS, VISITS_ORDERED, Keep
+from gossamer.log import partition_of
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import PARTITIONS, SqliteLog
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.runner import Runner
+from gossamer.settings import ArchiveSettings, FrontierSettings
+from gossamer.sqlite import Database
+from gossamer.store.claims import ClaimRow
+from gossamer.store.sqlite import SqliteStore
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.fetcher.ending import count_visit, events, failed
+from services.fetcher.outcome import Failure, Reply
+from services.fetcher.steps import Conversation, Emit, Fetch, Rest, StepResult, Terms
+from services.fetcher.visit import converse, refusal
+from services.frontier.service import Frontier
+from services.parser.inline import InlineParser
+from services.parser.options import Options
+from tests.flow.torn import Fate, TornLog, TornStore
+
+START = 1_700_000_000.0
+VISIT_LIMIT = 60.0
+
+Web = Callable[[str, float], tuple[float, Reply | Failure]]
+"""URL and time → how long the answer takes, and the answer."""
+
+
+class VirtualFetcher(Processor):
+    """Carries the fetcher's real conversations out, over a web that is a function."""
+
+    name = "fetcher"
+    reads = (VISITS_ORDERED,)
+
+    def __init__(
+        self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
+    ):
+        self._web, self._epoch_of, self._requests = web, epoch_of, requests
+        self._terms = Terms("gossamer", VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0)
+        self._conversations: list[
+            tuple[float, int, Conversation[None], Reply | Failure | None]
+        ] = []
+        self._count, self._paused = 0, False
+        self._taken: list[HostCheckedOut] = []
+        self._orders: list[HostCheckedOut] = []
+
+    def handle(self, event: Event, now: float) -> Iterator[Event]:
+        """Begin an order, or learn whether the crawl is paused."""
+        if isinstance(event, CrawlDefined):
+            self._paused = event.paused
+        if isinstance(event, HostCheckedOut):
+            self._taken.append(event)
+        yield from ()
+
+    def settle(self) -> None:
+        """Begin what was taken once the log has moved past it."""
+        self._orders += self._taken
+        self._taken.clear()
+
+    def _begin(self, order: HostCheckedOut, now: float) -> Iterator[Event]:
+        if why := refusal(order, self._epoch_of(order.site), now):
+            left = Failure(outcome=Outcome.UNVISITED, reason=why)
+            yield from events(order, 0, failed(left), True, now)
+        else:
+            yield from self._go_on(converse(order, self._terms, now), None, now)
+
+    def due(self) -> float | None:
+        """Return when a rest or an answer comes next."""
+        if self._orders:
+            return 0.0
+        return self._conversations[0][0] if self._conversations else None
+
+    def wake(self, now: float) -> Iterator[Event]:
+        """Continue the conversations whose rest is over or whose answer has come."""
+        while self._orders:
+            yield from self._begin(self._orders.pop(0), now)
+        while self._conversations and self._conversations[0][0] <= now:
+            _, _, conversation, answer = heappop(self._conversations)
+            yield from self._go_on(conversation, StepResult(now, self._paused, answer), now)
+
+    def _go_on(
+        self, conversation: Conversation[None], result: StepResult | None, now: float
+    ) -> Iterator[Event]:
+        try:
+            step = next(conversation) if result is None else conversation.send(result)
+            while isinstance(step, Emit):
+                yield from step.events
+                count_visit(next(e for e in step.events if isinstance(e, VisitEnded)))
+                step = conversation.send(StepResult(now, self._paused))
+        except StopIteration:
+            return
+        self._later(conversation, step, now)
+
+    def _later(self, conversation: Conversation[None], step: Rest | Fetch, now: float) -> None:
+        at, answer = now, None
+        if isinstance(step, Rest):
+            at = now + step.seconds
+        else:
+            took, answer = self._web(step.url, now)
+            at = now + took
+            self._requests.append((now, at, step.url))
+        self._count += 1
+        heappush(self._conversations, (at, self._count, conversation, answer))
+
+
+class VirtualCrawl:
+    """A crawl on one database; `crash` forgets everything that is not in it.
+
+    With a *fate* it is a fleet of one of each: log and store are apart, and may die at any write.
+    """
+
+    def __init__(
+        self, folder: Path, web: Web, fate: Fate | None = None, **settings: object
+    ) -> None:
+        self.fate, self.disk = fate, dict[Any, Any]()
+        self.folder, self.web = folder, web
+        self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
+        self.now = START
+        self.requests: list[tuple[float, float, str]] = []
+        """Start, end and URL of every request there was."""
+        self.database = Database(":memory:")
+        self.log = TornLog(self.database) if fate else SqliteLog(self.database)
+        if fate and isinstance(self.log, TornLog):
+            self.log.fate = fate
+        self.start()
+
+    def start(self) -> None:
+        """Start every service on what is in the database."""
+        stores = [self._store() for _ in range(5)]
+        claims = self._store().table(ClaimRow)
+        rows = [claims.get(str(number)) for number in range(PARTITIONS)]
+        void_through = max((row.epoch for row in rows if row), default=0)
+
+        def as_claimed(site: str) -> int:
+            claim = claims.get(str(partition_of(site, PARTITIONS)))
+            return claim.epoch if claim else 0
+
+        epoch_of = as_claimed if self.fate else lambda site: void_through + 1
+        self.archive = Archive(self.folder, stores[1], ArchiveSettings(), "me@example.org")
+        services: list[Processor] = [
+            Dedup(SeenTable(stores[0]), stores[0]),
+            self.archive,
+            Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
+            VirtualFetcher(self.web, epoch_of, self.requests),
+            InlineParser(Options("gossamer", want_text=False, decoded_limit=2 << 20)),
+        ]
+        self.runners = [
+            Runner(service, self.log, store, lambda: self.now)
+            for service, store in zip(services, stores, strict=True)
+        ]
+
+    def _store(self) -> Any:
+        return TornStore(self.disk, self.fate) if self.fate else SqliteStore(self.database)
+
+    def crash(self) -> None:
+        """Die, and start again; requests under way are broken off."""
+        done = [request for request in self.requests if request[0] <= self.now]
+        self.requests[:] = [(start, min(end, self.now), url) for start, end, url in done]
+        if self.fate:
+            self.fate.left = None
+        self.start()
+
+    def sow(self, *urls: str, **crawl: object) -> None:
+        """Define the crawl and sow seeds."""
+        definition = {"at": self.now, "scope": "any()", "max_depth": 16, **crawl}
+        events = [CrawlDefined(**definition), *(SeedSown(url=url) for url in urls)]  # type: ignore[arg-type]
+        self.log.append([encode(event) for event in events])
+
+    def run(self, steps: int = 1_000_000) -> bool:
+        """Take steps, and pass time when nothing moves; return whether nothing is left to do."""
+        for _ in range(steps):
+            if any([runner.step() for runner in self.runners]):
+                continue
+            dues = [due for runner in self.runners if (due := runner.due()) is not None]
+            if not dues:
+                return True
+            self.now = max(self.now, min(dues))
+        return False
+
+    def backlog(self) -> int:
+        """Return how many records are yet to be read by the services that read their topics."""
+        return sum(
+            self.log.backlog(reader, topic.name)
+            for topic in TOPICS.values()
+            if topic.keep is Keep.UNTIL_READ
+            for reader in topic.consumers
+        )

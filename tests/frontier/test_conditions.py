@@ -1,0 +1,243 @@
+"""A host's conditions: only what the table says ever happens, and all that it says does happen."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import Outcome, VisitEnded
+from gossamer.events.topics import DEAD_LETTERS
+from schemas import conditions as picture
+from services.frontier import conditions
+from services.frontier.conditions import (
+    CONDITIONS,
+    TRANSITIONS,
+    Condition,
+    ForbiddenTransition,
+    Transition,
+    Trigger,
+)
+from services.frontier.rows import HostRow
+from services.frontier.workbench import Host
+from tests.flow.test_flow import virtual_crawl
+from tests.frontier.simulation import Simulation, crawl
+
+HOST, SITE = "http://a.test", "a.test"
+PAGE: dict[str, object] = {}
+DOWN: dict[str, object] = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
+OUT = Condition.CHECKED_OUT
+
+
+def simulate(urls: int = 1, answer: dict[str, object] = PAGE, retries: int = 0) -> Simulation:
+    """Admit so many URLs of a host, which has a robots.txt whatever its *answer* else."""
+    robots = "/robots.txt"
+    sim = Simulation(lambda url: PAGE if url.endswith(robots) else answer, retries=retries, batch=1)
+    sim.admit(*(f"{HOST}/{number}" for number in range(urls)))
+    return sim
+
+
+def until(sim: Simulation, before: Condition, trigger: Trigger) -> Simulation:
+    """Step until that has happened, or nothing happens any more."""
+    for _ in range(1000):
+        if sim.changes[before, trigger]:
+            break
+        sim.run(steps=1)
+    return sim
+
+
+def queued_again(before: Simulation) -> Simulation:
+    until(before, OUT, Trigger.EMPTIED).admit(f"{HOST}/again")
+    return before
+
+
+def visited_before() -> Simulation:
+    sim = simulate()
+    sim.run()
+    sim.admit(f"{HOST}/0")
+    sim.run()
+    return sim
+
+
+def unanswered() -> Simulation:
+    sim = simulate()
+    sim.step()
+    sim.lose()
+    sim.run()
+    return sim
+
+
+def killed() -> Simulation:
+    sim = simulate()
+    sim.step()
+    sim.start()
+    return sim
+
+
+def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> Simulation:
+    """Report a visit after its lease has ended, to a host that is *before* then."""
+    sim = simulate(urls, answer, retries=1)
+    while sim.changes[Condition.READY, Trigger.ORDERED] < 2:  # The first is for robots.txt.
+        sim.run(steps=1)
+    (report,) = sim.lose()
+    sim.handle(crawl(paused=True))
+    over = Trigger.DELAY_OVER if before is Condition.READY else Trigger.LEASE_EXPIRED
+    sim.changes.clear()
+    until(sim, Condition.RESTING if before is Condition.READY else OUT, over)
+    sim.handle(report)
+    return sim
+
+
+SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
+    (Condition.IDLE, Trigger.QUEUED): simulate,
+    (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: queued_again(simulate()),
+    (Condition.IDLE, Trigger.QUEUED_IN_TROUBLE): lambda: queued_again(simulate(answer=DOWN)),
+    (Condition.BLOCKED, Trigger.WAIT_OVER): lambda: until(
+        simulate(answer=DOWN, retries=1), Condition.BLOCKED, Trigger.WAIT_OVER
+    ),
+    (Condition.RESTING, Trigger.DELAY_OVER): lambda: until(
+        simulate(), Condition.RESTING, Trigger.DELAY_OVER
+    ),
+    (Condition.READY, Trigger.ORDERED): lambda: until(simulate(), Condition.READY, Trigger.ORDERED),
+    (Condition.READY, Trigger.NOTHING_NEW): visited_before,
+    (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
+    (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
+    (OUT, Trigger.TROUBLED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.TROUBLED),
+    (OUT, Trigger.LEASE_EXPIRED): unanswered,
+    (OUT, Trigger.RESTARTED): killed,
+    (Condition.RESTING, Trigger.RELEASED): lambda: late(Condition.RESTING, urls=2),
+    (Condition.RESTING, Trigger.EMPTIED): lambda: late(Condition.RESTING),
+    (Condition.RESTING, Trigger.TROUBLED): lambda: late(Condition.RESTING, answer=DOWN),
+    (Condition.READY, Trigger.RELEASED): lambda: late(Condition.READY, urls=2),
+    (Condition.READY, Trigger.EMPTIED): lambda: late(Condition.READY),
+    (Condition.READY, Trigger.TROUBLED): lambda: late(Condition.READY, answer=DOWN),
+}
+
+
+@pytest.mark.parametrize("row", TRANSITIONS, ids=lambda row: f"{row.before}-{row.trigger}")
+def test_what_the_table_says_happens_and_leads_to_an_end(row: Transition) -> None:
+    sim = SCENARIOS[row.before, row.trigger]()
+    assert sim.changes[row.before, row.trigger] == 1
+    assert_counted(sim)
+    sim.handle(crawl())
+    sim.run()
+    assert stored(sim) == {Condition.IDLE: 1}
+
+
+def test_the_table_says_one_thing_of_each_change_and_has_words_for_all() -> None:
+    assert len({(row.before, row.trigger) for row in TRANSITIONS}) == len(TRANSITIONS)
+    assert {row.trigger for row in TRANSITIONS} == {*Trigger}
+    assert CONDITIONS.keys() == {*Condition}
+
+
+def test_any_other_change_is_refused_and_changes_nothing() -> None:
+    hosts = Simulation().frontier._hosts
+    known = {(row.before, row.trigger) for row in TRANSITIONS}
+    for before in Condition:
+        for trigger in {trigger for trigger in Trigger if (before, trigger) not in known}:
+            row = HostRow(SITE, HOST, before)
+            host = Host(row)
+            with pytest.raises(ForbiddenTransition, match=f"{before}.*{trigger}"):
+                hosts.update(host, replace(row, queued=1), trigger)
+            assert host.row == row and hosts.find(SITE, HOST).row == HostRow(SITE, HOST)
+
+
+def test_a_condition_is_not_set_by_hand() -> None:
+    hosts = Simulation().frontier._hosts
+    row = HostRow(SITE, HOST)
+    with pytest.raises(ForbiddenTransition):
+        hosts.update(Host(row), replace(row, condition=Condition.READY))
+
+
+def test_a_bug_stops_the_frontier_before_it_writes_and_becomes_no_dead_letter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = virtual_crawl(tmp_path, {f"{HOST}/": [f"{HOST}/1"], f"{HOST}/1": []}, 0.1)
+    crawl.sow(f"{HOST}/")
+    with monkeypatch.context() as patch:
+        patch.delitem(conditions._AFTER, (OUT, Trigger.RELEASED))
+        with pytest.raises(ForbiddenTransition, match="bug"):
+            crawl.run()
+    crawl.crash()
+    assert crawl.run()
+    assert {url for _, _, url in crawl.requests} >= {f"{HOST}/", f"{HOST}/1"}
+    assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
+
+
+def test_a_host_whose_urls_were_all_refused_is_counted_nowhere() -> None:
+    sim = Simulation()
+    sim.handle(crawl(max_depth=3))
+    sim.admit(f"{HOST}/1", f"{HOST}/2", depth=4)
+    assert_counted(sim)
+
+
+def stored(sim: Simulation) -> dict[str, int]:
+    """Count the hosts of the store by their condition."""
+    count = "SELECT condition, count(*) FROM hosts GROUP BY condition"
+    return dict(sim.database._db.execute(count).fetchall())
+
+
+def assert_counted(sim: Simulation) -> None:
+    """The totals that operators see are right."""
+    claims = sim.frontier._hosts.claims
+    assert +sum((claim.tally.conditions for claim in claims), Counter[str]()) == stored(sim)
+
+
+OUTCOMES = [outcome for outcome in Outcome if outcome is not Outcome.UNVISITED]
+happenings = st.lists(
+    st.one_of(
+        st.tuples(st.just("admit"), st.integers(0, 3)),
+        st.tuples(st.just("wait"), st.sampled_from([0.0, 1.0, 30.0, 700.0, 90_000.0])),
+        st.tuples(st.just("lose"), st.just(0)),
+        st.tuples(st.just("late"), st.just(0)),
+        st.tuples(st.just("kill"), st.just(0)),
+        st.tuples(st.just("pause"), st.booleans()),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    happenings=happenings,
+    outcomes=st.lists(st.sampled_from(OUTCOMES), max_size=40),
+    loaded=st.integers(1, 5),
+    alone=st.booleans(),
+)
+def test_whatever_happens_is_in_the_table_and_every_host_comes_to_rest(
+    happenings: list[tuple[str, float]], outcomes: list[Outcome], loaded: int, alone: bool
+) -> None:
+    left = iter(outcomes)
+    limits = {"loaded_limit": loaded, "batch": 2, "delay": 1.0, "lease_slack": 10.0, "retries": 1}
+    sim = Simulation(lambda url: {"outcome": next(left, Outcome.PAGE)}, alone, **limits)
+    lost: list[VisitEnded] = []
+    for number, (what, value) in enumerate(happenings):
+        match what:
+            case "admit":
+                sim.admit(*(f"http://{'abcd'[int(value)]}.test/{number}.{n}" for n in range(3)))
+            case "wait":
+                sim.run(sim.now + value)
+            case "lose":
+                lost += sim.lose()
+            case "late" if lost:
+                sim.handle(lost.pop(0))
+            case "kill":
+                sim.start()
+            case "pause":
+                sim.handle(crawl(paused=bool(value)))
+        assert_counted(sim)
+        assert len(sim.frontier._hosts.bench) <= loaded
+    sim.handle(crawl())
+    sim.run()
+    assert stored(sim).keys() <= {Condition.IDLE}
+    assert all(gap >= 1.0 for _, gap in sim.gaps())
+
+
+def test_the_documented_picture_is_the_table(tmp_path: Path) -> None:
+    picture.main(tmp_path / "made.md")
+    made = (tmp_path / "made.md").read_text(encoding="utf-8")
+    assert picture.FILE.read_text(encoding="utf-8") == made, "run scripts/schemas"
+    assert all(f"| {row.meaning} |" in made for row in TRANSITIONS)

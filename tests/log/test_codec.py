@@ -1,0 +1,225 @@
+"""Events to bytes and back; what is no event is poison, and nothing else."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer import events
+from gossamer.errors import Poison
+from gossamer.events import CrawlDefined, DeadLetter, Event, Page, SeedSown, Tombstone, topics
+from gossamer.log import Message, Record
+from gossamer.log.codec import dead_letter, decode, encode
+
+KINDS = list(topics.TOPIC_OF)
+EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def finite() -> Iterator[None]:
+    """Draw no infinities: JSON knows none, and no event means one."""
+    st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+    yield
+    st.register_type_strategy(float, st.floats())
+
+
+def record(topic: str, value: bytes, key: str = "k") -> Record:
+    return Record(topic, 1, 2, key, value)
+
+
+def arrived(message: Message) -> Record:
+    return record(message.topic, message.value, message.key)
+
+
+def built(kind: type[Event]) -> st.SearchStrategy[Any]:
+    # Every field, those with a default too, which hypothesis leaves out by itself.
+    hints = get_type_hints(kind)
+    fields = {name: st.from_type(hints[name]) for name in kind.__struct_fields__}
+    fields["version"] = st.integers(max_value=1)
+    return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_event_comes_back_as_it_went(kind: type[Event]) -> None:
+    @given(built(kind))
+    def comes_back(event: Event) -> None:
+        message = encode(event)
+        assert message.topic == topics.TOPIC_OF[kind].name
+        if not isinstance(event, SeedSown):
+            assert decode(arrived(message)) == event
+
+    comes_back()
+
+
+def test_every_event_has_a_topic() -> None:
+    kinds = {kind for kind in vars(events).values() if isinstance(kind, type)}
+    assert {k for k in kinds if issubclass(k, Event) and k is not Event} == set(KINDS)
+
+
+def test_an_event_is_one_json_object_that_says_what_it_is() -> None:
+    event = DeadLetter(at=1.5, service="s", topic="t", partition=0, offset=1, key="k",
+                       reason="é", value=b"\0\xff")  # fmt: skip
+    written = json.loads(encode(event).value)
+    assert written["event"] == "dead_letter"
+    assert (written["version"], written["crawl"], written["at"]) == (1, "default", 1.5)
+    assert written["value"] == "AP8="
+
+
+PAGE = Page(
+    at=1.0, url="https://example.org/a", site="example.org", status=200, fetched_at=1.0,
+    content_type="text/html", title="", description="", language="en", text=None, links=(),
+    verdict=events.Verdict.FIRST, duplicate_of="", digest="", depth=0, via="", canonical="",
+    noindex=False, truncated=False, hazards=(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "key", "partition_key"),
+    [
+        (PAGE, "https://example.org/a", "example.org"),
+        (Tombstone("https://example.org/a", "example.org"), "https://example.org/a", "example.org"),
+        (SeedSown(url="https://a/"), "https://a/", "https://a/"),
+        (
+            CrawlDefined(at=0.0, crawl="c", scope="any()", max_depth=1),
+            "crawl_defined/c",
+            "c",
+        ),
+        (events.UrlsAdmitted(at=0.0, site="a.org", via="v", urls=()), "a.org", "a.org"),
+    ],
+)
+def test_keys_and_partition_keys(event: Event | Tombstone, key: str, partition_key: str) -> None:
+    message = encode(event)
+    assert (message.key, message.partition_key) == (key, partition_key)
+
+
+def test_a_page_that_is_gone_leaves_an_empty_value() -> None:
+    message = encode(Tombstone(PAGE.url, PAGE.site))
+    assert (message.topic, message.value) == ("pages", b"")
+    assert message.key == encode(PAGE).key
+
+
+GARBAGE = [
+    b"", b" ", b"{", b"[]", b"null", b"5", b'"text"', b"\xff\xfe", b"\0", b"{}", b'{"event": 5}',
+    b'{"event": "no_such"}', b'{"event": "visit_ended"}', b"[" * 100_000, b'{"a":' * 100_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("topic", [name for name in topics.TOPICS if name != "seeds"])
+def test_garbage_is_poison(topic: str) -> None:
+    for value in GARBAGE:
+        with pytest.raises(Poison, match=f"not an event of {topic}: "):
+            decode(record(topic, value))
+
+
+@given(st.sampled_from(sorted(topics.TOPICS)), st.binary())
+def test_any_bytes_are_an_event_or_poison(topic: str, value: bytes) -> None:
+    try:
+        assert topics.TOPIC_OF[type(decode(record(topic, value)))].name == topic
+    except Poison as poison:
+        assert str(poison)
+
+
+@given(st.sampled_from(KINDS), st.data())
+def test_a_damaged_event_is_an_event_or_poison(kind: type[Event], data: st.DataObject) -> None:
+    value = bytearray(encode(PAGE).value)
+    for _ in range(data.draw(st.integers(1, 3))):
+        value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decode(record("pages", bytes(value)))
+    except Poison as poison:
+        assert "not an event of pages" in str(poison)
+
+
+def test_fields_that_are_not_known_are_left_out() -> None:
+    value = msgspec.json.decode(encode(PAGE).value) | {"newly": [1]}
+    assert decode(record("pages", msgspec.json.encode(value))) == PAGE
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_version_that_is_not_known_is_poison(kind: type[Event]) -> None:
+    example = next(EXAMPLES.glob(f"{topics.TOPIC_OF[kind].name}/1/*.json"))
+    value = msgspec.json.decode(example.read_bytes()) | {"version": 7}
+    with pytest.raises(Poison, match=r"version 7 of .* is not known here, only up to 1"):
+        decode(record(topics.TOPIC_OF[kind].name, msgspec.json.encode(value)))
+
+
+def test_what_is_too_large_for_its_topic_is_poison() -> None:
+    fits = msgspec.structs.replace(PAGE, text="x" * (topics.PAGES.limit - 1000))
+    assert len(encode(fits).value) <= topics.PAGES.limit
+    with pytest.raises(Poison, match=r"for pages is too large: 838\d{4} bytes, at most 8388608"):
+        encode(msgspec.structs.replace(PAGE, text="x" * topics.PAGES.limit))
+
+
+def test_whatever_a_topic_takes_fits_a_dead_letter() -> None:
+    most = topics.PAGES.max_message_bytes
+    for letter in (
+        dead_letter(record("pages", b"\xff" * most), "parser", "why", 5.0),
+        dead_letter(record("pages", b"\xff" * (most // 2), "\0" * (most // 2)), "x", "why", 5.0),
+        dead_letter(record("pages", b"\xff" * most), "parser", "\ud800" + "\0" * most, 5.0),
+    ):
+        message = encode(letter)
+        assert len(message.value) + len(message.key) < topics.DEAD_LETTERS.limit
+        assert isinstance(decode(arrived(message)), DeadLetter)
+
+
+ORIGIN = "seed@seeds/1/2"
+
+
+@pytest.mark.parametrize(
+    ("value", "seed"),
+    [
+        ("https://example.org/", SeedSown(url="https://example.org/", via=ORIGIN)),
+        (" https://example.org/\r\n", SeedSown(url="https://example.org/", via=ORIGIN)),
+        ("https://example.org/é", SeedSown(url="https://example.org/é", via=ORIGIN)),
+        ("not a url at all", SeedSown(url="not a url at all", via=ORIGIN)),
+        ('{"url": "https://a/"}', SeedSown(url="https://a/", via=ORIGIN)),
+        ('\n {"url": "https://a/"}\n', SeedSown(url="https://a/", via=ORIGIN)),
+        ('{"event": "seed_sown", "url": "a"}', SeedSown(url="a", via=ORIGIN)),
+        ('{"url": "a", "via": "list 7"}', SeedSown(url="a", via="list 7")),
+        (
+            '{"url": "a", "priority": -5, "depth": 3, "crawl": "x", "at": 1.5}',
+            SeedSown(url="a", priority=-5, depth=3, crawl="x", at=1.5, via=ORIGIN),
+        ),
+    ],
+)
+def test_seeds_are_text_or_json(value: str, seed: SeedSown) -> None:
+    assert decode(record("seeds", value.encode())) == seed
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"", b" \n", b"\xff", b"{", b"{}",
+        b'{"url": 5}', b'{"url": null}', b'{"event": "page", "url": "a"}',
+        b'{"url": "a", "depth": "deep"}', b'{"url": "a", "depth": -1}', b'{"url": "\\ud800"}',
+        b'{"url": "a", "depth": 1' + b"0" * 30 + b"}",
+        b'{"url": "a", "priority": -1' + b"0" * 30 + b"}", b'{"url":' + b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_seed_is_poison(value: bytes) -> None:
+    with pytest.raises(Poison, match=r"seed|depth"):
+        decode(record("seeds", value))
+
+
+seeds = st.deferred(lambda: built(SeedSown))
+
+
+@given(seeds.filter(lambda seed: 0 <= seed.depth < 10**9 > abs(seed.priority)))
+def test_a_seed_comes_back_with_its_origin_if_it_names_none(seed: SeedSown) -> None:
+    expected = seed if seed.via else msgspec.structs.replace(seed, via=ORIGIN)
+    assert decode(record("seeds", encode(seed).value)) == expected
+
+
+@given(st.binary(), st.text())
+def test_a_dead_letter_holds_the_record_whole(value: bytes, reason: str) -> None:
+    letter = dead_letter(Record("pages", 3, 9, "key", value), "parser", reason, 5.0)
+    found = decode(arrived(encode(letter)))
+    assert found == DeadLetter(
+        at=5.0, service="parser", topic="pages", partition=3, offset=9, key="key",
+        reason=reason, value=value,
+    )  # fmt: skip

@@ -1,0 +1,151 @@
+"""The control topic: several kinds of events, old keys beside new ones, kinds not known here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from gossamer import crawl
+from gossamer.errors import Poison
+from gossamer.events import CrawlDefined, Event, Page
+from gossamer.events.topics import CONTROL, DEAD_LETTERS, PAGES
+from gossamer.log import Message, Record
+from gossamer.log.codec import dead_letter, decode, decoder, encode, replayed
+from gossamer.log.control import ControlTail, in_force
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.runner import Runner
+from gossamer.settings import ArchiveSettings, FrontierSettings
+from gossamer.store.sqlite import SqliteStore
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.frontier.service import Frontier
+from tests.runtime.processors import Sower, drain
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
+
+
+def defined(scope: str, **fields: Any) -> CrawlDefined:
+    return CrawlDefined(**{"at": 1.0, "scope": scope, "max_depth": 1, **fields})
+
+
+def as_once(scope: str) -> Message:
+    """Return a definition as it was written when its key was the crawl alone."""
+    value = {"event": "crawl_defined", "at": 1.0, "scope": scope, "max_depth": 1}
+    return Message("control", "default", json.dumps(value).encode(), "default")
+
+
+def of_later(kind: str = "delay_set", **fields: Any) -> Message:
+    """Return an event of a kind that only a newer version knows."""
+    value = {"event": kind, "at": 1.0, **fields}
+    return Message("control", f"{kind}/a.example", json.dumps(value).encode(), "default")
+
+
+def scope_in_force(log: SqliteLog) -> str:
+    found = crawl.last_definition(log)
+    assert found
+    return found.scope
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_the_newest_definition_counts_under_whichever_key(log: SqliteLog, times: int) -> None:
+    assert crawl.last_definition(log) is None
+    log.append([as_once("old()")] * times)
+    assert scope_in_force(log) == "old()"
+    log.append([encode(defined("new()"))] * times)
+    assert scope_in_force(log) == "new()"
+    kept = [record.key for record in drain(log.tail([CONTROL.name]))]
+    assert kept == ["default", "crawl_defined/default"], "compaction keeps both"
+    assert list(in_force(log)) == ["crawl_defined/default"], "but they are one"
+    # By a process that is not upgraded yet.
+    log.append([as_once("older process()")])
+    assert scope_in_force(log) == "older process()"
+
+
+def test_a_service_goes_by_the_newest_too(log: SqliteLog, store: SqliteStore) -> None:
+    log.append([as_once("old()"), encode(defined("new()"))])
+    sower = Sower(store)
+    Runner(sower, log, store, lambda: 1.0).step()
+    assert [text for text in sower.calls if "control" in text] == ["control old()", "control new()"]
+
+
+def test_crawls_are_kept_apart(log: SqliteLog) -> None:
+    log.append([encode(defined("mine()")), encode(defined("other()", crawl="other"))])
+    assert scope_in_force(log) == "mine()"
+    assert set(in_force(log)) == {"crawl_defined/default", "crawl_defined/other"}
+
+
+def test_a_definition_that_is_replayed_lies_with_the_others_of_its_crawl() -> None:
+    for message in (as_once("a()"), encode(defined("b()"))):
+        letter = dead_letter(Record("control", 0, 5, message.key, message.value), "x", "why", 1.0)
+        assert replayed(letter) == message
+
+
+def test_kinds_not_known_here_are_skipped_and_named_once(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    log.append([of_later(delay=5.0)] * 2 + [encode(defined("any()"))] + [of_later(delay=6.0)])
+    log.append([of_later("page")])
+    sower = Sower(store)
+    runner = Runner(sower, log, store, lambda: 1.0)
+    with capture_logs() as lines:
+        runner.step()
+        log.append([of_later(delay=7.0)])
+        runner.step()
+    assert "control any()" in sower.calls
+    assert log.backlog("nobody", DEAD_LETTERS.name) == 0
+    assert sorted(line["kind"] for line in lines) == ["delay_set", "page"]
+    assert scope_in_force(log) == "any()"
+
+
+def test_what_follows_many_that_are_skipped_is_still_found(log: SqliteLog) -> None:
+    log.append(
+        Message("control", f"delay_set/{n}", b'{"event": "delay_set"}', "default")
+        for n in range(1200)
+    )
+    log.append([encode(defined("any()"))])
+    tail = ControlTail(log)
+    (record,) = tail.poll(0)
+    assert isinstance(decode(record), CrawlDefined)
+    assert not tail.poll(0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"garbage", b"[]", b"{}", b'{"event": 5}', b'{"event": "crawl_defined"}', b"[" * 100_000],
+)
+def test_what_is_no_event_at_all_is_left_to_be_reported(log: SqliteLog, value: bytes) -> None:
+    log.append([Message("control", "k", value, "k"), Message("control", "gone", b"", "k")])
+    (record,) = ControlTail(log).poll(0)
+    assert record.value == value
+    with pytest.raises(Poison):
+        decode(record)
+    assert in_force(log) == {}
+
+
+def test_a_topic_may_carry_several_kinds() -> None:
+    two = msgspec.structs.replace(CONTROL, events=(*CONTROL.events, *PAGES.events))
+    page = (EXAMPLES / "pages" / "1" / "page.json").read_bytes()
+    definition = encode(defined("any()")).value
+    assert type(decoder(two).decode(page)) is Page
+    assert type(decoder(two).decode(definition)) is CrawlDefined
+    with pytest.raises(msgspec.ValidationError, match="delay_set"):
+        decoder(two).decode(of_later().value)
+
+
+class DelaySet(Event, frozen=True, kw_only=True, tag="delay_set"):
+    """A kind that no service acts on yet."""
+
+
+def test_services_ignore_kinds_that_they_do_not_need(store: SqliteStore, tmp_path: Path) -> None:
+    services: list[Processor] = [
+        Dedup(SeenTable(store), store),
+        Frontier(FrontierSettings(), store, 60.0, 4, alone=True),
+        Archive(tmp_path, store, ArchiveSettings(), "me@example.org"),
+    ]
+    for service in services:
+        assert not list(service.handle(DelaySet(at=1.0), 1.0))

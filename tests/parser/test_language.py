@@ -1,0 +1,52 @@
+"""In which language a text is, or why that is not guessed."""
+
+import pytest
+
+from services.parser.text import language_of
+
+SENTENCES = {
+    "ar": "مش عارف ليه الناس دي بتعمل كده كل يوم، احنا عايزين نروح البيت بدري النهارده. ",
+    "cs": "Všichni lidé se rodí svobodní a sobě rovní co do důstojnosti a práv. ",
+    "de": "Alle Menschen sind frei und gleich an Würde und Rechten geboren. ",
+    "el": "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια. ",  # noqa: RUF001
+    "en": "PLEASE ENABLE SCRIPTS IN YOUR BROWSER TO READ THIS PAGE, AND THEN LOAD IT AGAIN. ",
+    "es": "Todos los seres humanos nacen libres e iguales en dignidad y derechos. ",
+    "fr": "Tous les êtres humains naissent libres et égaux en dignité et en droits. ",
+    "he": "כל בני האדם נולדו בני חורין ושווים בערכם ובזכויותיהם. ",
+    "hi": "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता प्राप्त है। ",
+    "ja": "すべての人間は、生まれながらにして自由であり、尊厳と権利とについて平等である。",
+    "ko": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. ",
+    "nl": "Alle mensen worden vrij en gelijk in waardigheid en rechten geboren. ",
+    "pl": "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności. ",
+    "pt": "Todos os seres humanos nascem livres e iguais em dignidade e em direitos. ",
+    "ru": "Все люди рождаются свободными и равными в своем достоинстве и правах. ",  # noqa: RUF001
+    "sv": "Alla människor är födda fria och lika i värde och rättigheter. ",
+    "tr": "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. ",  # noqa: RUF001
+    "uk": "Всі люди народжуються вільними і рівними у своїй гідності та правах. ",  # noqa: RUF001
+    "vi": "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm. ",
+    "zh": "该组织的宗旨是通过教育、科学及文化来促进各国之间的合作，对和平与安全作出贡献。",  # noqa: RUF001
+}
+"""Several of which models trip over: Egyptian Arabic, capitals, languages without spaces."""
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_the_language_is_that_of_the_text_whatever_the_page_claims(language: str) -> None:
+    assert language_of(SENTENCES[language] * 5, "xx") == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Some words.",
+        "0123456789 " * 20,
+        "x" * 1000,
+        "Das isch en Text uf Schwiizerdütsch, wo mir eifach so schriibed, wil mir wänd luege, öb "
+        "das Modell das erkennt oder nöd, gäll.",
+    ],
+    ids=["none", "short", "digits", "one letter", "a language without two letters"],
+)
+def test_where_the_text_leaves_doubt_the_page_is_believed(text: str) -> None:
+    assert language_of(text, "de-CH") == "de"
+    assert language_of(text, "gsw") == "gsw"
+    assert language_of(text) == ""

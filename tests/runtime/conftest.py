@@ -1,0 +1,42 @@
+"""A concurrent runner on the embedded log, run for a while."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.concurrent import ConcurrentRunner
+from gossamer.store.sqlite import SqliteStore
+from tests.runtime.manual import Manual
+
+
+@pytest.fixture
+def manual(log: SqliteLog) -> Manual:
+    return Manual(log)
+
+
+Start = Callable[..., contextlib.AbstractAsyncContextManager[ConcurrentRunner]]
+
+
+@pytest.fixture
+def start(log: SqliteLog, store: SqliteStore) -> Start:
+    """Return a context in which a processor runs; on leaving, what the runner raised is raised."""
+
+    @asynccontextmanager
+    async def run(
+        processor: Manual, limit: int = 100, hold: Callable[[], bool] = lambda: False
+    ) -> AsyncIterator[ConcurrentRunner]:
+        stop = asyncio.Event()
+        runner = ConcurrentRunner(processor, log, store, lambda: 100.0, limit, hold)
+        running = asyncio.create_task(runner.run(stop))
+        try:
+            yield runner
+        finally:
+            stop.set()
+            async with asyncio.timeout(60):
+                await running
+
+    return run

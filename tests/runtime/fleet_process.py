@@ -1,0 +1,116 @@
+"""A process of a fleet whose servers are a folder.
+
+`python -m tests.runtime.fleet_process FOLDER KIND`: a file `absent`, `refused` or `bad` in the
+folder makes the servers answer so from then on. KIND is the loop that it runs: `sequential` or
+`concurrent`.
+"""
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from gossamer import clock
+from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.events import Event, SeedSown
+from gossamer.events.topics import SEEDS, Topic
+from gossamer.log import BATCH, Log, Record
+from gossamer.log.sqlite import SqliteLog, SqliteReader
+from gossamer.runtime import process
+from gossamer.runtime.concurrent import ConcurrentRunner, Emitter, run_async
+from gossamer.runtime.process import Backends
+from gossamer.settings import Settings
+from gossamer.sqlite import Database
+from gossamer.store import Store
+from gossamer.store.sqlite import SqliteStore
+from tests.runtime.processors import Sower, discovered
+
+FOLDER = Path(sys.argv[1])
+FAILURES = {
+    "absent": Unavailable("nobody answers at kafka:9092"),
+    "refused": GossamerError("the password is wrong"),
+    "bad": BadSettings("settings: there is no such keyspace"),
+}
+
+
+def answer() -> None:
+    """Answer as the servers do now."""
+    for name, error in FAILURES.items():
+        if (FOLDER / name).exists():
+            raise error
+
+
+class Asking(SqliteLog):
+    """Asks the servers before every poll."""
+
+    def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
+        """Return a reader that fails as they do."""
+        reader = super().reader(group, topics, store)
+        poll = reader.poll
+
+        def asking(timeout: float, most: int = BATCH) -> list[Record]:
+            answer()
+            return poll(timeout, most)
+
+        reader.poll = asking  # type: ignore[method-assign]
+        return reader
+
+
+@contextmanager
+def opened(settings: Settings, member: str) -> Iterator[tuple[Log, Store]]:
+    """Open the folder, if the servers let us."""
+    answer()
+    database = Database(FOLDER / "fleet.db")
+    try:
+        yield Asking(database), SqliteStore(database)
+    finally:
+        database.close()
+
+
+class Answering:
+    """Answers seeds."""
+
+    name = "dedup"
+    reads: tuple[Topic, ...] = (SEEDS,)
+    begins_once = False
+
+    def control(self, event: Event) -> None:
+        """Nothing to learn."""
+
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Answer."""
+        assert isinstance(event, SeedSown)
+        emit(discovered(event.url, 1.0))
+
+
+def sequential(backends: Backends) -> None:
+    """Run a processor."""
+    process.run_processor(backends, Sower(backends.store))
+
+
+def concurrent(backends: Backends) -> None:
+    """Run an asynchronous processor."""
+
+    async def work(ended: object) -> None:
+        runner = ConcurrentRunner(
+            Answering(), backends.log, backends.store, clock.now, 4, lambda: False
+        )
+        await runner.run(ended)  # type: ignore[arg-type]
+
+    run_async(work, backends.stop)
+
+
+def chatty(backends: Backends) -> None:
+    """Use a library that warns, and end."""
+    logging.getLogger("asyncio").warning("a library has %s", "something to say")
+    logging.getLogger("asyncio").info("chat")
+    for attempt in range(100):
+        logging.getLogger("somebody.else").error("cannot connect, for the %dth time", attempt)
+
+
+KINDS = {"sequential": sequential, "concurrent": concurrent, "chatty": chatty}
+
+if __name__ == "__main__":
+    process.open_fleet = opened  # type: ignore[assignment,attr-defined]
+    sys.exit(process.run("test", KINDS[sys.argv[2]]))

@@ -1,0 +1,94 @@
+"""A processor whose work ends when the test says so, for the tests of the concurrent runner."""
+
+import asyncio
+from collections.abc import Callable
+
+from gossamer.events import CrawlDefined, DeadLetter, Event, SeedSown
+from gossamer.events.topics import SEEDS, Topic
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.concurrent import Emitter
+from tests.runtime.processors import discovered, events
+
+
+class Manual:
+    """Works on each record until the test calls `done` or `broken` for it."""
+
+    name = "dedup"
+    reads: tuple[Topic, ...] = (SEEDS,)
+    begins_once = False
+
+    def __init__(self, log: SqliteLog) -> None:
+        self.started: list[str] = []
+        self.backlogs: list[int] = []
+        self.controls: list[str] = []
+        self.most = 0
+        self._log = log
+        self._open: dict[str, asyncio.Future[None]] = {}
+
+    def control(self, event: Event) -> None:
+        """Note the scope; fail at one called `broken`."""
+        assert isinstance(event, CrawlDefined)
+        if event.scope == "broken":
+            raise ValueError("cannot be handled")
+        self.controls.append(event.scope)
+
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Note the URL, wait for the test, answer."""
+        assert isinstance(event, SeedSown)
+        self.started.append(event.url)
+        self.backlogs.append(self._log.backlog("dedup", "seeds"))
+        self._open[event.url] = asyncio.get_running_loop().create_future()
+        self.most = max(self.most, len(self._open))
+        try:
+            await self._open[event.url]
+        finally:
+            del self._open[event.url]
+        emit(discovered(event.url, 1.0))
+
+    def done(self, *urls: str) -> None:
+        """Finish these."""
+        for url in urls:
+            self._open[url].set_result(None)
+
+    def broken(self, url: str, error: Exception) -> None:
+        """Fail this one."""
+        self._open[url].set_exception(error)
+
+    def open(self) -> set[str]:
+        """Return what is under way."""
+        return {url for url, future in self._open.items() if not future.done()}
+
+
+class ManualOnce(Manual):
+    """The same, past whose records the log moves before the work starts."""
+
+    begins_once = True
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until it holds."""
+    async with asyncio.timeout(60):
+        while not holds():
+            await asyncio.sleep(0.001)
+
+
+def sow(log: SqliteLog, *urls: str | bytes) -> None:
+    """Append seeds to one partition."""
+    raw = [url if isinstance(url, bytes) else url.encode() for url in urls]
+    log.append(Message("seeds", "k", value, "same place, so in this order") for value in raw)
+
+
+def found(log: SqliteLog) -> list[str]:
+    """Return the answers."""
+    return [event.urls[0].url for event in events(log, "urls.discovered")]  # type: ignore[attr-defined]
+
+
+def letters(log: SqliteLog) -> list[DeadLetter]:
+    """Return the dead letters."""
+    return [event for event in events(log, "dead.letters") if isinstance(event, DeadLetter)]
+
+
+def left(log: SqliteLog) -> int:
+    """Return how many seeds the log has not moved past."""
+    return log.backlog("dedup", "seeds")

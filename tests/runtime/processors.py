@@ -1,0 +1,119 @@
+"""Small services for the tests of the loops, and a process that runs one and kills itself."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from gossamer.events import CrawlDefined, Discovery, Event, SeedSown, UrlsDiscovered
+from gossamer.events.topics import SEEDS
+from gossamer.log import Record, Tail
+from gossamer.log.codec import decode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.runner import Runner
+from gossamer.sqlite import Database
+from gossamer.store import Row, Store
+from gossamer.store.sqlite import SqliteStore
+
+
+class SeenRow(Row, frozen=True):
+    """A seed that was met."""
+
+    table = "seen"
+    partition_key = "url"
+    url: str
+
+
+class Sower(Processor):
+    """Answers each seed with a discovery, stores its URL, and remembers how it was called."""
+
+    name = "dedup"
+    reads = (SEEDS,)
+
+    def __init__(self, store: Store) -> None:
+        self.calls: list[str] = []
+        self.at: float | None = None
+        self._seen = store.table(SeenRow)
+
+    def assign(self, partitions: frozenset[int], now: float) -> None:
+        """Note the call."""
+        self.calls.append(f"assign {len(partitions)}")
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Answer."""
+        match event:
+            case CrawlDefined(scope=scope):
+                self.calls.append(f"control {scope}")
+            case SeedSown(url=url):
+                self.calls.append(f"seed {url}")
+                self._seen.put(SeenRow(url))
+                yield discovered(url, now)
+
+    def due(self) -> float | None:
+        """Return what the test has set."""
+        return self.at
+
+    def wake(self, now: float) -> Iterable[Event]:
+        """Note the call, and answer once."""
+        self.at = None
+        self.calls.append(f"wake {now:g}")
+        yield discovered("wake", now)
+
+    def settle(self) -> None:
+        """Note the call."""
+        self.calls.append("settle")
+
+
+def discovered(url: str, now: float) -> UrlsDiscovered:
+    """Return an event that names *url*."""
+    return UrlsDiscovered(at=now, site=url, via="", urls=(Discovery(url),))
+
+
+def drain(tail: Tail) -> list[Record]:
+    """Return everything kept."""
+    found: list[Record] = []
+    while records := tail.poll(0):
+        found += records
+    return found
+
+
+def events(log: SqliteLog, topic: str) -> list[Event]:
+    """Return every event kept on *topic*."""
+    return [decode(record) for record in drain(log.tail([topic]))]
+
+
+class Doomed(Sower):
+    """Kills its own process at the *most*-th call of *what*."""
+
+    def __init__(self, store: Store, what: str, most: int) -> None:
+        super().__init__(store)
+        self._what, self._most = what, most
+
+    def _doom(self, what: str) -> None:
+        self._most -= what == self._what
+        if self._most == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Answer, and perhaps die."""
+        yield from super().handle(event, now)
+        self._doom("handle")
+
+    def settle(self) -> None:
+        """Perhaps die."""
+        self._doom("settle")
+
+
+def main(path: str, what: str, most: str) -> None:
+    """Run a doomed processor until it dies, or nothing is left."""
+    database = Database(Path(path))
+    store = SqliteStore(database)
+    runner = Runner(Doomed(store, what, int(most)), SqliteLog(database), store, lambda: 1.0)
+    while runner.step(0.1):
+        pass
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

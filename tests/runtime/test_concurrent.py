@@ -1,0 +1,246 @@
+"""The loop for work that runs many records at once."""
+
+import asyncio
+from functools import partial
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.events import CrawlDefined, Event
+from gossamer.log import Message
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import concurrent
+from gossamer.runtime.concurrent import Emitter
+from tests.runtime.conftest import Start
+from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
+from tests.runtime.processors import discovered
+
+
+async def test_answers_come_out_when_the_log_moves_past_what_they_answer(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    sow(log, "a", "b", "c", "d")
+    async with start(manual):
+        await until(lambda: len(manual.open()) == 4)
+        manual.done("c", "b")
+        await until(lambda: manual.open() == {"a", "d"})
+        assert (found(log), left(log)) == ([], 4), "the first is not done"
+        manual.done("a")
+        await until(lambda: left(log) == 1)
+        assert sorted(found(log)) == ["a", "b", "c"]
+        manual.done("d")
+        await until(lambda: left(log) == 0)
+    assert sorted(found(log)) == ["a", "b", "c", "d"]
+
+
+async def test_all_of_control_is_known_before_the_first_record(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
+    log.append([encode(crawl) for crawl in crawls])
+    sow(log, "a")
+    async with start(manual):
+        await until(lambda: bool(manual.started))
+        assert len(manual.controls) == 1200
+
+
+async def test_turns_that_move_something_are_timed(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    def timed() -> float:
+        sample = "gossamer_step_seconds_count"
+        return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
+
+    before = timed()
+    sow(log, "a", "b", "c")
+    async with start(manual):
+        await until(lambda: len(manual.open()) == 3)
+        assert timed() == before, "nothing has moved yet"
+        for count, url in enumerate("abc", 1):
+            manual.done(url)
+            await until(lambda waiting=3 - count: left(log) == waiting)  # type: ignore[misc]
+    assert timed() == before + 3
+
+
+async def test_nothing_is_said_twice_of_what_is_done_twice(start: Start, log: SqliteLog) -> None:
+    sow(log, "a", "b", "c")
+    first, second = Manual(log), Manual(log)
+    async with start(first):
+        await until(lambda: len(first.open()) == 3)
+        first.done("c", "b")
+        await until(lambda: not first._open.keys() & {"b", "c"})
+    async with start(second):
+        await until(lambda: len(second.open()) == 3)
+        second.done("a", "b", "c")
+        await until(lambda: left(log) == 0)
+    assert sorted(found(log)) == ["a", "b", "c"]
+
+
+async def test_answers_of_work_that_begins_once_come_out_as_they_come(
+    start: Start, log: SqliteLog
+) -> None:
+    sow(log, "a", "b", "c")
+    processor = ManualOnce(log)
+    async with start(processor):
+        await until(lambda: len(processor.open()) == 3)
+        processor.done("c", "b")
+        await until(lambda: sorted(found(log)) == ["b", "c"])
+        processor.done("a")
+        await until(lambda: len(found(log)) == 3)
+
+
+async def test_one_that_takes_long_does_not_let_answers_pile_up(
+    start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "ANSWERS_LIMIT", 5)
+    sow(log, *(f"{number:02}" for number in range(40)))
+
+    def all_but_the_first_done() -> bool:
+        manual.done(*(manual.open() - {"00"}))
+        return len(manual.started) > 5
+
+    async with start(manual, limit=3):
+        await until(all_but_the_first_done)
+        log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1)) for scope in "xy"])
+        await until(lambda: all_but_the_first_done() and bool(manual.controls))
+        assert len(manual.started) <= 5 + 3
+        manual.done("00")
+        await until(lambda: all_but_the_first_done() and left(log) == 0)
+    assert len(found(log)) == 40
+
+
+async def test_no_more_than_the_limit_at_once(start: Start, manual: Manual, log: SqliteLog) -> None:
+    sow(log, *(str(i) for i in range(30)))
+    async with start(manual, limit=3):
+        while len(found(log)) < 30:
+            await until(lambda: bool(manual.open()) or len(found(log)) == 30)
+            manual.done(*list(manual.open())[:2])
+    assert manual.most == 3
+    assert sorted(manual.started) == sorted(str(i) for i in range(30))
+
+
+async def test_the_limit_is_used_to_the_full(start: Start, manual: Manual, log: SqliteLog) -> None:
+    sow(log, *"abcdef")
+    async with start(manual, limit=4):
+        await until(lambda: len(manual.open()) == 4)
+        manual.done("b")
+        await until(lambda: manual.open() == {"a", "c", "d", "e"})
+
+
+async def test_the_log_moves_before_work_that_begins_once(start: Start, log: SqliteLog) -> None:
+    processor = ManualOnce(log)
+    sow(log, *"abcde")
+    async with start(processor, limit=2):
+        for url in "abcde":
+            await until(partial(lambda wanted: wanted in processor.open(), url))
+            processor.done(url)
+    assert len(processor.backlogs) == 5
+    backlogs = enumerate(processor.backlogs)
+    assert all(backlog <= 4 - i for i, backlog in backlogs), "moved past before it was begun"
+
+
+async def test_other_work_is_begun_before_the_log_moves(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    sow(log, *"abc")
+    async with start(manual):
+        await until(lambda: len(manual.open()) == 3)
+    assert manual.backlogs == [3, 3, 3]
+
+
+async def test_nothing_is_begun_while_others_are_behind(
+    start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.02)
+    held, asked = [True], [0]
+
+    def hold() -> bool:
+        asked[0] += 1
+        return held[0]
+
+    async def turns(count: int) -> None:
+        before = asked[0]
+        await until(lambda: asked[0] > before + count)
+
+    sow(log, *"abcdef")
+    async with start(manual, 2, hold):
+        await turns(3)
+        assert manual.started == []
+        held[0] = False
+        await until(lambda: len(manual.open()) == 2)
+        held[0] = True
+        await turns(3)
+        manual.done("a", "b")
+        await until(lambda: sorted(found(log)) == ["a", "b"])
+        await turns(3)
+        assert manual.started == ["a", "b"], "polled already is not begun"
+        held[0] = False
+        await until(lambda: len(manual.started) == 4)
+
+
+async def test_a_stop_leaves_what_is_unfinished_to_the_next(start: Start, log: SqliteLog) -> None:
+    sow(log, *"abcd")
+    first = Manual(log)
+    async with start(first, limit=3):
+        await until(lambda: len(first.open()) == 3)
+        first.done("a", "c")
+        await until(lambda: left(log) == 3)
+    second = Manual(log)
+    async with start(second):
+        await until(lambda: second.open() == {"b", "c", "d"})
+        second.done("b", "c", "d")
+        await until(lambda: left(log) == 0)
+
+
+@pytest.mark.parametrize("kind", [Manual, ManualOnce])
+async def test_what_was_done_when_it_was_stopped_is_done(
+    start: Start, log: SqliteLog, kind: type[Manual]
+) -> None:
+    sow(log, *"ab")
+    processor = kind(log)
+    async with start(processor):
+        await until(lambda: len(processor.open()) == 2)
+        processor.done("a", "b")
+        # No turn of the loop comes between the end of the work and the stop.
+        while processor._open:
+            await asyncio.sleep(0)
+    assert (sorted(found(log)), left(log)) == (["a", "b"], 0)
+
+
+async def test_control_is_heard_before_work_and_while_there_is_none(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    def define(scope: str) -> None:
+        log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1))])
+
+    define("first")
+    sow(log, "a")
+    async with start(manual, hold=lambda: not manual.controls):
+        await until(lambda: manual.open() == {"a"})
+        define("second")
+        await until(lambda: manual.controls == ["first", "second"])
+
+
+async def test_events_of_one_call_are_appended_together(
+    start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Batches(Manual):
+        async def work(self, event: Event, emit: Emitter) -> None:
+            for n in range(20):
+                emit(*(discovered(f"{n}.{i}", 1.0) for i in range(5)))
+                await asyncio.sleep(0)
+
+    seen: list[list[str]] = []
+    advance = log.append
+
+    def append(messages: list[Message]) -> None:
+        seen.append([message.key for message in messages])
+        advance(messages)
+
+    sow(log, "a")
+    monkeypatch.setattr(log, "append", append)
+    async with start(Batches(log)):
+        await until(lambda: left(log) == 0)
+    assert len(found(log)) == 100
+    assert all(len(batch) % 5 == 0 for batch in seen)

@@ -1,0 +1,105 @@
+"""What becomes of records that break the work, or cannot be read at all."""
+
+import pytest
+
+from gossamer.errors import BadSettings, NoSpace, Poison
+from gossamer.events import CrawlDefined, Event
+from gossamer.events.topics import PAGES
+from gossamer.log import Message
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.concurrent import Emitter
+from tests.runtime.conftest import Start
+from tests.runtime.manual import Manual, ManualOnce, found, left, letters, sow, until
+from tests.runtime.processors import discovered
+
+LARGE = "x" * PAGES.limit
+
+
+async def test_what_cannot_be_read_is_buried_and_the_log_moves(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    sow(log, b"\xff", "a")
+    async with start(manual):
+        await until(lambda: manual.open() == {"a"})
+        manual.done("a")
+        await until(lambda: left(log) == 0)
+    (letter,) = letters(log)
+    assert (letter.value, letter.topic, letter.at) == (b"\xff", "seeds", 100.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("not this one"), "ValueError: not this one"),
+        (TimeoutError(), "TimeoutError: "),
+        (Poison("cannot be read"), "cannot be read"),
+    ],
+)
+async def test_what_breaks_is_buried_with_the_reason(
+    start: Start, manual: Manual, log: SqliteLog, error: Exception, reason: str
+) -> None:
+    sow(log, "a", "b")
+    async with start(manual):
+        await until(lambda: len(manual.open()) == 2)
+        manual.broken("a", error)
+        manual.done("b")
+        await until(lambda: left(log) == 0)
+    (letter,) = letters(log)
+    assert (letter.value, letter.reason) == (b"a", reason)
+    assert found(log) == ["b"]
+
+
+class Talker(Manual):
+    """Says something small and something too large at once, when it is done."""
+
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Say it."""
+        await super().work(event, lambda *_: emit(discovered("a", 1.0), discovered(LARGE, 1.0)))
+
+
+class TalkerOnce(Talker, ManualOnce):
+    """The same, of a kind that must not be begun twice."""
+
+
+@pytest.mark.parametrize("kind", [Talker, TalkerOnce])
+async def test_a_record_whose_answer_is_too_large_is_buried_whole(
+    start: Start, log: SqliteLog, kind: type[Manual]
+) -> None:
+    manual = kind(log)
+    sow(log, "a", "b")
+    async with start(manual):
+        await until(lambda: len(manual.open()) == 2)
+        manual.done("a", "b")
+        await until(lambda: len(letters(log)) == 2)
+    assert found(log) == [], "what is said at once is said whole or not at all"
+    assert {letter.value for letter in letters(log)} == {b"a", b"b"}
+    assert all("urls.discovered is too large" in letter.reason for letter in letters(log))
+
+
+@pytest.mark.parametrize("error", [NoSpace("the disk is full"), BadSettings("what?")])
+async def test_what_a_person_must_hear_stops_the_worker(
+    start: Start, manual: Manual, log: SqliteLog, error: Exception
+) -> None:
+    sow(log, "a", "b", "c")
+    with pytest.raises(type(error), match=str(error)):
+        async with start(manual) as runner:
+            await until(lambda: len(manual.open()) == 3)
+            manual.done("a")
+            await until(lambda: left(log) == 2)
+            manual.broken("b", error)
+            await until(lambda: not manual._open)
+    assert runner and left(log) == 2
+    assert letters(log) == []
+
+
+async def test_control_that_cannot_be_read_or_heard_is_buried(
+    start: Start, manual: Manual, log: SqliteLog
+) -> None:
+    log.append([Message("control", "other", b"garbage", "other")])
+    log.append([encode(CrawlDefined(at=0.0, scope="broken", max_depth=1))])
+    sow(log, "a")
+    async with start(manual):
+        await until(lambda: manual.open() == {"a"})
+        await until(lambda: len(letters(log)) == 2)
+    assert {letter.topic for letter in letters(log)} == {"control"}

@@ -1,0 +1,176 @@
+"""Liveness, readiness and metrics of a process, over real HTTP."""
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from importlib.metadata import version
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gossamer import clock
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.runtime import health
+from gossamer.runtime.health import Health
+from gossamer.settings.servers import ServiceSettings
+
+LOOPBACK = "127.0.0.1"
+ANY_PORT = ServiceSettings(address=LOOPBACK, port=0)
+
+
+class Asked:
+    """A Health that listens, as a probe sees it."""
+
+    def __init__(self) -> None:
+        self.health = Health("tester", "one")
+        self.port = self.health.listen(ANY_PORT)
+
+    def get(self, path: str) -> tuple[int, str]:
+        connection = HTTPConnection(LOOPBACK, self.port, timeout=30)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode().strip()
+        finally:
+            connection.close()
+
+    def metrics(self) -> dict[tuple[str, str], float]:
+        status, text = self.get("/metrics")
+        assert status == 200
+        return {
+            (sample.name, sample.labels.get("topic", "")): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+
+@pytest.fixture
+def asked() -> Asked:
+    """Return one that has just begun."""
+    return Asked()
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """Seconds to add to the clock by which a loop is found stuck."""
+    ahead, steady = [0.0], clock.steady
+    monkeypatch.setattr(clock, "steady", lambda: steady() + ahead[0])
+    yield ahead
+
+
+def test_it_lives_before_it_is_ready_and_says_why_it_is_not(asked: Asked) -> None:
+    assert asked.get("/healthz")[0] == 200
+    assert asked.get("/readyz") == (503, "it is starting")
+    asked.health.waiting("nobody listens on kafka:9092")
+    assert asked.get("/healthz")[0] == 200
+    assert asked.get("/readyz") == (503, "nobody listens on kafka:9092")
+    asked.health.ready()
+    assert asked.get("/readyz") == (200, "ready")
+    assert asked.get("/readyz?from=probe") == (200, "ready")
+    asked.health.waiting("it went away")
+    assert asked.get("/readyz") == (503, "it went away")
+
+
+def test_a_loop_that_does_not_turn_is_found_and_forgiven(asked: Asked, later: list[float]) -> None:
+    asked.health.ready()
+    later[0] += health.STUCK - 1
+    assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
+    later[0] += 1
+    for path in ("/healthz", "/readyz"):
+        assert asked.get(path) == (503, "its loop has not turned for 60 s")
+    asked.health.beat()
+    assert asked.get("/healthz")[0] == asked.get("/readyz")[0] == 200
+
+
+def test_anything_else_is_not_found(asked: Asked) -> None:
+    for path in ("/", "/healthzz", "/metrics/x", "/%2e%2e/etc/passwd"):
+        status, text = asked.get(path)
+        assert status == 404 and "/readyz" in text
+
+
+def test_metrics_are_read_by_prometheus(asked: Asked) -> None:
+    asked.health.ready()
+    assert asked.metrics()["gossamer_ready", ""] == 1
+    asked.health.waiting("a server")
+    assert asked.metrics()["gossamer_ready", ""] == 0
+    build = f'version="{version("gossamer")}"'
+    _, text = asked.get("/metrics")
+    builds = [line for line in text.splitlines() if line.startswith("gossamer_build_info{")]
+    (line,) = [line for line in builds if 'instance="one"' in line]
+    assert build in line and 'service="tester"' in line
+
+
+def test_the_lag_is_asked_for_when_somebody_wants_it(asked: Asked, later: list[float]) -> None:
+    asked.health.ready()
+    lags, questions = {"seeds": 3, "urls.discovered": 0}, []
+
+    def ask() -> dict[str, int]:
+        questions.append(1)
+        return lags
+
+    asked.health.watch(ask)
+    shown = asked.metrics()
+    assert shown["gossamer_consumer_lag", "seeds"] == 3
+    assert shown["gossamer_consumer_lag", "urls.discovered"] == 0
+    asked.metrics()
+    assert len(questions) == 1, "who scrapes often does not burden the brokers"
+    lags = {"seeds": 5}
+    later[0] += 10
+    shown = asked.metrics()
+    assert shown["gossamer_consumer_lag", "seeds"] == 5
+    assert ("gossamer_consumer_lag", "urls.discovered") not in shown
+
+
+def test_servers_that_fail_or_hang_hold_up_nobody_who_asks(
+    asked: Asked, later: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "PATIENCE", 0.05)
+    monkeypatch.setattr(health, "FRESH", 0.0)
+    hung, answers = threading.Event(), {"seeds": 4}
+    failing = True
+
+    def ask() -> dict[str, int]:
+        if failing:
+            raise Unavailable("no broker")
+        hung.wait()
+        return answers
+
+    asked.health.ready()
+    asked.health.watch(ask)
+    assert ("gossamer_consumer_lag", "seeds") not in asked.metrics()
+    assert asked.get("/readyz") == (503, "no broker")
+    assert asked.get("/healthz") == (200, "ok")
+    failing = False
+    for _ in range(3):
+        shown = asked.metrics()
+        assert ("gossamer_consumer_lag", "seeds") not in shown
+        assert ("gossamer_ready", "") in shown
+    assert asked.get("/readyz") == (503, "no broker"), "until they answer"
+    later[0] += 20
+    status, why = asked.get("/readyz")
+    assert status == 503 and re.fullmatch(r"its servers have not answered for \d+ s", why)
+    assert sum(thread.name == "asking" for thread in threading.enumerate()) == 1
+    hung.set()
+    monkeypatch.setattr(health, "PATIENCE", 30.0)
+    assert asked.metrics()["gossamer_consumer_lag", "seeds"] == 4
+    assert asked.get("/readyz") == (200, "ready")
+
+
+def test_a_port_that_is_taken_is_named(asked: Asked) -> None:
+    with pytest.raises(GossamerError, match=rf"{LOOPBACK}:{asked.port} .*service.port"):
+        Health("tester", "two").listen(ServiceSettings(address=LOOPBACK, port=asked.port))
+
+
+def test_who_goes_away_or_says_nothing_disturbs_nobody(
+    asked: Asked, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_connection((LOOPBACK, asked.port)) as silent:
+        with socket.create_connection((LOOPBACK, asked.port)) as rude:
+            rude.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        assert asked.get("/healthz")[0] == 200
+        silent.sendall(b"\x16\x03\x01 not HTTP\r\n\r\n")
+        assert asked.get("/healthz")[0] == 200
+    assert capfd.readouterr().err == ""

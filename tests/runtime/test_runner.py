@@ -1,0 +1,230 @@
+"""The loop that carries a processor along the log."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.errors import NoSpace
+from gossamer.events import CrawlDefined, Event, SeedSown
+from gossamer.events.topics import PAGES
+from gossamer.log import Message
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.runner import Runner
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import canonicalize
+from tests.runtime.manual import found, letters, sow
+from tests.runtime.processors import SeenRow, Sower, discovered, drain
+
+ROOT = Path(__file__).resolve().parents[2]
+DISCOVERED, DEAD = "urls.discovered", "dead.letters"
+
+
+@pytest.fixture
+def sower(store: SqliteStore) -> Sower:
+    return Sower(store)
+
+
+@pytest.fixture
+def runner(sower: Sower, log: SqliteLog, store: SqliteStore) -> Runner:
+    return Runner(sower, log, store, lambda: 100.0)
+
+
+def test_answers_are_appended_and_the_log_moves(runner: Runner, log: SqliteLog) -> None:
+    sow(log, "a", "b")
+    assert runner.step() is True
+    assert sorted(found(log)) == ["a", "b"]
+    assert log.backlog("dedup", "seeds") == 0
+    assert runner.step() is False
+    runner.close()
+
+
+def test_steps_that_move_something_are_timed(runner: Runner, log: SqliteLog) -> None:
+    def timed() -> float:
+        sample = "gossamer_step_seconds_count"
+        return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
+
+    before = timed()
+    sow(log, "a", "b")
+    assert [runner.step() for _ in range(3)] == [True, False, False]
+    assert timed() == before + 1
+
+
+def test_partitions_come_before_control_and_control_before_records(
+    runner: Runner, sower: Sower, log: SqliteLog
+) -> None:
+    sow(log, "a", "b")
+    log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
+    runner.step()
+    assert sower.calls == ["assign 4", "settle", "control any()", "seed a", "seed b", "settle"]
+
+
+def test_all_of_control_is_known_before_the_first_record(
+    runner: Runner, sower: Sower, log: SqliteLog
+) -> None:
+    crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
+    log.append([encode(crawl) for crawl in crawls])
+    sow(log, "a")
+    runner.step()
+    assert sower.calls.index("seed a") > sower.calls.index("control 1199")
+
+
+def test_control_comes_to_every_life_and_its_news_to_each(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    for scope in ("old()", "any()"):
+        log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1))])
+    for _ in range(2):
+        sower = Sower(store)
+        runner = Runner(sower, log, store, lambda: 1.0)
+        runner.step()
+        assert "control any()" in sower.calls and "control old()" not in sower.calls
+        log.append([encode(CrawlDefined(at=0.0, scope="new()", max_depth=1))])
+        runner.step()
+        assert sower.calls[-1] == "control new()"
+        log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
+
+
+def test_what_cannot_be_read_is_buried_whole_and_the_rest_goes_on(
+    runner: Runner, log: SqliteLog
+) -> None:
+    sow(log, "a", b'{"no": "seed"}', b"\xff\0", "b")
+    runner.step()
+    assert found(log) == ["a", "b"]
+    first, second = letters(log)
+    assert (first.value, second.value) == (b'{"no": "seed"}', b"\xff\0")
+    assert (first.service, first.topic, first.key, first.at) == ("dedup", "seeds", "k", 100.0)
+    assert (first.offset, second.offset) == (1, 2)
+    assert "url" in first.reason and "utf-8" in second.reason
+    assert log.backlog("dedup", "seeds") == 0
+
+
+class Fussy(Sower):
+    """Fails at some seeds, half way through the answer."""
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Answer, or break."""
+        yield discovered("half", now)
+        match event:
+            case SeedSown(url="bad"):
+                raise ValueError("not this one")
+            case SeedSown(url="worse"):
+                canonicalize("javascript:1")
+            case SeedSown(url="worst"):
+                raise NoSpace("the disk is full")
+        yield discovered("whole", now)
+
+
+@pytest.fixture
+def fussy(log: SqliteLog, store: SqliteStore) -> Runner:
+    return Runner(Fussy(store), log, store, lambda: 100.0)
+
+
+def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Runner, log: SqliteLog) -> None:
+    sow(log, "a", "bad", "worse", "b")
+    fussy.step()
+    assert sorted(found(log)) == ["half", "half", "whole", "whole"], "half an answer is none"
+    bad, worse = letters(log)
+    assert (bad.value, bad.reason) == (b"bad", "ValueError: not this one")
+    assert worse.value == b"worse" and "'javascript:1' is not a URL to visit" in worse.reason
+    assert log.backlog("dedup", "seeds") == 0
+
+
+def test_a_record_whose_answer_is_too_large_is_buried_whole(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    runner = Runner(Sower(store), log, store, lambda: 100.0)
+    large = "x" * (PAGES.limit // 2)
+    sow(log, "a", large, "b")
+    runner.step()
+    runner.step()
+    assert sorted(found(log)) == ["a", "b"]
+    (letter,) = letters(log)
+    assert letter.value == large.encode()
+    assert "the answer for urls.discovered is too large" in letter.reason
+    assert log.backlog("dedup", "seeds") == 0
+
+
+def test_a_tombstone_on_control_is_skipped(runner: Runner, sower: Sower, log: SqliteLog) -> None:
+    log.append([Message("control", "default", b"", "default")])
+    sow(log, "a")
+    runner.step()
+    assert (found(log), letters(log)) == (["a"], [])
+
+
+def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
+    fussy: Runner, log: SqliteLog
+) -> None:
+    sow(log, "a", "worst", "b")
+    with pytest.raises(NoSpace, match="the disk is full"):
+        fussy.step()
+    assert log.backlog("dedup", "seeds") == 3
+    assert found(log) == [] and letters(log) == []
+
+
+def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> None:
+    now = [100.0]
+    store = SqliteStore(Database(":memory:"))
+    runner = Runner(sower, log, store, lambda: now[0])
+    assert runner.due() is None
+    sower.at = 105.0
+    assert runner.step() is False
+    assert runner.due() == 105.0
+    now[0] = 105.0
+    assert runner.step() is True
+    assert found(log) == ["wake"]
+    assert "wake 105" in sower.calls
+    assert runner.step() is False
+
+
+def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
+    runner: Runner, sower: Sower, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sow(log, "a")
+    seen: list[int] = []
+    monkeypatch.setattr(sower, "settle", lambda: seen.append(log.backlog("dedup", "seeds")))
+    runner.step()
+    assert seen == [1, 1]
+    assert log.backlog("dedup", "seeds") == 0
+
+
+def test_a_step_waits_for_records(runner: Runner, log: SqliteLog, database: Database) -> None:
+    runner.step()
+    runner.step()
+    code = (
+        "import sys; from gossamer.sqlite import Database; from gossamer.log import Message;"
+        "from gossamer.log.sqlite import SqliteLog;"
+        "SqliteLog(Database(sys.argv[1])).append([Message('seeds', 'k', b'late', 'k')])"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(database.path)], cwd=ROOT) as other:
+        while not runner.step(60.0):
+            assert other.poll() is None or log.backlog("dedup", "seeds")
+    assert found(log) == ["late"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "kills"),
+    [("handle", (1, 2, 3, 150, 2500, 1, 2001)), ("settle", (1, 2, 3, 1, 2, 3))],
+)
+def test_nothing_is_lost_or_answered_twice_by_one_that_is_killed(
+    log: SqliteLog, database: Database, what: str, kills: tuple[int, ...]
+) -> None:
+    urls = [f"u{i}" for i in range(4500)]
+    log.append(Message("seeds", url, url.encode(), url) for url in urls)
+    module = [sys.executable, "-m", "tests.runtime.processors", str(database.path), what]
+    seen = SqliteStore(database).table(SeenRow)
+    for most in (*kills, 10_000):
+        end = subprocess.run([*module, str(most)], cwd=ROOT).returncode
+        assert end == (0 if most == 10_000 else -signal.SIGKILL)
+        answered = found(log)
+        assert len(answered) == len(set(answered)) == len(urls) - log.backlog("dedup", "seeds")
+        assert sorted(answered) == sorted(url for url in urls if seen.get(url))
+    assert sorted(answered) == sorted(urls)
+    assert drain(log.tail(["seeds"])) == []

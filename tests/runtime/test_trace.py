@@ -1,0 +1,32 @@
+"""A URL can be followed by one id through every service's log."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gossamer.runtime.trace import trace_of
+from gossamer.telemetry import configure_logs
+from tests.flow.test_flow import virtual_crawl
+
+
+def test_a_urls_id_is_in_the_log_lines_of_all_services_and_in_its_events(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, other = "http://a.test/", "http://b.test/"
+    configure_logs(as_json=True, level="debug")
+    crawl = virtual_crawl(tmp_path, {url: [other], other: []}, 0.1)
+    crawl.sow(url)
+    assert crawl.run()
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    handled = {
+        line["event_type"]
+        for line in lines
+        if trace_of(other) in (line.get("trace"), *line.get("traces", ()))
+    }
+    events = {"urls_discovered", "urls_admitted", "host_checked_out", "visit_ended"}
+    assert handled == events | {"page_fetched", "page_parsed", "page_judged"}
+    pages = {record.key: record.value.decode() for record in crawl.log.tail(["pages"]).poll(0)}
+    assert f'"trace":"{trace_of(url)}"' in pages[url]
+    archived = crawl.log.tail(["pages.archived"]).poll(0)
+    assert all(f'"trace":"{trace_of(r.key)}"' in r.value.decode() for r in archived)

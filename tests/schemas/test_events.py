@@ -1,0 +1,135 @@
+"""The contract in `schemas/` is what the code does, and only ever grows."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from gossamer.errors import Poison
+from gossamer.events.topics import TOPICS
+from gossamer.log import Record
+from gossamer.log.codec import decode, encode
+from schemas import generate
+from schemas.compatible import Schema, breaks
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "schemas"
+EXAMPLES = sorted(path for path in SCHEMAS.glob("examples/*/*/*") if path.is_file())
+JSON_EXAMPLES = [path for path in EXAMPLES if path.suffix == ".json"]
+REFERENCES = ("main", "origin/main", "HEAD", "HEAD~1")
+"""On a branch it is main that counts; on main itself, freshly cloned, the commit before."""
+
+
+def topic_of(example: Path) -> str:
+    return example.parts[-3]
+
+
+def kind_of(example: Path) -> str:
+    """The tag of the event in *example*; a seed may leave it out."""
+    tag: str = json.loads(example.read_bytes()).get("event", "seed_sown")
+    return tag
+
+
+def schema_for(example: Path) -> Schema:
+    file = SCHEMAS / "events" / f"{kind_of(example)}.v{example.parts[-2]}.json"
+    schema: Schema = json.loads(file.read_text(encoding="utf-8"))
+    return schema
+
+
+def record(example: Path) -> Record:
+    return Record(topic_of(example), 0, 0, "", example.read_bytes())
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(SCHEMAS))
+
+
+def test_every_event_has_a_schema_and_an_example() -> None:
+    assert {path.name for path in (SCHEMAS / "events").iterdir()} == set(generate.all_schemas())
+    shown = {(topic_of(path), kind_of(path)) for path in JSON_EXAMPLES}
+    assert shown == {(topic.name, kind.event) for topic in TOPICS.values() for kind in topic.events}
+
+
+def test_the_schemas_are_those_of_the_structs() -> None:
+    for name, schema in generate.all_schemas().items():
+        path = SCHEMAS / "events" / name
+        assert path.exists() and json.loads(path.read_bytes()) == schema, (
+            f"{name} is not what gossamer/events/records.py says: run scripts/schemas"
+        )
+        Draft202012Validator.check_schema(schema)
+        assert schema["title"] and schema["description"]
+
+
+def test_the_script_writes_what_lies_here(tmp_path: Path) -> None:
+    generate.main(tmp_path)
+    for path in tmp_path.iterdir():
+        assert path.read_bytes() == (SCHEMAS / "events" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("example", JSON_EXAMPLES, ids=short)
+def test_an_example_is_valid(example: Path) -> None:
+    Draft202012Validator(schema_for(example)).validate(json.loads(example.read_bytes()))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=short)
+def test_an_example_is_read_and_written_again(example: Path) -> None:
+    event = decode(record(example))
+    message = encode(event)
+    assert message.topic == topic_of(example)
+    assert decode(Record(message.topic, 0, 0, message.key, message.value)) == event
+    written = json.loads(message.value)
+    if example.suffix == ".json":
+        Draft202012Validator(schema_for(example)).validate(written)
+        assert _within(json.loads(example.read_bytes()), written), "something is not read"
+
+
+def _within(part: Any, whole: Any) -> bool:
+    if isinstance(part, dict):
+        return all(name in whole and _within(part[name], whole[name]) for name in part)
+    if isinstance(part, list):
+        return len(part) == len(whole) and all(map(_within, part, whole))
+    return bool(part == whole)
+
+
+@pytest.mark.parametrize("example", JSON_EXAMPLES, ids=short)
+def test_a_schema_and_the_decoder_agree_on_what_is_wrong(example: Path) -> None:
+    fields = json.loads(example.read_bytes())
+    validator = Draft202012Validator(schema_for(example))
+    for name in fields:
+        if name == "event":
+            continue
+        wrong = {**fields, name: [{"not": "this"}]}
+        assert not validator.is_valid(wrong), name
+        with pytest.raises(Poison):
+            value = json.dumps({"event": kind_of(example), **wrong}).encode()
+            decode(Record(topic_of(example), 0, 0, "", value))
+
+
+# What is committed, and whether it can still be read.
+
+
+def git(*arguments: str) -> str | None:
+    command = ["git", "-C", str(ROOT), *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+THERE = [ref for ref in REFERENCES if git("ls-tree", "--name-only", ref, "schemas/events/")]
+
+
+@pytest.mark.parametrize(
+    "reference", THERE or [pytest.param("", id="there is no earlier commit with schemas")]
+)
+def test_what_was_committed_can_still_be_read(reference: str) -> None:
+    listed = git("ls-tree", "--name-only", reference, "schemas/events/") if reference else ""
+    for path in (listed or "").split():
+        before = json.loads(git("show", f"{reference}:./{path}") or "")
+        assert (ROOT / path).exists(), f"{path} is gone"
+        after = json.loads((ROOT / path).read_bytes())
+        assert breaks(before, after) == [], f"{path} can no longer read what {reference} wrote"

@@ -1,0 +1,42 @@
+"""The CQL in `schemas/cassandra/` is what the rows say, and no row of a service is left out."""
+
+from pathlib import Path
+
+import services.archive.rows
+import services.dedup.seen
+import services.dedup.service
+import services.frontier.rows
+from console.tables import TABLES
+from gossamer.store import Row, claims
+from schemas import tables
+
+MODULES = (
+    claims,
+    services.archive.rows,
+    services.dedup.seen,
+    services.dedup.service,
+    services.frontier.rows,
+)
+FAUSTS = {services.dedup.seen.SeenRow}
+"""In a fleet these are no tables of Cassandra's."""
+
+
+def test_the_files_are_those_of_the_rows(tmp_path: Path) -> None:
+    tables.main(tmp_path)
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    there = {path.name: path.read_text() for path in tables.FOLDER.iterdir()}
+    assert there == made, "run scripts/schemas"
+
+
+def test_no_row_is_left_out() -> None:
+    rows = {
+        kind
+        for module in MODULES
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Row) and kind is not Row
+    }
+    assert rows - FAUSTS == set(TABLES)
+
+
+def test_no_two_rows_share_a_table() -> None:
+    assert len({row.table for row in TABLES}) == len(TABLES)

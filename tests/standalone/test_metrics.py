@@ -1,0 +1,159 @@
+"""One endpoint for several real processes, whatever becomes of one of them."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gossamer.errors import GossamerError
+from gossamer.telemetry import count, gauge, observe
+from standalone import metrics
+from standalone.metrics import ADDRESS, Scraped, answer_scrapes, serve_metrics
+
+spawn = get_context("spawn")
+Samples = dict[tuple[str, str], float]
+
+
+def work(scraped: Connection, amount: int) -> None:
+    """Count something, and answer scrapes; in a process of its own."""
+    count("gossamer_received_bytes_total", amount)
+    gauge("gossamer_fetches_open", amount)
+    for _ in range(amount):
+        observe("gossamer_fetch_seconds", 0.02)
+    answer_scrapes(scraped)
+
+
+@dataclass
+class Child:
+    """A process that has counted to *amount*."""
+
+    kind: str
+    amount: int
+
+    def __post_init__(self) -> None:
+        ours, theirs = spawn.Pipe()
+        self.scraped = Scraped(ours)
+        self.process: BaseProcess = spawn.Process(
+            target=work, args=(theirs, self.amount), daemon=True
+        )
+        self.process.start()
+        theirs.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((ADDRESS, 0))
+        found: int = probe.getsockname()[1]
+        return found
+
+
+def scrape(port: int) -> Samples:
+    """Return each sample by its name and process."""
+    connection = HTTPConnection(ADDRESS, port, timeout=60)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.labels.get("le", "+Inf") == "+Inf":
+                at = sample.name, sample.labels["process"]
+                assert at not in found or len(sample.labels) > 1, at
+                found[at] = sample.value
+    return found
+
+
+@pytest.fixture
+def children() -> Iterator[list[Child]]:
+    """Two, of which the second has counted to more."""
+    started = [Child("one", 3), Child("two", 5)]
+    yield started
+    for child in started:
+        child.kill()
+
+
+@pytest.fixture
+def endpoint(children: list[Child], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a parent that waits for them as long as it takes them to start."""
+    monkeypatch.setattr(metrics, "PATIENCE", 60.0)
+    with serve_metrics(port := free_port(), children):
+        yield port
+
+
+def assert_counted(samples: Samples, process: str, amount: int) -> None:
+    assert samples["gossamer_received_bytes_total", process] == amount
+    assert samples["gossamer_fetches_open", process] == amount
+    assert samples["gossamer_fetch_seconds_count", process] == amount
+    assert samples["gossamer_fetch_seconds_bucket", process] == amount
+    assert samples["gossamer_fetch_seconds_sum", process] == pytest.approx(amount * 0.02)
+
+
+def test_counters_gauges_and_histograms_are_those_of_each_process(endpoint: int) -> None:
+    for _ in range(2):
+        samples = scrape(endpoint)
+        assert_counted(samples, "one", 3)
+        assert_counted(samples, "two", 5)
+        assert ("gossamer_orders_total", "parent") in samples
+        assert samples["process_start_time_seconds", "one"] > 0
+
+
+def test_a_process_that_is_killed_is_missing_and_its_successor_is_there(
+    endpoint: int, children: list[Child]
+) -> None:
+    assert_counted(scrape(endpoint), "two", 5)
+    children[1].kill()
+    samples = scrape(endpoint)
+    assert_counted(samples, "one", 3)
+    assert not [name for name, process in samples if process == "two"]
+    children[1] = Child("two", 2)
+    samples = scrape(endpoint)
+    assert_counted(samples, "one", 3)
+    assert_counted(samples, "two", 2)
+
+
+def test_a_process_that_hangs_holds_up_nobody(
+    endpoint: int, children: list[Child], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert_counted(scrape(endpoint), "two", 5)
+    pid = children[1].process.pid
+    assert pid
+    os.kill(pid, signal.SIGSTOP)
+    monkeypatch.setattr(metrics, "PATIENCE", 0.05)
+    for _ in range(3):
+        assert not [name for name, process in scrape(endpoint) if process == "two"]
+    monkeypatch.setattr(metrics, "PATIENCE", 60.0)
+    os.kill(pid, signal.SIGCONT)
+    for _ in range(2):
+        samples = scrape(endpoint)
+        assert_counted(samples, "one", 3)
+        assert_counted(samples, "two", 5)
+
+
+def test_no_port_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(metrics, "start_http_server")
+    with serve_metrics(None, ()):
+        pass
+
+
+def test_a_port_that_is_taken_is_named_and_one_that_was_used_is_free_again() -> None:
+    port = free_port()
+    with (
+        serve_metrics(port, ()),
+        pytest.raises(GossamerError, match=rf"{ADDRESS}:{port} .*--metrics-port"),
+        serve_metrics(port, ()),
+    ):
+        pass
+    with serve_metrics(port, ()):
+        assert ("gossamer_orders_total", "parent") in scrape(port)

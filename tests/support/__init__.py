@@ -1,0 +1,1 @@
+"""What tests of several folders lean on; nothing of it is about the crawler."""

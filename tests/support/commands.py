@@ -1,0 +1,45 @@
+"""Commands as a person runs them: to their end, for what they print."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .waiting import PATIENCE
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """Ours, without the settings of whoever runs the tests, and with *more*."""
+    own = {name: it for name, it in os.environ.items() if not name.startswith("GOSSAMER_")}
+    return {**own, **more}
+
+
+def run_command(
+    command: Sequence[str],
+    stdin: str = "",
+    environment: Mapping[str, str] | None = None,
+    patience: float = PATIENCE,
+    folder: Path | None = None,
+) -> Done:
+    """Run a command to its end, whatever its status; without *environment* in a clean one."""
+    done = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=patience,
+        env=clean_environment() if environment is None else environment,
+        cwd=folder,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr)

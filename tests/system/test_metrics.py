@@ -1,0 +1,110 @@
+"""An operator watches a crawl that is embedded: what its metrics say is what its servers saw."""
+
+import socket
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.waiting import PATIENCE, until
+from tests.synthweb import SynthWeb, World, measure
+
+from .crawl import Crawl
+from .judge import CLOCKS, page_answers
+
+WORLD = World.plain(seed=4, hosts=4, pages=3)
+DELAY = 3.0
+"""So long that between two rounds of requests everything has come to rest."""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        found: int = probe.getsockname()[1]
+        return found
+
+
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scrape(port: int) -> Samples:
+    """Return all samples as Prometheus reads them; none while nobody listens."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    except ConnectionError:
+        return {}
+    finally:
+        connection.close()
+    families = text_string_to_metric_families(text)
+    samples = [sample for family in families for sample in family.samples]
+    found = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}
+    assert len(found) == len(samples), "no sample is there twice"
+    return found
+
+
+class Watched:
+    """A crawl under way, at an instant at which nothing was asked for."""
+
+    def __init__(self, web: SynthWeb, port: int) -> None:
+        self._web, self._port = web, port
+        self._samples: Samples = {}
+
+    def shown(self, name: str, **labels: str) -> float:
+        """The value then; -1 if there was none."""
+        return self._samples.get((f"gossamer_{name}", frozenset(labels.items())), -1.0)
+
+    def agrees(self) -> bool:
+        """Look again: whether as many requests, lookups and pages are counted as were served."""
+        before = self._seen()
+        self._samples = scrape(self._port)
+        counted = (
+            self.shown("fetch_seconds_count", process="fetcher"),
+            self.shown("dns_seconds_count", process="fetcher"),
+            self.shown("parse_seconds_count", process="parser"),
+        )
+        gap = self.shown("smallest_gap_ratio", process="fetcher")
+        return counted == before == self._seen() and gap >= 0
+
+    def _seen(self) -> tuple[int, int, int]:
+        return len(self._web.requests()), len(self._web.lookups()), len(page_answers(self._web))
+
+
+@pytest.mark.slow
+def test_the_metrics_of_a_running_crawl_agree_with_what_the_servers_saw(tmp_path: Path) -> None:
+    with SynthWeb(WORLD) as web:
+        crawl, port = Crawl(web, tmp_path / "data", DELAY), free_port()
+        with crawl.start("--metrics-port", str(port)) as under_way:
+            watched = Watched(web, port)
+            until(watched.agrees, "the figures of the servers")
+            gaps = measure.soonest(web.requests()).values()
+            shortest = min(gap.start_to_start for gap in gaps)
+            ratio = watched.shown("smallest_gap_ratio", process="fetcher")
+            assert 1.0 <= ratio <= (shortest + CLOCKS) / DELAY
+            assert watched.shown("urls_queued", process="processors") > 0
+            hosts = [
+                watched.shown("hosts", process="processors", condition=condition)
+                for condition in ("idle", "ready", "resting", "checked out", "blocked")
+            ]
+            assert sum(hosts) >= len(gaps) and min(hosts) >= 0
+            for service, process in (("frontier", "processors"), ("fetcher", "fetcher")):
+                assert watched.shown("step_seconds_count", service=service, process=process) > 0
+            lag = watched.shown("consumer_lag", process="parent", topic="pages.fetched")
+            assert lag >= 0
+            under_way.interrupt()
+            assert under_way.wait().code == 130
+        assert not scrape(port), "nobody listens any more"
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with socket.socket() as taken, SynthWeb(World.plain(hosts=1, pages=1)) as web:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        crawl = Crawl(web, tmp_path / "data")
+        done = crawl.run("--metrics-port", str(port))
+        assert (done.code, done.out) == (1, "")
+        assert f"127.0.0.1:{port}" in done.err and "--metrics-port" in done.err
+        assert not crawl.data.exists()

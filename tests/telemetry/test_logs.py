@@ -1,0 +1,92 @@
+"""Logs are lines: for programs or for a person, from us and from libraries."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+SAYING = """
+import structlog
+from gossamer.telemetry import configure_logs
+configure_logs({}, {!r})
+body = "a page of the Web"
+log = structlog.get_logger()
+log.debug("quiet")
+log.info("hello", url="http://a/\\nb", raw=b"\\xff", odd=object, text="\\u2028é")
+try:
+    raise ValueError("two\\nlines")
+except ValueError as error:
+    log.warning("dead letter", exc_info=error)
+"""
+
+
+def said(as_json: bool, level: str) -> list[str]:
+    """Return the lines that a process says on standard error; its output stays clean."""
+    code = SAYING.format(as_json, level)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    assert done.stdout == b""
+    return done.stderr.decode().splitlines()
+
+
+SHARING = """
+import sys
+import structlog
+from gossamer.telemetry import configure_logs
+writes = []
+class Stream:
+    write = writes.append
+    def flush(self): pass
+    def isatty(self): return False
+sys.stderr = Stream()
+configure_logs(False)
+structlog.get_logger().error("one")
+structlog.get_logger().error("two")
+print([text[-4:] for text in writes])
+"""
+UNHEARD = """
+import structlog
+from gossamer.telemetry import configure_logs
+configure_logs(True)
+for _ in range(3):
+    structlog.get_logger().error("does anybody listen?")
+print("worked on", flush=True)
+"""
+
+
+def test_a_line_is_written_at_once_so_that_processes_may_share_a_stream() -> None:
+    command = [sys.executable, "-c", SHARING]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode().strip() == r"['one\n', 'two\n']"
+
+
+def test_that_nobody_listens_stops_no_work() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-c", UNHEARD]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=theirs, check=False)
+    os.close(theirs)
+    assert done.stdout == b"worked on\n"
+
+
+def test_logs_as_json_are_one_object_a_line() -> None:
+    hello, letter = map(json.loads, said(True, "info"))
+    assert (hello["event"], hello["level"], hello["url"]) == ("hello", "info", "http://a/\nb")
+    assert hello["timestamp"].endswith("Z")
+    assert (letter["event"], letter["level"]) == ("dead letter", "warning")
+    assert "ValueError: two\nlines" in letter["exception"]
+
+
+def test_logs_for_a_person_name_the_failure() -> None:
+    lines = "\n".join(said(False, "info"))
+    assert "hello" in lines and "ValueError: two" in lines
+    assert "\x1b" not in lines, "no colours where nobody looks"
+    assert "a page of the Web" not in lines, "no variables"
+
+
+def test_levels_leave_out_what_is_below() -> None:
+    assert [json.loads(line)["event"] for line in said(True, "warning")] == ["dead letter"]
+    assert len(said(True, "debug")) == 3

@@ -1,0 +1,119 @@
+"""Content codings undone: whole, broken off, damaged, lied about, and blown up."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from functools import partial
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.coding import INFLATERS, LAYERS, Body, decoded
+
+LIMIT = 2 << 20
+TEXT = b"".join(b"line %d of a page\n" % i for i in range(20_000))
+
+
+def raw_deflate(data: bytes) -> bytes:
+    squeeze = zlib.compressobj(wbits=-15)
+    return squeeze.compress(data) + squeeze.flush()
+
+
+ENCODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    # Its default is to squeeze hard, and slow.
+    "br": partial(brotli.compress, quality=5),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODERS)
+def test_every_encoding_is_undone(encoding: str) -> None:
+    assert decoded(ENCODERS[encoding](TEXT), encoding.upper(), LIMIT) == Body(TEXT)
+
+
+def test_raw_deflate_is_taken_for_deflate_as_browsers_do() -> None:
+    assert decoded(raw_deflate(TEXT), "deflate", LIMIT) == Body(TEXT)
+
+
+def test_encodings_are_undone_last_first() -> None:
+    body = brotli.compress(gzip.compress(TEXT))
+    assert decoded(body, "gzip, br", LIMIT) == Body(TEXT)
+
+
+def test_all_members_of_a_gzip_body_are_undone_and_padding_is_ignored() -> None:
+    for first in (b"", b"one", TEXT):
+        body = gzip.compress(first) + gzip.compress(b"two")
+        assert decoded(body, "gzip", LIMIT) == Body(first + b"two")
+        assert decoded(body + b"\0" * 3000, "gzip", LIMIT) == Body(first + b"two")
+
+
+@pytest.mark.parametrize("encoding", ENCODERS)
+def test_a_body_that_breaks_off_is_decoded_as_far_as_it_goes(encoding: str) -> None:
+    whole = ENCODERS[encoding](TEXT)
+    result = decoded(whole[: len(whole) // 2], encoding, LIMIT)
+    assert result.cut
+    assert TEXT.startswith(result.data) and len(result.data) > 1000
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zebra", "gzip, zebra"])
+def test_plain_bytes_come_back_as_they_were_sent_whatever_they_are_called(encoding: str) -> None:
+    plain = b"<title>plain</title>"
+    assert decoded(plain, encoding, LIMIT) == Body(plain, as_sent=True)
+
+
+@pytest.mark.parametrize("encoding", ["identity", "", ",", "identity, "])
+def test_no_coding_is_no_coding(encoding: str) -> None:
+    assert decoded(b"<title>plain</title>", encoding, LIMIT) == Body(b"<title>plain</title>")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zebra"])
+def test_an_empty_body_stays_empty(encoding: str) -> None:
+    assert decoded(b"", encoding, LIMIT) == Body(b"")
+
+
+def test_a_body_with_too_many_codings_comes_back_as_it_was_sent() -> None:
+    wrapped = TEXT
+    for _ in range(LAYERS):
+        wrapped = gzip.compress(wrapped)
+    assert decoded(wrapped, ", ".join(["gzip"] * LAYERS), LIMIT) == Body(TEXT)
+    once_more = gzip.compress(wrapped)
+    names = ", ".join(["gzip"] * (LAYERS + 1))
+    assert decoded(once_more, names, LIMIT) == Body(once_more, as_sent=True)
+
+
+def test_the_limit_counts_decoded_bytes() -> None:
+    assert decoded(gzip.compress(TEXT), "gzip", 1000) == Body(TEXT[:1000], cut=True)
+    assert decoded(TEXT, "", 1000) == Body(TEXT[:1000], cut=True)
+    assert decoded(gzip.compress(TEXT), "gzip", len(TEXT)) == Body(TEXT)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br"])
+def test_a_bomb_is_stopped_at_the_limit_and_named(encoding: str) -> None:
+    result = decoded(ENCODERS[encoding](bytes(30 << 20)), encoding, LIMIT)
+    assert len(result.data) <= LIMIT
+    assert result.cut and result.bomb
+
+
+def test_a_bomb_within_a_bomb_is_stopped_too() -> None:
+    bomb = gzip.compress(gzip.compress(bytes(100 << 20)))
+    result = decoded(bomb, "gzip, gzip", LIMIT)
+    assert len(result.data) <= LIMIT and result.cut
+
+
+@given(st.binary(max_size=3000), st.sampled_from(sorted(INFLATERS)), st.integers(0, 200))
+def test_any_bytes_under_any_encoding_give_at_most_the_limit(
+    body: bytes, encoding: str, limit: int
+) -> None:
+    assert len(decoded(body, encoding, limit).data) <= limit
+
+
+@given(st.binary(max_size=5000), st.sampled_from(sorted(ENCODERS)), st.data())
+def test_damage_never_raises(body: bytes, encoding: str, data: st.DataObject) -> None:
+    whole = bytearray(ENCODERS[encoding](body))
+    for at in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=3)):
+        whole[at] ^= 0xFF
+    decoded(bytes(whole), encoding, LIMIT)

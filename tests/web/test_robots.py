@@ -1,0 +1,258 @@
+"""robots.txt: Google's own expectations, the RFC's examples, and what must hold of any file."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gossamer.web.robots import LIMIT, RobotsRules, Rule, is_token, parse_robots, whole_lines
+
+ROOT = "http://example.org"
+
+ALWAYS_ALLOWED = "RFC 9309, 2.2.2: /robots.txt is implicitly allowed"
+NOT_ASCII = "RFC 9309, 2.2.2: octets outside ASCII are percent-encoded before comparison"
+UNRESERVED = "RFC 9309, 2.2.2: percent-encoded unreserved octets are decoded before comparison"
+EXTENSION = "Google's index.html; RFC 9309, 2.2.2 compares paths and knows no such thing"
+OTHERWISE = {
+    ("327748.textproto", "asdfbot", "http://m.example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("369883.textproto", "BarBot", "http://example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("369883.textproto", "AB", "http://example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("860237.textproto", "XYZ", "http://example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("non-ascii-paths.textproto", "FooBot", "http://foo.bar/foo/bar/ツ"): NOT_ASCII,
+    ("non-ascii-paths.textproto", "FooBot", "http://foo.bar/foo/bar/baz"): UNRESERVED,
+    ("index-page.textproto", "foobot", "http://foo.com/allowed-slash/"): EXTENSION,
+}
+"""Where we decide otherwise than Google, and why."""
+
+
+def rules(text: str | bytes, product: str = "gossamer") -> RobotsRules:
+    body = text.encode() if isinstance(text, str) else text
+    return parse_robots(body, product, 1000.0, 500.0)
+
+
+def disallowing(*patterns: str) -> RobotsRules:
+    return rules("User-agent: *\n" + "".join(f"Disallow: {one}\n" for one in patterns))
+
+
+def test_the_expectations_of_google_are_met(suites: Path) -> None:
+    lines = gzip.decompress((suites / "robots-google-spec.jsonl.gz").read_bytes()).splitlines()
+    cases = [json.loads(line) for line in lines]
+    wrong, differing = [], 0
+    for case in cases:
+        found = rules(case["robots"].encode("latin-1"), case["agent"])
+        clause = OTHERWISE.get((case["file"], case["agent"], case["url"]))
+        differing += clause is not None
+        if (found.allows(case["url"]) == case["allowed"]) is (clause is not None):
+            wrong.append((case, clause))
+    assert (len(cases), differing, wrong) == (400, 8, [])
+
+
+MATCHES = [
+    # RFC 9309, 2.2.2, the table of encodings: both sides of each row, in both directions.
+    ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
+    ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
+    ("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar"),
+    ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
+    ("/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84"),
+    ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
+    # 2.2.3, special characters, and how to escape them.
+    ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html"),
+    ("/path/foo-%24", "/path/foo-$"),
+    ("/this/*/exactly", "/this/path/exactly"),
+    ("*.gif$", "/a/b.gif"),
+    ("/a$b", "/a$bc"),
+    ("/**/x", "/a/x"),
+    ("/fish*", "/fishheads/yummy.html"),
+    ("/a b", "/a%20b"),
+    ("/à", "/%C3%A0"),
+    ("/?", "/?x"),
+    ("/?$", "/?"),
+    ("/*?", "/a?b=c"),
+    ("/~joe/", "/%7Ejoe/x"),
+]
+MISSES = [
+    ("/fish", "/Fish.asp"),
+    ("/fish/", "/fish"),
+    ("/*.php$", "/filename.php?parameters"),
+    ("/*.php$", "/filename.php5"),
+    ("/a*a$", "/a"),
+    ("/*?", "/what%3F"),
+    ("/*&sort=", "/?next=%2Fa%26sort%3D1"),
+    ("/this/*/exactly", "/this/exactly"),
+    ("fish", "/fish"),
+    ("/$", "/x"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path"), MATCHES)
+def test_patterns_that_match(pattern: str, path: str) -> None:
+    assert not disallowing(pattern).allows(ROOT + path)
+
+
+@pytest.mark.parametrize(("pattern", "path"), MISSES)
+def test_patterns_that_do_not_match(pattern: str, path: str) -> None:
+    assert disallowing(pattern).allows(ROOT + path)
+
+
+def test_the_longest_rule_decides_and_allow_wins_a_tie() -> None:
+    found = rules("User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\nAllow: /a/b/c\n")
+    assert found.deciding_rule(f"{ROOT}/a/b/c") == Rule(True, "/a/b/c", 5)
+    assert found.deciding_rule(f"{ROOT}/a/b") == Rule(True, "/a/b", 3)
+    assert found.deciding_rule(f"{ROOT}/ab") == Rule(False, "/a", 2)
+    assert found.deciding_rule(f"{ROOT}/b") is None
+
+
+def test_the_explanation_names_the_line_that_decides() -> None:
+    found = rules("# hello\r\n\r\nuser-agent: *\r\nDISALLOW: /private/ # keep out\r\nallow:/x\r\n")
+    assert found.explain(f"{ROOT}/private/x") == "line 4: Disallow: /private/"
+    assert found.explain(f"{ROOT}/x") == "line 5: Allow: /x"
+    assert found.explain(f"{ROOT}/y") == "no rule of robots.txt applies"
+    assert found.explain(f"{ROOT}/robots.txt") == "/robots.txt itself may always be visited"
+    assert RobotsRules(forbidden="it is down").explain(ROOT) == "it is down"
+
+
+def test_a_file_that_could_not_be_fetched_forbids_all_but_itself() -> None:
+    found = RobotsRules(forbidden="robots.txt answer 503")
+    assert not found.allows(f"{ROOT}/")
+    assert not found.allows(f"{ROOT}/robots.txt?x")
+    assert found.allows(f"{ROOT}/robots.txt")
+
+
+def test_groups_that_name_us_are_one_and_hide_everyones() -> None:
+    text = """
+        User-agent: *
+        Disallow: /everyone
+        User-agent: other
+        User-agent: GOSSAMER/1.0 (like something)
+        Disallow: /a
+        Sitemap: http://example.org/s.xml
+        User-agent: other
+        Disallow: /c
+        User-agent: gossamer
+        Crawl-delay: 3
+        User-agent: gossamer-images
+        Disallow: /b
+    """
+    found = rules(text)
+    assert [rule.pattern for rule in found.rules] == ["/a", "/b"]
+    assert [rule.pattern for rule in rules(text, "nobody").rules] == ["/everyone"]
+    assert found.crawl_delay == 3.0
+
+
+def test_a_group_without_rules_still_hides_everyones() -> None:
+    assert rules("User-agent: *\nDisallow: /\n\nUser-agent: gossamer\nDisallow:\n").allows(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("value", "delay"),
+    [("10", 10.0), ("0.5", 0.5), ("1e9", 1e9), ("-1", 0.0), ("nan", 0.0), ("inf", 0.0),
+     ("1e999", 0.0), ("soon", 0.0), ("", 0.0), ("10 # please", 10.0)],
+)  # fmt: skip
+def test_crawl_delay_is_a_number_of_seconds(value: str, delay: float) -> None:
+    assert rules(f"User-agent: *\nCrawl-delay: {value}\n").crawl_delay == delay
+
+
+def test_of_several_crawl_delays_the_longest_holds() -> None:
+    text = "User-agent: *\nCrawl-delay: 5\nCrawl-delay: 9\nCrawl-delay: 2\nDisallow: /a\n"
+    assert rules(text).crawl_delay == 9.0
+
+
+SPELLINGS = [
+    b"User-agent: *\rDisallow: /a",
+    b"user-agent:*\r\n\r\nDISALLOW:/a\r\n",
+    b"\xef\xbb\xbfUser-Agent: *\nDisallow: /a",
+    b"\xef\xbbUser-Agent: *\nDisallow: /a",
+    b"\xefUser-Agent: *\nDisallow: /a",
+    b"useragent *\ndisalow /a",
+    b"<html>\n\x00\xff\xfe\nUser agent: *\n<br>\nDissallow : \t/a  # x",
+    b"User-agent: *\nnonsense\nAllow\n: \nDisallow: /a\nDisallow: \xff",
+]
+
+
+@pytest.mark.parametrize("body", SPELLINGS)
+def test_bad_spelling_is_forgiven(body: bytes) -> None:
+    assert not rules(body).allows(f"{ROOT}/a")
+    assert rules(body).allows(f"{ROOT}/b")
+
+
+def test_octets_that_are_no_utf8_are_compared_as_they_are() -> None:
+    found = rules(b"User-agent: *\nDisallow: /caf\xe9\n")
+    assert found.rules[0].pattern == "/caf%E9"
+    assert not found.allows(f"{ROOT}/caf%e9/x")
+
+
+def test_only_the_first_500_kib_are_read_and_half_a_line_is_none() -> None:
+    start = b"User-agent: *\nDisallow: /first\n"
+    filling = b"#" * (LIMIT - len(start) - 12) + b"\n"
+    found = rules(start + filling + b"Disallow: /second\nDisallow: /third\n")
+    assert [rule.pattern for rule in found.rules] == ["/first"]
+    assert whole_lines(b"a\rb\nc") == b"a\rb\n"
+    assert whole_lines(b"abc") == b""
+
+
+def test_rules_know_since_when_and_until_when_they_hold() -> None:
+    found = rules(b"")
+    assert (found.fetched_at, found.expires_at) == (1000.0, 1500.0)
+
+
+def test_a_product_token_is_letters_hyphens_and_underscores() -> None:
+    assert [is_token(one) for one in ("gossamer", "Goss_a-mer", "", "a b", "bot2", "é")] == [
+        True, True, False, False, False, False
+    ]  # fmt: skip
+
+
+def test_a_pattern_of_many_stars_is_matched_at_once() -> None:
+    found = disallowing("/" + "*a" * 40 + "b$", "/" + "*" * 5000 + "b$")
+    assert found.allows(f"{ROOT}/{'a' * 2000}")
+    assert not found.allows(f"{ROOT}/{'a' * 2000}b")
+
+
+paths = st.text("ab/*$?%=é", max_size=12).map(lambda text: "/" + text)
+files = st.lists(
+    st.tuples(st.sampled_from(["User-agent", "Allow", "Disallow", "Crawl-delay", "x"]), st.text()),
+).map(lambda lines: "\n".join(f"{key}: {value}" for key, value in lines))
+
+
+@given(st.binary() | files.map(str.encode), paths)
+@example(b"\xef\xbb", "/")
+def test_no_file_breaks_the_reader(body: bytes, path: str) -> None:
+    found = parse_robots(body, "gossamer", 0.0, 1.0)
+    url = ROOT + quote(path, safe="/*$?=%")
+    rule = found.deciding_rule(url)
+    assert found.allows(url) == (rule is None or rule.allow)
+    assert found.explain(url)
+    assert found.allows(f"{ROOT}/robots.txt")
+    assert found.crawl_delay >= 0
+    assert all(re.fullmatch(r"[\x21-\x7e]+", rule.pattern) for rule in found.rules)
+
+
+@given(st.text("ab*$/", max_size=8), st.text("ab/", max_size=16))
+def test_matching_is_what_the_standard_says(pattern: str, path: str) -> None:
+    body, end = (pattern[:-1], "$") if pattern.endswith("$") else (pattern, "")
+    expression = ".*".join(map(re.escape, body.split("*"))) + (r"\Z" if end else "")
+    expected = re.match("/" + expression, "/" + path) is not None
+    assert disallowing("/" + pattern).allows(f"{ROOT}/{path}") is not expected
+
+
+@given(st.permutations(["/a", "/a/b", "/a/*", "/*b$", "/a/bc", "/b"]), paths)
+def test_the_order_of_rules_means_nothing(patterns: list[str], path: str) -> None:
+    url = ROOT + quote(path, safe="/*$?=%")
+    lines = [f"{'Allow' if len(one) % 2 else 'Disallow'}: {one}" for one in patterns]
+    shuffled, ordered = (rules("User-agent: *\n" + "\n".join(x)) for x in (lines, sorted(lines)))
+    assert shuffled.allows(url) == ordered.allows(url)
+
+
+@given(st.text("ab~é/c", min_size=1, max_size=10), st.integers(0, 2**10 - 1))
+def test_escaping_a_character_changes_nothing(text: str, which: int) -> None:
+    octets = text.encode()
+    spelt = "".join(
+        f"%{octet:02x}" if octet > 127 or which >> at & 1 else chr(octet)
+        for at, octet in enumerate(octets)
+    )
+    assert not disallowing("/" + text).allows(f"{ROOT}/{spelt}")
+    assert not disallowing("/" + spelt).allows(f"{ROOT}/{quote(text)}")

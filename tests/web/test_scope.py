@@ -1,0 +1,186 @@
+"""Which URLs are ours, and the rule that says so."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.errors import BadSettings
+from gossamer.web.scope import RULES, parse_scope
+
+WWW = "https://www.example.org/a/b?c=d"
+
+
+@pytest.mark.parametrize(
+    ("rule", "url", "depth", "inside"),
+    [
+        ("any()", WWW, 99, True),
+        ('host("www.example.org")', WWW, 0, True),
+        ('host("WWW.Example.org")', WWW, 0, True),
+        ('host("example.org")', WWW, 0, False),
+        ('host("a", "www.example.org")', WWW, 0, True),
+        ('host("www.example.org")', "http://www.example.org:8080/", 0, True),
+        ('host("[::1]")', "http://[::1]:80/", 0, True),
+        ('domain("example.org")', WWW, 0, True),
+        ('domain("org")', WWW, 0, True),
+        ('domain(".Example.org.")', WWW, 0, True),
+        ('domain("www.example.org")', "https://example.org/", 0, False),
+        ('domain("example.org")', "https://badexample.org/", 0, False),
+        ('domain("example.org")', "https://example.org.evil.net/", 0, False),
+        ('domain("example.org")', "https://evil.net/?example.org", 0, False),
+        ('prefix("https://www.example.org/a/")', WWW, 0, True),
+        ('prefix("http://www.example.org/a/")', WWW, 0, False),
+        ('prefix("https://x/", "https://www.example.org/")', WWW, 0, True),
+        ('pattern("[?&]c=")', WWW, 0, True),
+        ('pattern("^c=")', WWW, 0, False),
+        (r'pattern(r"/\w/\w\?")', WWW, 0, True),
+        ("depth(3)", WWW, 3, True),
+        ("depth(3)", WWW, 4, False),
+        ("depth(0)", WWW, 0, True),
+    ],
+)
+def test_every_rule(rule: str, url: str, depth: int, inside: bool) -> None:
+    assert parse_scope(rule).judge(url, depth).inside is inside
+
+
+def test_every_rule_is_tested_above() -> None:
+    assert set(RULES) == {"any", "host", "domain", "prefix", "pattern", "depth"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "depth", "inside", "rule"),
+    [
+        # What stands alone decides, and what decides is named as it was written.
+        ("depth(5)", 5, True, "depth(5)"),
+        ("not depth(5)", 5, False, "not depth(5)"),
+        # A conjunction holds as a whole, and fails by its first part that fails.
+        ("any() and depth(5)", 5, True, "any() and depth(5)"),
+        ("any() and depth(5) and depth(4)", 6, False, "depth(5)"),
+        ("any() and not depth(5)", 5, False, "not depth(5)"),
+        # A disjunction holds by its first part that holds, and fails as a whole.
+        ("depth(1) or depth(5) or any()", 5, True, "depth(5)"),
+        ("depth(1) or depth(2)", 5, False, "depth(1) or depth(2)"),
+        # And so on inwards.
+        ("any() and (depth(1) or depth(2))", 5, False, "depth(1) or depth(2)"),
+        ("depth(1) or (any() and depth(9))", 5, True, "any() and depth(9)"),
+        ("any() and (depth(9) and (any() and depth(2)))", 5, False, "depth(2)"),
+        ("not (depth(1) or depth(9))", 5, False, "not (depth(1) or depth(9))"),
+    ],
+)
+def test_the_judgement_names_the_rule(scope: str, depth: int, inside: bool, rule: str) -> None:
+    judgement = parse_scope(scope).judge(WWW, depth)
+    assert (judgement.inside, judgement.rule) == (inside, rule)
+
+
+def test_the_example_of_the_docstring() -> None:
+    text = 'domain("example.org") and not prefix("https://example.org/private/") and depth(5)'
+    scope = parse_scope(text)
+    assert scope.judge("https://example.org/", 5).inside
+    private = scope.judge("https://example.org/private/x", 1)
+    assert (private.inside, private.rule) == (False, "not prefix('https://example.org/private/')")
+    assert scope.judge("https://example.net/", 1).rule == "domain('example.org')"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "not an expression"),
+        ("depth(5", "not an expression"),
+        ("any() any()", "not an expression"),
+        ("any()\nany()", "not an expression"),
+        ("any()\0", "not an expression"),
+        ("(" * 300 + "any()" + ")" * 300, "not an expression"),
+        ("not " * 3000 + "any()", "not an expression"),
+        ("any", "'any' is no rule"),
+        ("nay()", "'nay()' is no rule"),
+        ("any() and 5", "'5' is no rule"),
+        ("any() & any()", "'any() & any()' is no rule"),
+        ("any() if any() else any()", "is no rule"),
+        ("lambda: 1", "is no rule"),
+        ("__import__('os').system('x')", "is no rule"),
+        ("gossamer.host('a')", "is no rule"),
+        ("host(name='a')", "is no rule"),
+        ("any(1)", "'any(1)' makes no sense"),
+        ("host()", "'host()' makes no sense"),
+        ("host('')", "makes no sense"),
+        ("host(x)", "makes no sense"),
+        ("host(5)", "makes no sense"),
+        ("host(*['a'])", "makes no sense"),
+        ("host('a' + 'b')", "makes no sense"),
+        ("domain(b'a')", "makes no sense"),
+        ("prefix(None)", "makes no sense"),
+        ("pattern()", "makes no sense"),
+        ("pattern(5)", "makes no sense"),
+        ("pattern('[')", "makes no sense"),
+        ("pattern('a{99999999999}')", "makes no sense"),
+        ("depth()", "makes no sense"),
+        ("depth(-1)", "makes no sense"),
+        ("depth('5')", "makes no sense"),
+        ("depth(True)", "makes no sense"),
+        ("depth(1.5)", "makes no sense"),
+        ("depth(1, 2)", "makes no sense"),
+    ],
+)
+def test_anything_but_a_scope_is_refused_naming_the_wrong_part(text: str, named: str) -> None:
+    with pytest.raises(BadSettings, match=r"^scope: ") as refused:
+        parse_scope(text)
+    assert named in str(refused.value)
+
+
+def test_a_scope_is_never_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr("os.system", ran.append)
+    for text in ("__import__('os').system('x')", "host(__import__('os').system('x'))"):
+        with pytest.raises(BadSettings):
+            parse_scope(text)
+    assert ran == []
+
+
+Brute = tuple[str, Callable[[int], bool]]
+
+leaves: st.SearchStrategy[Brute] = st.integers(0, 4).map(
+    lambda n: (f"depth({n})", lambda depth: depth <= n)
+)
+
+
+def joined(parts: list[Brute], word: str) -> Brute:
+    fold = all if word == "and" else any
+    text = f" {word} ".join(f"({text})" for text, _ in parts)
+    return text, lambda depth: fold(holds(depth) for _, holds in parts)
+
+
+def negated(part: Brute) -> Brute:
+    text, holds = part
+    return f"not ({text})", lambda depth: not holds(depth)
+
+
+scopes = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(joined, st.lists(inner, min_size=2, max_size=4), st.sampled_from(["and", "or"])),
+        inner.map(negated),
+    ),
+    max_leaves=12,
+)
+
+
+@given(scopes, st.integers(0, 5))
+def test_any_composition_judges_as_its_parts_do(scope: Brute, depth: int) -> None:
+    text, holds = scope
+    judgement = parse_scope(text).judge(WWW, depth)
+    assert judgement.inside is holds(depth)
+    # The rule that is named decides alike on its own.
+    assert parse_scope(judgement.rule).judge(WWW, depth).inside is judgement.inside
+
+
+@pytest.mark.parametrize("name", ["MÜNCHEN.de", "münchen.de.", "xn--mnchen-3ya.de"])
+def test_names_are_compared_as_they_stand_in_a_url(name: str) -> None:
+    for rule in (f'host("{name}")', f'domain("{name}")'):
+        assert parse_scope(rule).judge("http://xn--mnchen-3ya.de/", 0).inside
+
+
+@pytest.mark.parametrize("name", ["a.test:8080", "a.test/x", "a test", "user@a.test"])
+def test_a_rule_for_anything_but_a_host_name_is_refused(name: str) -> None:
+    with pytest.raises(BadSettings):
+        parse_scope(f'host("{name}")')

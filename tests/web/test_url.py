@@ -1,0 +1,297 @@
+"""One spelling of each URL, and what it is grouped by."""
+
+import json
+import re
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gossamer.web.url import (
+    MAX_LENGTH,
+    BadUrl,
+    UrlTooLong,
+    canonicalize,
+    fingerprint,
+    host_key,
+    host_name,
+    is_address,
+    site_of,
+    surt,
+)
+
+SPELLINGS = [
+    ("HTTP://Example.ORG", "http://example.org/"),
+    ("https://example.org:443/a", "https://example.org/a"),
+    ("http://example.org:80", "http://example.org/"),
+    ("http://example.org:8080/a?b", "http://example.org:8080/a?b"),
+    (" \thttp://example.org/a b\n", "http://example.org/a%20b"),
+    ("http://example.org/a/../b/./c", "http://example.org/b/c"),
+    ("http://example.org/%2e%2E/b", "http://example.org/b"),
+    ("http://example.org\\a\\b", "http://example.org/a/b"),
+    ("http://example.org/#top", "http://example.org/"),
+    ("http://example.org/?#", "http://example.org/?"),
+    ("http://example.org/?q#a#b", "http://example.org/?q"),
+    ("http://user:secret@example.org/a@b", "http://example.org/a@b"),
+    ("http://a@b@example.org:81/", "http://example.org:81/"),
+    ("http://example.org/@a", "http://example.org/@a"),
+    ("http://example.org/%7euser/%41%2d%5F", "http://example.org/~user/A-_"),
+    ("http://example.org/a%2fb%3f", "http://example.org/a%2Fb%3F"),
+    ("http://example.org/?a=%c3%a9&b=%41", "http://example.org/?a=%C3%A9&b=A"),
+    ("http://example.org/%%34%31", "http://example.org/A"),
+    ("http://example.org/100%", "http://example.org/100%"),
+    ("http://example.org/é", "http://example.org/%C3%A9"),
+    ("http://münchen.example/", "http://xn--mnchen-3ya.example/"),
+    ("http://EXAMPLE。org/", "http://example.org/"),
+    ("http://example.org./a", "http://example.org/a"),
+    ("http://example.org.:8080/a.", "http://example.org:8080/a."),
+    ("http://1.2.3.4./", "http://1.2.3.4/"),
+    ("http://0x7f.1/", "http://127.0.0.1/"),
+    ("http://2130706433/", "http://127.0.0.1/"),
+    ("http://[0:0:0:0:0:0:0:1]:8080/", "http://[::1]:8080/"),
+    ("http://[::ffff:1.2.3.4]/", "http://[::ffff:102:304]/"),
+]
+REFUSED = [
+    "",
+    "example.org",
+    "/path",
+    "ftp://example.org/",
+    "mailto:a@example.org",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "ws://example.org/",
+    "http://",
+    "http:///",
+    "http://./",
+    "http://..:80/",
+    "http://exa mple.org/",
+    "http://example.org:99999/",
+    "http://[::1/",
+    "http://999.1.1.1/",
+    "http://a<b>/",
+    "http://\ud800/",
+]
+
+
+@pytest.mark.parametrize(("url", "spelt"), SPELLINGS)
+def test_a_url_has_one_spelling(url: str, spelt: str) -> None:
+    assert canonicalize(url) == spelt
+    assert canonicalize(spelt) == spelt
+
+
+@pytest.mark.parametrize("url", REFUSED)
+def test_anything_but_a_web_url_is_refused(url: str) -> None:
+    with pytest.raises(BadUrl, match="is not a URL to visit: ") as refused:
+        canonicalize(url)
+    assert not isinstance(refused.value, UrlTooLong)
+
+
+@pytest.mark.parametrize(
+    ("link", "found"),
+    [
+        ("b", "http://example.org/a/b"),
+        ("../b", "http://example.org/b"),
+        ("/b", "http://example.org/b"),
+        ("?b", "http://example.org/a/?b"),
+        ("//other.example/b", "http://other.example/b"),
+        ("#top", "http://example.org/a/?q"),
+        ("", "http://example.org/a/?q"),
+        ("https:other", "https://other/"),
+    ],
+)
+def test_links_are_resolved(link: str, found: str) -> None:
+    assert canonicalize(link, "http://example.org/a/?q") == found
+
+
+def test_a_bad_base_is_refused() -> None:
+    with pytest.raises(BadUrl):
+        canonicalize("b", "not a url")
+
+
+@pytest.mark.parametrize("grown", [1, 3, 30])
+def test_a_url_that_is_too_long_is_refused(grown: int) -> None:
+    longest = "http://example.org/" + "a" * (MAX_LENGTH - 19)
+    assert canonicalize(longest) == longest
+    with pytest.raises(UrlTooLong, match=f"longer than {MAX_LENGTH}") as refused:
+        canonicalize(longest + "b" * (MAX_LENGTH * grown // 3))
+    assert len(str(refused.value)) < 400
+
+
+def test_it_is_the_spelling_that_must_not_be_too_long() -> None:
+    assert canonicalize("http://example.org/#" + "a" * 3000) == "http://example.org/"
+    with pytest.raises(BadUrl):
+        canonicalize("http://example.org/" + "é" * 500)
+
+
+SIGNS = ["/", "//", "@", ":", "%", "%2", "%2e", "%25", ".", "..", "#", "?", "[", "]", "\\", "\t"]
+WORDS = [
+    "http:",
+    "https:",
+    "::1",
+    "41",
+    "example",
+    "org",
+    "80",
+    "é",
+    "。",
+    "0x7f",
+    "xn--",
+    "\ud800",
+]
+pieces = st.sampled_from(SIGNS) | st.sampled_from(WORDS)
+odd_urls = st.builds("".join, st.lists(pieces)) | st.text()
+
+
+@given(odd_urls | odd_urls.map("http://example.org/".__add__) | odd_urls.map("http://".__add__))
+@example("http://a/%%34%31")
+@example("http://0x7f.1../")
+def test_any_text_is_refused_or_has_one_spelling(text: str) -> None:
+    try:
+        spelt = canonicalize(text)
+    except BadUrl:
+        return
+    assert canonicalize(spelt) == spelt
+    assert spelt.isascii() and len(spelt) <= MAX_LENGTH
+    assert "#" not in spelt and "@" not in host_key(spelt)
+    assert spelt.startswith(host_key(spelt) + "/")
+    assert host_name(spelt) in host_key(spelt)
+    assert not host_name(spelt).endswith(".") and host_name(spelt)
+    assert host_name(spelt).endswith(site_of(spelt)) and site_of(spelt)
+    assert surt(spelt).endswith(")" + spelt.removeprefix(host_key(spelt)))
+
+
+def wpt(suites: Path) -> list[dict[str, Any]]:
+    cases = json.loads((suites / "url-wpt-urltestdata.json").read_text(encoding="utf-8"))
+    return [case for case in cases if isinstance(case, dict)]
+
+
+def test_what_the_standard_refuses_is_refused(suites: Path) -> None:
+    cases = [case for case in wpt(suites) if case.get("failure")]
+    assert len(cases) > 200
+    accepted = [case for case in cases if spelling(case) is not None]
+    assert accepted == []
+
+
+def test_what_the_standard_spells_is_spelt_so(suites: Path) -> None:
+    cases = [case for case in wpt(suites) if is_ours(case)]
+    assert len(cases) > 150
+    assert [case for case in cases if spelling(case) != canonicalize(case["href"])] == []
+    plain = [case for case in cases if not TOUCHED.search(case["href"])]
+    assert len(plain) > 100
+    assert [case for case in plain if spelling(case) != case["href"]] == []
+
+
+def test_what_the_standard_parses_and_is_not_the_web_is_refused(suites: Path) -> None:
+    cases = [c for c in wpt(suites) if c.get("href") and c["protocol"] not in ("http:", "https:")]
+    assert len(cases) > 200
+    assert [case for case in cases if spelling(case) is not None] == []
+
+
+TOUCHED = re.compile(r"[%#@]|\.(:\d+)?/")
+"""What our own steps may change of what the standard spells."""
+NAMELESS = {"http://./", "http://../", "http://foo.09../"}
+"""Accepted by the standard; without the root dot no host is left that it would accept."""
+
+
+def is_ours(case: dict[str, Any]) -> bool:
+    return case.get("protocol") in ("http:", "https:") and case["href"] not in NAMELESS
+
+
+def spelling(case: dict[str, Any]) -> str | None:
+    try:
+        return canonicalize(case["input"], case["base"] or "")
+    except BadUrl:
+        return None
+
+
+GROUPED = [
+    # URL, host key, host name, site, SURT
+    (
+        "http://www.example.org:8080/a?b",
+        "http://www.example.org:8080", "www.example.org", "example.org",
+        "org,example,www:8080)/a?b",
+    ),
+    (
+        "https://example.co.uk/",
+        "https://example.co.uk", "example.co.uk", "example.co.uk", "uk,co,example)/",
+    ),
+    (
+        "https://www.shop.example.co.uk/a:b@c",
+        "https://www.shop.example.co.uk", "www.shop.example.co.uk", "example.co.uk",
+        "uk,co,example,shop,www)/a:b@c",
+    ),
+    (
+        "https://a.github.io/x",
+        "https://a.github.io", "a.github.io", "a.github.io", "io,github,a)/x",
+    ),
+    (
+        "https://b.a.github.io/x",
+        "https://b.a.github.io", "b.a.github.io", "a.github.io", "io,github,a,b)/x",
+    ),
+    ("https://github.io/", "https://github.io", "github.io", "github.io", "io,github)/"),
+    (
+        "https://a.b.kawasaki.jp/",
+        "https://a.b.kawasaki.jp", "a.b.kawasaki.jp", "a.b.kawasaki.jp", "jp,kawasaki,b,a)/",
+    ),
+    (
+        "https://x.city.kawasaki.jp/",
+        "https://x.city.kawasaki.jp", "x.city.kawasaki.jp", "city.kawasaki.jp",
+        "jp,kawasaki,city,x)/",
+    ),
+    ("http://localhost/", "http://localhost", "localhost", "localhost", "localhost)/"),
+    (
+        "http://192.168.0.1:81/a",
+        "http://192.168.0.1:81", "192.168.0.1", "192.168.0.1", "192.168.0.1:81)/a",
+    ),
+    ("http://[::1]:81/a", "http://[::1]:81", "[::1]", "[::1]", "[::1]:81)/a"),
+    ("http://[2001:db8::1]/", "http://[2001:db8::1]", "[2001:db8::1]", "[2001:db8::1]",
+     "[2001:db8::1])/"),
+    (
+        "http://www.xn--mnchen-3ya.example/",
+        "http://www.xn--mnchen-3ya.example", "www.xn--mnchen-3ya.example",
+        "xn--mnchen-3ya.example", "example,xn--mnchen-3ya,www)/",
+    ),
+    ("http://a.b/?x=/y:z", "http://a.b", "a.b", "a.b", "b,a)/?x=/y:z"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "key", "name", "site", "sorted_form"), GROUPED)
+def test_what_a_url_is_grouped_by(
+    url: str, key: str, name: str, site: str, sorted_form: str
+) -> None:
+    assert canonicalize(url) == url
+    assert (host_key(url), host_name(url), site_of(url), surt(url)) == (
+        key,
+        name,
+        site,
+        sorted_form,
+    )
+    assert host_name(key) == name
+
+
+def test_surts_sort_hosts_below_their_domains() -> None:
+    urls = [
+        "http://b.example.org/",
+        "http://a.example.org/",
+        "http://example.org/",
+        "http://z.net/",
+    ]
+    assert sorted(map(surt, urls)) == [surt(urls[i]) for i in (3, 2, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [("127.0.0.1", True), ("[::1]", True), ("1.2.3", False), ("a.1", False), ("", False)],
+)
+def test_addresses_are_distinguished_from_names(name: str, address: bool) -> None:
+    assert is_address(name) is address
+
+
+def test_a_fingerprint_is_128_bits_of_the_url() -> None:
+    url = "http://example.org/"
+    assert fingerprint(url) == blake2b(url.encode(), digest_size=16).hexdigest()
+    assert len({fingerprint(f"{url}{i}") for i in range(1000)}) == 1000
