@@ -1,7 +1,5 @@
 """The loop that carries a processor along the log."""
 
-from collections.abc import Sequence
-
 import structlog
 
 from gossamer.clock import Clock, steady
@@ -50,9 +48,11 @@ class Runner:
         for record in records:
             answers += self._answer(record)
         due = self._processor.due()
-        if due is not None and due <= (now := self._clock()):
+        if woken := due is not None and due <= (now := self._clock()):
             answers += map(encode, self._processor.wake(now))
-        if moved := self._advance(records, answers):
+        if moved := bool(records or answers or woken):
+            self._processor.settle()
+            self._reader.advance(records, answers)
             observe("gossamer_step_seconds", steady() - began, service=self._processor.name)
         return moved
 
@@ -65,13 +65,6 @@ class Runner:
 
     def _answer(self, record: Record) -> list[Message]:
         return answer(self._processor, record, self._clock())
-
-    def _advance(self, records: Sequence[Record], answers: list[Message]) -> bool:
-        if not records and not answers:
-            return False
-        self._processor.settle()
-        self._reader.advance(records, answers)
-        return True
 
     def close(self) -> None:
         """Leave the group."""

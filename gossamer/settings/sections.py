@@ -147,6 +147,8 @@ class ArchiveSettings(Section):
 
     segment_size: Bytes = 1 << 30
     """A WARC file that has grown larger than this is complete, and another is begun."""
+    segment_age: Seconds = 3600.0
+    """A WARC file is complete this long after it was begun, however small it is."""
     folder: Path = Path("gossamer-data/warc")
     """Where the WARC files are; in a fleet each instance has a folder of its own name in there. It
     must outlive the process. (`scripts/crawl` keeps them in its data folder.)"""

@@ -44,38 +44,41 @@ class Capture:
     """The WARC-Payload-Digest of the response, of the body as received."""
 
 
-def capture(page: PageFetched) -> Capture:
-    """Return the records of *page*; ValueError or OverflowError if its URL or time is invalid."""
+def capture(page: PageFetched, file: str) -> Capture:
+    """Return the records of *page* in *file*; ValueError or OverflowError if its URL or time is
+    invalid.
+    """
     digest = payload_digest(page.body)
+    info = ("WARC-Warcinfo-ID", _warcinfo_id(file))
     concurrent = ("WARC-Concurrent-To", _identity(page, "response"))
     return Capture(
-        response=_response(page, digest),
+        response=_response(page, [info, ("WARC-Payload-Digest", digest)]),
         request=_record(
             page,
             "request",
             _request_block(page),
-            [concurrent, ("WARC-Payload-Digest", payload_digest(b""))],
+            [info, concurrent, ("WARC-Payload-Digest", payload_digest(b""))],
             "application/http; msgtype=request",
         ),
-        metadata=_record(page, "metadata", _fields(_metadata(page)), [concurrent], FIELDS),
+        metadata=_record(page, "metadata", _fields(_metadata(page)), [info, concurrent], FIELDS),
         digest=digest,
     )
 
 
-def warcinfo(page: PageFetched, file: str, now: float, contact: str) -> bytes:
-    """Return the record that opens *file*, of which *page* is the first; *now* in epoch seconds."""
+def warcinfo(crawl: str, file: str, now: float, contact: str) -> bytes:
+    """Return the record that opens *file*, which holds pages of *crawl*; *now* in epoch seconds."""
     fields = [
         ("software", SOFTWARE),
         ("format", "WARC File Format 1.1"),
         ("conformsTo", SPECIFICATION),
         ("robots", "obey"),
         ("operator", contact),
-        ("isPartOf", page.crawl),
+        ("isPartOf", crawl),
     ]
     block = _fields([field for field in fields if field[1]])
     about = [
         ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", _identity(page, "warcinfo")),
+        ("WARC-Record-ID", _warcinfo_id(file)),
         ("WARC-Date", date(now)),
         ("WARC-Filename", file),
     ]
@@ -87,10 +90,9 @@ def date(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def _response(page: PageFetched, digest: str) -> bytes:
-    about = [("WARC-Payload-Digest", digest)]
+def _response(page: PageFetched, about: Fields) -> bytes:
     if page.truncated:
-        about.append(("WARC-Truncated", page.truncated))
+        about = [*about, ("WARC-Truncated", page.truncated)]
     head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _stored_headers(page))
     return _record(page, "response", head + page.body, about, "application/http; msgtype=response")
 
@@ -166,7 +168,14 @@ def _member(about: Fields, block: bytes, content_type: str) -> bytes:
 
 def _identity(page: PageFetched, kind: str) -> str:
     # Every crawl numbers its visits from one; the time makes the id unique beyond the crawl.
-    name = f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}"
+    return _urn(f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}")
+
+
+def _warcinfo_id(file: str) -> str:
+    return _urn(f"{file} warcinfo")
+
+
+def _urn(name: str) -> str:
     return f"<urn:uuid:{uuid5(NAMESPACE_URL, name)}>"
 
 

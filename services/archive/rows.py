@@ -1,5 +1,7 @@
 """The rows of the archive: what of its segments is committed, and where each capture lies."""
 
+from msgspec import field
+
 from gossamer.store import Row
 
 
@@ -12,10 +14,9 @@ class SegmentRow(Row, frozen=True, kw_only=True):
     writer: str
     serial: int = 0
     """The highest serial in use; a file with a higher one was never committed."""
-    file: str = ""
-    """The open segment, named as it will be when complete; empty if there is none."""
-    length: int = 0
-    """How many bytes of it are committed; a crash may have left more in the file."""
+    open: dict[str, int] = field(default_factory=dict)
+    """The open segments, named as they will be when complete, and how many bytes of each are
+    committed; a crash may have left more in the file."""
     full: tuple[str, ...] = ()
     """Segments that are committed whole, but may still be called `.open`."""
 

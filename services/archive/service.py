@@ -1,5 +1,6 @@
 """The processor: appends captures to the open segment, and keeps files, store and log in step."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -42,7 +43,8 @@ class Archive(Processor):
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
         self._settled = SegmentRow(writer=self._writer)
         self._serial = 0
-        self._segment: Segment | None = None
+        self._open: dict[str, Segment] = {}
+        """By crawl."""
         self._full: list[Segment] = []
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
@@ -57,26 +59,48 @@ class Archive(Processor):
         """Write the capture of a page; return where it lies."""
         if not isinstance(event, PageFetched):
             return []
+        self._end_old(now)
+        segment = self._open.get(event.crawl)
+        file = segment.file if segment else self._next_file(event.crawl, now)
         # Before anything is written: a page that no record can hold goes to the dead letters.
-        made = capture(event)
-        segment = self._segment or self._begin(event, now)
+        made = capture(event, file)
+        segment = segment or self._begin(file, event.crawl, now)
         offset = segment.append(made.response + made.request + made.metadata)
         count("gossamer_archived_bytes_total", segment.size - offset)
         if segment.size > self._settings.segment_size:
-            self._full.append(segment)
-            self._segment = None
+            self._full.append(self._open.pop(event.crawl))
         if event.visit.purpose is not Purpose.PAGE:
             return []
-        archived = _archived(event, made, self._prefix + segment.file, offset, now)
+        archived = _archived(event, made, self._prefix + file, offset, now)
         self._captures.put(_capture_row(archived))
         return [archived]
 
-    def _begin(self, page: PageFetched, now: float) -> Segment:
-        segment = Segment(self._folder, file_name(self._serial + 1, now))
-        self._segment, self._serial = segment, self._serial + 1
-        segment.append(warcinfo(page, segment.file, now, self._contact))
+    def _next_file(self, crawl: str, now: float) -> str:
+        return file_name(crawl, self._serial + 1, self._writer, now)
+
+    def _begin(self, file: str, crawl: str, now: float) -> Segment:
+        segment = self._open[crawl] = Segment(self._folder, file, now)
+        self._serial += 1
+        segment.append(warcinfo(crawl, file, now, self._contact))
         count("gossamer_archived_bytes_total", segment.size)
         return segment
+
+    def _end_old(self, now: float) -> None:
+        for crawl, segment in list(self._open.items()):
+            if now >= segment.begun_at + self._settings.segment_age:
+                self._full.append(self._open.pop(crawl))
+
+    def due(self) -> float | None:
+        """Return when an open segment is old enough; 0 while full ones can get their final name."""
+        if self._settled.full:
+            return 0.0
+        begun = min((segment.begun_at for segment in self._open.values()), default=None)
+        return None if begun is None else begun + self._settings.segment_age
+
+    def wake(self, now: float) -> Answer:
+        """End the segments that are old enough; what is left to do is done by `settle`."""
+        self._end_old(now)
+        return ()
 
     def settle(self) -> None:
         """Sync the segments, and put how much of them is valid into the store."""
@@ -88,8 +112,8 @@ class Archive(Processor):
         while self._full:
             self._full[0].sync()
             self._full.pop(0).close()
-        if self._segment:
-            self._segment.sync()
+        for segment in self._open.values():
+            segment.sync()
         self._rows.put(current)
         self._settled = current
 
@@ -100,28 +124,26 @@ class Archive(Processor):
         """
         current = self._current_row()
         if current == replace(self._settled, full=()):
-            self._complete((*self._settled.full, *filter(None, [current.file])))
+            self._complete((*self._settled.full, *current.open))
         self.release()
 
     def _current_row(self) -> SegmentRow:
-        segment = self._segment
         return SegmentRow(
             writer=self._writer,
             serial=self._serial,
-            file=segment.file if segment else "",
-            length=segment.size if segment else 0,
+            open={segment.file: segment.size for segment in self._open.values()},
             full=tuple(full.file for full in self._full),
         )
 
-    def _complete(self, files: tuple[str, ...]) -> None:
+    def _complete(self, files: Iterable[str]) -> None:
         for file in files:
             complete(self._folder, file)
 
     def release(self) -> None:
         """Close the files as they are; the next start repairs them."""
-        for segment in (*self._full, *filter(None, [self._segment])):
+        for segment in (*self._full, *self._open.values()):
             segment.close()
-        self._segment, self._full = None, []
+        self._open, self._full = {}, []
 
 
 def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: float) -> PageArchived:

@@ -19,6 +19,7 @@ from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
+from services.archive.files.segment import UNCOMMITTED
 from services.archive.service import Archive
 
 NOW = 1_700_000_000.25
@@ -50,13 +51,13 @@ class Crawl:
 
     def __init__(self, folder: Path, segment_size: int = 1 << 30, warcs: Path | None = None):
         folder.mkdir(exist_ok=True)
-        self.folder = warcs or folder / "warc"
+        self.folder, self.now = warcs or folder / "warc", NOW
         self.database = Database(folder / "crawl.db")
         self.log = SqliteLog(self.database)
         store = SqliteStore(self.database)
         settings = ArchiveSettings(segment_size=segment_size)
         self.archive = Archive(self.folder, store, settings, "me@example.org")
-        self.runner = Runner(self.archive, self.log, store, lambda: NOW)
+        self.runner = Runner(self.archive, self.log, store, lambda: self.now)
 
     def fetched(self, *pages: PageFetched) -> None:
         """Put pages on the log, as the fetcher does."""
@@ -96,8 +97,8 @@ def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return what lies in the WARC folder."""
-    return sorted(folder.iterdir())
+    """Return what lies in the WARC folder, but for what repair has set aside."""
+    return [path for path in sorted(folder.iterdir()) if path.suffix != UNCOMMITTED]
 
 
 def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[tuple[Any, bytes]]:

@@ -33,7 +33,7 @@ def test_a_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
     (file,) = files(tmp_path / "warc")
     assert_readable(tmp_path / "warc")
     (info, about), (response, head), (request, asked), (metadata, found) = records(file)
-    assert file.name == "gossamer-20231114221320-00001.warc.gz"
+    assert file.name == "gossamer-default-20231114221320-00001-archive.warc.gz"
     assert info["WARC-Type"] == "warcinfo"
     assert info["WARC-Filename"] == file.name
     assert b"operator: me@example.org\r\n" in about
@@ -57,6 +57,7 @@ def test_a_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
         b"",
     ]
     for headers in (response, request, metadata):
+        assert headers["WARC-Warcinfo-ID"] == info["WARC-Record-ID"]
         assert headers["WARC-Target-URI"] == "http://site1.example/page/7?q=1"
         assert headers["WARC-Date"] == "2023-11-14T22:13:27.250000Z"
         assert headers["WARC-IP-Address"] == "192.0.2.7"
@@ -129,7 +130,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
     found = files(tmp_path / "warc")
     assert len(found) > 5
     assert [path.name for path in found] == [
-        f"gossamer-20231114221320-{i + 1:05}.warc.gz" for i in range(len(found))
+        f"gossamer-default-20231114221320-{i + 1:05}-archive.warc.gz" for i in range(len(found))
     ]
     for path in found:
         last = members(path)[-3][0]

@@ -1,18 +1,19 @@
 """Repairs at the start what a crash left behind.
 
-| found                                    | because                        | done                 |
-|------------------------------------------|--------------------------------|----------------------|
-| the committed open segment, too long     | died before the next commit    | truncated, completed |
-| the committed open segment, as committed | died after the commit          | completed            |
-| the committed open segment, too short    | power cut                      | salvaged, warning    |
-| the committed open segment, missing      | somebody moved it              | warning              |
-| a full segment still called `.open`      | died before it was renamed     | completed            |
-| `.open`, serial above the committed      | died before its first commit   | removed              |
-| any other `.open`                        | the store was lost or replaced | salvaged, warning    |
+| found                                  | because                        | done                 |
+|----------------------------------------|--------------------------------|----------------------|
+| a committed open segment, too long     | died before the next commit    | truncated, completed |
+| a committed open segment, as committed | died after the commit          | completed            |
+| a committed open segment, too short    | power cut                      | salvaged, warning    |
+| a committed open segment, missing      | somebody moved it              | warning              |
+| a full segment still called `.open`    | died before it was renamed     | completed            |
+| `.open`, serial above the committed    | died before its first commit   | set aside, warning   |
+| any other `.open`                      | the store was lost or replaced | salvaged, warning    |
 
-To *salvage* a file is to keep its whole records and cut off the rest; without any it is removed.
-The committed open segment may have its final name already, if a run completed it but could not
-commit. No other complete file is touched.
+To *salvage* a file is to keep its whole records and cut off the rest. To *set aside* is to call it
+`.uncommitted`: the log brings its pages again, unless the store was put back to an older state, and
+then it is the only copy. A file that holds no whole capture is removed. A complete file is never
+changed, whatever the store says.
 """
 
 import zlib
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import structlog
 
-from services.archive.files.segment import NAME, OPEN, complete, remove, truncate
+from services.archive.files.segment import NAME, OPEN, complete, remove, set_aside, truncate
 from services.archive.rows import SegmentRow
 
 GZIP = 31
@@ -40,11 +41,11 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
     if row:
         for file in row.full:
             complete(folder, file)
-        if row.file:
-            _restore(folder, row.file, row.length)
+        for file, length in row.open.items():
+            _restore(folder, file, length)
     for path, serial in _open(folder):
         if row and serial > row.serial:
-            remove(path)
+            _set_aside(path)
         else:
             logger.warning("segment that nobody finished: its whole records are kept", file=path)
             _salvage(path)
@@ -52,31 +53,48 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
 
 
 def _restore(folder: Path, file: str, length: int) -> None:
-    found = [path for path in (folder / (file + OPEN), folder / file) if path.exists()]
-    if not found:
+    path = folder / (file + OPEN)
+    if (folder / file).exists():
+        return  # Completed at the end of its run, which could not say so any more.
+    if not path.exists():
         logger.warning("segment is not there; if you moved it, all is well", file=folder / file)
-    elif (size := found[0].stat().st_size) < length:
+    elif (size := path.stat().st_size) < length:
         logger.warning(
             "segment is shorter than it was, as after a power cut: its whole records are kept",
             file=folder / file,
             bytes_lost=length - size,
         )
-        _salvage(found[0])
+        _salvage(path)
     else:
         if size > length:
-            truncate(found[0], length)
+            truncate(path, length)
         complete(folder, file)
 
 
+def _set_aside(path: Path) -> None:
+    if not _captures(path):
+        remove(path)
+        return
+    logger.warning(
+        "segment that was never committed is set aside: its pages come again, so remove it, unless "
+        "the store was put back to an older state",
+        file=set_aside(path),
+    )
+
+
 def _salvage(path: Path) -> None:
-    ends = list(members(path))
-    # The first member is the warcinfo record; alone it describes nothing.
-    if len(ends) < 2:
+    ends = _captures(path)
+    if not ends:
         remove(path)
         return
     if ends[-1] < path.stat().st_size:
         truncate(path, ends[-1])
     complete(path.parent, path.name.removesuffix(OPEN))
+
+
+def _captures(path: Path) -> list[int]:
+    """Return where each whole record ends, beyond the first, which is about the file itself."""
+    return list(members(path))[1:]
 
 
 def members(path: Path) -> Iterator[int]:
@@ -94,7 +112,9 @@ def members(path: Path) -> Iterator[int]:
 
 def _open(folder: Path) -> list[tuple[Path, int]]:
     matches = [(path, NAME.fullmatch(path.name)) for path in sorted(folder.iterdir())]
-    return [(path, int(match["serial"])) for path, match in matches if match and match["open"]]
+    return [
+        (path, int(match["serial"])) for path, match in matches if match and match["mark"] == OPEN
+    ]
 
 
 def _serials(folder: Path) -> list[int]:

@@ -15,20 +15,35 @@ from gossamer.errors import GossamerError
 from gossamer.sqlite import no_space
 
 OPEN = ".open"
-NAME = re.compile(r"(?P<file>gossamer-\d{14}-(?P<serial>\d{5,})\.warc\.gz)(?P<open>\.open)?")
+UNCOMMITTED = ".uncommitted"
+"""Behind the name of a file that was set aside by repair."""
+NAME = re.compile(
+    r"gossamer-[A-Za-z0-9._]+-\d{14}-(?P<serial>\d{5,})-[A-Za-z0-9._-]+\.warc\.gz"
+    r"(?P<mark>\.open|\.uncommitted)?"
+)
+LONGEST_WORD = 100
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-def file_name(serial: int, now: float) -> str:
-    """Return the name of segment *serial*, begun at *now* (epoch seconds)."""
-    return f"gossamer-{datetime.fromtimestamp(now, UTC):%Y%m%d%H%M%S}-{serial:05}.warc.gz"
+def file_name(crawl: str, serial: int, writer: str, now: float) -> str:
+    """Return the name of *writer*'s segment *serial*, begun at *now* (epoch seconds).
+
+    In the order that annex C of the WARC standard proposes; no two writers of a fleet give the
+    same.
+    """
+    at = datetime.fromtimestamp(now, UTC)
+    return f"gossamer-{_word(crawl)}-{at:%Y%m%d%H%M%S}-{serial:05}-{writer}.warc.gz"
+
+
+def _word(crawl: str) -> str:
+    return re.sub("[^A-Za-z0-9._]", "_", crawl)[:LONGEST_WORD] or "_"
 
 
 class Segment:
     """A new file, open for appending. Once closed it is never opened for writing again."""
 
-    def __init__(self, folder: Path, file: str) -> None:
-        self.file, self.size = file, 0
+    def __init__(self, folder: Path, file: str, begun_at: float) -> None:
+        self.file, self.size, self.begun_at = file, 0, begun_at
         self._folder, self._entry_synced = folder, False
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         with translate_errors(folder):
@@ -75,6 +90,15 @@ def truncate(path: Path, length: int) -> None:
     with translate_errors(path.parent):
         os.truncate(path, length)
         _sync(path)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file that is `.open`, so that nobody takes it for a segment; durable."""
+    aside = path.with_name(path.name.removesuffix(OPEN) + UNCOMMITTED)
+    with translate_errors(path.parent):
+        os.replace(path, aside)
+        _sync(path.parent)
+    return aside
 
 
 def remove(path: Path) -> None:
