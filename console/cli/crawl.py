@@ -6,8 +6,8 @@ from typing import Any
 import structlog
 from rich.console import Console
 
-from console.cli.options import add_config, add_data, lines_of, natural, port, seconds
-from console.cli.report import report
+from console.cli.options import add_config, add_data, lines_of, natural, port, seconds, whole
+from console.cli.report import no_seed, report
 from console.cli.view import Lines, LiveView, NoView
 from gossamer import clock
 from gossamer.crawl import SCOPES, CrawlRequest, read_seeds
@@ -17,6 +17,7 @@ from services.fetcher.identity import request_headers
 from standalone.folder import Folder
 from standalone.progress import read_progress
 from standalone.run import End, run_crawl
+from standalone.seeds import no_page
 
 INTO_SETTINGS = {
     "contact": ("fetcher", "contact"),
@@ -26,14 +27,15 @@ INTO_SETTINGS = {
     "nameserver": ("fetcher", "nameserver"),
 }
 """Option → the setting that it overrides."""
-
+NO_PAGE = 3
+"""The exit status when no seed gave a page."""
 
 OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--seeds", {"dest": "seeds_file", "metavar": "FILE", "help": "a URL a line; - for stdin"}),
     ("--contact", {"help": "your e-mail address or page, sent with every request"}),
     ("--max-pages", {"type": natural, "default": 0, "metavar": "N", "help": "end after N pages"}),
     ("--max-time", {"type": seconds, "default": 0.0, "metavar": "TIME", "help": "90s, 15m, 2h …"}),
-    ("--depth", {"type": int, "metavar": "N", "help": "follow at most N links from a seed"}),
+    ("--depth", {"type": whole, "metavar": "N", "help": "follow at most N links from a seed"}),
     ("--delay", {"type": float, "metavar": "SECONDS", "help": "between visits to a host"}),
     ("--scope", {"default": "", "help": "host, site (of the seeds), any, or an expression"}),
     (
@@ -82,7 +84,13 @@ def run(options: argparse.Namespace) -> int:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
         print(text)
-    return 130 if end in (End.INTERRUPTED, End.KILLED) else 0
+    if end in (End.INTERRUPTED, End.KILLED):
+        return 130
+    # At the page limit there were pages; the seeds may not have had their turn.
+    failed = no_page(folder.open(), request.seeds) if end is not End.PAGES else {}
+    if failed and not options.quiet:
+        print(no_seed(failed))
+    return NO_PAGE if failed else 0
 
 
 def _overrides(options: argparse.Namespace) -> Nested:

@@ -22,7 +22,10 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted."""
+    """Run a command; return its exit status: 0 done, 1 failed, 2 bad usage, 130 interrupted.
+
+    A command may have one of its own: `crawl` returns 3 when no seed gave a page.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         # Here too, because of what is imported: Ctrl-C may come at any time.

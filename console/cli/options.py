@@ -88,6 +88,13 @@ def port(text: str) -> int:
     return int(text)
 
 
+def whole(text: str) -> int:
+    """Read a whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0")
+    return int(text)
+
+
 def natural(text: str) -> int:
     """Read a whole number from 1."""
     if not text.isdecimal() or int(text) < 1:

@@ -12,6 +12,11 @@ from standalone.folder import Folder
 from standalone.progress import Progress
 from standalone.run import End
 
+SEEDS = 3
+"""Most seeds that are named where none gave a page."""
+LONGEST = 400
+"""Characters of what is said of one."""
+
 
 def progress_line(progress: Progress, rate: float) -> str:
     """Return how the crawl stands, on one line."""
@@ -42,6 +47,13 @@ def report(end: End, progress: Progress, took: float, pages_before: int, folder:
     if progress.hazards["private_address"]:
         lines.append("  Private addresses are not visited; --allow-network CIDR allows a network.")
     return "\n".join([*lines, *_places(folder)])
+
+
+def no_seed(why: Mapping[str, str]) -> str:
+    """Return the sentence for seeds of which none gave a page, with why not."""
+    shown = [printable(f"{seed}: {reason}", LONGEST) for seed, reason in [*why.items()][:SEEDS]]
+    more = [f"and {len(why) - SEEDS:,} more"] if len(why) > SEEDS else []
+    return f"No seed gave a page: {'; '.join([*shown, *more])}"
 
 
 def _if_any(title: str, text: str) -> list[str]:

@@ -4,7 +4,7 @@ import argparse
 
 from msgspec.structs import replace
 
-from console.cli.options import add_crawl, lines_of, open_from, settings_of
+from console.cli.options import add_crawl, lines_of, open_from, settings_of, whole
 from console.figures import plural
 from console.printable import printable
 from gossamer import clock
@@ -27,7 +27,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="from now on: host, site (of these seeds), any, or an expression",
     )
     command.add_argument(
-        "--depth", type=int, metavar="N", help="from now on: follow at most N links from a seed"
+        "--depth", type=whole, metavar="N", help="from now on: follow at most N links from a seed"
     )
     add_crawl(command)
 
@@ -65,8 +65,6 @@ def requested(
 
     Raise BadSettings if a seed is out of its scope.
     """
-    if depth is not None and depth < 0:
-        raise BadSettings(f"--depth {depth}: a depth is 0 or more")
     deep = settings.max_depth if before is None else before.max_depth
     deep = deep if depth is None else depth
     if before is None or scope:

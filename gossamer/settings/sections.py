@@ -1,9 +1,11 @@
 """What the crawl and its services are set by: one class for each table of the TOML file."""
 
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
+
+from pydantic import BeforeValidator
 
 from gossamer.errors import BadSettings
 from gossamer.settings.units import (
@@ -20,7 +22,19 @@ from gossamer.settings.units import (
 )
 from gossamer.web.scope import parse_scope
 
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], unit("list of CIDR networks")]
+
+def _network(given: object) -> IPv4Network | IPv6Network:
+    # Left to pydantic, both kinds of network would complain.
+    if isinstance(given, IPv4Network | IPv6Network):
+        return given
+    try:
+        return ip_network(str(given))
+    except ValueError as error:
+        raise ValueError("a network is written like 10.0.0.0/8 or fd00::/8") from error
+
+
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
+Networks = Annotated[tuple[Network, ...], unit("list of CIDR networks")]
 
 
 class CrawlSettings(Section):

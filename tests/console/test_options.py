@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from console import cli
 from console.cli.main import COMMANDS, main
-from console.cli.options import natural, port, seconds
+from console.cli.options import natural, port, seconds, whole
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,13 @@ def test_what_is_no_count_is_refused(text: str) -> None:
         natural(text)
 
 
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "many", "²"])
+def test_what_is_no_depth_is_refused(text: str) -> None:
+    assert whole("0") == 0
+    with pytest.raises(ArgumentTypeError, match="no whole number from 0"):
+        whole(text)
+
+
 @pytest.mark.parametrize("text", ["", "0", "-1", "80.0", "65536", "http", "²"])
 def test_what_is_no_port_is_refused(text: str) -> None:
     assert port("65535") == 65535
@@ -42,7 +49,7 @@ def test_what_is_no_port_is_refused(text: str) -> None:
 
 @given(st.text())
 def test_any_text_is_a_value_or_is_refused(text: str) -> None:
-    for read in (seconds, natural, port):
+    for read in (seconds, natural, whole, port):
         try:
             assert read(text) >= 0
         except ArgumentTypeError:

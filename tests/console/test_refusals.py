@@ -82,7 +82,7 @@ def test_a_file_of_seeds_that_is_not_there_is_named(refused: Refused) -> None:
         (["--max-time", "soon"], "--max-time"),
         (["--delay", "-1"], "delay"),
         (["--delay", "nan"], "delay"),
-        (["--depth", "-1"], "depth"),
+        (["--depth", "-1"], "--depth: '-1' is no whole number from 0"),
         (["--scope", "__import__('os')"], "scope"),
         (["--scope", "host('b.example')"], "http://a.example/"),
         (["--allow-network", "10.0.0.0/99"], "allow_networks"),
@@ -94,6 +94,11 @@ def test_an_option_that_makes_no_sense_is_named(
     refused: Refused, options: list[str], named: str
 ) -> None:
     assert named in refused(*crawl(*CONTACT, "http://a.example/", *options))
+
+
+def test_what_is_no_network_is_told_once(refused: Refused) -> None:
+    err = refused("crawl", *CONTACT, "--allow-network", "localhost", "http://a.example/")
+    assert err.count("localhost") == err.count("allow_networks") == 1
 
 
 def test_a_setting_that_is_unknown_is_named(refused: Refused) -> None:

@@ -94,7 +94,6 @@ def test_seeds_come_from_a_file_too_and_have_a_priority(seed: SeedCommand, tmp_p
         (["--file", "/no/such/file"], "/no/such/file"),
         (["http://a.example/", "--scope", "host("], "host("),
         (["http://a.example/", "--scope", "domain('b.example')"], "out of scope"),
-        (["http://a.example/", "--depth", "-1"], "--depth -1"),
         (["http://a.example/", "--config", "/no/such.toml"], "/no/such.toml"),
     ],
 )

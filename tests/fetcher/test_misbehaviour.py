@@ -67,6 +67,7 @@ async def test_a_refused_connection_ends_the_order() -> None:
         root = f"http://127.0.0.1:{nobody.getsockname()[1]}"
         emitted = await fetched(f"{root}/x", f"{root}/y")
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
+    assert "Connect call failed" in emitted.one.reason and "ssl" not in emitted.one.reason
     assert emitted.one.last
 
 

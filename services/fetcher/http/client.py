@@ -207,5 +207,6 @@ def _failure(error: Exception) -> Failure:
     outcome, hazard = next(
         (outcome, hazard) for kind, outcome, hazard in FAILURES if isinstance(error, kind)
     )
-    text = str(error).encode("utf-8", "replace").decode()
+    # aiohttp tells how it would have trusted a certificate, also where there was to be none.
+    text = str(error).replace(" ssl:default", "").encode("utf-8", "replace").decode()
     return Failure(outcome=outcome, reason=(text or type(error).__name__)[:500], hazard=hazard)

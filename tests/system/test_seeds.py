@@ -1,0 +1,68 @@
+"""A run whose seeds come to nothing says so, to people and to programs."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.support.commands import Done
+
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
+
+NO_PAGE = 3
+
+
+def crawl(data: Path, *words: str) -> Done:
+    manners = ["--contact", CONTACT, "--delay", "0.01", *LOOPBACK]
+    return run([GOSSAMER, "crawl", "--data", str(data), *manners, *words])
+
+
+class Moved(BaseHTTPRequestHandler):
+    """`/` has moved to `/new`."""
+
+    def do_GET(self) -> None:
+        status = {"/": 301, "/new": 200}.get(self.path, 404)
+        self.send_response(status)
+        self.send_header("Location", "/new")
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(port: int = 0) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", port), Moved)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def nobody() -> str:
+    """A host on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> None:
+    down = nobody()
+    done = crawl(tmp_path / "data", f"{down}/")
+    assert done.code == NO_PAGE and done.err == ""
+    assert f"No seed gave a page: {down}/" in done.out and "Connect call failed" in done.out
+
+
+def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path: Path) -> None:
+    with serving() as host:
+        done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
+        assert (done.code, done.err) == (0, "")
+        done = crawl(tmp_path / "data", f"{host}/missing")
+        assert done.code == NO_PAGE and f"{host}/missing: gone" in done.out
+        done = crawl(tmp_path / "data")
+        assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
