@@ -6,26 +6,11 @@ from msgspec.structs import replace
 
 from gossamer.log import partition_of
 from gossamer.store import Store
-from gossamer.store.claims import ClaimRow
+from gossamer.store.claims import make_claims
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
 from services.frontier.rows import DueRow, ListedHost, PartitionRow, TallyRow
 from services.frontier.tally import Tally
-
-
-def make_claims(partitions: frozenset[int], store: Store, now: float) -> int:
-    """Claim *partitions* from their earlier owners; return the new epoch, which is stored then.
-
-    What an earlier owner writes after that does not count, so read the tables only afterwards.
-    """
-    rows = store.table(ClaimRow)
-    before = [row.epoch for p in partitions if (row := rows.get(str(p)))]
-    epoch = max([int(now * 1e6), *(epoch + 1 for epoch in before)])
-    for partition in partitions:
-        rows.put(ClaimRow(str(partition), epoch, now))
-    store.claim(epoch)
-    store.flush()
-    return epoch
 
 
 class Claim:
