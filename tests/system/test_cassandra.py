@@ -9,7 +9,7 @@ import pytest
 from cassandra.cluster import Cluster, Session
 
 from console.tables import TABLES
-from gossamer.errors import GossamerError, Unavailable
+from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
@@ -185,6 +185,25 @@ def test_missing_tables_are_named(cassandra: int, driver: Session) -> None:
 def test_an_unknown_data_centre_is_named_with_those_there_are(cassandra: int) -> None:
     elsewhere = settings(cassandra, "any", datacenter="mars")
     refused(elsewhere, GossamerError, "'mars'", "datacenter1", "cassandra.datacenter")
+
+
+@pytest.mark.parametrize("consistency", ["ONE", "LOCAL_ONE"])
+def test_to_ask_one_of_several_copies_is_refused(
+    cassandra: int, driver: Session, consistency: str
+) -> None:
+    copied = settings(cassandra, fresh(), consistency=consistency)
+    driver.execute(
+        f"CREATE KEYSPACE {copied.keyspace} WITH replication = "
+        "{'class': 'NetworkTopologyStrategy', 'datacenter1': 3}"
+    )
+    refused(copied, BadSettings, consistency, "3 copies", "LOCAL_QUORUM")
+    code, out, err = apply(copied)
+    assert (code, out) == (2, "") and "3 copies" in err
+
+
+def test_to_ask_the_only_copy_is_fine(made: CassandraSettings) -> None:
+    with opened(made.model_copy(update={"consistency": "ONE"})) as store:
+        assert store.table(HostRow).get("nobody", "nobody") is None
 
 
 def test_where_nobody_is_somebody_is_awaited() -> None:

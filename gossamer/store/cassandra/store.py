@@ -15,7 +15,7 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store import R, Row, Sort
 from gossamer.store.cassandra.cql import Columns, Statements
 from gossamer.store.cassandra.session import Cassandra, Write
-from gossamer.store.cassandra.tables import found_tables, table_problems
+from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
@@ -32,6 +32,7 @@ class CassandraStore:
         self._tables: dict[type[Row], Any] = {}
         try:
             self._found = found_tables(self._nodes, settings.keyspace)
+            check_consistency(self._nodes, settings)
         except BaseException:
             self.close()
             raise

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gossamer.errors import GossamerError
+from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.store.cassandra import cql
@@ -22,6 +22,25 @@ def found_tables(nodes: Cassandra, keyspace: str) -> Tables:
     for table, name, kind, role, order in nodes.query(cql.SELECT_COLUMNS, [keyspace]):
         tables.setdefault(table, {})[name] = cql.FoundColumn(kind, role, order)
     return tables
+
+
+def check_consistency(nodes: Cassandra, settings: CassandraSettings) -> None:
+    """Raise BadSettings unless every read meets a copy that every write before it has reached."""
+    consistency, copies = settings.consistency, _copies(nodes, settings.keyspace)
+    if consistency in ("ONE", "LOCAL_ONE") and copies > 1:
+        raise BadSettings(
+            f"cassandra.consistency is {consistency}, and keyspace {settings.keyspace} has "
+            f"{copies} copies: what one of them was told another may not know, so that a claim is "
+            "missed and two ask one host; set cassandra.consistency to LOCAL_QUORUM"
+        )
+
+
+def _copies(nodes: Cassandra, keyspace: str) -> int:
+    """Return how many copies *keyspace* has, in all data centres together."""
+    (replication,) = nodes.query(cql.SELECT_REPLICATION, [keyspace])[0]
+    # Transient replication writes 3/1: three, one of them transient.
+    numbers = [number.split("/")[0] for name, number in replication.items() if name != "class"]
+    return sum(int(number) for number in numbers if number.isdigit())
 
 
 def table_problems(row: type[Row], tables: Tables) -> list[str]:
@@ -46,6 +65,7 @@ def make_tables(
     if not nodes.query(cql.SELECT_KEYSPACE, [name]):
         nodes.change(cql.create_keyspace(name, settings.datacenter, settings.replication))
         yield f"keyspace {name}: made, copies in {settings.datacenter}: {settings.replication}"
+    check_consistency(nodes, settings)
     tables = found_tables(nodes, name)
     _refuse_mismatches(nodes, name, list(rows), tables)
     for row, options in rows.items():
@@ -77,13 +97,11 @@ def _refuse_mismatches(
 
 def durability_warnings(nodes: Cassandra, keyspace: str) -> Iterator[str]:
     """Yield a warning for each setting of the nodes that may lose acknowledged writes."""
-    (copies,) = nodes.query(cql.SELECT_REPLICATION, [keyspace])[0]
-    single = {"1"} == {number for name, number in copies.items() if name != "class"}
     try:
         modes = nodes.query(cql.SELECT_SETTING, ["commitlog_sync"])
     except GossamerError:
         return  # This user may not read it.
-    if single and ("periodic",) in modes:
+    if _copies(nodes, keyspace) == 1 and ("periodic",) in modes:
         yield (
             f"keyspace {keyspace} has one copy, on a node with commitlog_sync: periodic: what it "
             "acknowledged in its last moments is lost when it is killed, and URLs with it; "
