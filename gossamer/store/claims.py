@@ -25,14 +25,14 @@ class ClaimRow(Row, frozen=True):
     partition_key = "partition"
 
     partition: str
-    """Its number; before it a word for what is claimed, if that is not the frontier's: "archive 3".
-    "newest" in place of the number: the newest claim on any partition."""
+    """Its number. What is not the frontier's has a word before it, and may have a name in place of
+    the number: "archive pod-3" is a writer of the archive. "newest": the newest claim on any."""
     epoch: int
     """Microseconds since 1970 when it was made, or well beyond the last one: it only grows."""
     claimed_at: float
 
 
-def make_claims(partitions: Iterable[int], store: Store, now: float, kind: str = "") -> int:
+def make_claims(partitions: Iterable[int | str], store: Store, now: float, kind: str = "") -> int:
     """Claim *partitions* from their earlier owners; return the new epoch, which is stored then.
 
     What an earlier owner writes after that does not count, so read the tables only afterwards.

@@ -17,7 +17,9 @@ So the length of each open segment goes into its writer's row (`SegmentRow`), in
 that moves the log. Bytes behind that length do not count: the next start cuts them off
 (`files.repair`), and their pages come off the log again. Each page is in the archive once, and no
 file ends in half a record. On Kafka and Cassandra the row is flushed just before the commit, not
-with it; a death in between leaves a page twice, with the same record ids.
+with it; a death in between leaves a page twice, with the same record ids. Before it reads the row
+an archive claims its name (`gossamer.store.claims`), so that what it writes there outranks what
+runs before it wrote, whatever their clocks said.
 
 **Why `.open`.** Whoever copies or indexes WARC files must know which of them will still change. A
 file without `.open` is complete, and nothing ever changes it. A segment that is larger than

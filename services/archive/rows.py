@@ -27,6 +27,8 @@ class CaptureRow(Row, frozen=True):
     table = "captures"
     partition_key, sort_key = "url", "fetched_at"
     newest_first = True
+    decides = True
+    # Written after the segment's length: what a row points to is never cut off by repair.
 
     url: str
     fetched_at: float

@@ -1,0 +1,117 @@
+"""On Cassandra the write with the larger timestamp stands: that of the newest run, by any clock."""
+
+from pathlib import Path
+from typing import Any, Generic
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.settings import ArchiveSettings
+from gossamer.store import R, Row, Sort
+from gossamer.store.cassandra import store as cassandra
+from gossamer.store.overlay import Overlay
+from services.archive.service import Archive
+from tests.archive.harness import NOW, page, responses
+
+Disk = dict[tuple[str, str, Sort], tuple[int, Row]]
+"""Table, partition key and sort key → the timestamp that the row was written with, and the row."""
+
+
+class Stamped:
+    """The tables of one process on nodes that all share, each write with its timestamp."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk, self._timestamps = disk, cassandra.Timestamps()
+        self._tables: dict[type[Row], StampedTable[Any]] = {}
+
+    def table(self, row: type[R]) -> "StampedTable[R]":
+        found: StampedTable[R] = self._tables.setdefault(row, StampedTable(self._disk, row))
+        return found
+
+    def claim(self, epoch: int) -> None:
+        self._timestamps.claim(epoch)
+
+    def flush(self) -> None:
+        stamp = self._timestamps.next()
+        for table in self._tables.values():
+            for partition, rows in table.overlay.rows.items():
+                for sort, row in rows.items():
+                    key = (table.row.table, partition, sort)
+                    if stamp > self._disk.get(key, (0, row))[0]:
+                        self._disk[key] = stamp, row
+            table.overlay.clear()
+
+
+class StampedTable(Generic[R]):
+    """All rows of one class; the part of `gossamer.store.Table` that an archive needs."""
+
+    def __init__(self, disk: Disk, row: type[R]) -> None:
+        self._disk, self.row, self.overlay = disk, row, Overlay(row)
+
+    def get(self, partition: str, sort: Sort = "") -> R | None:
+        if self.overlay.covers(partition, sort):
+            return self.overlay.get(partition, sort)
+        return self._disk.get((self.row.table, partition, sort), (0, None))[1]  # type: ignore[return-value]
+
+    def put(self, row: R, last: bool = False) -> None:
+        self.overlay.put(row, last)
+
+
+class Fleet:
+    """One archive after another under one name; each has a clock of its own, and is killed."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.disk, self.pages = folder, Disk(), 0
+        self.now = NOW
+        monkeypatch.setattr(cassandra, "_now", lambda: int(self.now * 1e6))
+
+    def run(self, clock: float, count: int) -> None:
+        """Archive so many pages, each committed, beginning when the clock says *clock*."""
+        self.now = clock
+        store: Any = Stamped(self.disk)
+        archive = Archive(self.folder, store, ArchiveSettings(), "me@example.org", "archive-0")
+        archive.assign(frozenset({0}), self.now)
+        archive.settle()
+        store.flush()
+        for _ in range(count):
+            archive.handle(page(self.pages), self.now)
+            archive.settle()
+            store.flush()
+            self.pages += 1
+            self.now += 0.1
+        archive.release()
+
+    def assert_nothing_lost(self) -> None:
+        """Start once more; every page that was committed is in a file that is complete."""
+        self.run(self.now, 0)
+        found = responses(self.folder / "archive-0")
+        assert sorted(found) == sorted(page(i).visit.url for i in range(self.pages))
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    return Fleet(tmp_path, monkeypatch)
+
+
+def test_a_clock_that_is_behind_costs_no_segment(fleet: Fleet) -> None:
+    fleet.run(NOW, 5)
+    fleet.run(NOW - 60, 5)
+    fleet.assert_nothing_lost()
+
+
+runs = st.lists(
+    st.tuples(st.floats(NOW - 90_000, NOW + 90_000), st.integers(0, 3)), min_size=1, max_size=6
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(runs)
+def test_no_history_of_clocks_loses_a_page(
+    tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[float, int]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        fleet = Fleet(tmp_path_factory.mktemp("fleet"), patch)
+        for clock, count in runs:
+            fleet.run(clock, count)
+        fleet.assert_nothing_lost()
