@@ -4,7 +4,7 @@ from gossamer.store import Row
 from gossamer.store.cassandra.cql import SHORT_LIVED
 from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
-from services.dedup.service import DigestRow
+from services.dedup.content import DigestRow
 from services.frontier.rows import (
     DueRow,
     HistoryRow,

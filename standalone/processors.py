@@ -25,7 +25,8 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     frontier = Frontier(
         settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
     )
-    processors: tuple[Processor, ...] = (Dedup(SeenTable(stores[0]), stores[0]), frontier, archive)
+    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
+    processors: tuple[Processor, ...] = (dedup, frontier, archive)
     runners = [
         Runner(processor, opened.log, store, clock.now)
         for processor, store in zip(processors, stores, strict=True)

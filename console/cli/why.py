@@ -64,8 +64,8 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
     if not judgement.inside or facts.met:
         return
     unlinked = (
-        f"no page that was read links to it within the depth limit of {defined.max_depth} (links "
-        "of duplicates, and nofollow links, are not followed)"
+        f"no page that was read links to it within the depth limit of {defined.max_depth} "
+        "(nofollow links are not followed, nor those of mirrors and of endless duplicates)"
     )
     if facts.fleet:
         yield f"the frontier has not met it: {unlinked}, or it is still on its way there"
@@ -101,7 +101,8 @@ def _in_short(visit: HistoryRow) -> str:
 
 def _judged(judgement: JudgementRow) -> str:
     of = f" of {judgement.duplicate_of}" if judgement.duplicate_of else ""
-    return f"verdict: {judgement.verdict}{of}; links released: {judgement.links}"
+    why = f" ({judgement.reason})" if judgement.reason else ""
+    return f"verdict: {judgement.verdict}{of}; links released: {judgement.links}{why}"
 
 
 def _captured(capture: CaptureRow) -> str:

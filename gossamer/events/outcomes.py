@@ -184,6 +184,7 @@ class Hazard(StrEnum):
     PARSER_FAULT = "parser_fault"
     CHARSET_CONFLICT = "charset_conflict"
     EXACT_DUPLICATE = "exact_duplicate"
+    TRAP_DUPLICATES = "trap_duplicates"
 
 
 @dataclass(frozen=True)
@@ -260,6 +261,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "Byte order mark, header, meta element and bytes name different encodings."),
     Hazard.EXACT_DUPLICATE: Counting(("dedup",), (),
         "Another URL had the same text before."),
+    Hazard.TRAP_DUPLICATES: Counting(
+        ("dedup",), ("dedup.duplicates_limit",),
+        "One more duplicate in a row than is followed: its links are not."),
 }
 # fmt: on
 

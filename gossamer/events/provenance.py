@@ -20,6 +20,7 @@ class Trail(TypedDict):
     via: str
     attempt: int
     trace: str
+    duplicates: int
 
 
 class Provenance(Trail):
@@ -51,10 +52,21 @@ class Trailed(Protocol):
     def trace(self) -> str:
         """By which it is followed through all services."""
 
+    @property
+    def duplicates(self) -> int:
+        """Duplicates in a row on the way to the URL."""
+
 
 def trail(of: Trailed) -> Trail:
     """Return what the visit of a queued URL carries."""
-    return Trail(depth=of.depth, hops=of.hops, via=of.via, attempt=of.attempt, trace=of.trace)
+    return Trail(
+        depth=of.depth,
+        hops=of.hops,
+        via=of.via,
+        attempt=of.attempt,
+        trace=of.trace,
+        duplicates=of.duplicates,
+    )
 
 
 def provenance(of: Trailed, crawl: str, tried: bool = False) -> Provenance:
@@ -65,6 +77,7 @@ def provenance(of: Trailed, crawl: str, tried: bool = False) -> Provenance:
         via=of.via,
         attempt=of.attempt + tried,
         trace=of.trace,
+        duplicates=of.duplicates,
         crawl=crawl,
     )
 
@@ -77,6 +90,7 @@ def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
         via=event.via,
         attempt=0,
         trace=found.trace,
+        duplicates=found.duplicates,
         crawl=event.crawl,
     )
 
@@ -87,10 +101,14 @@ def sown(seed: SeedSown, url: str) -> Discovery:
 
 
 def linked(link: Link, visit: Visit) -> Discovery:
-    """Return what *link*, on the page of *visit*, leads to: one link deeper, or one hop further."""
+    """Return what *link*, on the page of *visit*, leads to: one link deeper, or one hop further.
+
+    The duplicates in a row are those before that page, which its verdict may add to or end.
+    """
     return Discovery(
         link.url,
         visit.depth if link.redirect else visit.depth + 1,
         visit.hops + 1 if link.redirect else 0,
         trace=fingerprint(link.url),
+        duplicates=visit.duplicates,
     )

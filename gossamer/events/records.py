@@ -36,6 +36,8 @@ class Discovery(Struct, frozen=True):
     """Lower is sooner, before everything else."""
     trace: str = ""
     """Identifies the URL in the events and logs of all services."""
+    duplicates: int = 0
+    """Duplicates in a row on the way here; a page with a text of its own ends the row."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
@@ -79,6 +81,7 @@ class Visit(Struct, frozen=True):
     attempt: int = 0
     """How often it was tried before."""
     trace: str = ""
+    duplicates: int = 0
 
 
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
@@ -195,6 +198,8 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     duplicate_of: str = ""
     links: int = 0
     """How many links were released to be followed."""
+    reason: str = ""
+    """A sentence for people, where a rule held links back."""
     fetched_at: float = 0.0
     status: int = 0
     size: int = 0

@@ -169,8 +169,11 @@ class ArchiveSettings(Section):
 
 
 class DedupSettings(Section):
-    """The URL-seen test of a fleet."""
+    """The content test, and the URL-seen test of a fleet."""
 
+    duplicates_limit: Annotated[Natural, unit("pages")] = 10
+    """How many duplicates in a row are followed: pages with different links and a text that another
+    URL had before (hazard trap_duplicates)."""
     folder: Path = Path("gossamer-data/dedup")
     """Where each instance keeps its tables, in a folder of its own name. It must outlive the
     process, or the tables are read anew from their changelog."""

@@ -12,9 +12,17 @@ admitted again, which the frontier tolerates; nothing is lost, and nothing is ad
 else. And what is stored is worth having: the visit that led to the URL.
 
 **How a page passes.** The first page with a text owns the text's digest; any other with the same
-digest is a duplicate of it. The verdict is published with the document, and the links of a
-duplicate are not released, or a site and its mirror would both be crawled. Nor are links that the
-page asks not to follow, those out of scope, and those too deep.
+digest is a duplicate of it. The verdict is published with the document. Links that the page asks
+not to follow, those out of scope, and those too deep are not released.
+
+**When links are held back.** Not because the text is a duplicate: the folders of an archive, the
+pages of a list that a script fills, and all the pages that say "Redirecting…" have the same text
+and lead elsewhere. Only if text and links are equal, the page's own host left out, and another page
+has released those links (`links`): then the site has a mirror, and one of them is enough. Who
+released them is remembered as who had a text first is, so that a page that comes again releases its
+links again. A site that makes up folders without an end has the same text in all of them; so the
+duplicates on the way to a page are counted, and beyond `dedup.duplicates_limit` in a row its links
+are not followed (`trap_duplicates`).
 
 **Why the store decides on digests.** Links are tested where their site is, so a table local to a
 partition is enough for them. Equal texts come from different sites, so from different instances:

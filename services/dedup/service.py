@@ -16,25 +16,17 @@ from gossamer.events import (
     Verdict,
     topics,
 )
-from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.events.outcomes import count_hazards
 from gossamer.events.provenance import sown
 from gossamer.runtime.processor import Answer, Processor
-from gossamer.store import Row, Store
+from gossamer.settings import DedupSettings
+from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.http import GONE
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
-from services.dedup.links import release
-
-
-class DigestRow(Row, frozen=True):
-    """The digest of a text, and the URL that had it first."""
-
-    table = "digests"
-    partition_key = "digest"
-
-    digest: str
-    url: str
+from services.dedup.content import Content, Judgement
+from services.dedup.links import followed, release
 
 
 class Dedup(Processor):
@@ -43,9 +35,10 @@ class Dedup(Processor):
     name = "dedup"
     reads = (topics.SEEDS, topics.URLS_DISCOVERED, topics.PAGES_PARSED)
 
-    def __init__(self, seen: MutableMapping[str, str], store: Store) -> None:
-        self._seen = seen
-        self._digests = store.table(DigestRow)
+    def __init__(
+        self, seen: MutableMapping[str, str], store: Store, settings: DedupSettings
+    ) -> None:
+        self._seen, self._content = seen, Content(settings, store)
         self._crawl: CrawlDefined | None = None
 
     def handle(self, event: Event, now: float) -> Answer:
@@ -97,27 +90,21 @@ class Dedup(Processor):
         if page.status in GONE:
             yield Tombstone(page.visit.url, page.site)
         elif not 200 <= page.status < 300:
-            yield from release(page, self._crawl, now)
+            yield from release(page, followed(page, self._crawl), page.visit.duplicates, now)
         else:
             yield from self._document(page, now)
 
     def _document(self, page: PageParsed, now: float) -> Iterator[Event]:
-        first = self._digests.put_if_absent(DigestRow(page.digest, page.visit.url)).url
-        duplicate_of = "" if first == page.visit.url else first
-        released = [] if duplicate_of else release(page, self._crawl, now)
-        verdict = Verdict.DUPLICATE if duplicate_of else Verdict.FIRST
+        judgement = self._content.judge(page, self._crawl, now)
+        verdict = Verdict.DUPLICATE if judgement.duplicate_of else Verdict.FIRST
         count("gossamer_verdicts_total", verdict=verdict)
-        if duplicate_of:
-            count_hazards(self.name, [Hazard.EXACT_DUPLICATE])
-        yield from released
-        yield _judged(page, verdict, duplicate_of, sum(len(e.urls) for e in released), now)
-        yield _published(page, verdict, duplicate_of, now)
+        count_hazards(self.name, judgement.hazards)
+        yield from judgement.released
+        yield _judged(page, verdict, judgement, now)
+        yield _published(page, verdict, judgement.duplicate_of, now)
 
 
-def _judged(
-    page: PageParsed, verdict: Verdict, duplicate_of: str, links: int, now: float
-) -> PageJudged:
-    duplicate = (Hazard.EXACT_DUPLICATE,) if duplicate_of else ()
+def _judged(page: PageParsed, verdict: Verdict, judgement: Judgement, now: float) -> PageJudged:
     return PageJudged(
         crawl=page.crawl,
         at=now,
@@ -126,12 +113,13 @@ def _judged(
         visit=page.visit,
         verdict=verdict,
         digest=page.digest,
-        duplicate_of=duplicate_of,
-        links=links,
+        duplicate_of=judgement.duplicate_of,
+        links=sum(len(event.urls) for event in judgement.released),
+        reason=judgement.reason,
         fetched_at=page.fetched_at,
         status=page.status,
         size=page.size,
-        hazards=page.hazards + duplicate,
+        hazards=page.hazards + judgement.hazards,
     )
 
 

@@ -77,6 +77,7 @@ class QueuedUrl(Row, frozen=True):
     attempt: int = 0
     crawl: str = DEFAULT_CRAWL
     trace: str = ""
+    duplicates: int = 0
 
 
 class UrlRow(Row, frozen=True):
@@ -101,6 +102,8 @@ class UrlRow(Row, frozen=True):
     next_visit_at: float = 0.0
     """When it is due again; 0: never, or it is in the queue already."""
     trace: str = ""
+    duplicates: int = 0
+    """Duplicates in a row on the way to it."""
 
 
 class JudgementRow(Row, frozen=True):
@@ -116,6 +119,9 @@ class JudgementRow(Row, frozen=True):
     digest: str = ""
     duplicate_of: str = ""
     links: int = 0
+    """How many were released."""
+    reason: str = ""
+    """Why others were not, where a rule held them back."""
 
 
 class HistoryRow(Row, frozen=True):

@@ -93,6 +93,7 @@ class Frontier(Processor):
                 digest=event.digest,
                 duplicate_of=event.duplicate_of,
                 links=event.links,
+                reason=event.reason,
             )
         )
         self._history.put(

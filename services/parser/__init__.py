@@ -34,9 +34,9 @@ tests, in native code.
 Why trafilatura, and why not for the digest. It finds the main text best (F1 0.96 on 181 real pages,
 11 ms each), but it is two thirds of the work of reading a page and can be turned off, and it leaves
 navigation out: the pages of a paginated list would often be duplicates of each other, and their
-links would not be followed. The digest that finds duplicates is therefore of the title and all
-visible text, white space folded; where there is no text, of the decoded body (docs/decisions, "The
-digest is of the visible text").
+number in a row is limited. The digest that finds duplicates is therefore of the title and all
+visible text, white space folded; where there is none but the title, of the decoded body
+(docs/decisions, "The digest is of the visible text").
 
 What is not read. A redirect is one link. Of any other response that is not 2xx only the fact is
 passed on. What is neither HTML nor plain text is recognised by its header or its first bytes, and

@@ -97,7 +97,8 @@ def _html(parsed: PageParsed, found: Characters, options: Options) -> PageParsed
     text = sane(found.text)
     document = html.read(text, parsed.visit.url, found.encoding, options.product)
     main = main_text(document.markup) if options.want_text else None
-    visible = folded(f"{document.title} {document.visible}")
+    # A title alone is no text: shells and framesets of a whole site have the same one.
+    visible = folded(f"{document.title} {document.visible}") if document.visible else ""
     cut = [Hazard.MALFORMED_HTML] if len(text) < len(found.text) else []
     return replace(
         with_hazards(parsed, [*sorted(document.hazards), *cut]),

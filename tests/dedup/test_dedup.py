@@ -21,6 +21,7 @@ from gossamer.events import (
     Verdict,
     Visit,
 )
+from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import fingerprint, host_key, site_of
@@ -31,7 +32,7 @@ from services.dedup.service import Dedup
 @pytest.fixture
 def dedup() -> Dedup:
     store = SqliteStore(Database(":memory:"))
-    processor = Dedup(SeenTable(store), store)
+    processor = Dedup(SeenTable(store), store, DedupSettings())
     list(processor.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3), 0.0))
     return processor
 

@@ -12,7 +12,7 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.runner import Runner
-from gossamer.settings import ArchiveSettings, FrontierSettings
+from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
@@ -123,6 +123,7 @@ class VirtualCrawl:
     ) -> None:
         self.fate, self.disk = fate, dict[Any, Any]()
         self.folder, self.web = folder, web
+        self.dedup: Any = settings.pop("dedup", DedupSettings())
         self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
         self.now = START
         self.requests: list[tuple[float, float, str]] = []
@@ -147,7 +148,7 @@ class VirtualCrawl:
         epoch_of = as_claimed if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], ArchiveSettings(), "me@example.org")
         services: list[Processor] = [
-            Dedup(SeenTable(stores[0]), stores[0]),
+            Dedup(SeenTable(stores[0]), stores[0], self.dedup),
             self.archive,
             Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
             VirtualFetcher(self.web, epoch_of, self.requests),

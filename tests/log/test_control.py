@@ -18,7 +18,7 @@ from gossamer.log.control import ControlTail, in_force
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.runner import Runner
-from gossamer.settings import ArchiveSettings, FrontierSettings
+from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.store.sqlite import SqliteStore
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
@@ -143,7 +143,7 @@ class DelaySet(Event, frozen=True, kw_only=True, tag="delay_set"):
 
 def test_services_ignore_kinds_that_they_do_not_need(store: SqliteStore, tmp_path: Path) -> None:
     services: list[Processor] = [
-        Dedup(SeenTable(store), store),
+        Dedup(SeenTable(store), store, DedupSettings()),
         Frontier(FrontierSettings(), store, 60.0, 4, alone=True),
         Archive(tmp_path, store, ArchiveSettings(), "me@example.org"),
     ]

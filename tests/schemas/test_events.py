@@ -53,6 +53,14 @@ def test_every_event_has_a_schema_and_an_example() -> None:
     assert shown == {(topic.name, kind.event) for topic in TOPICS.values() for kind in topic.events}
 
 
+@pytest.mark.parametrize("example", JSON_EXAMPLES, ids=short)
+def test_digests_and_traces_are_as_long_as_the_code_makes_them(example: Path) -> None:
+    fields = json.loads(example.read_bytes())
+    for name in ("digest", "trace"):
+        found = fields.get(name, "")
+        assert not found or found.startswith("sha1:") or len(found) == 32, name
+
+
 def test_the_schemas_are_those_of_the_structs() -> None:
     for name, schema in generate.all_schemas().items():
         path = SCHEMAS / "events" / name

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import services.archive.rows
+import services.dedup.content
 import services.dedup.seen
-import services.dedup.service
 import services.frontier.rows
 from console.tables import TABLES
 from gossamer.store import Row, claims
@@ -14,7 +14,7 @@ MODULES = (
     claims,
     services.archive.rows,
     services.dedup.seen,
-    services.dedup.service,
+    services.dedup.content,
     services.frontier.rows,
 )
 FAUSTS = {services.dedup.seen.SeenRow}

@@ -14,7 +14,7 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
-from services.dedup.service import DigestRow
+from services.dedup.content import DigestRow
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, RobotsRow, TallyRow
 from tests.servers import free_ports

@@ -86,7 +86,7 @@ class Changelog:
     """Reads partitions of the table's changelog into it."""
 
     def __init__(self, kafka: KafkaSettings, table: SeenTable) -> None:
-        self._kafka, self._table = kafka, table
+        self._kafka, self.table = kafka, table
         self._topic = table.changelog_topic_name
         self._trouble = Trouble(kafka.servers)
         self._ends: dict[int, int] = {}
@@ -112,7 +112,7 @@ class Changelog:
         try:
             reading.assign(self._positions(reading, partitions))
             while not halt.is_set() and (self._left or follow):
-                self._table.restore(self._changes(reading.consume(BATCH, WAIT)))
+                self.table.restore(self._changes(reading.consume(BATCH, WAIT)))
         except KafkaException as failure:
             raise self._trouble.translate_error(error_of(failure)) from failure
         finally:
@@ -121,7 +121,7 @@ class Changelog:
 
     def _positions(self, reading: Any, partitions: Collection[int]) -> list[TopicPartition]:
         positions = [TopicPartition(self._topic, number) for number in partitions]
-        known = {number: self._table.known(number) for number in partitions}
+        known = {number: self.table.known(number) for number in partitions}
         for position in positions:
             _, end = reading.get_watermark_offsets(position, timeout=self._kafka.timeout)
             self._ends[position.partition] = end
@@ -133,7 +133,7 @@ class Changelog:
 
     def _misfit(self, beyond: dict[int, int]) -> GossamerError:
         named = "; ".join(
-            f"{self._table.folder(number)} (partition {number}) holds changes up to {known}, "
+            f"{self.table.folder(number)} (partition {number}) holds changes up to {known}, "
             f"while {self._topic} ends at {self._ends[number] - 1}"
             for number, known in beyond.items()
         )

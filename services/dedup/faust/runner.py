@@ -28,7 +28,7 @@ from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import timed
 from services.dedup.faust.changelog import Changelog
-from services.dedup.faust.tables import Change, SeenTable
+from services.dedup.faust.tables import Change
 from services.dedup.faust.transport import Producer
 from services.dedup.service import Dedup
 
@@ -55,9 +55,9 @@ class Taken(NamedTuple):
 class FaustRunner:
     """One instance: from records to acknowledged answers."""
 
-    def __init__(self, app: faust.App, seen: SeenTable, changelog: Changelog, store: Store) -> None:
-        self.dedup = Dedup(seen, store)
-        self.app, self.seen, self.changelog, self._store = app, seen, changelog, store
+    def __init__(self, app: faust.App, dedup: Dedup, changelog: Changelog, store: Store) -> None:
+        self.dedup = dedup
+        self.app, self.seen, self.changelog, self._store = app, changelog.table, changelog, store
         self._prefix = app.conf.id.removesuffix(self.dedup.name)
         self._pool = ThreadPoolExecutor(1, "judge")
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,0 +1,45 @@
+"""Sites without an end, and sites that are there twice."""
+
+from pathlib import Path
+
+from gossamer.events import Page
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import decode
+from gossamer.settings import DedupSettings
+from services.fetcher.outcome import Failure, Reply
+from tests.flow.virtual import VirtualCrawl
+
+HTML = (("Content-Type", "text/html"),)
+LIMIT = 4
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    """Answer with a site whose pages lie ever deeper, or with a mirrored one."""
+    body = "<title>Archive</title>The same words <a href='deeper/'>go on</a>"
+    if "mirror" in url or "origin" in url:
+        path = url.split("/", 3)[3]
+        body = f"<title>{path}</title>This is {path} <a href='/{path}x'>go on</a>"
+        body = body if len(path) < 5 else f"<title>{path}</title>The end"
+    status = 404 if url.endswith("/robots.txt") else 200
+    return 0.1, Reply(status=status, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+
+
+def crawled(folder: Path, *seeds: str) -> list[Page]:
+    crawl = VirtualCrawl(folder, web, dedup=DedupSettings(duplicates_limit=LIMIT))
+    crawl.sow(*seeds, max_depth=50)
+    assert crawl.run()
+    crawl.archive.close()
+    pages = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
+    return [page for page in pages if isinstance(page, Page)]
+
+
+def test_a_path_of_duplicates_ends(tmp_path: Path) -> None:
+    pages = crawled(tmp_path, "http://endless.test/")
+    # The first, as many duplicates as are followed, and the one that is not.
+    assert len(pages) == 1 + LIMIT + 1
+
+
+def test_of_a_mirror_only_its_door_is_visited(tmp_path: Path) -> None:
+    pages = crawled(tmp_path, "http://origin.test/", "http://mirror.test/")
+    hosts = sorted(page.site for page in pages)
+    assert len(hosts) == 6 + 1 and len(set(hosts)) == 2
