@@ -20,6 +20,10 @@ class Unavailable(GossamerError):
     """A server does not answer: retry, since it may be on its way."""
 
 
+class Fenced(Unavailable):
+    """This member of a group is one no longer: only what is opened anew works again."""
+
+
 class Corrupt(GossamerError):
     """A data file is not what was written: leave it as it is, and stop."""
 

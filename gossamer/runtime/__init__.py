@@ -20,7 +20,8 @@ lost with a process the frontier notices by the order's lease.
 until everything before it in its partition is done: appended at once, it would be appended again
 when the records before it are done again after a crash. An order is behind the log already and
 never done again, so each of its answers is appended as it comes: a slow host holds up nobody else's
-pages.
+pages. For the same reason they survive a log that is away: work under way goes on, and its answers
+are kept until the log takes them (`concurrent.py`); dropped, the URLs would be asked for again.
 
 **The process.** In a fleet `process.py` waits for servers that are away, opens log and store
 (`backends.py`), stops at SIGTERM; `health.py` answers probes and scrapes, which `observed.py` feeds

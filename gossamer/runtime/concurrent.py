@@ -5,6 +5,10 @@ is when everything before it in its partition is finished: what a crash interrup
 and nothing is appended twice. Work that must not be done twice says so (`begins_once`): then the
 log moves before the work starts, answers are appended as they come, and a crash under way is for
 somebody else to notice (the frontier's lease).
+
+A log that is unavailable costs none of that work. What is under way goes on, its answers are kept,
+and all that an advance was to move is moved by the next one that succeeds. Only work that may be
+done again is dropped, for the log and the store to be opened anew.
 """
 
 import asyncio
@@ -16,14 +20,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol, TypeVar
 
+import structlog
+
 from gossamer.clock import Clock, steady
-from gossamer.errors import GossamerError, Poison
+from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
 from gossamer.events import Event
 from gossamer.events.topics import Topic
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.control import ControlTail
 from gossamer.runtime.offsets import OffsetTracker
+from gossamer.runtime.retries import waits
 from gossamer.runtime.runner import dead_letter_for
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
@@ -37,6 +44,11 @@ STOP_INTERVAL = 0.2
 """Seconds between two looks at whether the work is to stop."""
 ANSWERS_LIMIT = 500
 """Start nothing while so many answers wait behind one."""
+WAITING_BYTES = 64 << 20
+"""Stop what is under way when answers of so many bytes wait for a log that is unavailable."""
+STOP_LIMIT = 10.0
+"""Most seconds that the end waits for a log that is unavailable."""
+logger = structlog.get_logger()
 T = TypeVar("T")
 
 Emitter = Callable[..., None]
@@ -81,7 +93,10 @@ class ConcurrentRunner:
         self._partitions = self._reader.partitions
         self._polled: deque[Record] = deque()
         self._held, self._asked_at = False, float("-inf")
+        self._started: list[Record] = []
+        self._passed: list[Record] = []
         self._outbox: list[Message] = []
+        """These three until an advance has succeeded."""
         self._answers: dict[tuple[str, int, int], list[Message]] = {}
         """By topic, partition and offset: what waits for the log to move past that record."""
         self._working: set[asyncio.Task[None]] = set()
@@ -95,14 +110,54 @@ class ConcurrentRunner:
         Raise what stops a service: GossamerError where the record is not to blame.
         """
         try:
-            while not stop.is_set():
-                await self._turn()
-            await self._cancel()
-            await self._advance()
+            await self._turns(stop)
+            if not self._processor.begins_once:
+                await self._cancel()
+                await self._advance()
         finally:
             await self._cancel()
+            await self._report()
             await self._in_thread(self._reader.close)
             self._thread.shutdown()
+
+    async def _turns(self, stop: asyncio.Event) -> None:
+        growing = waits()
+        while not stop.is_set():
+            try:
+                await self._turn()
+                growing = waits()
+            except Unavailable as error:
+                if isinstance(error, Fenced) or not self._at_stake():
+                    raise
+                logger.warning("waiting", why=str(error), under_way=len(self._working))
+                if sum(len(message.value) for message in self._outbox) > WAITING_BYTES:
+                    await self._cancel()
+                await _wait_for(stop, next(growing))
+            self._raise_failures()
+
+    def _at_stake(self) -> bool:
+        return self._processor.begins_once and bool(self._working or self._outbox)
+
+    def _raise_failures(self) -> None:
+        for task in [task for task in self._working if task.done()]:
+            self._working.discard(task)
+            if not task.cancelled():
+                task.result()
+
+    async def _report(self) -> None:
+        """Append what work that is not done again has answered, if the log takes it in time."""
+        loop, growing = asyncio.get_running_loop(), waits()
+        until = loop.time() + STOP_LIMIT
+        # No further than begun: what was only polled is the next reader's.
+        while self._processor.begins_once and (messages := self._outbox):
+            try:
+                await self._in_thread(partial(self._reader.advance, (), messages))
+                self._outbox = []
+            except GossamerError as error:
+                if not isinstance(error, Unavailable) or loop.time() > until:
+                    logger.error("answers are lost", count=len(messages), why=str(error))
+                    return
+                await asyncio.sleep(next(growing))
 
     async def _cancel(self) -> None:
         # Let every task run once: one that is cancelled before could not clean up.
@@ -115,21 +170,15 @@ class ConcurrentRunner:
         self._wakeup.clear()
         await self._poll()
         began = steady()
-        started = self._start()
+        self._start()
         ours, moved = await self._advance()
         if moved:
             observe("gossamer_step_seconds", steady() - began, service=self._processor.name)
+        started, self._started = self._started, []
         for record in started if ours or not self._processor.begins_once else ():
             self._working.add(asyncio.create_task(self._work(record)))
         if not self._outbox:
-            await self._wait()
-        for task in [task for task in self._working if task.done()]:
-            self._working.discard(task)
-            task.result()
-
-    async def _wait(self) -> None:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wakeup.wait(), IDLE_WAIT)
+            await _wait_for(self._wakeup, IDLE_WAIT)
 
     async def _poll(self) -> None:
         while news := await self._in_thread(lambda: self._control.poll(0)):
@@ -154,6 +203,7 @@ class ConcurrentRunner:
         self._partitions = partitions
         self._offsets.release(partitions)
         self._polled = deque(r for r in self._polled if r.partition in partitions)
+        self._started = [r for r in self._started if r.partition in partitions]
         for at in [at for at in self._answers if at[1] not in partitions]:
             del self._answers[at]
 
@@ -162,17 +212,15 @@ class ConcurrentRunner:
         if now - self._asked_at >= HOLD_INTERVAL:
             self._held, self._asked_at = await self._in_thread(self._hold), now
 
-    def _start(self) -> list[Record]:
-        started: list[Record] = []
+    def _start(self) -> None:
         if self._held:
-            return started
+            return
         room = self._limit - len(self._working) if len(self._answers) < ANSWERS_LIMIT else 0
-        while self._polled and len(started) < room:
-            started.append(record := self._polled.popleft())
+        while self._polled and len(self._started) < room:
+            self._started.append(record := self._polled.popleft())
             self._offsets.begin(record)
             if self._processor.begins_once:
                 self._offsets.complete(record)
-        return started
 
     async def _work(self, record: Record) -> None:
         answers: list[Message] = []
@@ -199,12 +247,16 @@ class ConcurrentRunner:
 
     async def _advance(self) -> tuple[bool, bool]:
         """Return whether our partitions are still ours, and whether there was anything to move."""
-        passed = self._offsets.passed()
-        messages = [*self._outbox, *(one for record in passed for one in self._released(record))]
-        self._outbox = []
+        for record in self._offsets.passed():
+            self._passed.append(record)
+            self._outbox += self._released(record)
+        passed, messages = self._passed[:], self._outbox[:]
         if not passed and not messages:
             return True, False
-        return await self._in_thread(lambda: self._reader.advance(passed, messages)), True
+        ours = await self._in_thread(lambda: self._reader.advance(passed, messages))
+        self._passed.clear()
+        del self._outbox[: len(messages)]
+        return ours, True
 
     def _released(self, record: Record) -> Iterator[Message]:
         """Yield the answers to *record* and to those of its partition before it."""
@@ -215,6 +267,11 @@ class ConcurrentRunner:
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
 
 
 def _add(messages: list[Message], *events: Event) -> None:

@@ -4,8 +4,10 @@ Whatever the loop of a service looks like, it polls a reader in every turn. So h
 here, and no loop has to know of it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
+from gossamer.errors import Unavailable
 from gossamer.log import BATCH, Log, Message, Reader, Record, Tail
 from gossamer.runtime.health import Health
 from gossamer.store import Store
@@ -49,7 +51,8 @@ class ObservedLog:
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
-        return self._log.backlog(group, topic)
+        with _reporting(self._health):
+            return self._log.backlog(group, topic)
 
 
 class ObservedReader:
@@ -65,15 +68,27 @@ class ObservedReader:
 
     def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
         """Return the next records."""
-        records = self._reader.poll(timeout, most)
+        with _reporting(self._health):
+            records = self._reader.poll(timeout, most)
         gauge("gossamer_partitions", len(self._reader.partitions))
         self._health.ready()
         return records
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         """Flush the store's writes, append *messages*, move past *records*."""
-        return self._reader.advance(records, messages)
+        with _reporting(self._health):
+            return self._reader.advance(records, messages)
 
     def close(self) -> None:
         """Leave the group."""
         self._reader.close()
+
+
+@contextmanager
+def _reporting(health: Health) -> Iterator[None]:
+    # A loop that waits for a server with work under way turns all the same.
+    try:
+        yield
+    except Unavailable as error:
+        health.waiting(str(error))
+        raise

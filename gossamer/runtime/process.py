@@ -19,13 +19,12 @@ from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.processor import Processor
+from gossamer.runtime.retries import LONGEST_WAIT, waits
 from gossamer.runtime.runner import Runner
 from gossamer.settings import Settings, load_settings
 from gossamer.store import Store
 from gossamer.telemetry import configure_logs
 
-FIRST_WAIT, LONGEST_WAIT = 0.25, 5.0
-"""Seconds between two attempts to reach a server: twice as long each time."""
 TURN = 0.5
 """Most seconds that a loop waits for records, so that it notices that it is to stop."""
 
@@ -111,7 +110,7 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
 
     The waits between attempts grow; other failures are not retried.
     """
-    wait = FIRST_WAIT
+    growing = waits()
     try:
         while not process.stop.is_set():
             began = clock.steady()
@@ -120,7 +119,8 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
                 break
             except Unavailable as error:
                 lasted = clock.steady() - began
-                wait = FIRST_WAIT if lasted > 2 * LONGEST_WAIT else min(2 * wait, LONGEST_WAIT)
+                growing = waits() if lasted > 2 * LONGEST_WAIT else growing
+                wait = next(growing)
                 logger.warning("waiting", why=str(error), seconds=wait)
                 process.health.waiting(str(error))
                 process.stop.wait(wait)

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from gossamer.clock import Clock
-from gossamer.errors import GossamerError, Poison
+from gossamer.errors import GossamerError, Poison, Unavailable
 from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
 from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
 from gossamer.web.url import host_key
 from services.fetcher.ending import count_visit, events, failed
@@ -23,7 +24,7 @@ from services.fetcher.visit import converse, refusal
 logger = structlog.get_logger()
 
 EpochOf = Callable[[str], Awaitable[int]]
-"""Site → the oldest epoch whose orders are in force."""
+"""Site → the oldest epoch whose orders are in force; may raise Unavailable."""
 
 
 class Fetcher:
@@ -63,7 +64,7 @@ class Fetcher:
         run = OrderRun(event, emit)
         gauge("gossamer_fetches_open", self._opened(1))
         try:
-            if why := refusal(event, await self._epoch_of(event.site), self._clock()):
+            if why := await self._refusal(event):
                 logger.info("order not begun", order=event.order, host=event.host, why=why)
                 run.hand_back(why, self._clock())
             else:
@@ -79,6 +80,19 @@ class Fetcher:
             run.break_off(error, self._clock())
         finally:
             gauge("gossamer_fetches_open", self._opened(-1))
+
+    async def _refusal(self, order: HostCheckedOut) -> str:
+        """Return why *order* must not be begun, or ""; wait for the store while there is time."""
+        for wait in waits():
+            try:
+                return refusal(order, await self._epoch_of(order.site), self._clock())
+            except Unavailable as error:
+                latest = order.expires_at - self._terms.visit_limit
+                if self._clock() + wait > latest:
+                    return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
+                logger.warning("order waits", order=order.order, why=str(error), seconds=wait)
+                await asyncio.sleep(wait)
+        raise AssertionError("waits never end")
 
     def _opened(self, more: int) -> int:
         self._open += more

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from gossamer import clock
-from gossamer.errors import GossamerError, Unavailable
+from gossamer.errors import Fenced, GossamerError, Unavailable
 from gossamer.events.topics import LARGEST
 from gossamer.log import Record
 from gossamer.settings.servers import KafkaSettings
@@ -97,7 +97,7 @@ class Trouble:
             raise self.translate_error(error)
 
     def check(self) -> None:
-        """Raise Unavailable after a fatal error: this client will never work again."""
+        """Raise Fenced after a fatal error: this client will never work again."""
         if self._fatal:
             raise self.translate_error(self._fatal)
 
@@ -109,7 +109,7 @@ class Trouble:
         """Return what to raise for *error*: Unavailable where trying again may help."""
         if _is_fatal(error) or error.code() == KafkaError.FENCED_INSTANCE_ID:
             # A broker that restarts may take a member that reconnects for another process.
-            return Unavailable(
+            return Fenced(
                 f"Kafka at {self._servers} has fenced this member of the group ({error.str()}): it "
                 "joins anew; if that goes on, another process has the same service.instance"
             )

@@ -1,0 +1,56 @@
+"""An order whose claim cannot be read: it waits for the store, but not beyond its lease."""
+
+import time
+
+import pytest
+
+from gossamer.errors import Unavailable
+from gossamer.events import Outcome
+from gossamer.runtime import retries
+from services.fetcher.http.client import Web
+from services.fetcher.service import Fetcher
+from tests.fetcher.orders import Emitted, order, settings
+from tests.fetcher.servers import page, serving
+
+
+class Claims:
+    """A store that does not answer the first few times."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures = failures
+
+    async def epoch_of(self, site: str) -> int:
+        """Return an epoch that is in force, if it can."""
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("Cassandra does not answer")
+        return 1
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "LONGEST_WAIT", 0.01)
+
+
+async def test_an_order_waits_for_the_store_and_is_carried_out() -> None:
+    emitted, web = Emitted(), Web(settings(), time.time)
+    async with serving(a=page()) as server:
+        await Fetcher(web, time.time, Claims(5).epoch_of).work(
+            order(f"{server.root}/a"), emitted.emit
+        )
+        assert server.paths == ["/a"]
+    await web.close()
+    assert emitted.outcomes == ["page"]
+
+
+async def test_it_is_handed_back_when_its_lease_would_be_too_short() -> None:
+    emitted, web = Emitted(), Web(settings(visit_limit=2.0), time.time)
+    async with serving(a=page()) as server:
+        given = order(f"{server.root}/a", expires_at=time.time() + 2.05)
+        await Fetcher(web, time.time, Claims(1 << 30).epoch_of).work(given, emitted.emit)
+        assert server.paths == []
+    await web.close()
+    ended = emitted.one
+    assert (ended.outcome, ended.last) == (Outcome.UNVISITED, True)
+    assert "Cassandra does not answer" in ended.reason

@@ -1,0 +1,209 @@
+"""What becomes of work that must not be done twice while the log is away.
+
+The log is real; an outage is that it answers Unavailable, as a broker's that is down would.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import pytest
+from structlog.testing import capture_logs
+
+from gossamer.errors import Fenced, NoSpace, Unavailable
+from gossamer.events import Event, SeedSown
+from gossamer.log import BATCH, Message, Record
+from gossamer.log.sqlite import SqliteLog, SqliteReader
+from gossamer.runtime import concurrent, retries
+from gossamer.runtime.concurrent import Emitter
+from gossamer.sqlite import Database
+from gossamer.store import Store
+from tests.runtime.conftest import Start
+from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
+from tests.runtime.processors import discovered
+
+
+class Failing(SqliteLog):
+    """Fails as the test says: *down* in whatever is asked, *fenced* in each poll."""
+
+    down = fenced = False
+    asked = 0
+    failures = 0
+    """How many appends fail before one succeeds."""
+
+    def check(self) -> None:
+        """Count the question; raise while it is down."""
+        self.asked += 1
+        if self.down:
+            raise Unavailable("nobody answers")
+
+    def append(self, messages: Iterable[Message]) -> None:
+        """Append, if it can."""
+        self.check()
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("not enough replicas")
+        super().append(messages)
+
+    def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
+        """Return a reader that fails as the log does."""
+        reader = super().reader(group, topics, store)
+        poll = reader.poll
+
+        def polling(timeout: float, most: int = BATCH) -> list[Record]:
+            self.check()
+            if self.fenced:
+                raise Fenced("somebody else has our name")
+            return poll(timeout, most)
+
+        reader.poll = polling  # type: ignore[method-assign]
+        return reader
+
+    async def tried_again(self) -> None:
+        """Wait until it has been asked a few times more."""
+        before = self.asked
+        await until(lambda: self.asked > before + 3)
+
+
+class HandsBack(ManualOnce):
+    """Says so when it is stopped."""
+
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Work; hand back what is not done."""
+        assert isinstance(event, SeedSown)
+        try:
+            await super().work(event, emit)
+        except asyncio.CancelledError:
+            emit(discovered(f"{event.url} handed back", 1.0))
+            raise
+
+
+@pytest.fixture
+def log(database: Database, monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Return a log that can fail, asked again after next to no time."""
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "LONGEST_WAIT", 0.002)
+    return Failing(database)
+
+
+async def test_what_is_done_while_the_log_is_away_is_appended_when_it_is_back(
+    start: Start, log: Failing
+) -> None:
+    processor = HandsBack(log)
+    sow(log, *"abc")
+    async with start(processor):
+        await until(lambda: len(processor.open()) == 3)
+        log.down = True
+        processor.done("a")
+        await log.tried_again()
+        processor.done("b")
+        await log.tried_again()
+        assert processor.open() == {"c"}, "work goes on meanwhile"
+        log.down = False
+        await until(lambda: sorted(found(log)) == ["a", "b"])
+        processor.done("c")
+        await until(lambda: left(log) == 0 and len(found(log)) == 3)
+    assert sorted(found(log)) == ["a", "b", "c"], "each once"
+    assert sorted(processor.started) == ["a", "b", "c"], "nothing is begun twice"
+
+
+async def test_what_was_polled_is_begun_once_when_the_log_is_back(
+    start: Start, log: Failing
+) -> None:
+    processor = HandsBack(log)
+    sow(log, "a")
+    async with start(processor):
+        await until(lambda: processor.open() == {"a"})
+        sow(log, "b")
+        log.failures = 3
+        await until(lambda: processor.open() == {"a", "b"})
+        processor.done("a", "b")
+        await until(lambda: len(found(log)) == 2)
+    assert (processor.started, left(log)) == (["a", "b"], 0)
+
+
+async def test_a_member_that_is_fenced_reports_what_it_has_done(start: Start, log: Failing) -> None:
+    processor = HandsBack(log)
+    sow(log, *"abc")
+    with pytest.raises(Fenced):
+        async with start(processor):
+            await until(lambda: len(processor.open()) == 3)
+            processor.done("a")
+            log.fenced = True
+            await until(lambda: not processor._open)
+    assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
+
+
+async def test_what_a_person_must_hear_throws_no_work_away(start: Start, log: Failing) -> None:
+    processor = HandsBack(log)
+    sow(log, *"abc")
+    with pytest.raises(NoSpace):
+        async with start(processor):
+            await until(lambda: len(processor.open()) == 3)
+            processor.done("a")
+            processor.broken("b", NoSpace("the disk is full"))
+            await until(lambda: not processor._open)
+    assert sorted(found(log)) == ["a", "c handed back"]
+
+
+async def test_a_stop_waits_a_little_for_a_log_that_is_away(start: Start, log: Failing) -> None:
+    processor = HandsBack(log)
+    sow(log, *"ab")
+    async with start(processor):
+        await until(lambda: len(processor.open()) == 2)
+        processor.done("a")
+        log.down = True
+        await log.tried_again()
+        asyncio.get_running_loop().call_later(0.05, setattr, log, "down", False)
+    assert sorted(found(log)) == ["a", "b handed back"]
+
+
+async def test_a_stop_does_not_wait_for_ever(
+    start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "STOP_LIMIT", 0.05)
+    processor = HandsBack(log)
+    sow(log, "a")
+    with capture_logs() as lines:
+        async with start(processor):
+            await until(lambda: processor.open() == {"a"})
+            log.down = True
+    assert [line["count"] for line in lines if line["event"] == "answers are lost"] == [1]
+
+
+@pytest.mark.parametrize("kind", [Manual, ManualOnce])
+async def test_without_anything_at_stake_the_log_is_opened_anew(
+    start: Start, log: Failing, kind: type[Manual]
+) -> None:
+    with pytest.raises(Unavailable):
+        async with start(kind(log)):
+            log.down = True
+            await until(lambda: log.asked > 0)
+
+
+async def test_what_waits_for_the_log_is_bounded(
+    start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "WAITING_BYTES", 10)
+    processor = HandsBack(log)
+    sow(log, *"abc")
+    async with start(processor):
+        await until(lambda: len(processor.open()) == 3)
+        log.down = True
+        processor.done("a")
+        await until(lambda: not processor._open)
+        log.down = False
+        await until(lambda: len(found(log)) == 3)
+    assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
+
+
+async def test_work_that_may_be_done_again_is_left_to_the_next(
+    start: Start, manual: Manual, log: Failing
+) -> None:
+    sow(log, *"ab")
+    with pytest.raises(Unavailable):
+        async with start(manual):
+            await until(lambda: len(manual.open()) == 2)
+            log.down = True
+            await until(lambda: not manual._open)
+    log.down = False
+    assert left(log) == 2
