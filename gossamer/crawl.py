@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gossamer.errors import BadSettings
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined
+from gossamer.errors import BadSettings, Poison
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
 from gossamer.log import Log
 from gossamer.log.control import in_force
 from gossamer.web.scope import parse_scope
@@ -96,6 +96,20 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
     rule, key = ("host", host_name) if kind == "host" else ("domain", site_of)
     names = dict.fromkeys(key(seed) for seed in seeds)
     return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
+
+
+def accept(event: CrawlDefined | SeedSown) -> None:
+    """Raise Poison if *event* is of a crawl, or of a scope, that no service can go by."""
+    if event.crawl != DEFAULT_CRAWL:
+        raise Poison(
+            f"there is one crawl, {DEFAULT_CRAWL!r}, and this is for {event.crawl!r}: several at a "
+            "time are not supported yet; take another folder, or another fleet, for it"
+        )
+    if isinstance(event, CrawlDefined):
+        try:
+            parse_scope(event.scope)
+        except BadSettings as error:
+            raise Poison(str(error)) from error
 
 
 def last_definition(log: Log) -> CrawlDefined | None:

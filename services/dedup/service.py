@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, MutableMapping
 
-from gossamer.errors import BadSettings, Poison
+from gossamer.crawl import accept
+from gossamer.errors import Poison
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -51,17 +52,12 @@ class Dedup(Processor):
             case PageParsed():
                 return self._parsed(event, now)
             case CrawlDefined():
-                self._define(event)
+                accept(event)
+                self._crawl = event
         return ()
 
-    def _define(self, crawl: CrawlDefined) -> None:
-        try:
-            parse_scope(crawl.scope)
-        except BadSettings as error:
-            raise Poison(str(error)) from error
-        self._crawl = crawl
-
     def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
+        accept(seed)
         try:
             url = canonicalize(seed.url)
         except BadUrl as error:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from gossamer.clock import Clock
+from gossamer.crawl import accept
 from gossamer.errors import GossamerError, Poison, Unavailable
 from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
 from gossamer.events.topics import VISITS_ORDERED, Topic
@@ -51,6 +52,7 @@ class Fetcher:
     def control(self, event: Event) -> None:
         """Pause a crawl, or let it go on; a pause between its visits is cut short."""
         if isinstance(event, CrawlDefined):
+            accept(event)
             paused = self._paused[event.crawl]
             (paused.set if event.paused else paused.clear)()
 

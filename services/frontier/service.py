@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from gossamer.crawl import accept
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -79,6 +80,7 @@ class Frontier(Processor):
             case PageJudged():
                 self._judged(event)
             case CrawlDefined():
+                accept(event)
                 self._crawl = event
         return ()
 

@@ -89,6 +89,15 @@ def test_a_seed_that_cannot_be_followed_is_a_dead_letter(dedup: Dedup, url: str)
         list(dedup.handle(SeedSown(url=url), 0.0))
 
 
+def test_one_crawl_at_a_time_is_all_there_is(dedup: Dedup) -> None:
+    with pytest.raises(Poison, match="one crawl, 'default'"):
+        list(dedup.handle(SeedSown(url="http://a.test/", crawl="news"), 0.0))
+    with pytest.raises(Poison, match="one crawl, 'default'"):
+        list(dedup.handle(CrawlDefined(at=0.0, scope="any()", max_depth=9, crawl="news"), 0.0))
+    with pytest.raises(Poison, match="out of scope"):
+        list(dedup.handle(SeedSown(url="http://out.test/"), 0.0))
+
+
 def test_the_links_of_a_first_page_are_released_an_event_a_site(dedup: Dedup) -> None:
     links = (
         Link("http://www.a.test/1"),

@@ -61,7 +61,7 @@ def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCh
 
 def paused(paused: bool = True) -> CrawlDefined:
     """Return what stops the crawl, or lets it go on."""
-    return CrawlDefined(at=0.0, scope="any", max_depth=1, paused=paused)
+    return CrawlDefined(at=0.0, scope="any()", max_depth=1, paused=paused)
 
 
 class Emitted:

@@ -84,11 +84,12 @@ async def test_a_paused_crawl_begins_nothing() -> None:
         assert emitted.outcomes == ["unvisited", "page"]
 
 
-async def test_only_the_crawl_that_is_meant_is_paused() -> None:
+async def test_another_crawl_than_the_only_one_is_refused_and_pauses_nothing() -> None:
     async with serving(x=page()) as server, fetcher() as processor:
-        processor.control(paused())
+        with pytest.raises(Poison, match="one crawl, 'default'"):
+            processor.control(replace(paused(), crawl="another"))
         emitted = Emitted()
-        await processor.work(order(f"{server.root}/x", crawl="another"), emitted.emit)
+        await processor.work(order(f"{server.root}/x"), emitted.emit)
     assert emitted.outcomes == ["page"]
 
 

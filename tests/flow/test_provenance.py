@@ -16,7 +16,7 @@ from services.frontier import rows
 from services.frontier.rows import QueuedUrl, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
-CRAWL = "spring"
+CRAWL = "default"
 SEED, PAGE, FLAKY, MOVED = (f"http://a.test/{path}" for path in ("", "page", "flaky", "moved"))
 TARGET, DOWN = "http://b.test/target", "http://down.test/"
 LINKS = {SEED: (PAGE, FLAKY, MOVED), PAGE: (DOWN,)}

@@ -1,6 +1,7 @@
 """The control topic: several kinds of events, old keys beside new ones, kinds not known here."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,21 @@ def test_a_service_goes_by_the_newest_too(log: SqliteLog, store: SqliteStore) ->
     sower = Sower(store)
     Runner(sower, log, store, lambda: 1.0).step()
     assert [text for text in sower.calls if "control" in text] == ["control old()", "control new()"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [({"crawl": "other"}, "one crawl, 'default'"), ({"scope": "nonsense()"}, "'nonsense()' is no")],
+)
+def test_who_goes_by_definitions_refuses_one_that_makes_no_sense(
+    store: SqliteStore, wrong: dict[str, str], why: str
+) -> None:
+    definition = defined(**{"scope": "any()", **wrong})
+    dedup = Dedup(SeenTable(store), store)
+    frontier = Frontier(FrontierSettings(), store, 60.0, 4, alone=True)
+    for service in (dedup, frontier):
+        with pytest.raises(Poison, match=re.escape(why)):
+            list(service.handle(definition, 1.0))
 
 
 def test_crawls_are_kept_apart(log: SqliteLog) -> None:
