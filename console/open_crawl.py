@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gossamer.log import Log
 from gossamer.runtime.backends import open_log, open_store
+from gossamer.runtime.pinned import check_topics
 from gossamer.settings import Settings
 from gossamer.store import Store
 from standalone.folder import Folder, Opened
@@ -37,9 +38,12 @@ def open_crawl(settings: Settings, data: Path | None, create: bool = False) -> I
     """
     if data is None and settings.kafka.servers:
         with _of_fleet(settings) as crawl:
+            check_topics(crawl.log)
             yield crawl
     else:
-        yield _of_folder(Folder(data or DATA), create)
+        crawl = _of_folder(Folder(data or DATA), create)
+        check_topics(crawl.log)
+        yield crawl
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
 
+from gossamer.runtime.pinned import PinnedRow
 from gossamer.store import Row
 from gossamer.store.cassandra.cql import SHORT_LIVED
 from gossamer.store.claims import ClaimRow
@@ -30,6 +31,7 @@ TABLES: dict[type[Row], str] = {
     PartitionRow: "",
     TallyRow: "",
     ClaimRow: "",
+    PinnedRow: "",
     DigestRow: "",
     SegmentRow: "",
     CaptureRow: "",

@@ -14,6 +14,7 @@ from gossamer.crawl import CrawlRequest, define, last_definition
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, SeedSown
 from gossamer.log.codec import encode
+from gossamer.runtime.pinned import pin
 from gossamer.settings import Settings
 from gossamer.telemetry import gauge
 from standalone.folder import Folder, Opened
@@ -107,6 +108,7 @@ def run_crawl(
         folder.claim()
         opened = Opened(folder)
         opened.database.check()
+        pin(opened.log, opened.store, clock.now())
         run = _prepare(settings, opened, request, max_time)
         with _interrupts(run):
             return _run(run, children, show), read_progress(opened)

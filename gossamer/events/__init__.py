@@ -49,6 +49,9 @@ from gossamer.events.records import (
     SeedSown as SeedSown,
 )
 from gossamer.events.records import (
+    SuffixListPinned as SuffixListPinned,
+)
+from gossamer.events.records import (
     Tombstone as Tombstone,
 )
 from gossamer.events.records import (

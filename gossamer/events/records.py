@@ -259,6 +259,13 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     paused: bool = False
 
 
+class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned"):
+    """The public suffix list that sites are told apart by, and partitions chosen."""
+
+    list: str
+    """Its version, as in the file: when it was published."""
+
+
 class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
     """A record that could not be read or processed, whole, and why."""
 

@@ -18,6 +18,7 @@ from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.pinned import pin
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import LONGEST_WAIT, waits
 from gossamer.runtime.runner import Runner
@@ -80,6 +81,7 @@ def run(service: str, work: Work) -> int:
 
     def attempt() -> None:
         with open_fleet(process.settings, process.member) as (log, store):
+            pin(log, store, clock.now())
             try:
                 work(Backends(process, ObservedLog(log, process.health), store))
             finally:

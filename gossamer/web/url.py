@@ -18,15 +18,14 @@ from hashlib import blake2b
 from ipaddress import ip_address
 
 from ada_url import join_url
-from publicsuffixlist import PublicSuffixList
 
 from gossamer.errors import Poison
+from gossamer.web.suffixes import registrable_domain
 
 SCHEMES = ("http://", "https://")
 MAX_LENGTH = 2000
 
 
-_suffixes = PublicSuffixList()
 _escape = re.compile("%([0-9A-Fa-f]{2})")
 _credentials = re.compile("^(https?://)[^/?#]*@")
 _unreserved = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -142,7 +141,7 @@ def _site(name: str) -> str:
     if is_address(name):
         return name
     # A public suffix itself (github.io) and a bare name (localhost) are sites of their own.
-    return _suffixes.privatesuffix(name) or name
+    return registrable_domain(name) or name
 
 
 def is_address(name: str) -> bool:

@@ -7,11 +7,13 @@ import services.dedup.content
 import services.dedup.seen
 import services.frontier.rows
 from console.tables import TABLES
+from gossamer.runtime import pinned
 from gossamer.store import Row, claims
 from schemas import tables
 
 MODULES = (
     claims,
+    pinned,
     services.archive.rows,
     services.dedup.seen,
     services.dedup.content,

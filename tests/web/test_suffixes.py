@@ -1,0 +1,28 @@
+"""Sites are told apart by the list in the package, and by no other."""
+
+import subprocess
+import sys
+
+from gossamer.web import suffixes
+from gossamer.web.url import site_of
+
+OWN = """
+import sys, publicsuffixlist
+publicsuffixlist.PSLFILE = "/nonexistent"
+from gossamer.web.url import site_of
+print(site_of("https://shop.someone.github.io/"), site_of("https://www.example.co.uk/"))
+"""
+
+
+def test_the_list_is_the_packages_own_and_not_that_of_a_library() -> None:
+    done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("someone.github.io example.co.uk\n", "")
+
+
+def test_the_list_has_a_version_and_its_private_section() -> None:
+    assert suffixes.SUFFIX_LIST == "2026-10-22_08-36-41_UTC", (
+        "with another list no crawl can go on that was begun with this one: docs/decisions"
+    )
+    assert suffixes.registrable_domain("github.io") == ""
+    assert site_of("http://github.io/") == "github.io"
+    assert suffixes.registrable_domain("a.b.xn--p1ai") == "b.xn--p1ai"
