@@ -82,7 +82,7 @@ def test_who_goes_by_definitions_refuses_one_that_makes_no_sense(
     store: SqliteStore, wrong: dict[str, str], why: str
 ) -> None:
     definition = defined(**{"scope": "any()", **wrong})
-    dedup = Dedup(SeenTable(store), store)
+    dedup = Dedup(SeenTable(store), store, DedupSettings())
     frontier = Frontier(FrontierSettings(), store, 60.0, 4, alone=True)
     for service in (dedup, frontier):
         with pytest.raises(Poison, match=re.escape(why)):
