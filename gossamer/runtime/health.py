@@ -45,7 +45,7 @@ class Health:
             instance=instance,
         )
         self._beat_at = clock.steady()
-        self._why_not = "it is starting"
+        self._why_not, self._hindered = "it is starting", ""
         self._servers = _Cached(lambda: {})
 
     def beat(self) -> None:
@@ -63,6 +63,10 @@ class Health:
         """Report *why* it cannot work for now; that is no reason to restart it."""
         self.beat()
         self._why_not = why
+
+    def hindered(self, why: str) -> None:
+        """Report *why* it cannot do its work as it should though its loop turns; "": it can."""
+        self._hindered = why
 
     def watch(self, ask: LagQuery) -> None:
         """Use *ask* from now on to find out whether the servers answer, and the lag."""
@@ -82,7 +86,7 @@ class Health:
             return f"its loop has not turned for {STUCK:.0f} s"
         if not self._why_not:
             self._servers.read()
-        return self._why_not or self._servers.trouble
+        return self._why_not or self._hindered or self._servers.trouble
 
     def metrics(self) -> bytes:
         """Return all metrics in Prometheus's text format."""

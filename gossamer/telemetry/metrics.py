@@ -72,6 +72,16 @@ GAUGES: dict[str, About] = {
         "delay, since the process started. The gap is from the end of one request to the start of "
         "the next, 0 if they overlapped. Below 1 a host was asked too soon, and the log says which."
     ),
+    "gossamer_clock_skew_seconds": About(
+        "By how much this fetcher's clock is ahead of the frontiers' at most, by the youngest of "
+        "the last 20 orders; the time that an order waits counts in. Below zero it is behind, by "
+        "at least so much."
+    ),
+    "gossamer_fetcher_hindered": About(
+        "Whether something on this side keeps the fetcher from its work (1), by its kind; the log "
+        "says what.",
+        ("kind",),
+    ),
     "gossamer_partitions": About("Partitions that this instance was given by its group."),
     "gossamer_consumer_lag": About(
         "Records of each topic that the service's group, all instances together, has not moved "

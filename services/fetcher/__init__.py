@@ -21,7 +21,9 @@ partition (its epoch is void), and the host may be somebody else's by now.
 
 Why requests keep within the lease. The frontier gives a host to somebody else when the lease
 expires. A request starts only if even the longest visit would end before that, so a host is never
-visited twice at the same time, though fetcher and frontier never talk about it.
+visited twice at the same time, though fetcher and frontier never talk about it. Their clocks may
+differ: a lease is reckoned by the later of the two, as far as the order shows it, and a fetcher
+whose clock is far off says so (`skew.py`).
 
 Why one connection for an order. The host is ours for the length of the order and no longer: its
 visits share one kept-alive connection, which is closed with the order. A pool shared by all orders

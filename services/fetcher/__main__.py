@@ -9,9 +9,9 @@ from services.fetcher.wiring import as_claimed, serve
 
 def work(backends: Backends) -> None:
     """Fetch until the process is asked to stop."""
-    log, store = backends.log, backends.store
-    epochs = as_claimed(log, store)
-    run_async(lambda ended: serve(backends.settings, log, store, epochs, ended), backends.stop)
+    settings, log, store = backends.settings, backends.log, backends.store
+    epochs, tell = as_claimed(log, store), backends.process.health.hindered
+    run_async(lambda ended: serve(settings, log, store, epochs, ended, tell), backends.stop)
 
 
 if __name__ == "__main__":

@@ -37,12 +37,13 @@ def without_request(outcome: Outcome, reason: str, *hazards: Hazard) -> Ending:
     return Ending(assessment=assessment)
 
 
-def unvisited(hop: Reply | None = None) -> Ending:
+def unvisited(why: str, hop: Reply | None = None) -> Ending:
     """Return the end of a visit that was not made, or was given up after the redirect *hop*.
 
     The request for *hop* is reported all the same, so that the frontier lets the host rest.
     """
-    return Ending(assessment=Assessment(outcome=Outcome.UNVISITED, kept=False), answer=hop)
+    assessment = Assessment(outcome=Outcome.UNVISITED, kept=False, reason=why)
+    return Ending(assessment=assessment, answer=hop)
 
 
 def events(

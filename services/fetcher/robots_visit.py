@@ -27,7 +27,7 @@ def visit_robots(pace: Pace, url: str) -> Conversation[Ending]:
     while True:
         answer = yield from pace.ask(Fetch(at, anything, pace.terms.robots_limit))
         if answer is None:
-            return unvisited(hop)
+            return unvisited(pace.why, hop)
         if isinstance(answer, Failure):
             return _unreachable(pace, answer, elsewhere=host_name(at) != host_name(url))
         assessment = assess(answer, at, pace.now)

@@ -19,6 +19,7 @@ from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.http.turns import Turns
 from services.fetcher.outcome import Failure
+from services.fetcher.skew import ClockSkew, ahead_of
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
 
@@ -35,8 +36,8 @@ class Fetcher:
     reads: tuple[Topic, ...] = (VISITS_ORDERED,)
     begins_once = True
 
-    def __init__(self, web: Web, clock: Clock, epoch_of: EpochOf) -> None:
-        self._web, self._clock, self._epoch_of = web, clock, epoch_of
+    def __init__(self, web: Web, clock: Clock, epoch_of: EpochOf, skew: ClockSkew) -> None:
+        self._web, self._clock, self._epoch_of, self._skew = web, clock, epoch_of, skew
         settings = web.settings
         self._terms = Terms(
             product=settings.product,
@@ -63,34 +64,36 @@ class Fetcher:
         """
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
-        run = OrderRun(event, emit)
+        run = OrderRun(event, emit, self._clock)
+        self._skew.met(event.at, self._clock())
         gauge("gossamer_fetches_open", self._opened(1))
         try:
-            if why := await self._refusal(event):
+            if why := await self._refusal(run):
                 logger.info("order not begun", order=event.order, host=event.host, why=why)
-                run.hand_back(why, self._clock())
+                run.hand_back(why)
             else:
                 await self._run(run)
         except asyncio.CancelledError:
-            run.hand_back("the fetcher was stopped", self._clock())
+            run.hand_back("the fetcher was stopped")
             raise
         except Exception as error:
             # An error that needs a person stops the process; any other ends the order alone.
             if isinstance(error, GossamerError) and not isinstance(error, Poison):
                 raise
             logger.exception("visit failed", order=event.order, host=event.host)
-            run.break_off(error, self._clock())
+            run.break_off(error)
         finally:
             gauge("gossamer_fetches_open", self._opened(-1))
 
-    async def _refusal(self, order: HostCheckedOut) -> str:
-        """Return why *order* must not be begun, or ""; wait for the store while there is time."""
+    async def _refusal(self, run: "OrderRun") -> str:
+        """Return why the order of *run* must not be begun, or ""; wait for the store in time."""
+        order = run.order
         for wait in waits():
             try:
-                return refusal(order, await self._epoch_of(order.site), self._clock())
+                return refusal(order, await self._epoch_of(order.site), run.now())
             except Unavailable as error:
                 latest = order.expires_at - self._terms.visit_limit
-                if self._clock() + wait > latest:
+                if run.now() + wait > latest:
                     return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
                 logger.warning("order waits", order=order.order, why=str(error), seconds=wait)
                 await asyncio.sleep(wait)
@@ -101,7 +104,7 @@ class Fetcher:
         return self._open
 
     async def _run(self, run: "OrderRun") -> None:
-        conversation = converse(run.order, self._terms, self._clock())
+        conversation = converse(run.order, self._terms, run.now())
         async with self._web.host() as host:
             step = next(conversation)
             while True:
@@ -118,13 +121,13 @@ class Fetcher:
             case Rest(seconds=seconds):
                 await _rest(seconds, paused)
             case Fetch():
-                run.asked_at = self._clock()
+                run.asked_at = run.now()
                 at, order = host_key(step.url), run.order
                 async with self._turns.take(at, order.pause, own=at == order.host) as delay:
                     answer = await host.fetch(step, delay)
             case Emit(events=emitted):
                 run.emit(emitted)
-        return StepResult(self._clock(), paused.is_set(), answer)
+        return StepResult(run.now(), paused.is_set(), answer)
 
 
 async def _rest(seconds: float, paused: asyncio.Event) -> None:
@@ -138,11 +141,16 @@ async def _rest(seconds: float, paused: asyncio.Event) -> None:
 class OrderRun:
     """One order under way, and how far it has come."""
 
-    def __init__(self, order: HostCheckedOut, emit: Emitter) -> None:
-        self.order, self._emitter = order, emit
+    def __init__(self, order: HostCheckedOut, emit: Emitter, clock: Clock) -> None:
+        self.order, self._emitter, self._clock = order, emit, clock
+        self._ahead = ahead_of(order.at, clock())
         self.asked_at = 0.0
         """When the current visit last made a request; 0 if it has made none."""
         self._ended, self._over = 0, False
+
+    def now(self) -> float:
+        """Return the time by which the lease is reckoned: the later of two clocks."""
+        return self._clock() + self._ahead
 
     def emit(self, events: tuple[Event, ...]) -> None:
         """Put *events* on the log and count them; raise Poison if one is too large for that."""
@@ -153,23 +161,23 @@ class OrderRun:
                 self.asked_at = 0.0
                 count_visit(event)
 
-    def break_off(self, error: Exception, now: float) -> None:
+    def break_off(self, error: Exception) -> None:
         """End the order with the visit at which *error*, a mistake of ours, happened."""
         if self._over:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
         broken = Failure(outcome=Outcome.BROKEN, reason=reason, started_at=self.asked_at)
-        self.emit(events(self.order, self._ended, failed(broken), True, now))
+        self.emit(events(self.order, self._ended, failed(broken), True, self.now()))
 
-    def hand_back(self, why: str, now: float) -> None:
+    def hand_back(self, why: str) -> None:
         """End the order here, so that the frontier need not wait for its lease to expire.
 
         A request under way may have reached the server, so it is reported.
         """
         if self._over:
             return
-        took = now - self.asked_at if self.asked_at else 0.0
+        took = self.now() - self.asked_at if self.asked_at else 0.0
         left = Failure(
             outcome=Outcome.UNVISITED, reason=why, started_at=self.asked_at, took=max(0.0, took)
         )
-        self.emit(events(self.order, self._ended, failed(left), True, now))
+        self.emit(events(self.order, self._ended, failed(left), True, self.now()))

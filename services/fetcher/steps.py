@@ -67,6 +67,8 @@ class Pace:
     def __init__(self, order: HostCheckedOut, terms: Terms, now: float) -> None:
         self.order, self.terms, self.now = order, terms, now
         self._pause = 0.0
+        self.why = ""
+        """Why the order had to end."""
 
     def ask(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         """Rest for the pause that is due, then make *request*; None if the order must end now.
@@ -77,7 +79,10 @@ class Pace:
             return None
         result = yield Rest(self._pause)
         self.now = result.now
-        if result.paused or self._late(0.0):
+        if result.paused:
+            self.why = "the crawl is paused"
+            return None
+        if self._late(0.0):
             return None
         result = yield request
         self.now = result.now
@@ -87,4 +92,7 @@ class Pace:
         return result.answer
 
     def _late(self, pause: float) -> bool:
-        return self.now + pause + self.terms.visit_limit > self.order.expires_at
+        if self.now + pause + self.terms.visit_limit <= self.order.expires_at:
+            return False
+        self.why = "the lease could end under the next request"
+        return True

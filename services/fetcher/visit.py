@@ -14,7 +14,12 @@ def refusal(order: HostCheckedOut, epoch: int, now: float) -> str:
     """Return why *order* must not be begun, or ""; *epoch* is the oldest that is in force."""
     if order.epoch < epoch:
         return f"epoch {order.epoch} is void"
-    return "its lease has expired" if order.expires_at <= now else ""
+    if order.expires_at > now:
+        return ""
+    return (
+        f"its lease ended {now - order.expires_at:.0f} s ago by this clock, {now - order.at:.0f} s "
+        "after the order was made: it waited too long, or this clock is ahead of the frontier's"
+    )
 
 
 def converse(order: HostCheckedOut, terms: Terms, now: float) -> Conversation[None]:
@@ -42,7 +47,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
         return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
     answer = yield from pace.ask(Fetch(visit.url, wanted, pace.terms.body_limit))
     if answer is None:
-        return unvisited()
+        return unvisited(pace.why)
     if isinstance(answer, Failure):
         return failed(answer)
     return Ending(assessment=assess(answer, visit.url, pace.now), answer=answer)

@@ -10,8 +10,10 @@ from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
+from services.fetcher.hindrances import Hindrances, Tell
 from services.fetcher.http.client import Web
 from services.fetcher.service import EpochOf, Fetcher
+from services.fetcher.skew import ClockSkew
 
 
 def alone_since(epoch: int) -> EpochOf:
@@ -39,24 +41,33 @@ def as_claimed(log: Log, store: Store) -> EpochOf:
 
 
 def fetcher_runner(
-    settings: Settings, log: Log, store: Store, clock: Clock, epoch_of: EpochOf, web: Web
+    settings: Settings, log: Log, store: Store, clock: Clock, fetcher: Fetcher
 ) -> ConcurrentRunner:
-    """Return the runner of a fetcher on *web*, which the caller closes."""
+    """Return the runner of *fetcher*."""
 
     def behind() -> bool:
         waiting = (log.backlog(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.consumers)
         return max(waiting) > settings.fetcher.unparsed_limit
 
-    fetcher = Fetcher(web, clock, epoch_of)
     return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.concurrency, behind)
 
 
 async def serve(
-    settings: Settings, log: Log, store: Store, epoch_of: EpochOf, stop: asyncio.Event
+    settings: Settings,
+    log: Log,
+    store: Store,
+    epoch_of: EpochOf,
+    stop: asyncio.Event,
+    tell: Tell = lambda why: None,
 ) -> None:
-    """Fetch until *stop*; raise BadSettings at once if the requests would not say who we are."""
+    """Fetch until *stop*; *tell* is told what hinders.
+
+    Raise BadSettings at once if the requests would not say who we are.
+    """
     web = Web(settings.fetcher, clock.now)
+    skew = ClockSkew(settings.frontier.lease_slack / 2, Hindrances(tell))
+    fetcher = Fetcher(web, clock.now, epoch_of, skew)
     try:
-        await fetcher_runner(settings, log, store, clock.now, epoch_of, web).run(stop)
+        await fetcher_runner(settings, log, store, clock.now, fetcher).run(stop)
     finally:
         await web.close()

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from typing import Any
 
+from gossamer.clock import Clock
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -18,8 +19,10 @@ from gossamer.events import (
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
+from services.fetcher.hindrances import Hindrances, Tell
 from services.fetcher.http.client import Web
-from services.fetcher.service import Fetcher
+from services.fetcher.service import EpochOf, Fetcher
+from services.fetcher.skew import ClockSkew
 from services.fetcher.wiring import alone_since
 
 LOOPBACK = ip_network("127.0.0.0/8")
@@ -46,7 +49,7 @@ def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCh
         Visit(id=f"7.o.{index}@{url}", url=url, purpose=purpose) for index, url in enumerate(urls)
     )
     fields = {
-        "at": 0.0,
+        "at": time.time(),
         "site": site_of(urls[0]),
         "host": host,
         "order": "o",
@@ -91,12 +94,19 @@ class Emitted:
         return ended
 
 
+def new_fetcher(
+    web: Web, epoch_of: EpochOf, clock: Clock = time.time, tell: Tell = lambda why: None
+) -> Fetcher:
+    """Return a fetcher that finds 150 s of skew large."""
+    return Fetcher(web, clock, epoch_of, ClockSkew(150.0, Hindrances(tell)))
+
+
 @asynccontextmanager
 async def fetcher(void_through: int = 0, **changes: Any) -> AsyncIterator[Fetcher]:
     """A fetcher on the real loopback and the real clock."""
     web = Web(settings(**changes), time.time)
     try:
-        yield Fetcher(web, time.time, alone_since(void_through + 1))
+        yield new_fetcher(web, alone_since(void_through + 1))
     finally:
         await web.close()
 

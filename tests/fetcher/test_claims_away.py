@@ -8,8 +8,7 @@ from gossamer.errors import Unavailable
 from gossamer.events import Outcome
 from gossamer.runtime import retries
 from services.fetcher.http.client import Web
-from services.fetcher.service import Fetcher
-from tests.fetcher.orders import Emitted, order, settings
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 
@@ -36,9 +35,7 @@ def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_an_order_waits_for_the_store_and_is_carried_out() -> None:
     emitted, web = Emitted(), Web(settings(), time.time)
     async with serving(a=page()) as server:
-        await Fetcher(web, time.time, Claims(5).epoch_of).work(
-            order(f"{server.root}/a"), emitted.emit
-        )
+        await new_fetcher(web, Claims(5).epoch_of).work(order(f"{server.root}/a"), emitted.emit)
         assert server.paths == ["/a"]
     await web.close()
     assert emitted.outcomes == ["page"]
@@ -48,7 +45,7 @@ async def test_it_is_handed_back_when_its_lease_would_be_too_short() -> None:
     emitted, web = Emitted(), Web(settings(visit_limit=2.0), time.time)
     async with serving(a=page()) as server:
         given = order(f"{server.root}/a", expires_at=time.time() + 2.05)
-        await Fetcher(web, time.time, Claims(1 << 30).epoch_of).work(given, emitted.emit)
+        await new_fetcher(web, Claims(1 << 30).epoch_of).work(given, emitted.emit)
         assert server.paths == []
     await web.close()
     ended = emitted.one

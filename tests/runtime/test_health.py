@@ -60,6 +60,16 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     yield ahead
 
 
+def test_what_hinders_the_work_is_no_reason_to_restart(asked: Asked) -> None:
+    asked.health.ready()
+    asked.health.hindered("its clock is wrong")
+    asked.health.ready()
+    assert asked.get("/readyz") == (503, "its clock is wrong")
+    assert asked.get("/healthz") == (200, "ok")
+    asked.health.hindered("")
+    assert asked.get("/readyz") == (200, "ready")
+
+
 def test_it_lives_before_it_is_ready_and_says_why_it_is_not(asked: Asked) -> None:
     assert asked.get("/healthz")[0] == 200
     assert asked.get("/readyz") == (503, "it is starting")

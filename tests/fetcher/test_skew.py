@@ -1,0 +1,71 @@
+"""A fetcher whose clock differs from the frontier's: what it does, and what it tells."""
+
+import time
+from typing import Any
+
+from prometheus_client import REGISTRY
+
+from gossamer.events import Outcome
+from services.fetcher.hindrances import Hindrances
+from services.fetcher.http.client import Web
+from services.fetcher.skew import ORDERS, ClockSkew
+from services.fetcher.wiring import alone_since
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.servers import page, serving
+
+
+async def worked(skew: float, **changes: Any) -> tuple[Emitted, list[str]]:
+    """Return what is emitted of an order whose clock is *skew* ahead, and what is asked for."""
+    emitted, web = Emitted(), Web(settings(), time.time)
+    async with serving(a=page(), b=page()) as server:
+        processor = new_fetcher(web, alone_since(1), lambda: time.time() + skew)
+        await processor.work(order(f"{server.root}/a", f"{server.root}/b", **changes), emitted.emit)
+        asked = server.paths
+    await web.close()
+    return emitted, asked
+
+
+async def test_a_clock_ahead_of_the_lease_hands_the_order_back_and_says_why() -> None:
+    now = time.time()
+    emitted, asked = await worked(700.0, at=now, expires_at=now + 400.0)
+    assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
+    assert "ended 300 s ago" in emitted.one.reason and "clock is ahead" in emitted.one.reason
+
+
+async def test_a_lease_that_is_too_short_is_said_to_be() -> None:
+    now = time.time()
+    emitted, asked = await worked(399.5, at=now, expires_at=now + 400.0)
+    assert (emitted.one.outcome, emitted.one.last, asked) == (Outcome.UNVISITED, True, [])
+    assert emitted.one.reason == "the lease could end under the next request"
+
+
+async def test_a_clock_behind_makes_no_lease_longer() -> None:
+    now = time.time()
+    emitted, asked = await worked(-900.0, at=now, expires_at=now + 1.0)
+    assert (emitted.outcomes, asked) == (["unvisited"], [])
+    emitted, asked = await worked(-900.0, at=now, expires_at=now + 100.0)
+    assert (emitted.outcomes, asked) == (["page", "page"], ["/a", "/b"])
+    assert all(one.at >= now for one in emitted.ended), "told in the frontier's time"
+
+
+def test_a_large_skew_is_told_until_it_is_over() -> None:
+    told: list[str] = []
+    skew = ClockSkew(150.0, Hindrances(told.append))
+    for _ in range(ORDERS):
+        skew.met(1000.0, 1200.0)
+    assert "ahead of the frontiers', or orders wait" in told[-1] and "200 s old" in told[-1]
+    assert REGISTRY.get_sample_value("gossamer_clock_skew_seconds") == 200.0
+    assert REGISTRY.get_sample_value("gossamer_fetcher_hindered", {"kind": "clock"}) == 1
+    skew.met(1200.0, 1200.5)
+    assert told[-1] == "", "one young order proves that it only waited"
+    assert REGISTRY.get_sample_value("gossamer_fetcher_hindered", {"kind": "clock"}) == 0
+    skew.met(1500.0, 1201.0)
+    assert told[-1] == "its clock is 299 s behind a frontier's"
+
+
+def test_a_few_old_orders_prove_nothing() -> None:
+    told: list[str] = []
+    skew = ClockSkew(150.0, Hindrances(told.append))
+    for _ in range(ORDERS - 1):
+        skew.met(1000.0, 1200.0)
+    assert not any(told)
