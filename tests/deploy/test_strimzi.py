@@ -50,5 +50,6 @@ def test_the_users_rights_are_those_of_the_prefix() -> None:
     resources = [acl["resource"] for acl in user["spec"]["authorization"]["acls"]]
     assert {it["type"] for it in resources} == {"topic", "group"}
     assert {(it["name"], it["patternType"]) for it in resources} == {
-        (expected["GOSSAMER_KAFKA__PREFIX"], "prefix")
+        (expected["GOSSAMER_KAFKA__PREFIX"], "prefix"),
+        (f"{expected['GOSSAMER_KAFKA__PREFIX']}pages.fetched", "literal"),
     }

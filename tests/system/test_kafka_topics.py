@@ -107,6 +107,28 @@ def test_it_mends_what_differs_and_leaves_what_others_set(cluster: Cluster, appl
     assert apply() == (0, [], [])
 
 
+def test_how_long_records_are_kept_is_the_operators(cluster: Cluster, apply: Apply) -> None:
+    apply()
+    name = f"{cluster.prefix}pages.fetched"
+    ours = cluster.said("pages.fetched")
+    assert 0 < int(ours["retention.bytes"]) < 100 << 30
+    theirs = {"retention.ms": "3600000", "retention.bytes": "1000000"}
+    changes = [
+        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        for key, value in theirs.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes)
+    cluster.admin.incremental_alter_configs([resource])[resource].result()
+    until(lambda: cluster.said("pages.fetched")["retention.bytes"] == "1000000", "brokers know it")
+    status, out, err = apply()
+    assert (status, err) == (0, [])
+    assert sorted(out) == [
+        f"{name}: {key} is {value}, and stays so (not {ours[key]})"
+        for key, value in sorted(theirs.items())
+    ]
+    assert {key: cluster.said("pages.fetched")[key] for key in theirs} == theirs
+
+
 def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: Apply) -> None:
     name = f"{cluster.prefix}seeds"
     cluster.admin.create_topics([NewTopic(name, 3, 1)])[name].result()

@@ -16,6 +16,7 @@ from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.kafka.client import Trouble, client, consumer, error_of, record
+from gossamer.log.kafka.trimming import Trimmer
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 
@@ -75,6 +76,7 @@ class KafkaReader:
         self._bytes = 0
         self._paused = self._polling = self._closed = False
         self._confirm_at = float("inf")
+        self._trimmer = Trimmer(settings, topics)
         self._consumer: Any = Consumer(self._configuration(member))
         self._consumer.subscribe([next(iter(self._names))], self._assigned, self._revoked)
 
@@ -98,6 +100,7 @@ class KafkaReader:
         """Return the next records, at most *most*; with 0 only keep the membership alive."""
         if clock.steady() >= self._confirm_at:
             self._confirm_positions()
+        self._trimmer.trim(self._partitions)
         # With *most* = 0, records that arrive while callbacks are served are held. Fetching goes on
         # until much is held: a pause throws away what was fetched.
         self._fetch(bool(most) or self._has_room(BATCH))

@@ -1,7 +1,8 @@
 """Makes the topics on Kafka what `schemas/topics` and the settings ask for, if that loses nothing.
 
 A topic keyed by site is never given more partitions: its sites would move to others, away from
-their host's lease, their queue, and what was met of them.
+their host's lease, their queue, and what was met of them. How long records are kept is set once:
+what an operator has set for a topic stays.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
+    ConfigSource,
     NewPartitions,
     NewTopic,
     ResourceType,
@@ -38,7 +40,15 @@ class Wanted:
     partitions: int
     replication: int
     grows: bool
-    config: dict[str, str]
+    fixed: dict[str, str]
+    """Configuration that the code relies on."""
+    kept: dict[str, str]
+    """How long records are kept: set where the topic has nothing of its own."""
+
+    @property
+    def config(self) -> dict[str, str]:
+        """All of it, as a new topic is given it."""
+        return self.fixed | self.kept
 
 
 def wanted(settings: KafkaSettings) -> list[Wanted]:
@@ -55,28 +65,33 @@ def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
         replication=replication,
         # A key that moves to another partition would leave its old version where it was.
         grows=not by_site and topic.keep is not Keep.NEWEST,
-        config={
-            **_retention(topic),
+        fixed={
+            "cleanup.policy": "compact" if topic.keep is Keep.NEWEST else "delete",
             "max.message.bytes": str(topic.max_message_bytes),
             "compression.type": "producer",
             "min.insync.replicas": str(max(1, replication - 1)),
         },
+        kept=_kept(topic),
     )
 
 
-def _retention(topic: Topic) -> dict[str, str]:
+def _kept(topic: Topic) -> dict[str, str]:
     match topic.keep:
         case Keep.NEWEST:
             return {
-                "cleanup.policy": "compact",
                 "delete.retention.ms": str(topic.retention * 1000),
                 "segment.ms": str(topic.segment * 1000),
                 "min.cleanable.dirty.ratio": str(CLEANABLE),
             }
         case Keep.FOREVER:
-            return {"cleanup.policy": "delete", "retention.ms": "-1"}
+            return {"retention.ms": "-1"}
         case Keep.UNTIL_READ:
-            return {"cleanup.policy": "delete", "retention.ms": str(topic.retention * 1000)}
+            sizes = {
+                "retention.bytes": topic.retention_bytes,
+                "segment.bytes": topic.segment_bytes,
+            }
+            limits = {name: str(size) for name, size in sizes.items() if size}
+            return {"retention.ms": str(topic.retention * 1000), **limits}
 
 
 class Topics:
@@ -183,6 +198,9 @@ class Topics:
         return {resource.name: answer.result() for resource, answer in asked.items()}
 
     def _config(self, topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
+        for name, value in topic.kept.items():
+            if _is_set(found.get(name)) and found[name].value != value:
+                yield f"{topic.name}: {name} is {found[name].value}, and stays so (not {value})"
         differs = _differing(topic, found)
         if not differs:
             return
@@ -198,7 +216,14 @@ class Topics:
 
 
 def _differing(topic: Wanted, found: dict[str, Any]) -> dict[str, str]:
-    return {n: v for n, v in topic.config.items() if n not in found or found[n].value != v}
+    """Return what is to be set: what is fixed and differs, and what the topic has none of."""
+    fixed = {n: v for n, v in topic.fixed.items() if n not in found or found[n].value != v}
+    return fixed | {n: v for n, v in topic.kept.items() if not _is_set(found.get(n))}
+
+
+def _is_set(entry: Any) -> bool:
+    """Whether somebody has set it for this topic, ourselves included."""
+    return entry is not None and entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 
 
 def _done(future: "Future[None]", unless: int) -> bool:

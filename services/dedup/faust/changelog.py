@@ -79,7 +79,7 @@ def _changelog_topic(kafka: KafkaSettings) -> Wanted:
         "compression.type": "producer",
         "min.insync.replicas": like.config["min.insync.replicas"],
     }
-    return replace(like, name=f"{kafka.prefix}dedup-seen-changelog", config=config)
+    return replace(like, name=f"{kafka.prefix}dedup-seen-changelog", fixed=config, kept={})
 
 
 class Changelog:

@@ -1,0 +1,96 @@
+"""Bodies leave Kafka once parser and archive have both read them, and not before."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from gossamer.events.topics import PAGES_FETCHED, VISITS_ENDED
+from gossamer.log import Message, Reader, Record
+from gossamer.log.kafka import trimming
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import KafkaSettings
+from gossamer.store.sqlite import SqliteStore
+from tests.support.waiting import until
+
+SITES = [f"site{n}.example" for n in range(20)]
+
+
+@pytest.fixture
+def settings(kafka: str) -> KafkaSettings:
+    """Return settings of topics that only this test uses."""
+    prefix = f"trimming-{uuid4().hex[:8]}."
+    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=2, replication=1, session=6.0)
+    list(Topics(found).apply())
+    return found
+
+
+@pytest.fixture
+def log(settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[KafkaLog]:
+    """Return a log on them, whose readers delete at every poll."""
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
+    with closing(KafkaLog(settings)) as log:
+        yield log
+
+
+def append(log: KafkaLog, topic: str) -> None:
+    log.append([Message(topic, site, b"body", site) for site in SITES])
+
+
+def starts(settings: KafkaSettings, topic: str) -> list[int]:
+    """Return the first offset that each partition still has."""
+    consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": "nobody"})
+    try:
+        return [
+            consumer.get_watermark_offsets(TopicPartition(settings.prefix + topic, n), timeout=10)[
+                0
+            ]
+            for n in range(2)
+        ]
+    finally:
+        consumer.close()
+
+
+def read(reader: Reader, count: int) -> None:
+    """Read *count* records, and move past all of them; then poll once more."""
+    records: list[Record] = []
+
+    def polled() -> bool:
+        records.extend(reader.poll(0.2))
+        return len(records) >= count
+
+    until(polled, "all records come")
+    assert len(records) == count
+    assert reader.advance(records, ())
+    reader.poll(0.0)
+
+
+def test_what_both_have_read_is_deleted(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    topic = PAGES_FETCHED.name
+    parser, archive = (log.reader(group, [topic], store) for group in ("parser", "archive"))
+    append(log, topic)
+    read(parser, len(SITES))
+    assert starts(settings, topic) == [0, 0], "the archive has read nothing"
+    read(archive, len(SITES))
+    assert sum(starts(settings, topic)) == len(SITES)
+    append(log, topic)
+    read(parser, len(SITES))
+    assert sum(starts(settings, topic)) == len(SITES), "only up to where the archive is"
+    read(archive, len(SITES))
+    assert sum(starts(settings, topic)) == 2 * len(SITES)
+    assert log.backlog("archive", topic) == 0
+
+
+def test_other_topics_are_left_to_their_retention(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    topic = VISITS_ENDED.name
+    frontier = log.reader("frontier", [topic], store)
+    append(log, topic)
+    read(frontier, len(SITES))
+    assert starts(settings, topic) == [0, 0]
