@@ -9,7 +9,7 @@ Every producer chooses a record's partition by :func:`partition_of`, so that wha
 has one partition number on all topics.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -99,6 +99,9 @@ class Log(Protocol):
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
+
+    def backlogs(self, group: str, topic: str) -> Mapping[int, int]:
+        """Return the same of each partition that has any records."""
 
 
 def partition_of(partition_key: str, partitions: int) -> int:

@@ -55,8 +55,8 @@ DELETE FROM log_records WHERE (topic, partition, offset) IN
 (SELECT topic, partition, offset FROM log_newest WHERE topic = ? AND key = ?)
 """
 NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
-BACKLOG = """
-SELECT coalesce(sum(e.next - coalesce(c.next, 0)), 0) FROM log_ends e LEFT JOIN log_cursors c
+BACKLOGS = """
+SELECT e.partition, e.next - coalesce(c.next, 0) FROM log_ends e LEFT JOIN log_cursors c
 ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.topic = ?
 """
 
@@ -109,9 +109,12 @@ class SqliteLog:
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
+        return sum(self.backlogs(group, topic).values())
+
+    def backlogs(self, group: str, topic: str) -> dict[int, int]:
+        """Return the same of each partition that has any records."""
         with self._database.reading() as db:
-            (count,) = db.execute(BACKLOG, (group, topic)).fetchone()
-        return int(count)
+            return dict(db.execute(BACKLOGS, (group, topic)))
 
 
 class SqliteTail:

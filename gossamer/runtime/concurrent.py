@@ -14,8 +14,7 @@ done again is dropped, for the log and the store to be opened anew.
 import asyncio
 import contextlib
 import threading
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol, TypeVar
@@ -30,6 +29,7 @@ from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.control import ControlTail
 from gossamer.runtime.offsets import OffsetTracker
+from gossamer.runtime.polled import Polled
 from gossamer.runtime.retries import waits
 from gossamer.runtime.runner import dead_letter_for
 from gossamer.runtime.trace import handling
@@ -74,7 +74,8 @@ class AsyncProcessor(Protocol):
 class ConcurrentRunner:
     """One processor on the log, with up to *limit* records under way.
 
-    It starts none while *hold* returns true: those who read its answers are behind.
+    It starts none of the partitions that *hold* returns: those who read its answers are behind
+    there. What follows from a record has its partition's number, whatever the topic.
     """
 
     def __init__(
@@ -84,15 +85,16 @@ class ConcurrentRunner:
         store: Store,
         clock: Clock,
         limit: int,
-        hold: Callable[[], bool],
+        hold: Callable[[], Container[int]],
     ) -> None:
         self._processor, self._clock, self._limit, self._hold = processor, clock, limit, hold
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
         self._offsets = OffsetTracker()
         self._partitions = self._reader.partitions
-        self._polled: deque[Record] = deque()
-        self._held, self._asked_at = False, float("-inf")
+        self._polled = Polled()
+        self._held: Container[int] = ()
+        self._asked_at = float("-inf")
         self._started: list[Record] = []
         self._passed: list[Record] = []
         self._outbox: list[Message] = []
@@ -185,12 +187,12 @@ class ConcurrentRunner:
             for record in news:
                 self._learn(record)
         await self._check_hold()
-        full = self._held or self._polled or len(self._working) >= self._limit
-        most = 0 if full else BATCH
+        wanted = self._polled.lacks(self._held) and len(self._working) < self._limit
+        most = BATCH if wanted else 0
         records = await self._in_thread(lambda: self._reader.poll(0, most))
         if self._reader.partitions != self._partitions:
             self._rebalance(self._reader.partitions)
-        self._polled.extend(records)
+        self._polled.add(records)
 
     def _learn(self, record: Record) -> None:
         try:
@@ -202,7 +204,7 @@ class ConcurrentRunner:
         """Forget what belongs to partitions that other members have now."""
         self._partitions = partitions
         self._offsets.release(partitions)
-        self._polled = deque(r for r in self._polled if r.partition in partitions)
+        self._polled.keep(partitions)
         self._started = [r for r in self._started if r.partition in partitions]
         for at in [at for at in self._answers if at[1] not in partitions]:
             del self._answers[at]
@@ -213,11 +215,9 @@ class ConcurrentRunner:
             self._held, self._asked_at = await self._in_thread(self._hold), now
 
     def _start(self) -> None:
-        if self._held:
-            return
         room = self._limit - len(self._working) if len(self._answers) < ANSWERS_LIMIT else 0
-        while self._polled and len(self._started) < room:
-            self._started.append(record := self._polled.popleft())
+        for record in self._polled.take(room - len(self._started), self._held):
+            self._started.append(record)
             self._offsets.begin(record)
             if self._processor.begins_once:
                 self._offsets.complete(record)

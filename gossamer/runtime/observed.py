@@ -4,7 +4,7 @@ Whatever the loop of a service looks like, it polls a reader in every turn. So h
 here, and no loop has to know of it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from gossamer.errors import Unavailable
@@ -53,6 +53,11 @@ class ObservedLog:
         """Return how many records *group* has not moved past."""
         with _reporting(self._health):
             return self._log.backlog(group, topic)
+
+    def backlogs(self, group: str, topic: str) -> Mapping[int, int]:
+        """Return the same of each partition that has any records."""
+        with _reporting(self._health):
+            return self._log.backlogs(group, topic)
 
 
 class ObservedReader:

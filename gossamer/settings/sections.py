@@ -121,7 +121,8 @@ class FetcherSettings(Section):
     lookups_limit: Annotated[Positive, unit("lookups")] = 32
     """Most DNS lookups in flight."""
     unparsed_limit: Annotated[Positive, unit("pages")] = 500
-    """While more fetched pages than this wait for parser or archive, no new visit begins."""
+    """While more fetched pages of a partition than this wait for parser or archive, no new visit
+    begins to the sites of that partition."""
 
     def model_post_init(self, context: Any) -> None:
         """Refuse a name server that is no address: there is nobody to ask for it."""

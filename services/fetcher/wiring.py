@@ -45,9 +45,10 @@ def fetcher_runner(
 ) -> ConcurrentRunner:
     """Return the runner of *fetcher*."""
 
-    def behind() -> bool:
-        waiting = (log.backlog(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.consumers)
-        return max(waiting) > settings.fetcher.unparsed_limit
+    def behind() -> set[int]:
+        waiting = (log.backlogs(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.consumers)
+        most = settings.fetcher.unparsed_limit
+        return {at for backlogs in waiting for at, count in backlogs.items() if count > most}
 
     return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.concurrency, behind)
 

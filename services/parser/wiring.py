@@ -14,7 +14,7 @@ from services.parser.pool.pool import Pool
 from services.parser.service import Parser
 
 UNJUDGED_LIMIT = 2000
-"""Start no page while dedup is this many behind."""
+"""Start no page of a partition while dedup is so many behind there."""
 
 
 async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event) -> None:
@@ -29,5 +29,6 @@ async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event)
         await runner.run(stop)
 
 
-def _behind(log: Log) -> bool:
-    return log.backlog("dedup", PAGES_PARSED.name) > UNJUDGED_LIMIT
+def _behind(log: Log) -> set[int]:
+    waiting = log.backlogs("dedup", PAGES_PARSED.name)
+    return {partition for partition, count in waiting.items() if count > UNJUDGED_LIMIT}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer.log import Log, Message, Reader, Record, Tail
+from gossamer.log import Log, Message, Reader, Record, Tail, partition_of
 from gossamer.log.sqlite import SqliteTail
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
@@ -135,6 +135,20 @@ def test_groups_are_independent(ports: Ports) -> None:
     parser.advance(drain(parser, 20), ())
     assert len(drain(archive, 20)) == 20
     assert (ports.log.backlog("parser", FETCHED), ports.log.backlog("archive", FETCHED)) == (0, 20)
+
+
+def test_a_backlog_is_told_by_partition(ports: Ports) -> None:
+    sites = [f"{number}.example" for number in range(30)]
+    ports.log.append(message(FETCHED, site, site) for site in sites)
+    counts = Counter(partition_of(site, ports.log.partitions) for site in sites)
+    assert +Counter(ports.log.backlogs("parser", FETCHED)) == counts
+    parser = reader(ports, "parser", FETCHED)
+    records = drain(parser, 30)
+    first = min(counts)
+    parser.advance([record for record in records if record.partition == first], ())
+    del counts[first]
+    assert +Counter(ports.log.backlogs("parser", FETCHED)) == counts
+    assert ports.log.backlog("parser", FETCHED) == counts.total()
 
 
 def test_a_record_comes_once_to_a_reader_and_later_ones_after_it(ports: Ports) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 
 import pytest
@@ -27,7 +27,7 @@ def start(log: SqliteLog, store: SqliteStore) -> Start:
 
     @asynccontextmanager
     async def run(
-        processor: Manual, limit: int = 100, hold: Callable[[], bool] = lambda: False
+        processor: Manual, limit: int = 100, hold: Callable[[], Container[int]] = lambda: ()
     ) -> AsyncIterator[ConcurrentRunner]:
         stop = asyncio.Event()
         runner = ConcurrentRunner(processor, log, store, lambda: 100.0, limit, hold)

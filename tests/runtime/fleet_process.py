@@ -94,7 +94,7 @@ def concurrent(backends: Backends) -> None:
 
     async def work(ended: object) -> None:
         runner = ConcurrentRunner(
-            Answering(), backends.log, backends.store, clock.now, 4, lambda: False
+            Answering(), backends.log, backends.store, clock.now, 4, lambda: ()
         )
         await runner.run(ended)  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer.events import CrawlDefined, Event
-from gossamer.log import Message
+from gossamer.log import Message, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import concurrent
@@ -153,11 +153,11 @@ async def test_nothing_is_begun_while_others_are_behind(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.02)
-    held, asked = [True], [0]
+    held, asked, log_partitions = [True], [0], frozenset(range(log.partitions))
 
-    def hold() -> bool:
+    def hold() -> frozenset[int]:
         asked[0] += 1
-        return held[0]
+        return log_partitions if held[0] else frozenset()
 
     async def turns(count: int) -> None:
         before = asked[0]
@@ -177,6 +177,31 @@ async def test_nothing_is_begun_while_others_are_behind(
         assert manual.started == ["a", "b"], "polled already is not begun"
         held[0] = False
         await until(lambda: len(manual.started) == 4)
+
+
+async def test_a_partition_that_is_held_holds_up_no_other(
+    start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.0)
+    monkeypatch.setattr(concurrent, "BATCH", 3)
+    processor = ManualOnce(log)
+    held = [{partition_of("slow", log.partitions)}]
+
+    def sow_at(site: str, *urls: str) -> None:
+        log.append(Message("seeds", "k", url.encode(), site) for url in urls)
+
+    assert partition_of("fast", log.partitions) not in held[0]
+    sow_at("slow", *(f"slow {n}" for n in range(8)))
+    async with start(processor, 100, lambda: held[0]):
+        for url in "ab":
+            sow_at("fast", url)
+            await until(partial(lambda wanted: wanted in processor.open(), url))
+            processor.done(url)
+        await until(lambda: found(log) == ["a", "b"])
+        assert (processor.started, left(log)) == (["a", "b"], 8), "the log has passed none"
+        held[0] = set()
+        await until(lambda: len(processor.open()) == 8)
+    assert processor.started[2:] == [f"slow {n}" for n in range(8)], "in their order"
 
 
 async def test_a_stop_leaves_what_is_unfinished_to_the_next(start: Start, log: SqliteLog) -> None:
@@ -216,7 +241,7 @@ async def test_control_is_heard_before_work_and_while_there_is_none(
 
     define("first")
     sow(log, "a")
-    async with start(manual, hold=lambda: not manual.controls):
+    async with start(manual, hold=lambda: () if manual.controls else range(4)):
         await until(lambda: manual.open() == {"a"})
         define("second")
         await until(lambda: manual.controls == ["first", "second"])

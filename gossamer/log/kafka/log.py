@@ -147,18 +147,25 @@ class KafkaLog:
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
+        return sum(self.backlogs(group, topic).values())
+
+    def backlogs(self, group: str, topic: str) -> dict[int, int]:
+        """Return the same of each partition."""
         partitions = [
             TopicPartition(self._name(topic), number) for number in range(self._counts[topic])
         ]
         asked: Any = self._counter(group)
         timeout = self._settings.timeout
 
-        def count() -> int:
+        def count() -> dict[int, int]:
             moved = asked.committed(partitions, timeout)
             starts = asked.offsets_for_times(_at(EARLIEST, partitions), timeout)
             ends = asked.offsets_for_times(_at(LATEST, partitions), timeout)
             rows = zip(moved, starts, ends, strict=True)
-            return sum(end.offset - max(past.offset, start.offset) for past, start, end in rows)
+            return {
+                end.partition: end.offset - max(past.offset, start.offset)
+                for past, start, end in rows
+            }
 
         # The thread that reports health asks too.
         with self._counting:
