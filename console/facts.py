@@ -12,6 +12,7 @@ from gossamer.events import CrawlDefined
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, site_of
 from services.archive.rows import CaptureRow
+from services.dedup.documents import DocumentRow
 from services.dedup.seen import SeenRow
 from services.frontier.conditions import Condition
 from services.frontier.queue import HostQueues
@@ -26,7 +27,7 @@ from services.frontier.rows import (
 
 EARLIER = 10
 """The most visits, and captures, that are read."""
-READ = (UrlRow, HistoryRow, JudgementRow, HostRow, RobotsRow, QueuedUrl, CaptureRow)
+READ = (UrlRow, HistoryRow, JudgementRow, DocumentRow, HostRow, RobotsRow, QueuedUrl, CaptureRow)
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class UrlFacts:
     history: tuple[HistoryRow, ...] = ()
     """Visits, the newest first."""
     judgement: JudgementRow | None = None
+    document: DocumentRow | None = None
+    """Whether `pages` has it; None if it never had."""
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
@@ -88,6 +91,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         visit=visit,
         history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),
         judgement=store.table(JudgementRow).get(host, url) if visit else None,
+        document=store.table(DocumentRow).get(url),
         captures=tuple(store.table(CaptureRow).scan(url, limit=EARLIER)),
         robots=store.table(RobotsRow).get(host),
         host=row,

@@ -6,6 +6,7 @@ from gossamer.store.cassandra.cql import SHORT_LIVED
 from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
+from services.dedup.documents import DocumentRow
 from services.frontier.rows import (
     DueRow,
     HistoryRow,
@@ -33,6 +34,7 @@ TABLES: dict[type[Row], str] = {
     ClaimRow: "",
     PinnedRow: "",
     DigestRow: "",
+    DocumentRow: "",
     SegmentRow: "",
     CaptureRow: "",
 }

@@ -1,4 +1,4 @@
-"""Writes the documentation of outcomes and hazards from the tables in `gossamer.events.outcomes`.
+"""Writes the documentation of outcomes and hazards from the tables in `gossamer.events`.
 
 python -m schemas.outcomes [FILE]      (what scripts/schemas runs)
 """
@@ -7,13 +7,21 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gossamer.events.outcomes import HAZARDS, OUTCOMES, Counting, Health, Meaning, Wait
+from gossamer.events.gone import PATIENCE, Patience
+from gossamer.events.outcomes import (
+    HAZARDS,
+    OUTCOMES,
+    Counting,
+    Health,
+    Meaning,
+    Wait,
+)
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "outcomes-and-hazards.md"
 HEAD = """\
 # Outcomes and hazards
 
-<!-- Written by scripts/schemas, from the tables in gossamer/events/outcomes.py. -->
+<!-- Written by scripts/schemas, from the tables in gossamer/events/outcomes.py and gone.py. -->
 
 ## Outcomes
 
@@ -46,6 +54,14 @@ page. The metric counts since a process began, the report since the crawl began.
 came after its host was given to another order is in the metric alone.
 
 """
+DOCUMENTS = """
+## Documents that are gone
+
+A document that is gone from `pages` leaves a tombstone, whose header `reason` says why. It is gone
+after this many visits in a row that do not find it, the last of them for this reason. Errors and
+hosts that are down say nothing about a document.
+
+"""
 HEALTH = {Health.WELL: "well", Health.FAILED: "failed", Health.UNCLEAR: "unclear"}
 
 
@@ -68,11 +84,19 @@ def text() -> str:
         ("hazard", "", "counted by", "settings"),
         ((name, *_counting(row)) for name, row in HAZARDS.items()),
     )
-    return HEAD + "".join((outcomes, HOST, waits, COUNTED, hazards))
+    gone = _table(
+        ("reason", "", "visits in a row", "for as long as"),
+        ((name, *_patience(row)) for name, row in PATIENCE.items()),
+    )
+    return HEAD + "".join((outcomes, HOST, waits, COUNTED, hazards, DOCUMENTS, gone))
 
 
 def _meaning(row: Meaning) -> tuple[str, ...]:
     return row.text, row.fate.value, HEALTH[row.health], "yes" if row.ends_order else ""
+
+
+def _patience(row: Patience) -> tuple[str, ...]:
+    return row.text, str(row.visits), f"`{row.setting}`" if row.setting else ""
 
 
 def _counting(row: Counting) -> tuple[str, ...]:

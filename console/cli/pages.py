@@ -1,4 +1,7 @@
-"""`gossamer pages`: the public `pages` topic, the newest version of each URL."""
+"""`gossamer pages`: the public `pages` topic, the newest version of each URL.
+
+Who follows it is told of documents that are gone; elsewhere they are just not there.
+"""
 
 import argparse
 import sys
@@ -6,12 +9,15 @@ from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import BinaryIO
 
+import msgspec
+
 from console.cli.options import add_crawl, open_from
 from console.open_crawl import OpenCrawl
 from gossamer.errors import BadSettings
 from gossamer.events.topics import PAGES
 from gossamer.extras import need
 from gossamer.log import Log, Record
+from gossamer.log.codec import tombstone
 
 WAIT = 1.0
 
@@ -21,7 +27,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_crawl(command)
     command.add_argument("--format", choices=("jsonl", "parquet"), default="jsonl")
     command.add_argument("--output", metavar="FILE", help="instead of standard output")
-    command.add_argument("--follow", action="store_true", help="go on with pages as they come")
+    command.add_argument(
+        "--follow", action="store_true", help="go on with pages as they come, and as they go"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +64,7 @@ def _writer(form: str) -> Callable[[Iterator[Record], BinaryIO], None]:
 def _records(crawl: OpenCrawl, follow: bool) -> Iterator[Record]:
     if crawl.fleet and not follow:
         return _newest(crawl.log)
-    return (record for record in _read(crawl.log, follow) if record.value)
+    return (record for record in _read(crawl.log, follow) if record.value or follow)
 
 
 def _read(log: Log, follow: bool) -> Iterator[Record]:
@@ -92,5 +100,11 @@ def _short(url: str) -> bytes:
 
 def _lines(records: Iterator[Record], out: BinaryIO) -> None:
     for record in records:
-        out.write(record.value + b"\n")
+        out.write((record.value or _gone(record)) + b"\n")
         out.flush()
+
+
+def _gone(record: Record) -> bytes:
+    gone = tombstone(record)
+    line = {"url": gone.url, "gone": gone.reason, "status": gone.status, "at": gone.at}
+    return msgspec.json.encode(line)

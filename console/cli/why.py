@@ -10,10 +10,12 @@ from console.printable import printable
 from gossamer import clock
 from gossamer.crawl import typed
 from gossamer.errors import BadSettings
+from gossamer.events.gone import PATIENCE, Gone
 from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl
 from services.archive.rows import CaptureRow
+from services.dedup.documents import DocumentRow
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 
 LONGEST = 5000
@@ -48,6 +50,8 @@ def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
         yield from _visited(facts.visit, facts.history)
     if facts.judgement:
         yield _judged(facts.judgement)
+    if facts.document:
+        yield from _document(facts.document)
     yield from map(_captured, facts.captures)
     if facts.robots:
         yield f"robots.txt of {facts.host_key}: {facts.robots.rules.explain(facts.url)}"
@@ -103,6 +107,14 @@ def _judged(judgement: JudgementRow) -> str:
     of = f" of {judgement.duplicate_of}" if judgement.duplicate_of else ""
     why = f" ({judgement.reason})" if judgement.reason else ""
     return f"verdict: {judgement.verdict}{of}; links released: {judgement.links}{why}"
+
+
+def _document(row: DocumentRow) -> Iterator[str]:
+    if row.gone in PATIENCE:
+        yield f"gone from pages: {instant(row.at)}: {PATIENCE[Gone(row.gone)].text}"
+    elif row.missed:
+        visits = plural(row.missed, "visit")
+        yield f"in pages, though not found at {visits} since {instant(row.missed_since)}"
 
 
 def _captured(capture: CaptureRow) -> str:

@@ -279,7 +279,18 @@ class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
 
 
 class Tombstone(Struct, frozen=True):
-    """A document is gone: an empty value takes its place on the `pages` topic."""
+    """A document is gone: an empty value takes its place on the `pages` topic.
+
+    What is not in the record's key is in its headers, as text, under the names of these fields.
+    """
 
     url: str
     site: str
+    reason: str = ""
+    """Why, as in `gossamer.events.gone.Gone`."""
+    at: float = 0.0
+    """When the visit was made that found it gone."""
+    status: int = 0
+    """Of that visit."""
+    trace: str = ""
+    """By which the document is known."""

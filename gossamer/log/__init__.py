@@ -11,9 +11,12 @@ has one partition number on all topics.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from gossamer.store import Store
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
+"""Names and values, in order."""
 
 BATCH = 500
 """Most records of one poll, unless less is asked for."""
@@ -28,16 +31,21 @@ class Record:
     offset: int
     key: str
     value: bytes
+    headers: Headers = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something to append. *partition_key*, mostly a site, decides the partition."""
+    """Something to append. *partition_key*, mostly a site, decides the partition.
+
+    *headers* are for what has no value to say it in: a tombstone.
+    """
 
     topic: str
     key: str
     value: bytes
     partition_key: str
+    headers: Headers = ()
 
 
 class Reader(Protocol):

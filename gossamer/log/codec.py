@@ -15,6 +15,7 @@ from gossamer.web.url import BadUrl, canonicalize, site_of
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 LARGE = 1_000_000_000
 """The largest depth or priority of a seed: what fits the integers of every store."""
+TOMBSTONE_HEADERS = ("reason", "at", "status", "trace")
 LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
 """Characters of each in a dead letter, which must fit its topic whatever it holds."""
 
@@ -41,13 +42,23 @@ def encode(event: Event | Tombstone) -> Message:
     Raise Poison if it is larger than its topic takes.
     """
     if isinstance(event, Tombstone):
-        return Message(topics.PAGES.name, event.url, b"", event.site)
+        headers = tuple((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
+        return Message(topics.PAGES.name, event.url, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
     if len(value) > topic.limit:
         raise Poison(
             f"the answer for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
         )
     return Message(topic.name, key_of(event), value, partition_key_of(event))
+
+
+def tombstone(record: Record) -> Tombstone:
+    """Return the tombstone in *record*, as far as its headers tell."""
+    said = {name: value for name, value in record.headers if name in TOMBSTONE_HEADERS}
+    try:
+        return msgspec.convert({"url": record.key, "site": "", **said}, Tombstone, strict=False)
+    except msgspec.ValidationError:
+        return Tombstone(record.key, "")
 
 
 def key_of(event: Event) -> str:

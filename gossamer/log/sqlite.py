@@ -4,12 +4,13 @@ A group has one member here: a standalone crawl runs each service once. Records 
 of their topic have moved past are deleted in the same transaction, and SQLite reuses their room.
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
 from gossamer.events.topics import TOPICS, Keep
-from gossamer.log import BATCH, Message, Record, partition_of
+from gossamer.log import BATCH, Headers, Message, Record, partition_of
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.telemetry.timing import timed
@@ -19,7 +20,7 @@ BATCH_BYTES = 8 << 20
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS log_records (
-    topic TEXT, partition INTEGER, offset INTEGER, key TEXT, value BLOB,
+    topic TEXT, partition INTEGER, offset INTEGER, key TEXT, value BLOB, headers TEXT,
     PRIMARY KEY (topic, partition, offset)
 );
 CREATE TABLE IF NOT EXISTS log_ends (
@@ -38,9 +39,11 @@ INSERT INTO log_ends VALUES (?, ?, ?)
 ON CONFLICT DO UPDATE SET next = next + excluded.next RETURNING next
 """
 READ = """
-SELECT offset, key, value FROM log_records
+SELECT offset, key, value, headers FROM log_records
 WHERE topic = ? AND partition = ? AND offset >= ? ORDER BY offset LIMIT ?
 """
+WRITE = "INSERT INTO log_records VALUES (?, ?, ?, ?, ?, ?)"
+ADD_HEADERS = "ALTER TABLE log_records ADD COLUMN headers TEXT"
 MOVE = """
 INSERT INTO log_cursors VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next
 """
@@ -71,6 +74,9 @@ class SqliteLog:
         with database.transaction() as db:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
+            columns = [row[1] for row in db.execute("PRAGMA table_info(log_records)")]
+            if "headers" not in columns:
+                db.execute(ADD_HEADERS)
 
     def append(self, messages: Iterable[Message]) -> None:
         """Return once every message is durable."""
@@ -92,12 +98,10 @@ class SqliteLog:
                 last = {m.key: (m, start + i) for i, m in enumerate(messages)}
                 db.executemany(SUPERSEDE, [(topic, key) for key in last])
                 db.executemany(NEWEST, [(topic, k, partition, at) for k, (_, at) in last.items()])
-                rows = [(topic, partition, at, m.key, m.value) for m, at in last.values()]
+                numbered = [(at, m) for m, at in last.values()]
             else:
-                rows = [
-                    (topic, partition, start + i, m.key, m.value) for i, m in enumerate(messages)
-                ]
-            db.executemany("INSERT INTO log_records VALUES (?, ?, ?, ?, ?)", rows)
+                numbered = list(enumerate(messages, start))
+            db.executemany(WRITE, [(topic, partition, at, *_columns(m)) for at, m in numbered])
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> "SqliteReader":
         """Join *group*, as its only member."""
@@ -115,6 +119,15 @@ class SqliteLog:
         """Return the same of each partition that has any records."""
         with self._database.reading() as db:
             return dict(db.execute(BACKLOGS, (group, topic)))
+
+
+def _columns(message: Message) -> tuple[str, bytes, str | None]:
+    headers = json.dumps(message.headers) if message.headers else None
+    return message.key, message.value, headers
+
+
+def _headers(kept: str | None) -> Headers:
+    return tuple((name, value) for name, value in json.loads(kept)) if kept else ()
 
 
 class SqliteTail:
@@ -147,8 +160,8 @@ class SqliteTail:
 
     def _next(self, db: Connection, at: tuple[str, int], most: int) -> Iterator[Record]:
         size = 0
-        for offset, key, value in db.execute(READ, (*at, self._positions[at], most)):
-            yield Record(*at, offset, key, value)
+        for offset, key, value, kept in db.execute(READ, (*at, self._positions[at], most)):
+            yield Record(*at, offset, key, value, _headers(kept))
             self._positions[at] = offset + 1
             size += len(value)
             if size > BATCH_BYTES:

@@ -175,6 +175,8 @@ class DedupSettings(Section):
     duplicates_limit: Annotated[Natural, unit("pages")] = 10
     """How many duplicates in a row are followed: pages with different links and a text that another
     URL had before (hazard trap_duplicates)."""
+    refused_limit: Seconds = 2592000.0
+    """How long a URL that was published is refused (4xx) before its document counts as gone."""
     folder: Path = Path("gossamer-data/dedup")
     """Where each instance keeps its tables, in a folder of its own name. It must outlive the
     process, or the tables are read anew from their changelog."""

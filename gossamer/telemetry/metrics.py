@@ -43,6 +43,9 @@ COUNTERS: dict[str, About] = {
     "gossamer_outcomes_total": About("Visits that ended, by how they ended.", ("outcome",)),
     "gossamer_received_bytes_total": About("Bytes of bodies received, as sent by the servers."),
     "gossamer_verdicts_total": About("Pages judged, by verdict.", ("verdict",)),
+    "gossamer_documents_gone_total": About(
+        "Documents that are gone from `pages`, by the reason.", ("reason",)
+    ),
     "gossamer_urls_admitted_total": About("URLs that the URL-seen test had never met."),
     "gossamer_urls_refused_total": About(
         "Admitted URLs that the frontier does not queue, by the rule that says so.", ("rule",)

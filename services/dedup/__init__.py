@@ -24,6 +24,13 @@ links again. A site that makes up folders without an end has the same text in al
 duplicates on the way to a page are counted, and beyond `dedup.duplicates_limit` in a row its links
 are not followed (`trap_duplicates`).
 
+**How a document goes.** Only dedup writes to `pages`, so only it says that a document is gone
+(`documents`): the parser tells it of every answer that a server gave. Where a URL says of itself
+that there is no document (410, a redirect for good, noindex) one visit is enough, otherwise several
+are asked (`gossamer.events.gone`). The row of the document counts them, by when
+each visit was made: a record that comes again counts once, and the visit that found the document
+gone says so again. A leader that is gone, or has another text now, leads no longer (`content`).
+
 **Why the store decides on digests.** Links are tested where their site is, so a table local to a
 partition is enough for them. Equal texts come from different sites, so from different instances:
 only a store that all of them share can say which page was first. It is asked with one conditional

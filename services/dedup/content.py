@@ -1,11 +1,19 @@
-"""The content test: who had a text first, and whose links of it are followed."""
+"""The content test: who had a text first, and whose links of it are followed.
+
+Who was first leads until it is gone, or has another text: then whoever comes next with the text
+takes its place. So does the page that the leader itself names as the canonical one. Of several who
+take a place at once the last one keeps it, and the others learn so at their next visit.
+"""
 
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, PageParsed, UrlsDiscovered
 from gossamer.events.outcomes import Hazard
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
+from services.dedup.documents import DocumentRow
 from services.dedup.links import digest_with_links, followed, release
 
 
@@ -19,6 +27,10 @@ class DigestRow(Row, frozen=True):
     url: str
     links: str = ""
     """Of a text: its digest with the links that the URL released; "" if it released none."""
+    at: float = 0.0
+    """When the URL was visited that has it by this row."""
+    canonical: str = ""
+    """Of a text: which URL it should have instead, as its page says."""
 
 
 class Judgement(NamedTuple):
@@ -37,13 +49,13 @@ class Content:
 
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._limit = settings.duplicates_limit
-        self._digests = store.table(DigestRow)
+        self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
 
     def judge(self, page: PageParsed, crawl: CrawlDefined | None, now: float) -> Judgement:
         """Say whether *page* is a duplicate, and release its links unless somebody did."""
         url, found = page.visit.url, followed(page, crawl)
         links = digest_with_links(page, found)
-        first = self._digests.put_if_absent(DigestRow(page.digest, url, links))
+        first = self._leader(page, links)
         duplicate = first.url != url
         duplicates = page.visit.duplicates + 1 if duplicate else 0
         trapped = bool(found) and duplicates > self._limit
@@ -56,6 +68,35 @@ class Content:
             tuple(hazard for hazard, met in hazards.items() if met),
         )
 
+    def _leader(self, page: PageParsed, links: str) -> DigestRow:
+        """Return the row of who has the text of *page* first: its own, if nobody else does now."""
+        own = DigestRow(page.digest, page.visit.url, links, page.fetched_at, page.canonical)
+        if not page.noindex:
+            return self._claim(own, page)
+        # It is no document, and leads none: nothing is written.
+        first = self._digests.get(page.digest)
+        return first if first and self._stands(first, page) else replace(own, links="")
+
+    def _claim(self, own: DigestRow, page: PageParsed) -> DigestRow:
+        first = self._digests.put_if_absent(own)
+        if self._stands(first, page):
+            return first
+        # The links may have been released by yet another: that is asked for by themselves.
+        heir = replace(own, links="")
+        self._digests.put(heir)
+        return heir
+
+    def _stands(self, first: DigestRow, page: PageParsed) -> bool:
+        """Return whether *first* still comes before *page*."""
+        url = page.visit.url
+        if first.url == url:
+            return True
+        if first.canonical == url and page.canonical in ("", url):
+            return False
+        row = self._documents.get(first.url)
+        # An older row is from before its claim: the newer one is not written yet.
+        return row is None or row.at <= first.at or row.digest == page.digest
+
     def _trap(self) -> str:
         return f"more than {self._limit} duplicates in a row led here"
 
@@ -67,6 +108,6 @@ class Content:
         if not links:
             return "the page asks that its links are not followed" if page.nofollow else ""
         if first.links != links:
-            first = self._digests.put_if_absent(DigestRow(links, page.visit.url))
+            first = self._claim(DigestRow(links, page.visit.url, at=page.fetched_at), page)
         released = first.url != page.visit.url
         return f"the same links were released from {first.url}" if released else ""

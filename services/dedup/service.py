@@ -7,7 +7,6 @@ from gossamer.errors import Poison
 from gossamer.events import (
     CrawlDefined,
     Event,
-    Page,
     PageJudged,
     PageParsed,
     SeedSown,
@@ -23,10 +22,11 @@ from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.web.http import GONE
+from gossamer.web.http import REDIRECTS
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from services.dedup.content import Content, Judgement
+from services.dedup.documents import Documents, absence
 from services.dedup.links import followed, release
 
 
@@ -39,7 +39,8 @@ class Dedup(Processor):
     def __init__(
         self, seen: MutableMapping[str, str], store: Store, settings: DedupSettings
     ) -> None:
-        self._seen, self._content = seen, Content(settings, store)
+        self._seen = seen
+        self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._crawl: CrawlDefined | None = None
 
     def handle(self, event: Event, now: float) -> Answer:
@@ -83,21 +84,22 @@ class Dedup(Processor):
             )
 
     def _parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
-        if page.status in GONE:
-            yield Tombstone(page.visit.url, page.site)
-        elif not 200 <= page.status < 300:
+        if 200 <= page.status < 300:
+            yield from self._judge(page, now)
+        elif page.status in REDIRECTS:
             yield from release(page, followed(page, self._crawl), page.visit.duplicates, now)
-        else:
-            yield from self._document(page, now)
+        if reason := absence(page):
+            yield from self._documents.miss(page, reason)
 
-    def _document(self, page: PageParsed, now: float) -> Iterator[Event]:
+    def _judge(self, page: PageParsed, now: float) -> Iterator[Event]:
         judgement = self._content.judge(page, self._crawl, now)
         verdict = Verdict.DUPLICATE if judgement.duplicate_of else Verdict.FIRST
         count("gossamer_verdicts_total", verdict=verdict)
         count_hazards(self.name, judgement.hazards)
         yield from judgement.released
         yield _judged(page, verdict, judgement, now)
-        yield _published(page, verdict, judgement.duplicate_of, now)
+        if not page.noindex:
+            yield self._documents.publish(page, verdict, judgement.duplicate_of, now)
 
 
 def _judged(page: PageParsed, verdict: Verdict, judgement: Judgement, now: float) -> PageJudged:
@@ -116,31 +118,4 @@ def _judged(page: PageParsed, verdict: Verdict, judgement: Judgement, now: float
         status=page.status,
         size=page.size,
         hazards=page.hazards + judgement.hazards,
-    )
-
-
-def _published(page: PageParsed, verdict: Verdict, duplicate_of: str, now: float) -> Page:
-    return Page(
-        crawl=page.crawl,
-        at=now,
-        url=page.visit.url,
-        site=page.site,
-        status=page.status,
-        fetched_at=page.fetched_at,
-        content_type=page.content_type,
-        title=page.title,
-        description=page.description,
-        language=page.language,
-        text=page.text,
-        links=tuple(link.url for link in page.links),
-        verdict=verdict,
-        duplicate_of=duplicate_of,
-        digest=page.digest,
-        depth=page.visit.depth,
-        via=page.visit.via,
-        canonical=page.canonical,
-        noindex=page.noindex,
-        truncated=page.truncated,
-        hazards=page.hazards,
-        trace=page.visit.trace,
     )

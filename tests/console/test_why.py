@@ -8,11 +8,13 @@ from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
 from gossamer.events import CrawlDefined, Outcome
+from gossamer.events.gone import Gone
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint
 from services.archive.rows import CaptureRow
+from services.dedup.documents import DocumentRow
 from services.dedup.seen import SeenRow
 from services.frontier.conditions import Condition
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, RobotsRow, UrlRow
@@ -66,6 +68,24 @@ def test_a_refusal_is_no_visit() -> None:
 def test_a_retry_says_when_and_after_how_many() -> None:
     row = visit(outcome=Outcome.SERVER_ERROR, status=503, next_visit_at=NOW + 60, attempt=2)
     assert "next visit: 2033-05-18 03:34:20 UTC, after 2 attempts" in why(visit=row, met=True)
+
+
+def test_a_document_that_is_gone_or_may_be_is_named() -> None:
+    gone = DocumentRow(URL, NOW, gone=Gone.MOVED, missed=1)
+    shown = why(document=gone, met=True)
+    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects for good")
+    missed = DocumentRow(URL, NOW, "d", missed=1, missed_since=NOW)
+    assert why(document=missed, met=True) == (
+        "in pages, though not found at 1 visit since 2033-05-18 03:33:20 UTC"
+    )
+    assert why(document=DocumentRow(URL, NOW, "d"), met=True) == ""
+
+
+def test_why_links_were_held_back_is_said() -> None:
+    row = JudgementRow(
+        HOST, URL, "duplicate", NOW, duplicate_of=f"{HOST}/", reason="more than 10 in a row"
+    )
+    assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(judgement=row)
 
 
 def host(**fields: object) -> HostRow:

@@ -239,6 +239,13 @@ def test_a_tombstone_takes_the_place_of_what_was_there(ports: Ports) -> None:
     assert left == {"a": b"", "b": b"text"}
 
 
+def test_headers_come_back_as_they_were(ports: Ports) -> None:
+    headers = (("reason", "moved"), ("where", "voil\u00e0"), ("reason", ""))
+    ports.log.append([Message(PAGES, "a", b"", SITES[0], headers), message(PAGES, "text", key="b")])
+    found = {record.key: record.headers for record in drain(ports.log.tail([PAGES]))}
+    assert found == {"a": headers, "b": ()}
+
+
 def test_a_tail_reads_everything_kept_and_then_what_comes(ports: Ports) -> None:
     ports.log.append(some(ARCHIVED, 1500))
     tail = ports.log.tail([ARCHIVED])

@@ -37,6 +37,8 @@ class Topic:
     def __init__(self, settings: KafkaSettings, name: str) -> None:
         self.name = name
         self.records: list[tuple[int, bytes, bytes | None]] = []
+        self.headers: dict[bytes, dict[str, bytes]] = {}
+        """Of the newest record of each key."""
         self._consumer: Any = Consumer(
             {
                 "bootstrap.servers": settings.servers,
@@ -59,6 +61,7 @@ class Topic:
         while (message := self._consumer.poll(0.2)) is not None:
             assert not message.error(), message.error()
             self.records.append((message.partition(), message.key(), message.value()))
+            self.headers[message.key()] = dict(message.headers() or ())
         return [json.loads(value) if value else {} for _, _, value in self.records]
 
     def at_least(self, count: int) -> list[Fields]:

@@ -15,7 +15,6 @@ from gossamer.events import (
     PageJudged,
     PageParsed,
     SeedSown,
-    Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
     Verdict,
@@ -151,11 +150,6 @@ def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None
     assert isinstance(event, UrlsDiscovered)
     (found,) = event.urls
     assert (found.url, found.depth, found.hops) == ("http://b.test/", 2, 1)
-
-
-def test_a_page_that_is_gone_becomes_a_tombstone(dedup: Dedup) -> None:
-    gone = parsed("http://a.test/", "", Link("http://a.test/1"), status=410)
-    assert list(dedup.handle(gone, 0.0)) == [Tombstone("http://a.test/", "a.test")]
 
 
 def test_an_error_page_is_no_document(dedup: Dedup) -> None:

@@ -88,17 +88,22 @@ def test_the_first_page_with_a_text_owns_it(brokers: Brokers, instance: Instance
         }
 
 
-def test_a_page_that_is_gone_leaves_a_tombstone(brokers: Brokers, instance: Instance) -> None:
+def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
+    brokers: Brokers, instance: Instance
+) -> None:
     url = "http://gone.example.org/"
     with brokers.topic("pages") as pages:
-        brokers.put("pages.parsed", parsed(url, SITE, status=404), SITE)
+        brokers.put("pages.parsed", parsed(url, SITE), SITE)
+        brokers.put("pages.parsed", parsed(url, SITE, status=410, fetched_at=2.0), SITE)
 
         def said() -> list[bytes | None]:
             pages.read()
             return [value for _, key, value in pages.records if key == url.encode()]
 
-        until(lambda: bool(said()), "a word of it")
-        assert said() == [None]
+        until(lambda: len(said()) == 2, "a document and a tombstone")
+        assert said()[1] is None
+        headers = pages.headers[url.encode()]
+    assert headers == {"reason": b"removed", "at": b"2.0", "status": b"410", "trace": b""}
 
 
 def test_what_cannot_be_read_is_buried_whole(brokers: Brokers, instance: Instance) -> None:

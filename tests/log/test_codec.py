@@ -9,12 +9,13 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gossamer import events
 from gossamer.errors import Poison
 from gossamer.events import CrawlDefined, DeadLetter, Event, Page, SeedSown, Tombstone, topics
-from gossamer.log import Message, Record
-from gossamer.log.codec import dead_letter, decode, encode
+from gossamer.log import Headers, Message, Record
+from gossamer.log.codec import dead_letter, decode, encode, tombstone
 
 KINDS = list(topics.TOPIC_OF)
 EXAMPLES = Path(__file__).resolve().parents[2] / "schemas" / "examples"
@@ -101,6 +102,25 @@ def test_a_page_that_is_gone_leaves_an_empty_value() -> None:
     message = encode(Tombstone(PAGE.url, PAGE.site))
     assert (message.topic, message.value) == ("pages", b"")
     assert message.key == encode(PAGE).key
+
+
+def test_a_tombstone_says_why_in_its_headers() -> None:
+    gone = Tombstone(PAGE.url, PAGE.site, reason="moved", at=1700000000.25, status=301, trace="t")
+    message = encode(gone)
+    assert dict(message.headers) == {
+        "reason": "moved",
+        "at": "1700000000.25",
+        "status": "301",
+        "trace": "t",
+    }
+    record = Record("pages", 0, 0, message.key, message.value, message.headers)
+    assert tombstone(record) == replace(gone, site="")
+
+
+@pytest.mark.parametrize("headers", [(), (("at", "soon"),), (("url", "x"), ("more", ""))])
+def test_a_tombstone_without_our_headers_is_one_all_the_same(headers: Headers) -> None:
+    record = Record("pages", 0, 0, PAGE.url, b"", headers)
+    assert tombstone(record) == Tombstone(PAGE.url, "")
 
 
 GARBAGE = [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import services.archive.rows
 import services.dedup.content
+import services.dedup.documents
 import services.dedup.seen
 import services.frontier.rows
 from console.tables import TABLES
@@ -17,6 +18,7 @@ MODULES = (
     services.archive.rows,
     services.dedup.seen,
     services.dedup.content,
+    services.dedup.documents,
     services.frontier.rows,
 )
 FAUSTS = {services.dedup.seen.SeenRow}

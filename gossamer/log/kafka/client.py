@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from gossamer import clock
 from gossamer.errors import Fenced, GossamerError, Unavailable
 from gossamer.events.topics import LARGEST
-from gossamer.log import Record
+from gossamer.log import Headers, Record
 from gossamer.settings.servers import KafkaSettings
 
 _library = logging.getLogger("librdkafka")
@@ -250,4 +250,11 @@ def record(message: "Message[bytes, bytes]", topic: str) -> Record:
         message.offset() or 0,
         key.decode("utf-8", "backslashreplace") if key else "",
         message.value() or b"",
+        _headers(message.headers()),
+    )
+
+
+def _headers(found: Any) -> Headers:
+    return tuple(
+        (name, (value or b"").decode("utf-8", "backslashreplace")) for name, value in found or ()
     )

@@ -114,6 +114,7 @@ class KafkaLog:
                     message.value or None,
                     message.key.encode(),
                     _partition_of(message.partition_key, self._counts[message.topic]),
+                    headers=[(name, value.encode()) for name, value in message.headers] or None,
                 )
                 return
             except BufferError:

@@ -131,16 +131,23 @@ class FaustRunner:
     async def _send_message(self, message: Message) -> Awaitable[RecordMetadata]:
         topic = self._prefix + message.topic
         partition = partition_of(message.partition_key, await self._producer.partitions(topic))
-        return await self._send(topic, partition, message.key.encode(), message.value or None)
+        headers = [(name, value.encode()) for name, value in message.headers]
+        key, value = message.key.encode(), message.value or None
+        return await self._send(topic, partition, key, value, headers)
 
     @property
     def _producer(self) -> Producer:
         return cast(Producer, self.app.producer)
 
     async def _send(
-        self, topic: str, partition: int, key: bytes, value: bytes | None
+        self,
+        topic: str,
+        partition: int,
+        key: bytes,
+        value: bytes | None,
+        headers: list[tuple[str, bytes]] | None = None,
     ) -> Awaitable[RecordMetadata]:
-        return await self._producer.send(topic, key, value, partition, None, None)
+        return await self._producer.send(topic, key, value, partition, None, headers)
 
     async def _settle(
         self,

@@ -1,0 +1,46 @@
+"""What `gossamer pages` writes of documents that are gone."""
+
+import json
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from console.cli.pages import _lines, _records
+from console.open_crawl import open_crawl
+from gossamer.events import Tombstone
+from gossamer.events.gone import Gone
+from gossamer.log.codec import encode
+from gossamer.settings import Settings
+from standalone.folder import Folder, Opened
+from tests.console.test_open_crawl import page
+
+THERE, GONE = "http://a.example/", "http://b.example/"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = Folder(tmp_path)
+    made.make()
+    gone = Tombstone(GONE, GONE, reason=Gone.MOVED, at=1700000000.5, status=301)
+    opened = Opened(made)
+    opened.log.append([encode(event) for event in (page(GONE, "was"), page(THERE, "is"), gone)])
+    opened.database.close()
+    return tmp_path
+
+
+def test_a_list_has_none_of_them(folder: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["pages", "--data", str(folder)]) == 0
+    (line,) = capsysbinary.readouterr().out.splitlines()
+    assert json.loads(line)["url"] == THERE
+
+
+def test_who_follows_is_told_of_them(folder: Path) -> None:
+    out = BytesIO()
+    with open_crawl(Settings(), folder) as crawl:
+        _lines(islice(_records(crawl, follow=True), 2), out)
+    lines = {line["url"]: line for line in map(json.loads, out.getvalue().splitlines())}
+    assert lines[THERE]["title"] == "is"
+    assert lines[GONE] == {"url": GONE, "gone": "moved", "status": 301, "at": 1700000000.5}

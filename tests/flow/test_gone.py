@@ -1,0 +1,101 @@
+"""Documents that are gone: from the fetcher's answer to the tombstone, through random deaths."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.events import PageFetched, Tombstone, Visit
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import encode, tombstone
+from gossamer.web.url import host_key, site_of
+from services.fetcher.outcome import Failure, Reply
+from tests.flow.torn import Died, Fate
+from tests.flow.virtual import START, VirtualCrawl
+
+HTML = ("Content-Type", "text/html")
+SITE = "http://a.test"
+SEED, LATER = f"{SITE}/", START + 1e6
+PATHS = ("moved", "removed", "hidden", "missing", "refused", "stays")
+ANSWERS: dict[str, list[Reply]] = {
+    "moved": [Reply(status=301, headers=(("Location", "/new"),))],
+    "removed": [Reply(status=410)],
+    "hidden": [Reply(status=200, headers=(HTML, ("X-Robots-Tag", "noindex")), body=b"words")],
+    "missing": [Reply(status=404), Reply(status=404)],
+    "refused": [Reply(status=403), Reply(status=403)],
+    "never": [Reply(status=410)],
+}
+"""What each path answers when it is visited again."""
+REASONS = {"moved": "moved", "removed": "removed", "hidden": "noindex", "missing": "missing"}
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    path = url.removeprefix(SEED)
+    links = "".join(f"<a href=/{path}>a link</a>" for path in PATHS) if not path else ""
+    known = not path or path in PATHS
+    body = f"<title>{path}</title>This is {path} {links}".encode()
+    status = 200 if known else 404
+    return 0.1, Reply(status=status, headers=(HTML,), body=body, started_at=now, took=0.1)
+
+
+def visited_again() -> Iterable[PageFetched]:
+    """Yield what the fetcher would say of later visits."""
+    for path, replies in ANSWERS.items():
+        for number, reply in enumerate(replies):
+            url, at = f"{SEED}{path}", LATER + number * 86400.0
+            yield PageFetched(
+                at=at,
+                site=site_of(url),
+                host=host_key(url),
+                visit=Visit(f"9.{number}.0@{url}", url),
+                started_at=at,
+                took=0.1,
+                status=reply.status,
+                headers=reply.headers,
+                body=reply.body,
+            )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    before=st.lists(st.integers(0, 60), max_size=3),
+    after=st.lists(st.integers(0, 20), max_size=6),
+    seed=st.integers(0, 1 << 16),
+)
+def test_pages_says_what_is_gone_and_why_whatever_dies(
+    before: list[int], after: list[int], seed: int
+) -> None:
+    fate = Fate(seed)
+    with TemporaryDirectory() as folder:
+        crawl = VirtualCrawl(Path(folder), web, fate, lease_slack=10.0)
+        crawl.sow(SEED)
+        run(crawl, before)
+        crawl.log.append([encode(page) for page in visited_again()])
+        run(crawl, after)
+        crawl.archive.close()
+    newest = {record.key: record for record in crawl.log.tail([PAGES.name]).poll(0)}
+    gone = {
+        url.removeprefix(SEED): tombstone(record)
+        for url, record in newest.items()
+        if not record.value
+    }
+    assert {path: one.reason for path, one in gone.items()} == REASONS
+    assert gone["moved"] == Tombstone(
+        f"{SEED}moved", "", reason="moved", at=LATER, status=301, trace=""
+    )
+    there = {url.removeprefix(SEED) for url, record in newest.items() if record.value}
+    assert there == {"", "stays", "refused"}
+
+
+def run(crawl: VirtualCrawl, deaths: list[int]) -> None:
+    """Run to the end; everything dies after each of so many writes."""
+    assert crawl.fate
+    for writes in deaths:
+        crawl.fate.left = writes
+        with suppress(Died):
+            crawl.run()
+        crawl.crash()
+    assert crawl.run()
