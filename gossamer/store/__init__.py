@@ -28,6 +28,9 @@ class Row(Struct, frozen=True):
     """Whether a partition's rows are in descending order."""
     decides: ClassVar[bool] = False
     """Whether rows of this class make others valid: they are written after all that do not."""
+    buckets: ClassVar[int] = 1
+    """In how many partitions Cassandra keeps what is one here, by a hash of the sort key: for those
+    that may grow large. A scan reads all of them."""
 
 
 R = TypeVar("R", bound=Row)

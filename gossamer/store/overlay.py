@@ -23,7 +23,11 @@ class Overlay(Generic[R]):
 
     def keys(self, row: R) -> tuple[str, Sort]:
         """Return the partition key and the sort key of *row*; the latter is "" if it has none."""
-        return self._partition(row), self._sort(row) if self._sort else ""
+        return self._partition(row), self.sort_of(row)
+
+    def sort_of(self, row: R) -> Sort:
+        """Return the sort key of *row*; "" if it has none."""
+        return self._sort(row) if self._sort else ""
 
     def put(self, row: R, last: bool = False) -> None:
         """Buffer *row*."""

@@ -7,6 +7,9 @@ from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
 
+BUCKETS = 16
+"""Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
+
 
 class HostRow(Row, frozen=True):
     """A host: its condition, its queue's ends, its lease, and what it has cost so far."""
@@ -85,6 +88,7 @@ class UrlRow(Row, frozen=True):
 
     table = "urls"
     partition_key, sort_key = "host", "url"
+    buckets = BUCKETS
 
     host: str
     url: str
@@ -111,6 +115,7 @@ class JudgementRow(Row, frozen=True):
 
     table = "judgements"
     partition_key, sort_key = "host", "url"
+    buckets = BUCKETS
 
     host: str
     url: str

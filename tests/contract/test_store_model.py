@@ -36,7 +36,22 @@ class ByName(Row, frozen=True):
     value: int
 
 
-KINDS: dict[Any, Any] = {ByNumber: st.integers(-3, 3), ByName: st.sampled_from("aAbz")}
+class Spread(Row, frozen=True):
+    """The same, in several partitions of the store's own."""
+
+    table = "spread"
+    partition_key, sort_key = "part", "sort"
+    buckets = 3
+    part: str
+    sort: str
+    value: int
+
+
+KINDS: dict[Any, Any] = {
+    ByNumber: st.integers(-3, 3),
+    ByName: st.sampled_from("aAbz"),
+    Spread: st.sampled_from("abcdefgh"),
+}
 PARTS = ("o", "p", "q")
 parts = st.sampled_from(PARTS)
 

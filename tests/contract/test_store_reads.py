@@ -32,6 +32,17 @@ class Version(Row, frozen=True):
     """The name of the column is a word of SQL."""
 
 
+class Scattered(Row, frozen=True):
+    """A row whose partition is large: it lies in several of the store's own."""
+
+    table = "scattered"
+    partition_key, sort_key = "part", "at"
+    newest_first = True
+    buckets = 4
+    part: str
+    at: float
+
+
 @pytest.fixture
 def store(ports: Ports) -> Store:
     """Return an empty store."""
@@ -116,3 +127,21 @@ def test_the_newest_comes_first_flushed_or_not(store: Store) -> None:
         found += page
     assert [row.at for row in found] == [*range(19, -1, -1)]
     assert [row.order for row in found if row.at in (7, 8, 10)] == ["old", "new", "new"]
+
+
+def test_what_is_scattered_is_one_partition_to_whoever_reads(store: Store, settle: Settle) -> None:
+    table = store.table(Scattered)
+    for at in range(40):
+        table.put(Scattered("p", at / 2))
+    table.put(Scattered("q", 7.0))
+    settle(store)
+    newest_first = [at / 2 for at in reversed(range(40))]
+    assert [row.at for row in table.scan("p")] == newest_first
+    assert [row.at for row in table.scan("p", 10.0, 5)] == [9.5, 9.0, 8.5, 8.0, 7.5]
+    assert table.scan("p", limit=0) == []
+    assert sorted(row.at for row in table.get_many("p", [1.5, 7.0, 99.0])) == [1.5, 7.0]
+    assert table.put_if_absent(Scattered("p", 3.0)) == table.get("p", 3.0)
+    table.drop("p")
+    settle(store)
+    assert table.scan("p") == []
+    assert table.scan("q") == [Scattered("q", 7.0)]

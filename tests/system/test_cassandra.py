@@ -107,6 +107,7 @@ def test_what_no_new_column_can_mend_is_refused_and_left_alone(
         "digests (digest text PRIMARY KEY, url bigint)",
         "hosts (site text, host text, PRIMARY KEY (host, site))",
         "page_history (url text, at double, PRIMARY KEY (url, at))",
+        "urls (host text, url text, PRIMARY KEY (host, url))",
     ):
         driver.execute(f"CREATE TABLE {theirs.keyspace}.{table}", timeout=60)
     code, out, err = apply(theirs)
@@ -114,6 +115,7 @@ def test_what_no_new_column_can_mend_is_refused_and_left_alone(
     assert "table digests: url is bigint, not text" in err
     assert "table hosts: site is text clustering asc, not text partition_key" in err
     assert "table page_history: at is double clustering asc, not double clustering desc" in err
+    assert "table urls: bucket (partition_key) is missing" in err
     assert "nothing was changed" in err
     with opened(theirs) as store, pytest.raises(GossamerError, match="digests: url is bigint"):
         store.table(DigestRow)

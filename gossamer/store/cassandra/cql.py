@@ -2,16 +2,21 @@
 
 Collections are frozen: overwriting an unfrozen one leaves a tombstone each time. No column is ever
 written as null, which is a tombstone too: None is stored as JSON.
+
+A row class with several `buckets` has one column more, which no row knows: with the partition key
+it is Cassandra's partition key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Generic, get_type_hints
+from zlib import crc32
 
 import msgspec
 
-from gossamer.store import R, Row
+from gossamer.store import R, Row, Sort
 
 TYPES: dict[Any, str] = {
     str: "text",
@@ -23,6 +28,8 @@ TYPES: dict[Any, str] = {
     dict[str, float]: "frozen<map<text, double>>",
     tuple[str, ...]: "frozen<list<text>>",
 }
+BUCKET = "bucket"
+"""The column of a row's bucket, where its class has several."""
 JSON = "text"
 """The column type of all other kinds."""
 SHORT_LIVED = """compaction = {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'L4'}
@@ -47,19 +54,29 @@ def columns_of(row: type[Row]) -> dict[str, str]:
     return {name: TYPES.get(kind, JSON) for name, kind in kinds_of(row).items()}
 
 
-def keys_of(row: type[Row]) -> list[str]:
-    """Return the fields of the primary key."""
-    return [key for key in (row.partition_key, row.sort_key) if key]
+def all_columns_of(row: type[Row]) -> dict[str, str]:
+    """Return the same with the column of the bucket, if there is one."""
+    return columns_of(row) | ({BUCKET: TYPES[int]} if row.buckets > 1 else {})
+
+
+def partition_key_of(row: type[Row]) -> list[str]:
+    """Return the columns of Cassandra's partition key."""
+    return [row.partition_key, BUCKET] if row.buckets > 1 else [row.partition_key]
+
+
+def bucket_of(row: type[Row], sort: Sort) -> int:
+    """Return the bucket of the rows of a partition with this sort key, from 0."""
+    return crc32(str(sort).encode()) % row.buckets
 
 
 class Statements:
     """The statements on one table of *keyspace*."""
 
     def __init__(self, keyspace: str, row: type[Row]) -> None:
-        table, names = f'"{keyspace}"."{row.table}"', list(columns_of(row))
+        table, names = f'"{keyspace}"."{row.table}"', list(all_columns_of(row))
         columns = _listed(names)
-        within = f'WHERE "{row.partition_key}" = ?'
-        read = f"SELECT {columns} FROM {table} {within}"
+        within = "WHERE " + " AND ".join(f'"{key}" = ?' for key in partition_key_of(row))
+        read = f"SELECT {_listed(columns_of(row))} FROM {table} {within}"
         self.get = f'{read} AND "{row.sort_key}" = ?' if row.sort_key else read
         self.get_many = f'{read} AND "{row.sort_key}" IN ?'
         self.scan = f"{read} LIMIT ?"
@@ -74,6 +91,7 @@ class Columns(Generic[R]):
 
     def __init__(self, row: type[R]) -> None:
         self._row = row
+        self._sort = attrgetter(row.sort_key) if row.buckets > 1 else None
         self._names = row.__struct_fields__
         kinds = kinds_of(row)
         self._nested = [
@@ -82,13 +100,13 @@ class Columns(Generic[R]):
         self._readers = {name: _reader(kind) for name, kind in kinds.items()}
 
     def values(self, row: R) -> Sequence[Any]:
-        """Return the column values in the order of the fields."""
-        if not self._nested:
+        """Return the column values in the order of the fields, and the bucket if there is one."""
+        if not self._nested and not self._sort:
             return msgspec.structs.astuple(row)
         values = list(msgspec.structs.astuple(row))
         for at in self._nested:
             values[at] = msgspec.json.encode(values[at]).decode()
-        return values
+        return [*values, bucket_of(self._row, self._sort(row))] if self._sort else values
 
     def row(self, values: Iterable[Any]) -> R:
         """Return the row with column values in the order of the fields."""
@@ -138,11 +156,14 @@ def create_table(row: type[Row], keyspace: str = "", options: str = "") -> str:
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
     comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
     properties = "\n  AND ".join(option for option in (ordered, comment, options) if option)
-    columns = "".join(f'  "{name}" {kind},\n' for name, kind in columns_of(row).items())
+    columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
+    partition = _listed(partition_key_of(row))
+    keys = f"({partition})" if row.buckets > 1 else partition
+    primary = f'{keys}, "{row.sort_key}"' if row.sort_key else keys
     name = f'"{keyspace}"."{row.table}"' if keyspace else f'"{row.table}"'
     return (
         f"CREATE TABLE IF NOT EXISTS {name} (\n{columns}"
-        f"  PRIMARY KEY ({_listed(keys_of(row))})\n) WITH {properties}"
+        f"  PRIMARY KEY ({primary})\n) WITH {properties}"
     )
 
 
@@ -174,12 +195,13 @@ SELECT_SETTING = "SELECT value FROM system_views.settings WHERE name = ?"
 
 def missing_columns(row: type[Row], found: Mapping[str, FoundColumn]) -> list[str]:
     """Return the columns of *row* that the *found* table lacks."""
-    return [name for name in columns_of(row) if name not in found]
+    return [name for name in all_columns_of(row) if name not in found]
 
 
 def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str]:
     """Yield a sentence for each difference of the *found* table that no new column can repair."""
-    for name, kind in columns_of(row).items():
+    keys = [*partition_key_of(row), row.sort_key]
+    for name, kind in all_columns_of(row).items():
         actual, expected = found.get(name), _expected(row, name, kind)
         if actual is None:
             if expected.role != "regular":
@@ -187,12 +209,12 @@ def mismatches(row: type[Row], found: Mapping[str, FoundColumn]) -> Iterator[str
         elif actual != expected:
             yield f"{name} is {_words(actual)}, not {_words(expected)}"
     for name, actual in found.items():
-        if actual.role in ("partition_key", "clustering") and name not in keys_of(row):
+        if actual.role in ("partition_key", "clustering") and name not in keys:
             yield f"{name} is a key there ({actual.role}), not here"
 
 
 def _expected(row: type[Row], name: str, kind: str) -> FoundColumn:
-    if name == row.partition_key:
+    if name in partition_key_of(row):
         return FoundColumn(kind, "partition_key", "none")
     if name == row.sort_key:
         return FoundColumn(kind, "clustering", "desc" if row.newest_first else "asc")

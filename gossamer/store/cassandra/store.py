@@ -5,15 +5,16 @@ change nothing: before a claim it is the present time, after it the epoch plus a
 somebody writes under an older epoch, however late, never replaces what the owner has written.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import chain, islice
 from typing import Any, Generic
 
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import R, Row, Sort
-from gossamer.store.cassandra.cql import Columns, Statements
+from gossamer.store.cassandra.cql import Columns, Statements, bucket_of
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
 from gossamer.store.overlay import Overlay
@@ -143,7 +144,16 @@ class CassandraTable(Generic[R]):
     def _stored_many(self, partition: str, sorts: list[Sort]) -> list[R]:
         if not self.row.sort_key:
             return self._query(self._statements.get, partition)
-        return self._query(self._statements.get_many, partition, sorts)
+        if self.row.buckets == 1:
+            return self._query(self._statements.get_many, partition, sorts)
+        buckets: dict[int, list[Sort]] = {}
+        for sort in sorts:
+            buckets.setdefault(bucket_of(self.row, sort), []).append(sort)
+        found = (
+            self._query(self._statements.get_many, partition, bucket, within)
+            for bucket, within in buckets.items()
+        )
+        return list(chain.from_iterable(found))
 
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then.
@@ -170,9 +180,18 @@ class CassandraTable(Generic[R]):
     def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
         if limit < 1:
             return []
-        if after is None:
-            return self._query(self._statements.scan, partition, limit)
-        return self._query(self._statements.scan_beyond, partition, after, limit)
+        statement = self._statements.scan if after is None else self._statements.scan_beyond
+        bound = () if after is None else (after,)
+        found = (self._query(statement, *keys, *bound, limit) for keys in self._parts(partition))
+        rows = merge(*found, key=self.overlay.sort_of, reverse=self.row.newest_first)
+        return list(islice(rows, limit))
+
+    def _parts(self, partition: str) -> Iterator[tuple[Sort, ...]]:
+        """Yield the keys of Cassandra's partitions in which the rows of *partition* are."""
+        if self.row.buckets == 1:
+            yield (partition,)
+        else:
+            yield from ((partition, bucket) for bucket in range(self.row.buckets))
 
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
@@ -189,15 +208,28 @@ class CassandraTable(Generic[R]):
                 if put_last
                 else rows.values()
             )
-            yield Write(timestamp, self._statements.put, map(self._columns.values, chosen))
+            for part in self._by_bucket(chosen):
+                yield Write(timestamp, self._statements.put, map(self._columns.values, part))
+
+    def _by_bucket(self, rows: Iterable[R]) -> Iterable[Iterable[R]]:
+        if self.row.buckets == 1:
+            return (rows,)
+        buckets: dict[int, list[R]] = {}
+        for row in rows:
+            bucket = bucket_of(self.row, self.overlay.sort_of(row))
+            buckets.setdefault(bucket, []).append(row)
+        return buckets.values()
 
     def drops(self, timestamp: int) -> Iterator[Write]:
         """Yield the deletes of the dropped partitions."""
         for partition in self.overlay.dropped:
-            yield Write(timestamp, self._statements.drop, [[partition]])
+            for keys in self._parts(partition):
+                yield Write(timestamp, self._statements.drop, [keys])
 
     def _query(self, cql: str, *values: Any) -> list[R]:
         return [self._columns.row(found) for found in self._nodes.query(cql, values)]
 
     def _keys(self, partition: str, sort: Sort) -> tuple[Sort, ...]:
+        if self.row.buckets > 1:
+            return partition, bucket_of(self.row, sort), sort
         return (partition, sort) if self.row.sort_key else (partition,)

@@ -48,10 +48,11 @@ def table_problems(row: type[Row], tables: Tables) -> list[str]:
     if row.table not in tables:
         return [f"there is no table {row.table}"]
     found = tables[row.table]
-    missing = [
+    # What no new column can mend is said first: more columns would be of no use.
+    mismatches = [f"table {row.table}: {what}" for what in cql.mismatches(row, found)]
+    return mismatches or [
         f"table {row.table} has no column {name}" for name in cql.missing_columns(row, found)
     ]
-    return missing or [f"table {row.table}: {what}" for what in cql.mismatches(row, found)]
 
 
 def make_tables(
