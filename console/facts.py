@@ -36,7 +36,7 @@ class UrlFacts:
 
     url: str
     fleet: bool = False
-    """A fleet's URL-seen set is in dedup, not in the store: `via` may be unknown there."""
+    """A fleet's URL-seen set is in dedup, not in the store: what was met may be unknown there."""
     definition: CrawlDefined | None = None
     via: str = ""
     visit: UrlRow | None = None
@@ -82,12 +82,12 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     visit = store.table(UrlRow).get(host, url)
     seen = None if crawl.fleet else store.table(SeenRow).get(fingerprint(url))
     row = store.table(HostRow).get(site_of(url), host)
-    ahead = HostQueues(store.table(QueuedUrl)).position(row, url) if row else None
+    ahead, queued = (row and HostQueues(store.table(QueuedUrl)).find(row, url)) or (None, None)
     return UrlFacts(
         url=url,
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
-        via=seen.via if seen else visit.via if visit else "",
+        via=visit.via if visit else queued.via if queued else "",
         visit=visit,
         history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),
         judgement=store.table(JudgementRow).get(host, url) if visit else None,

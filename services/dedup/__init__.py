@@ -2,14 +2,14 @@
 
 **How a URL passes.** A seed, or a link of a page that is worth following, is re-keyed by its site
 (`urls.discovered`) and comes back to the instance that owns the site's partition. There the
-URL-seen test remembers who found it first: `seen.setdefault(fingerprint, via) == via`. The first
+URL-seen test remembers who found it first: `seen.setdefault(fingerprint, me) == me`. The first
 finder's URL is admitted; all others' are dropped.
 
 **Why the first finder wins.** The obvious test, remember the URL if it is new and then admit it,
 loses the URL if the process dies between the two: the record comes again, and its URL is known.
 Who found it tells the cases apart. A record that comes again *is* the first finder, so its URL is
 admitted again, which the frontier tolerates; nothing is lost, and nothing is admitted for anybody
-else. And what is stored is worth having: the visit that led to the URL.
+else. Of the finder 64 bits are remembered (`seen.finder_of`): its whole name travels with the URL.
 
 **How a page passes.** The first page with a text owns the text's digest; any other with the same
 digest is a duplicate of it. The verdict is published with the document. Links that the page asks

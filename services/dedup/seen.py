@@ -1,8 +1,18 @@
-"""The URL-seen set as a mapping over the store."""
+"""What the URL-seen set remembers of a URL, and the set as a mapping over the store."""
 
 from collections.abc import Iterator, MutableMapping
+from hashlib import blake2b
 
 from gossamer.store import Row, Store
+
+
+def finder_of(via: str) -> str:
+    """Return 64 bits of *via*, in hexadecimal: by which the first finder of a URL is known again.
+
+    Finders are compared URL by URL, so two must have these bits in common and find the same URL.
+    Should it happen (once in 1.8e19 such pairs), the URL is admitted again, and none is lost.
+    """
+    return blake2b(via.encode(), digest_size=8).hexdigest()
 
 
 class SeenRow(Row, frozen=True):
@@ -13,10 +23,11 @@ class SeenRow(Row, frozen=True):
 
     fingerprint: str
     via: str
+    """64 bits of it; the whole in rows of before 2026-11-22."""
 
 
 class SeenTable(MutableMapping[str, str]):
-    """Fingerprint → via. It only grows, and cannot be listed or counted."""
+    """Fingerprint → finder. It only grows, and cannot be listed or counted."""
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)

@@ -28,6 +28,7 @@ from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.links import followed, release
+from services.dedup.seen import finder_of
 
 
 class Dedup(Processor):
@@ -72,10 +73,13 @@ class Dedup(Processor):
         )
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
+        finder = finder_of(event.via)
+        # Older versions stored the whole name.
+        mine = (finder, event.via)
         fresh = tuple(
             found
             for found in event.urls
-            if self._seen.setdefault(fingerprint(found.url), event.via) == event.via
+            if self._seen.setdefault(fingerprint(found.url), finder) in mine
         )
         if fresh:
             count("gossamer_urls_admitted_total", len(fresh))

@@ -59,14 +59,14 @@ class HostQueues:
         first = self.first(host, 1)
         return replace(host, number=first[0].number) if first else host
 
-    def position(self, host: HostRow, url: str) -> int | None:
-        """Return how many URLs are ahead of *url*; None if it is not queued."""
+    def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
+        """Return how many URLs are ahead of *url*, and its entry; None if it is not queued."""
         ahead = 0
         for segment in range(host.head, host.tail + 1):
             after = host.cursor - 1 if segment == host.head else None
             for queued in self._urls.scan(_key(host, segment), after, SEGMENT):
                 if queued.url == url:
-                    return ahead
+                    return ahead, queued
                 ahead += 1
         return None
 

@@ -15,9 +15,17 @@ from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
-from services.dedup.seen import SeenRow
+from services.dedup.seen import SeenRow, finder_of
 from services.frontier.conditions import Condition
-from services.frontier.rows import HistoryRow, HostRow, JudgementRow, RobotsRow, UrlRow
+from services.frontier.queue import HostQueues
+from services.frontier.rows import (
+    HistoryRow,
+    HostRow,
+    JudgementRow,
+    QueuedUrl,
+    RobotsRow,
+    UrlRow,
+)
 from standalone.folder import Folder, Opened
 
 HOST = "http://a.example"
@@ -113,12 +121,12 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     opened = Opened(folder)
     opened.log.append([encode(DEFINED)])
     rows = (
-        visit(),
+        visit(via="seed"),
         HistoryRow(url=URL, at=1.0, outcome="page"),
         JudgementRow(host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
         RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0)),
-        SeenRow(fingerprint=fingerprint(URL), via="seed"),
+        SeenRow(fingerprint=fingerprint(URL), via=finder_of("seed")),
     )
     for row in rows:
         opened.store.table(type(row)).put(row)
@@ -134,3 +142,19 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     assert (facts.via, facts.met, facts.ahead) == ("seed", True, None)
     assert (nothing.visit, nothing.via, nothing.met) == (None, "", False)
     assert nothing.robots == rows[4]
+
+
+def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    queues = HostQueues(opened.store.table(QueuedUrl))
+    row = host(condition=Condition.READY)
+    for number, url in enumerate((f"{HOST}/first", URL), 1):
+        row = queues.append(row, QueuedUrl("", 0, url, number, via=f"1.0.0@{HOST}/{number}"))
+    opened.store.table(HostRow).put(row)
+    opened.store.flush()
+    opened.database.close()
+    with open_crawl(Settings(), tmp_path) as crawl:
+        facts = read_facts(crawl, URL)
+    assert (facts.via, facts.ahead, facts.met) == (f"1.0.0@{HOST}/2", 1, True)

@@ -24,7 +24,7 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.seen import SeenTable
+from services.dedup.seen import SeenRow, SeenTable, finder_of
 from services.dedup.service import Dedup
 
 
@@ -72,6 +72,31 @@ def test_the_first_finder_has_a_url_admitted_and_nobody_else(dedup: Dedup) -> No
 def test_a_record_that_comes_again_is_the_first_finder_still(dedup: Dedup) -> None:
     once = list(dedup.handle(discovered("http://a.test/1"), 0.0))
     assert list(dedup.handle(discovered("http://a.test/1"), 0.0)) == once
+
+
+LONG = f"1732275000000000.77.3@http://a.test/{'x' * 500}"
+
+
+def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
+    store = SqliteStore(Database(":memory:"))
+    seen: dict[str, str] = {}
+    for kept in (seen, SeenTable(store)):
+        processor = Dedup(kept, store, DedupSettings())
+        list(processor.handle(discovered("http://a.test/1", via=LONG), 0.0))
+        list(processor.handle(SeedSown(url="http://a.test/2", via=LONG), 0.0))
+    row = store.table(SeenRow).get(fingerprint("http://a.test/1"))
+    assert row and [row.via, *seen.values()] == [finder_of(LONG)] * 2
+    assert len(finder_of(LONG)) == 16
+
+
+def test_a_set_of_an_older_version_knows_what_it_knew() -> None:
+    """It held the finder's whole name: that one may come again, everybody else is too late."""
+    known, store = "http://a.test/1", SqliteStore(Database(":memory:"))
+    processor = Dedup({fingerprint(known): LONG}, store, DedupSettings())
+    again = of_kind(UrlsAdmitted, processor.handle(discovered(known, via=LONG), 0.0))
+    assert [found.url for event in again for found in event.urls] == [known]
+    assert not list(processor.handle(discovered(known, via="v2"), 0.0))
+    assert not list(processor.handle(discovered(known, via=finder_of(LONG)), 0.0))
 
 
 def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:

@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 class SeenTable(faust.Table[str, str]):
-    """Fingerprint → via, in the partition of the current event."""
+    """Fingerprint → finder, in the partition of the current event."""
 
     def __init__(self, app: faust.App, partitions: int) -> None:
         super().__init__(
