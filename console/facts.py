@@ -22,12 +22,24 @@ from services.frontier.rows import (
     JudgementRow,
     QueuedUrl,
     RobotsRow,
+    SiteRow,
     UrlRow,
 )
+from services.frontier.sites import SAMPLE
 
 EARLIER = 10
 """The most visits, and captures, that are read."""
-READ = (UrlRow, HistoryRow, JudgementRow, DocumentRow, HostRow, RobotsRow, QueuedUrl, CaptureRow)
+READ = (
+    UrlRow,
+    HistoryRow,
+    JudgementRow,
+    DocumentRow,
+    HostRow,
+    SiteRow,
+    RobotsRow,
+    QueuedUrl,
+    CaptureRow,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class UrlFacts:
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
+    site: SiteRow | None = None
     ahead: int | None = None
     """URLs before it in its host's queue; None if it is not in there."""
     met: bool = False
@@ -58,6 +71,13 @@ class UrlFacts:
     def host_key(self) -> str:
         """The host that it belongs to."""
         return host_key(self.url)
+
+    @property
+    def unlisted(self) -> dict[str, int]:
+        """Rule → how many URLs of its site it refused, where this may be one that has no row."""
+        if self.site is None or self.visit or self.ahead is not None:
+            return {}
+        return {rule: n for rule, n in self.site.refused.items() if n > SAMPLE}
 
     @property
     def ordered(self) -> bool:
@@ -81,7 +101,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get(host, url)
     seen = None if crawl.fleet else store.table(SeenRow).get(fingerprint(url))
-    row = store.table(HostRow).get(site_of(url), host)
+    site = site_of(url)
+    row = store.table(HostRow).get(site, host)
     ahead, queued = (row and HostQueues(store.table(QueuedUrl)).find(row, url)) or (None, None)
     return UrlFacts(
         url=url,
@@ -95,6 +116,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         captures=tuple(store.table(CaptureRow).scan(url, limit=EARLIER)),
         robots=store.table(RobotsRow).get(host),
         host=row,
+        site=store.table(SiteRow).get(site),
         ahead=ahead,
         met=bool(seen or visit or ahead is not None),
     )

@@ -16,12 +16,14 @@ from services.frontier.rows import (
     PartitionRow,
     QueuedUrl,
     RobotsRow,
+    SiteRow,
     TallyRow,
     UrlRow,
 )
 
 TABLES: dict[type[Row], str] = {
     HostRow: "",
+    SiteRow: "",
     RobotsRow: "",
     QueuedUrl: SHORT_LIVED,
     UrlRow: "",

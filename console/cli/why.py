@@ -11,9 +11,9 @@ from gossamer import clock
 from gossamer.crawl import typed
 from gossamer.errors import BadSettings
 from gossamer.events.gone import PATIENCE, Gone
-from gossamer.events.outcomes import OUTCOMES, Outcome
+from gossamer.events.outcomes import HAZARDS, OUTCOMES, Hazard, Outcome
 from gossamer.web.scope import parse_scope
-from gossamer.web.url import BadUrl
+from gossamer.web.url import BadUrl, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
@@ -48,6 +48,7 @@ def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
         yield f"discovered: {_via(facts.via)}"
     if facts.visit:
         yield from _visited(facts.visit, facts.history)
+    yield from _unlisted(facts)
     if facts.judgement:
         yield _judged(facts.judgement)
     if facts.document:
@@ -75,6 +76,15 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
         yield f"the frontier has not met it: {unlinked}, or it is still on its way there"
     else:
         yield f"never met: {unlinked}"
+
+
+def _unlisted(facts: UrlFacts) -> Iterator[str]:
+    """Of very many refusals by one rule only the first have a row of their own."""
+    for rule, count in facts.unlisted.items():
+        word = "refused" if facts.met and len(facts.unlisted) == 1 else "perhaps refused"
+        of = f"{count} URLs of {site_of(facts.url)}"
+        text = HAZARDS[Hazard(rule)].text if rule in HAZARDS else ""
+        yield f"{word}: by {rule}, which refused {of}, most of them without a row: {text}"
 
 
 def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:

@@ -177,6 +177,7 @@ class Hazard(StrEnum):
     RETRY_AFTER = "retry_after"
     MALFORMED_URL = "malformed_url"
     URL_TOO_LONG = "url_too_long"
+    TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
     ROBOTS_EXCLUDED = "robots_excluded"
@@ -243,6 +244,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "A page has links that are no URLs to visit; counted once a page."),
     Hazard.URL_TOO_LONG: Counting(("parser",), (),
         "A page has links of more than 2,000 characters; counted once a page."),
+    Hazard.TRAP_HOSTS: Counting(
+        ("frontier",), ("frontier.host_budget",),
+        "A URL is of one more host than are taken of its site, and no seed."),
     Hazard.TRAP_URLS: Counting(
         ("frontier",), ("frontier.url_budget",),
         "A URL is beyond what is taken of its host."),

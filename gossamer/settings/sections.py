@@ -71,6 +71,8 @@ class FrontierSettings(Section):
     """Most hosts kept in a frontier's memory; the others wait in the store."""
     url_budget: Annotated[Positive, unit("URLs")] = 5000
     """Most URLs admitted to a host (hazard trap_urls)."""
+    host_budget: Hosts = 1000
+    """Most hosts admitted of a site (hazard trap_hosts); seeds are admitted all the same."""
     hops_limit: Annotated[Natural, unit("redirects")] = 5
     """Most redirects in a row that are followed."""
     down_wait: Seconds = 43200.0

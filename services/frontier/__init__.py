@@ -41,6 +41,11 @@ directory also takes hosts back whose queue is long. The guarantee is the same: 
 are fetched in the order they were asked for, and so are URLs of different hosts unless politeness,
 or a host that is down, held one back. `tests/frontier/test_order.py` checks every order against it.
 
+**What a trap may leave.** A site without end would fill the store as well as the queue. So the
+hosts of a site are limited as the URLs of a host are, and of the URLs that a rule refuses for good
+only the first hundred of a site have a row each; the others are counted in the site's row
+(`sites.py`). What is refused for its depth has a row always: a wider crawl takes it up again.
+
 **What a crash leaves.** In a standalone crawl store and log move in one transaction. In a fleet a
 crash can come between any two writes: rows first, then rows that decide (`HostRow`, the totals),
 then drops, then messages, then the log's commit.
@@ -53,6 +58,7 @@ then drops, then messages, then the log's commit.
       cursor before it                      lease has ended meanwhile, the URL is passed over
     an entry in the directory, and a row    the entry is stale, and is skipped when it is met
       that says another
+    a site's counts, and not its host       the host is admitted again, and counted twice
     a URL that is due, and not queued       it is found due again: the row that says it is queued is
                                             written last
 """

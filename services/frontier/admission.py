@@ -44,6 +44,8 @@ class Admission:
         count("gossamer_urls_refused_total", rule=rule)
         count_hazards("frontier", [rule])
         self._hosts.claims.of(event.site).tally.was_refused(rule)
+        if not self._hosts.sites.refuse(event.site, rule):
+            return
         self._urls.put(
             UrlRow(
                 host=host_key(found.url),

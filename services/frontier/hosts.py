@@ -12,6 +12,7 @@ from services.frontier.claim import Claims
 from services.frontier.conditions import ForbiddenTransition, Trigger, condition_after
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, QueuedUrl, RobotsRow
+from services.frontier.sites import Sites
 from services.frontier.workbench import Host, Workbench
 
 
@@ -20,7 +21,7 @@ class Hosts:
 
     def __init__(self, store: Store, claims: Claims) -> None:
         self._rows, self._robots = store.table(HostRow), store.table(RobotsRow)
-        self.claims = claims
+        self.claims, self.sites = claims, Sites(store)
         self.queues = HostQueues(store.table(QueuedUrl))
         self.bench = Workbench()
 
@@ -61,6 +62,8 @@ class Hosts:
             tally.changed(before if host.stored else None, row.condition)
         tally.queued += row.queued - host.row.queued
         self._rows.put(row)
+        if not host.stored:
+            self.sites.host_admitted(row.site)
         host.stored = True
         if row.host in self.bench.hosts:
             self.bench.update(host, row)

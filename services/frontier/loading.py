@@ -27,6 +27,7 @@ class Loading:
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, and have the hosts of these in memory, and of no others."""
         self._claims.assign(partitions, now)
+        self._hosts.sites.forget()
         for host in [*self._bench.hosts.values()]:
             if not self._claims.has(host.row.site):
                 self._bench.unload(host)

@@ -48,6 +48,13 @@ def _too_many_redirects(one: Candidate) -> str:
     return f"more than {limit} redirects in a row" if one.found.hops > limit else ""
 
 
+def _too_many_hosts(one: Candidate) -> str:
+    budget, asked_for = one.settings.host_budget, one.found.depth == 0 and one.found.hops == 0
+    if one.host.stored or asked_for or one.hosts.sites.hosts(one.host.row.site) < budget:
+        return ""
+    return f"the site's budget of {budget} hosts is used up"
+
+
 def _over_budget(one: Candidate) -> str:
     budget = one.settings.url_budget
     used_up = one.host.row.admitted >= budget
@@ -65,6 +72,7 @@ def _excluded(one: Candidate) -> str:
 RULES: dict[Hazard, Callable[[Candidate], str]] = {
     Hazard.TRAP_DEPTH: _too_deep,
     Hazard.REDIRECT: _too_many_redirects,
+    Hazard.TRAP_HOSTS: _too_many_hosts,
     Hazard.TRAP_URLS: _over_budget,
     Hazard.ROBOTS_EXCLUDED: _excluded,
 }

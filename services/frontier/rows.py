@@ -53,6 +53,18 @@ class HostRow(Row, frozen=True):
     last_took: float = 0.0
 
 
+class SiteRow(Row, frozen=True):
+    """A site: how many of its hosts were admitted, and how many of its URLs were refused."""
+
+    table = "sites"
+    partition_key = "site"
+
+    site: str
+    hosts: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+    """Rule → how many URLs it has refused for good; the first hundred of them are in `urls`."""
+
+
 class RobotsRow(Row, frozen=True):
     """The rules of a host's robots.txt, and since when it cannot be read."""
 

@@ -24,8 +24,10 @@ from services.frontier.rows import (
     JudgementRow,
     QueuedUrl,
     RobotsRow,
+    SiteRow,
     UrlRow,
 )
+from services.frontier.sites import SAMPLE
 from standalone.folder import Folder, Opened
 
 HOST = "http://a.example"
@@ -71,6 +73,18 @@ def test_a_refusal_is_no_visit() -> None:
     shown = why(visit=row, met=True)
     assert "refused: 2033-05-18 03:33:20 UTC: refused (deeper than 3 links)" in shown
     assert "visited" not in shown and "meaning" not in shown
+
+
+def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> None:
+    trapped = SiteRow("a.example", refused={"trap_urls": SAMPLE + 1, "redirect": SAMPLE})
+    shown = why(site=trapped, via="seed", met=True)
+    assert f"\nrefused: by trap_urls, which refused {SAMPLE + 1} URLs of a.example" in shown
+    assert "beyond what is taken of its host" in shown and "redirect" not in shown
+    assert "perhaps refused: by trap_urls" in why(site=trapped, definition=DEFINED, fleet=True)
+    two = SiteRow("a.example", refused={"trap_urls": 5000, "robots_excluded": 7000})
+    assert why(site=two, met=True).count("perhaps refused: by") == 2
+    assert "refused" not in why(site=trapped, ahead=1, host=host(), met=True)
+    assert "trap_urls" not in why(site=trapped, visit=visit(), met=True)
 
 
 def test_a_retry_says_when_and_after_how_many() -> None:

@@ -1,14 +1,17 @@
 """Each rule of admission refuses what it should, says why, and lets everything else pass."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from gossamer.events import Discovery, UrlsAdmitted
 from gossamer.events.outcomes import Hazard
 from gossamer.web.robots import RobotsRules, Rule
+from gossamer.web.url import host_key
 from services.frontier.refusals import RULES
-from services.frontier.rows import UrlRow
+from services.frontier.rows import HostRow, SiteRow, UrlRow
+from services.frontier.sites import FOR_GOOD, SAMPLE
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"
@@ -17,9 +20,9 @@ PRIVATE = RobotsRules(
 )
 
 
-def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0) -> str:
+def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:
     """Admit the URL, and let the simulation come to rest."""
-    found = Discovery(f"{HOST}{path}", depth=depth, hops=hops)
+    found = Discovery(f"{host}{path}", depth=depth, hops=hops)
     sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=(found,)))
     sim.run()
     return found.url
@@ -35,6 +38,12 @@ def too_many_redirects(sim: Simulation) -> tuple[str, str]:
     return admit(sim, "/", hops=limit), admit(sim, "/round", hops=limit + 1)
 
 
+def too_many_hosts(sim: Simulation) -> tuple[str, str]:
+    hosts = [f"http://{n}.a.test" for n in range(sim.settings.host_budget + 1)]
+    *_, last, more = [admit(sim, "/", depth=1, host=host) for host in hosts]
+    return last, more
+
+
 def over_budget(sim: Simulation) -> tuple[str, str]:
     *_, last = [admit(sim, f"/{n}") for n in range(sim.settings.url_budget)]
     return last, admit(sim, "/more")
@@ -47,6 +56,7 @@ def excluded(sim: Simulation) -> tuple[str, str]:
 REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),
+    Hazard.TRAP_HOSTS: (too_many_hosts, "budget of 7 hosts"),
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),
     Hazard.ROBOTS_EXCLUDED: (excluded, "line 3"),
 }
@@ -56,11 +66,79 @@ REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_refuses_what_is_beyond_it_and_says_why(rule: Hazard) -> None:
     robots = {"robots": PRIVATE}
-    sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {}, url_budget=5)
+    sim = Simulation(
+        lambda url: robots if url.endswith("/robots.txt") else {}, url_budget=5, host_budget=7
+    )
     scenario, sentence = REFUSED[rule]
     passed, refused = scenario(sim)
-    row = sim.store.table(UrlRow).get(HOST, refused)
+    row = sim.store.table(UrlRow).get(host_key(refused), refused)
     assert row and row.outcome == rule and sentence in row.reason
     assert passed in sim.pages() and refused not in sim.pages()
     (tally,) = [claim.tally for claim in sim.frontier._hosts.claims if claim.tally.refused]
     assert tally.refused == {rule: 1}
+
+
+def stored(sim: Simulation, table: str) -> int:
+    """Return how many rows a table has."""
+    with sim.database.reading() as db:
+        return int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def traps(rule: Hazard, count: int) -> list[Discovery]:
+    """Return URLs that *rule* refuses, once the first five were admitted."""
+    match rule:
+        case Hazard.TRAP_HOSTS:
+            return [Discovery(f"http://{n}.a.test/", depth=1) for n in range(count)]
+        case Hazard.REDIRECT:
+            return [Discovery(f"{HOST}/{n}", depth=1, hops=99) for n in range(count)]
+        case Hazard.ROBOTS_EXCLUDED:
+            return [Discovery(f"{HOST}/private/{n}", depth=1) for n in range(count)]
+        case _:
+            return [Discovery(f"{HOST}/{n}", depth=1) for n in range(count)]
+
+
+@pytest.mark.parametrize("rule", sorted(FOR_GOOD))
+def test_a_trap_leaves_no_row_for_each_url(rule: Hazard) -> None:
+    robots = {"robots": PRIVATE}
+    budgets: dict[str, Any] = {
+        "url_budget": 2 if rule is Hazard.TRAP_URLS else 1_000_000,
+        "host_budget": 2,
+    }
+    sim = Simulation(lambda url: robots if url.endswith("/robots.txt") else {}, **budgets)
+    admit(sim, "/first")
+    found = traps(rule, 10 * SAMPLE)
+    for start in range(0, len(found), 50):
+        batch = tuple(found[start : start + 50])
+        sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=batch))
+    sim.run()
+    taken = len(sim.pages())
+    assert taken <= 3
+    site = sim.store.table(SiteRow).get("a.test")
+    assert site and site.refused == {rule: len(found) + 1 - taken}
+    assert stored(sim, "urls") == taken + SAMPLE
+    assert stored(sim, "hosts") == site.hosts <= 2
+    tallies = [claim.tally.refused for claim in sim.frontier._hosts.claims]
+    assert sum(refused[rule] for refused in tallies) == site.refused[rule]
+
+
+def test_what_is_too_deep_keeps_its_row_each() -> None:
+    sim = Simulation()
+    found = tuple(Discovery(f"{HOST}/{n}", depth=99) for n in range(2 * SAMPLE))
+    sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
+    assert stored(sim, "urls") == 2 * SAMPLE
+
+
+def test_a_seed_is_admitted_beyond_the_budget_of_hosts() -> None:
+    sim = Simulation(host_budget=1)
+    urls = [admit(sim, "/", host=f"http://{n}.a.test") for n in range(3)]
+    assert sorted(sim.pages()) == urls
+    assert admit(sim, "/1", depth=1, host="http://2.a.test") in sim.pages(), "a host that is taken"
+
+
+def test_the_hosts_of_a_site_are_counted_over_restarts() -> None:
+    sim = Simulation(host_budget=2)
+    for n in range(5):
+        admit(sim, "/", depth=1, host=f"http://{n}.a.test")
+        sim.start()
+    assert len(sim.pages()) == 2
+    assert sim.store.table(HostRow).get("a.test", "http://2.a.test") is None
