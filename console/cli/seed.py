@@ -10,7 +10,7 @@ from console.printable import printable
 from gossamer import clock
 from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds
 from gossamer.errors import BadSettings
-from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.settings import CrawlSettings
 from gossamer.web.scope import parse_scope
@@ -20,7 +20,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """Add its arguments to *command*."""
     command.add_argument("seeds", nargs="*", metavar="URL", help="a URL to start from")
     command.add_argument("--file", metavar="FILE", help="a URL a line; - for standard input")
-    command.add_argument("--priority", type=int, default=0, metavar="N", help="lower is sooner")
+    command.add_argument(
+        "--priority", type=int, default=0, metavar="N", help="lower is sooner: -100 to 100"
+    )
     command.add_argument(
         "--scope",
         default="",
@@ -34,6 +36,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Append the seeds, and the definition of the crawl if that is new."""
+    if abs(options.priority) > PRIORITY_LIMIT:
+        most = PRIORITY_LIMIT
+        raise BadSettings(f"--priority {options.priority}: a priority is from -{most} to {most}")
     seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
     if not seeds:
         raise BadSettings("name at least one seed: a URL, or --file FILE")

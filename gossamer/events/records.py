@@ -7,13 +7,17 @@ meaning (a test holds these structs against `schemas/`). Which topic carries whi
 `gossamer.events.topics`. Instants are epoch seconds (`*_at`), durations seconds, sizes bytes.
 """
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from gossamer.events.outcomes import Outcome, Purpose, Verdict
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
 
 DEFAULT_CRAWL = "default"
+PRIORITY_LIMIT = 100
+Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -32,8 +36,8 @@ class Discovery(Struct, frozen=True):
     """Links followed from a seed; a redirect adds none."""
     hops: int = 0
     """Redirects followed in a row to come here."""
-    priority: int = 0
-    """Lower is sooner, before everything else."""
+    priority: Priority = 0
+    """Lower is sooner, before everything else; from -100 to 100."""
     trace: str = ""
     """Identifies the URL in the events and logs of all services."""
     duplicates: int = 0
@@ -45,7 +49,7 @@ class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
 
     at: float = 0.0
     url: str
-    priority: int = 0
+    priority: Priority = 0
     depth: int = 0
     via: str = ""
     """Where the seed comes from; by default its record: `seed@topic/partition/offset`."""

@@ -14,7 +14,7 @@ from gossamer.web.url import BadUrl, canonicalize, site_of
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 LARGE = 1_000_000_000
-"""The largest depth or priority of a seed: what fits the integers of every store."""
+"""The largest depth of a seed: what fits the integers of every store."""
 TOMBSTONE_HEADERS = ("reason", "at", "status", "trace")
 LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
 """Characters of each in a dead letter, which must fit its topic whatever it holds."""
@@ -104,8 +104,8 @@ def _seed(record: Record) -> SeedSown:
         seed = msgspec.json.decode(_tagged(record.value), type=SeedSown)
     except UNREADABLE as error:
         raise Poison(f"neither a URL nor a seed in JSON: {error}") from error
-    if seed.depth < 0 or max(seed.depth, abs(seed.priority)) > LARGE:
-        raise Poison(f"a depth of 0 to {LARGE}, a priority of at most {LARGE} either way")
+    if not 0 <= seed.depth <= LARGE:
+        raise Poison(f"the depth of a seed is 0 to {LARGE}")
     return seed if seed.via else msgspec.structs.replace(seed, via=origin)
 
 

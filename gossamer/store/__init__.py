@@ -49,6 +49,12 @@ class Table(Protocol[R]):
     def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
         """Return the rows of *partition* with these sort keys that exist, in any order."""
 
+    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+        """Return the rows with these partition and sort keys that exist, in any order.
+
+        Many are read at a time.
+        """
+
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then.
 

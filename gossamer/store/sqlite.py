@@ -99,6 +99,12 @@ class SqliteTable(Generic[R]):
             found = [self.get(partition, sort) for sort in sorts]
         return [row for row in found if row is not None]
 
+    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+        """Return the rows with these partition and sort keys that exist, in any order."""
+        with self._database.reading():
+            found = [self.get(*each) for each in keys]
+        return [row for row in found if row is not None]
+
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then."""
         found = self.get(*self._overlay.keys(row))

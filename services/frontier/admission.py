@@ -10,14 +10,12 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
+from services.frontier.directory import BUCKET, request_number
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.refusals import Candidate, Refusal, refusal
 from services.frontier.rows import DueRow, HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
-
-PRIORITY = 1_000_000 * 86400 * 365
-"""A step of priority is worth a year of waiting, in request numbers."""
 
 
 class Admission:
@@ -28,6 +26,7 @@ class Admission:
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
         self._urls = store.table(UrlRow)
+        self._ahead = 0
 
     def admit(self, event: UrlsAdmitted, crawl: CrawlDefined | None, now: float) -> None:
         """Queue the URLs of *event*, in their order, or write down why not."""
@@ -60,7 +59,7 @@ class Admission:
     def _accept(self, host: Host, found: Discovery, event: UrlsAdmitted, now: float) -> None:
         self._hosts.claims.of(event.site).tally.admitted += 1
         row = replace(host.row, admitted=host.row.admitted + 1)
-        number = self._number(event.site, now) + found.priority * PRIORITY
+        number = request_number(found.priority, self._moment(event.site, now))
         url = QueuedUrl("", 0, found.url, number, **admitted(found, event))
         self._queue(host, row, url, now)
 
@@ -72,7 +71,8 @@ class Admission:
         # Last: as long as the queue does not have it, it must be found due again.
         self._urls.put(replace(visit, next_visit_at=0.0), last=True)
         self._hosts.claims.of(due.site).tally.due_count -= 1
-        host, number = self._hosts.find(due.site, due.host), self._number(due.site, now)
+        host = self._hosts.find(due.site, due.host)
+        number = request_number(0, self._moment(due.site, now))
         url = QueuedUrl("", 0, visit.url, number, **provenance(visit, visit.crawl))
         self._queue(host, host.row, url, now)
 
@@ -83,7 +83,12 @@ class Admission:
         else:
             self._hosts.update(host, row)
 
-    def _number(self, site: str, now: float) -> int:
-        number = max(self._hosts.claims.last_number() + 1, int(now * 1e6))
-        self._hosts.claims.of(site).tally.last_number = number
-        return number
+    def _moment(self, site: str, now: float) -> int:
+        """Return microseconds that grow, whatever the clock does."""
+        last, moment = self._hosts.claims.last_number(), int(now * 1e6) + self._ahead
+        if last - moment > BUCKET:
+            # The clock was ahead. Time goes on from there, or all to come would be in one bucket.
+            self._ahead += last - moment
+        moment = max(last + 1, moment)
+        self._hosts.claims.of(site).tally.last_number = moment
+        return moment

@@ -30,8 +30,8 @@ class CheckIn:
 
     def ended(self, event: VisitEnded, now: float) -> None:
         """Take one outcome in; the last of an order releases the host."""
-        host = self._hosts.bench.hosts.get(event.host)
-        if host is None or (event.order, event.index) != (host.row.order, host.row.done):
+        host = self._hosts.find(event.site, event.host)
+        if (event.order, event.index) != (host.row.order, host.row.done):
             return
         row = _accounted(host.row, event)
         tally = self._hosts.claims.of(event.site).tally

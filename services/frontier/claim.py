@@ -28,7 +28,7 @@ class Claim:
         self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
 
     def _standing(self) -> PartitionRow:
-        return self.calendar.written(self.directory.partition)
+        return self.calendar.written(replace(self._written, hours=self.directory.buckets))
 
     def wait(self, until: float, site: str, host: str, url: str = "") -> None:
         """Bring *url*, or the host itself, back at *until*."""
@@ -42,9 +42,8 @@ class Claim:
         that have left them are written must still find these hosts there.
         """
         before, self._settled = self._settled, self._standing()
-        row = replace(self._settled, due_bucket=before.due_bucket)
-        if before.first_bucket <= before.last_bucket:
-            row = replace(row, first_bucket=before.first_bucket)
+        hours = tuple(sorted({*before.hours, *self._settled.hours}))
+        row = replace(self._settled, due_bucket=before.due_bucket, hours=hours)
         if row != self._written:
             self._written = row
             self._rows.put(row)

@@ -1,101 +1,229 @@
 """The directory: hosts with work, in the store, listed by the request number of their first URL.
 
-Every host that gets work is listed here first. The directory is read once, in order, by a position
-that only moves forward: behind it are the hosts that have been loaded, beyond it those that wait
-for room in memory. Entries are never deleted one by one: an entry is stale when its host's row
-names another number, and a bucket is dropped whole when it has no live entry left. After a crash
-the directory is read again from the first bucket, so every host with work is found.
+Every host that gets work is listed here first. Each priority has a lane of its own, read once, in
+order, by a position that only moves forward: behind it are the hosts that have been loaded, beyond
+it those that wait for room in memory. Entries are never deleted one by one: an entry is stale when
+its host's row names another number. A bucket that was read to its end is written anew when little
+of it is live, and dropped whole when nothing is. Which buckets there are is known, and none is
+looked for: so neither a priority nor a clock that was wrong costs anything. After a crash all of
+them are read again, so every host with work is found.
 """
 
-from collections import Counter, deque
+from bisect import bisect_right, insort
+from collections import Counter, defaultdict
+from operator import attrgetter
 
-from msgspec.structs import replace
-
+from gossamer.events import PRIORITY_LIMIT
 from gossamer.store import Table
 from services.frontier.rows import ListedHost, PartitionRow
 
-BUCKET = 3_600_000_000
-"""Request numbers are microseconds: an hour of admissions is a bucket."""
+STEP = 10**16
+"""Request numbers of one priority: microseconds for 300 years. The largest fits in 64 bits."""
+BUCKET = 4_000_000_000
+"""Request numbers of one bucket, which no lane shares: a good hour of admissions."""
 PAGE = 200
+STALE, SPARE = 4, 100
+"""A bucket may have so many stale entries for each live one, and so many besides."""
+
+
+def request_number(priority: int, moment: int) -> int:
+    """Return the number of what was asked for at *moment* (microseconds): by priority, then age."""
+    return (priority + PRIORITY_LIMIT) * STEP + moment
 
 
 class Directory:
     """The directory of one partition."""
 
     def __init__(self, partition: PartitionRow, entries: Table[ListedHost]) -> None:
-        self.partition = partition
-        self._entries = entries
-        self._bucket = partition.first_bucket
-        """The bucket that the position is in …"""
-        self._taken: ListedHost | None = None
-        """… and the last entry of it that was taken."""
-        self._page: deque[ListedHost] = deque()
-        self._at_end = False
-        """Whether the store has nothing beyond the page."""
-        self._live: Counter[int] = Counter()
-        """Bucket up to the position → how many of its entries are taken and not stale."""
+        self._partition, self._entries = partition.partition, entries
+        buckets = defaultdict[int, list[int]](list)
+        for bucket in partition.hours:
+            buckets[bucket * BUCKET // STEP].append(bucket)
+        self._lanes = {lane: self._lane(buckets[lane]) for lane in sorted(buckets)}
+
+    def _lane(self, buckets: list[int]) -> "Lane":
+        return Lane(self._partition, buckets, self._entries)
+
+    @property
+    def buckets(self) -> tuple[int, ...]:
+        """The buckets that may have entries, to be stored with what is flushed next."""
+        return tuple(bucket for lane in self._lanes.values() for bucket in lane.buckets)
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether somebody may wait."""
+        return any(lane.may_have_more for lane in self._lanes.values())
 
     def enlist(self, site: str, host: str, number: int) -> int:
         """List a host beyond the position, under *number* if that is beyond; return the number."""
-        number = max(number, self._beyond())
-        bucket = number // BUCKET
-        key = _key(number, host)
-        self._entries.put(ListedHost(self._partition_key(bucket), key, number, site, host))
-        self._at_end = False
-        if self._page and key < self._page[-1].key:
-            self._page.clear()  # It belongs among those read ahead: they are read again.
-        first, last = self.partition.first_bucket, self.partition.last_bucket
-        if last < first:
-            self._bucket = first = bucket
-        if (first, bucket) > (self.partition.first_bucket, last) or bucket > last:
-            self.partition = replace(
-                self.partition, first_bucket=first, last_bucket=max(last, bucket)
-            )
+        at = number // STEP
+        if at not in self._lanes:
+            self._lanes = dict(sorted([*self._lanes.items(), (at, self._lane([]))]))
+        return self._lanes[at].enlist(site, host, number)
+
+    def give_back(self, site: str, host: str, number: int) -> int:
+        """List a host that was loaded, and makes room for another, so that it waits in its turn."""
+        lane = self._lanes.get(number // STEP)
+        if lane and lane.is_behind(number):
+            return lane.give_back(site, host, number)
+        return self.enlist(site, host, number)
+
+    def peek(self) -> ListedHost | None:
+        """Return the entry of the first who waits, perhaps a stale one."""
+        return next((entry for lane in self._lanes.values() if (entry := lane.peek())), None)
+
+    def take(self, entry: ListedHost) -> None:
+        """Take *entry*, which `peek` returned, for good; it is live until delisted."""
+        self._lanes[entry.number // STEP].take()
+
+    def delist(self, host: str, number: int) -> None:
+        """The entry of *host* under *number* is stale from now on; 0: it has none."""
+        # An entry beyond the position is found stale when the position comes to it.
+        if lane := self._lanes.get(number // STEP):
+            lane.delist(host, number)
+
+
+class Lane:
+    """The entries of one priority."""
+
+    def __init__(self, partition: str, buckets: list[int], entries: Table[ListedHost]) -> None:
+        self.buckets = buckets
+        """In order; the one that the position is in stays among them."""
+        self._partition, self._entries = partition, entries
+        self._bucket = buckets[0] if buckets else 0
+        """The bucket that the position is in …"""
+        self._taken: ListedHost | None = None
+        """… and the last entry of it that was taken."""
+        self._back: list[ListedHost] = []
+        """Entries up to the position whose hosts wait again: they come first."""
+        self._page: list[ListedHost] = []
+        self._at_end = not buckets
+        """Whether there is nothing beyond the page."""
+        self._live: defaultdict[int, dict[str, ListedHost]] = defaultdict(dict)
+        """Bucket up to the position → its entries that are taken and not stale, by key."""
+        self._passed = Counter[int]()
+        """Bucket up to the position → how many of its entries are in the store and taken."""
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether somebody may wait."""
+        return bool(self._back) or not self._is_read
+
+    @property
+    def _is_read(self) -> bool:
+        return self._at_end and not self._page
+
+    def is_behind(self, number: int) -> bool:
+        """Return whether the position has passed *number*."""
+        return number < self._beyond()
+
+    def enlist(self, site: str, host: str, number: int) -> int:
+        """List a host beyond the position, under *number* if that is beyond; return the number."""
+        entry = self._entry(site, host, max(number, self._beyond()))
+        bucket = entry.number // BUCKET
+        if not self.buckets:
+            self._bucket = bucket
+        self._put(entry, bucket)
+        self._read_ahead(entry, bucket)
+        return entry.number
+
+    def give_back(self, site: str, host: str, number: int) -> int:
+        """List a host that was loaded behind the position."""
+        entry = self._entry(site, host, number)
+        self._put(entry, number // BUCKET)
+        self._took(entry)
+        insort(self._back, entry, key=attrgetter("key"))
         return number
 
+    def _entry(self, site: str, host: str, number: int) -> ListedHost:
+        bucket = self._partition_key(number // BUCKET)
+        return ListedHost(bucket, _key(host, number), number, site, host)
+
+    def _put(self, entry: ListedHost, bucket: int) -> None:
+        self._entries.put(entry)
+        if bucket not in self.buckets:
+            insort(self.buckets, bucket)
+
+    def _read_ahead(self, entry: ListedHost, bucket: int) -> None:
+        """Keep a new entry in mind if all that is beyond the position is."""
+        if self._is_read and bucket > self._bucket:
+            self._move_to(bucket)
+        if self._at_end and bucket == self._bucket and len(self._page) < PAGE:
+            insort(self._page, entry, key=attrgetter("key"))
+            return
+        self._at_end = False
+        if self._page and entry.key < self._page[-1].key:
+            self._page.clear()  # It belongs among those read ahead: they are read again.
+
     def _beyond(self) -> int:
-        if self.partition.last_bucket < self.partition.first_bucket:
+        if not self.buckets:
             return 0
         return self._taken.number + 1 if self._taken else self._bucket * BUCKET
 
     def peek(self) -> ListedHost | None:
-        """Return the first entry beyond the position, perhaps a stale one."""
+        """Return the entry of the first who waits, perhaps a stale one."""
+        if self._back:
+            return self._back[0]
         while not self._page and not self._at_end:
             after = self._taken.key if self._taken else None
             self._page.extend(self._entries.scan(self._partition_key(self._bucket), after, PAGE))
-            self._at_end = not self._page and not self._leave_bucket()
+            if not self._page:
+                self._leave_bucket()
         return self._page[0] if self._page else None
 
+    def _leave_bucket(self) -> None:
+        following = bisect_right(self.buckets, self._bucket)
+        if following < len(self.buckets):
+            self._move_to(self.buckets[following])
+        else:
+            self._at_end = True
+
+    def _move_to(self, bucket: int) -> None:
+        left, self._bucket, self._taken = self._bucket, bucket, None
+        self._tidy(left)
+
     def take(self) -> None:
-        """Move the position past the entry that `peek` returned; it is live until delisted."""
-        self._taken = self._page.popleft()
-        self._live[self._taken.number // BUCKET] += 1
+        """Take the entry that `peek` returned; the position moves past it."""
+        if self._back:
+            self._back.pop(0)
+        else:
+            self._taken = entry = self._page.pop(0)
+            self._took(entry)
 
-    def delist(self, number: int) -> None:
-        """The entry of a loaded host under *number* is stale from now on."""
-        if number and number < self._beyond():
-            self._live[number // BUCKET] -= 1
-            self._drop(number // BUCKET)
-        # An entry beyond the position is found stale when the position comes to it.
+    def _took(self, entry: ListedHost) -> None:
+        bucket = entry.number // BUCKET
+        self._live[bucket][entry.key] = entry
+        self._passed[bucket] += 1
 
-    def _leave_bucket(self) -> bool:
-        if self._bucket >= self.partition.last_bucket:
-            return False
-        left, self._bucket, self._taken = self._bucket, self._bucket + 1, None
-        self._drop(left)
-        return True
+    def delist(self, host: str, number: int) -> None:
+        """The entry of *host* under *number* is stale from now on."""
+        bucket = number // BUCKET
+        if self._live[bucket].pop(_key(host, number), None):
+            self._tidy(bucket)
 
-    def _drop(self, bucket: int) -> None:
-        if self._live[bucket] > 0 or bucket >= self._bucket:
+    def _tidy(self, bucket: int) -> None:
+        """Drop a bucket that is read to its end, or much of it, when it is stale."""
+        if bucket == self._bucket and not self._is_read:
             return
-        del self._live[bucket]
-        self._entries.drop(self._partition_key(bucket))
-        first = min([*self._live, self._bucket])
-        self.partition = replace(self.partition, first_bucket=first)
+        live = self._live[bucket]
+        if not live and bucket != self._bucket:
+            self._entries.drop(self._partition_key(bucket))
+            self.buckets.remove(bucket)
+            del self._live[bucket], self._passed[bucket]
+        elif self._passed[bucket] > (STALE + 1) * len(live) + SPARE:
+            self._entries.drop(self._partition_key(bucket))
+            for entry in live.values():
+                self._entries.put(entry)
+            self._passed[bucket] = len(live)
 
     def _partition_key(self, bucket: int) -> str:
-        return f"{self.partition.partition}/{bucket}"
+        return f"{self._partition}/{bucket}"
 
 
-def _key(number: int, host: str) -> str:
+def _key(host: str, number: int) -> str:
     return f"{number:020d} {host}"
+
+
+def is_outdated(listed: int, number: int) -> bool:
+    """Return whether an entry keeps an old bucket alive, or is in the wrong lane."""
+    return number - listed > BUCKET or number // STEP != listed // STEP

@@ -5,13 +5,15 @@ and holds each change of condition against the table of `conditions.py`. Which h
 is decided in `loading.py`.
 """
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from gossamer.store import Store
 from services.frontier.claim import Claims
 from services.frontier.conditions import ForbiddenTransition, Trigger, condition_after
 from services.frontier.queue import HostQueues
-from services.frontier.rows import HostRow, QueuedUrl, RobotsRow
+from services.frontier.rows import HostRow, ListedHost, QueuedUrl, RobotsRow
 from services.frontier.sites import Sites
 from services.frontier.workbench import Host, Workbench
 
@@ -34,6 +36,11 @@ class Hosts:
         """Return the host as it is in the store, if it is there."""
         row = self._rows.get(site, key)
         return Host(row) if row else None
+
+    def read_all(self, entries: Sequence[ListedHost]) -> dict[tuple[str, str], Host]:
+        """Return by site and host, as they are in the store, those of *entries* that are there."""
+        rows = self._rows.get_all([(entry.site, entry.host) for entry in entries])
+        return {(row.site, row.host): Host(row) for row in rows}
 
     def robots(self, host: Host) -> RobotsRow | None:
         """Return what is known of the host's robots.txt."""

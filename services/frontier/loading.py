@@ -1,17 +1,20 @@
 """Which hosts are in memory: as many as there is room for, in the order of their first URLs.
 
 A host that gets work enters the directory; `fill` loads hosts from there while there is room. A
-loaded host leaves when it has no work or is blocked, or when it would be ready before one that
-waits in the directory although its first URL was asked for later.
+loaded host leaves when it has no work or is blocked, or to make room for one that waits in the
+directory when that should be ordered first.
 """
 
 from msgspec.structs import replace
 
 from services.frontier.conditions import LISTED, Condition, Trigger
-from services.frontier.directory import BUCKET, Directory
+from services.frontier.directory import Directory, is_outdated
 from services.frontier.hosts import Hosts
 from services.frontier.rows import DueRow, HostRow, ListedHost
 from services.frontier.workbench import Host
+
+AT_A_TIME = 500
+"""Hosts that are loaded in one step of the log: between steps a member says that it lives."""
 
 
 class Loading:
@@ -50,20 +53,9 @@ class Loading:
             self._claims.of(due.site).tally.due_count -= 1
             self._enlist(host, host.row, Trigger.WAIT_OVER)
 
-    def ready(self, host: Host, now: float) -> None:
-        """Update a host whose delay is over; one that waits and comes first gets its room."""
-        waiting = self._first_waiting()
-        if waiting and waiting.number < host.row.number:
-            self._relist(host, host.row, Trigger.DELAY_OVER)
-            self._bench.unload(host)
-            self.fill(now)
-        else:
-            self._hosts.update(host, host.row, Trigger.DELAY_OVER)
-
     def rest(self, host: Host, row: HostRow) -> None:
         """Update a loaded host that was released and has more work."""
-        if row.number - row.listed > BUCKET:
-            # Its entry would keep an old bucket of the directory alive.
+        if is_outdated(row.listed, row.number):
             self._relist(host, row, Trigger.RELEASED)
         else:
             self._hosts.update(host, row, Trigger.RELEASED)
@@ -74,21 +66,55 @@ class Loading:
         self.unload(host, row, Trigger.TROUBLED)
 
     def unload(self, host: Host, row: HostRow, trigger: Trigger) -> None:
-        """Update a loaded host that has no work, or must wait; it leaves directory and memory."""
-        self._directory(row).delist(row.listed)
+        """Update a host that has no work, or must wait; it leaves directory and memory."""
+        self._directory(row).delist(row.host, row.listed)
         self._hosts.update(host, replace(row, listed=0), trigger)
-        self._bench.unload(host)
+        if row.host in self._bench.hosts:
+            self._bench.unload(host)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is room, and perhaps somebody who waits for it."""
+        if len(self._bench) >= self._limit:
+            return False
+        return any(claim.directory.may_have_more for claim in self._claims)
 
     def fill(self, now: float) -> None:
-        """Load hosts from the directories while there is room."""
-        while len(self._bench) < self._limit and (entry := self._first_waiting()):
-            directory = self._directory(entry)
-            directory.take()
-            host = self._hosts.read(entry.site, entry.host)
-            if host and host.row.listed == entry.number and host.row.condition in LISTED:
-                self._load(host, now)
-            else:
-                directory.delist(entry.number)
+        """Load hosts from the directories while there is room, at most so many at a time."""
+        left = AT_A_TIME
+        while left and (room := self._limit - len(self._bench)) > 0:
+            entries = self._take(min(left, room))
+            if not entries:
+                return
+            left -= len(entries)
+            found = self._hosts.read_all(entries)
+            for entry in entries:
+                host = found.get((entry.site, entry.host))
+                if host and host.row.listed == entry.number and host.row.condition in LISTED:
+                    self._load(host, now)
+                else:
+                    self._directory(entry).delist(entry.host, entry.number)
+
+    def _take(self, most: int) -> list[ListedHost]:
+        taken: list[ListedHost] = []
+        while len(taken) < most and (entry := self._first_waiting()):
+            self._directory(entry).take(entry)
+            taken.append(entry)
+        return taken
+
+    def is_overtaken(self, host: Host) -> bool:
+        """Return whether somebody waits for room whose turn is before that of *host*."""
+        waiting = self._first_waiting()
+        return waiting is not None and waiting.number < host.row.number
+
+    def make_room(self) -> None:
+        """Have room for one who waits, in place of a host that is ready, if there is none."""
+        if len(self._bench) >= self._limit and (host := self._bench.late_ready()):
+            row, directory = host.row, self._directory(host.row)
+            directory.delist(row.host, row.listed)
+            listed = directory.give_back(row.site, row.host, row.number)
+            self._hosts.update(host, replace(row, listed=listed))
+            self._bench.unload(host)
 
     def _load(self, host: Host, now: float) -> None:
         self._bench.load(host)
@@ -103,9 +129,9 @@ class Loading:
 
     def _beyond(self, directory: Directory) -> ListedHost | None:
         while (entry := directory.peek()) and (host := self._bench.hosts.get(entry.host)):
-            directory.take()
+            directory.take(entry)
             if host.row.listed != entry.number:
-                directory.delist(entry.number)
+                directory.delist(entry.host, entry.number)
         return entry
 
     def _enlist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
@@ -113,7 +139,7 @@ class Loading:
         self._hosts.update(host, replace(row, listed=listed, blocked_why=""), trigger)
 
     def _relist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
-        self._directory(row).delist(row.listed)
+        self._directory(row).delist(row.host, row.listed)
         self._enlist(host, row, trigger)
 
     def _wait(self, row: HostRow) -> None:

@@ -37,7 +37,8 @@ class HostQueues:
         """Return the first *count* URLs, fewer at a segment's end; none only if it is empty."""
         if not host.queued:
             return []
-        return self._urls.scan(_key(host, host.head), host.cursor - 1, count)
+        # Beyond the end there may be rows of a flush that a crash has cut short.
+        return self._urls.scan(_key(host, host.head), host.cursor - 1, min(count, host.queued))
 
     def passed(self, host: HostRow, count: int) -> HostRow:
         """Move the cursor past the first *count* URLs."""

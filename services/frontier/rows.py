@@ -190,15 +190,14 @@ class DueRow(Row, frozen=True):
 
 
 class PartitionRow(Row, frozen=True):
-    """Where a partition's buckets begin and end."""
+    """The buckets of a partition's directory, and where those of its calendar begin and end."""
 
     table = "partitions"
     partition_key = "partition"
 
     partition: str
-    first_bucket: int = 0
-    last_bucket: int = -1
-    """Before the first: the directory is empty."""
+    hours: tuple[int, ...] = ()
+    """The buckets of the directory."""
     due_bucket: int = -1
     last_due_bucket: int = -1
 

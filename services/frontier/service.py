@@ -28,6 +28,7 @@ from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.rows import HistoryRow, JudgementRow
+from services.frontier.workbench import Host
 
 NO_LIMIT = 1 << 60
 
@@ -73,10 +74,8 @@ class Frontier(Processor):
         match event:
             case UrlsAdmitted():
                 self._admission.admit(event, self._crawl, now)
-                self._loading.fill(now)
             case VisitEnded():
                 self._check_in.ended(event, now)
-                self._loading.fill(now)
             case PageJudged():
                 self._judged(event)
             case CrawlDefined():
@@ -112,10 +111,12 @@ class Frontier(Processor):
         )
 
     def due(self) -> float | None:
-        """Return when the next delay, lease or wait ends; 0 when an order can be made now."""
-        if self._orderable() and self._hosts.bench.first_ready():
+        """Return when the next delay, lease or wait ends; 0 when there is work now."""
+        bench = self._hosts.bench
+        if self._loading.unfinished or (self._orderable() and bench.first_ready()):
             return 0.0
-        ends = [self._hosts.bench.due(), *(c.calendar.due() for c in self._claims)]
+        ends = [bench.next_rested(), bench.next_expired()]
+        ends += [claim.calendar.due() for claim in self._claims]
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float) -> Iterator[Event]:
@@ -129,18 +130,28 @@ class Frontier(Processor):
                 self._admission.again(due, now)
             else:
                 self._loading.unblock(due)
-        self._loading.fill(now)
-        for host in self._hosts.bench.rested(now):
-            self._loading.ready(host, now)
+        self._fill(now)
         yield from self._orders(now)
 
+    def _fill(self, now: float) -> None:
+        self._loading.fill(now)
+        for host in self._hosts.bench.rested(now):
+            self._hosts.update(host, host.row, Trigger.DELAY_OVER)
+
     def _orders(self, now: float) -> Iterator[HostCheckedOut]:
-        while (most := self._orderable()) and (host := self._hosts.bench.first_ready()):
+        while (most := self._orderable()) and (host := self._first(now)):
             if order := self._check_out.order(host, most, now):
                 self._figures.ordered(order)
                 yield order
             else:
-                self._loading.fill(now)
+                self._fill(now)
+
+    def _first(self, now: float) -> Host | None:
+        """Return the host whose turn it is, if any is ready."""
+        while (host := self._hosts.bench.first_ready()) and self._loading.is_overtaken(host):
+            self._loading.make_room()
+            self._fill(now)
+        return host
 
     def _orderable(self) -> int:
         """Return how many URLs may be ordered now, by pause, page limit and hosts checked out."""

@@ -2,16 +2,14 @@
 
 The invariant that makes politeness correct: a loaded host is in exactly one of *ready*, *resting*
 and *checked out*, and only :meth:`update` changes which.
-
-Heaps are cleaned lazily: an entry counts only if the host is still where the entry says.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import heappop, heappush
 
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, RobotsRow
+from services.frontier.schedule import Schedule
 
 
 @dataclass(slots=True)
@@ -32,9 +30,12 @@ class Workbench:
         self.checked_out = 0
         self.outstanding = 0
         """Visits ordered and not ended."""
-        self._ready: list[tuple[int, str]] = []
-        self._resting: list[tuple[float, str]] = []
-        self._leases: list[tuple[float, str]] = []
+        self._ready, self._resting, self._leases = Schedule(), Schedule(), Schedule()
+        self._schedules = {
+            Condition.READY: self._ready,
+            Condition.RESTING: self._resting,
+            Condition.CHECKED_OUT: self._leases,
+        }
 
     def __repr__(self) -> str:
         conditions = [host.row.condition for host in self.hosts.values()]
@@ -55,58 +56,62 @@ class Workbench:
 
     def update(self, host: Host, row: HostRow) -> None:
         """Give *host* its new *row*; the only way its condition changes."""
-        self._leave(host.row)
+        self._leave(host.row, row)
         host.row = row
         self._enter(row)
 
-    def _leave(self, row: HostRow) -> None:
+    def _leave(self, row: HostRow, after: HostRow | None = None) -> None:
+        schedule = self._schedules.get(row.condition)
+        if schedule and not (after and after.condition is row.condition):
+            schedule.remove(row.host)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out -= 1
             self.outstanding -= row.ordered - row.done
 
     def _enter(self, row: HostRow) -> None:
-        match row.condition:
-            case Condition.READY:
-                heappush(self._ready, (row.number, row.host))
-            case Condition.RESTING:
-                heappush(self._resting, (row.ready_at, row.host))
-            case Condition.CHECKED_OUT:
-                self.checked_out += 1
-                self.outstanding += row.ordered - row.done
-                heappush(self._leases, (row.expires_at, row.host))
+        if row.condition is Condition.CHECKED_OUT:
+            self.checked_out += 1
+            self.outstanding += row.ordered - row.done
+        if schedule := self._schedules.get(row.condition):
+            schedule.put(row.host, _key(row))
 
     def first_ready(self) -> Host | None:
         """Return the ready host whose first URL was asked for first."""
-        while self._ready:
-            number, key = self._ready[0]
-            host = self.hosts.get(key)
-            if host and host.row.condition is Condition.READY and host.row.number == number:
-                return host
-            heappop(self._ready)
-        return None
+        first = self._ready.first()
+        return self.hosts[first[1]] if first else None
+
+    def late_ready(self) -> Host | None:
+        """Return a ready host whose first URL was asked for later than most."""
+        host = self._ready.one_of_the_last()
+        return self.hosts[host] if host else None
 
     def rested(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose courtesy delay is over; update each before you take the next."""
-        return self._timed_out(self._resting, Condition.RESTING, now)
+        return self._timed_out(self._resting, now)
 
     def expired(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose lease is over; update each before you take the next."""
-        return self._timed_out(self._leases, Condition.CHECKED_OUT, now)
+        return self._timed_out(self._leases, now)
 
-    def _timed_out(
-        self, heap: list[tuple[float, str]], condition: Condition, now: float
-    ) -> Iterator[Host]:
-        while heap and heap[0][0] <= now:
-            at, key = heappop(heap)
-            host = self.hosts.get(key)
-            if host and host.row.condition is condition and _until(host.row) == at:
-                yield host
+    def _timed_out(self, schedule: Schedule, now: float) -> Iterator[Host]:
+        while (first := schedule.first()) and first[0] <= now:
+            yield self.hosts[first[1]]
 
-    def due(self) -> float | None:
-        """Return when the next delay or lease ends; perhaps too early, never too late."""
-        ends = [heap[0][0] for heap in (self._resting, self._leases) if heap]
-        return min(ends, default=None)
+    def next_rested(self) -> float | None:
+        """Return when the next courtesy delay is over."""
+        first = self._resting.first()
+        return first[0] if first else None
+
+    def next_expired(self) -> float | None:
+        """Return when the next lease is over."""
+        first = self._leases.first()
+        return first[0] if first else None
 
 
-def _until(row: HostRow) -> float:
-    return row.expires_at if row.condition is Condition.CHECKED_OUT else row.ready_at
+def _key(row: HostRow) -> float:
+    match row.condition:
+        case Condition.READY:
+            return row.number
+        case Condition.CHECKED_OUT:
+            return row.expires_at
+    return row.ready_at

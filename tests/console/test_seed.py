@@ -89,6 +89,7 @@ def test_seeds_come_from_a_file_too_and_have_a_priority(seed: SeedCommand, tmp_p
     ("arguments", "named"),
     [
         ([], "at least one seed"),
+        (["http://a.example/", "--priority", "101"], "from -100 to 100"),
         (["mailto:a@a.example"], "mailto:a@a.example"),
         (["http://a.example/", "nonsense"], "nonsense"),
         (["--file", "/no/such/file"], "/no/such/file"),

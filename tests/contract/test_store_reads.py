@@ -90,6 +90,23 @@ def test_get_many_finds_hundreds(store: Store, settle: Settle) -> None:
     assert sorted(row.n for row in table.get_many("p", range(0, 1000, 2))) == [*range(0, 1000, 2)]
 
 
+def test_rows_of_many_partitions_are_read_at_once(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in range(500):
+        table.put(Simple(f"p{n}", n, "old"))
+    settle(store)
+    table.put(Simple("p7", 7, "new"))
+    table.put(Simple("fresh", 1, "new"))
+    table.drop("p8")
+    keys = [*((f"p{n}", n) for n in range(500)), ("fresh", 1), ("p3", 4), ("nobody", 1)]
+    found = {(row.part, row.n): row.text for row in table.get_all(keys)}
+    assert len(found) == 500 and ("p8", 8) not in found
+    assert (found["p7", 7], found["fresh", 1], found["p499", 499]) == ("new", "new", "old")
+    assert table.get_all([]) == []
+    store.table(Single).put(Single("p", "one"))
+    assert store.table(Single).get_all([("p", ""), ("q", "")]) == [Single("p", "one")]
+
+
 def test_fractions_are_in_order(store: Store, settle: Settle) -> None:
     table = store.table(Moment)
     moments = [0.1, 1e-9, 1.5, 1.25, -2.0, 1763760000.123456, 1763760000.123457, 1e300, 3.0, inf]

@@ -97,6 +97,9 @@ class TornTable(Generic[R]):
         rows = self._rows(partition)
         return [rows[sort] for sort in sorts if sort in rows]
 
+    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+        return [row for each in keys if (row := self.get(*each)) is not None]
+
     def put(self, row: R, last: bool = False) -> None:
         partition, sort = self._keys(row)
         self.pending.setdefault(partition, {})[sort] = row

@@ -91,12 +91,11 @@ class Simulation:
         self._coming.clear()
         return lost
 
-    def admit(self, *urls: str, depth: int = 0) -> None:
+    def admit(self, *urls: str, depth: int = 0, priority: int = 0) -> None:
         """Admit URLs, in this order."""
         for url in urls:
-            event = UrlsAdmitted(
-                at=self.now, site=site_of(url), via="test", urls=(Discovery(url, depth),)
-            )
+            found = Discovery(url, depth, priority=priority)
+            event = UrlsAdmitted(at=self.now, site=site_of(url), via="test", urls=(found,))
             self.frontier.handle(event, self.now)
         self._settle()
 

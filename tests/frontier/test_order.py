@@ -26,19 +26,21 @@ class Model:
     """What is known of each host from outside: what was asked, what was ordered, when it may be
     asked again."""
 
-    asked: dict[str, deque[tuple[int, str]]] = field(default_factory=lambda: defaultdict(deque))
+    asked: dict[str, deque[tuple[tuple[int, int], str]]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
     free_at: dict[str, float] = field(default_factory=lambda: defaultdict(lambda: START))
     count: int = 0
 
-    def ask(self, url: str) -> None:
+    def ask(self, url: str, priority: int) -> None:
         self.count += 1
-        self.asked[host_key(url)].append((self.count, url))
+        self.asked[host_key(url)].append(((priority, self.count), url))
 
-    def first_available(self, now: float) -> int:
-        """The request number of the first URL of any host that politeness does not hold back."""
+    def first_available(self, now: float) -> tuple[int, int]:
+        """Priority and number of the first URL of any host that politeness does not hold back."""
         return min(
             (queue[0][0] for h, queue in self.asked.items() if queue and self.free_at[h] <= now),
-            default=0,
+            default=(0, 0),
         )
 
     def order(self, order: HostCheckedOut, took: float, delay: float, now: float) -> None:
@@ -51,7 +53,12 @@ class Model:
 
 
 requests = st.lists(
-    st.tuples(st.sampled_from(range(len(HOSTS))), st.floats(0, 3), st.booleans()),
+    st.tuples(
+        st.sampled_from(range(len(HOSTS))),
+        st.floats(0, 3),
+        st.booleans(),
+        st.sampled_from([0, 0, 0, -100, 3, 100]),
+    ),
     min_size=1,
     max_size=60,
 )
@@ -66,7 +73,7 @@ requests = st.lists(
     took=st.sampled_from([0.0, 0.25, 1.5]),
 )
 def test_urls_are_ordered_as_they_were_asked_for(
-    requests: list[tuple[int, float, bool]], batch: int, loaded: int, out: int, took: float
+    requests: list[tuple[int, float, bool, int]], batch: int, loaded: int, out: int, took: float
 ) -> None:
     sim = Simulation(
         lambda url: {"took": took},
@@ -85,10 +92,10 @@ def test_urls_are_ordered_as_they_were_asked_for(
             model.order(order, took, 1.0, now)
         seen = len(sim.orders)
 
-    for number, (host, wait, restart) in enumerate(requests):
+    for number, (host, wait, restart, priority) in enumerate(requests):
         url = f"{HOSTS[host]}/{number}"
-        sim.admit(url)
-        model.ask(url)
+        sim.admit(url, priority=priority)
+        model.ask(url, priority)
         until = sim.now + wait
         while ((due := sim.frontier.due()) is not None and due <= until) or _coming(sim, until):
             sim.run(until, steps=1)

@@ -23,6 +23,13 @@ REFERENCES = ("main", "origin/main", "HEAD", "HEAD~1")
 """On a branch it is main that counts; on main itself, freshly cloned, the commit before."""
 
 
+NARROWED = (
+    ".priority: minimum was None, and is -100",
+    ".priority: maximum was None, and is 100",
+)
+"""What nobody can have written: the frontier died of it."""
+
+
 def topic_of(example: Path) -> str:
     return example.parts[-3]
 
@@ -140,4 +147,5 @@ def test_what_was_committed_can_still_be_read(reference: str) -> None:
         before = json.loads(git("show", f"{reference}:./{path}") or "")
         assert (ROOT / path).exists(), f"{path} is gone"
         after = json.loads((ROOT / path).read_bytes())
-        assert breaks(before, after) == [], f"{path} can no longer read what {reference} wrote"
+        broken = [one for one in breaks(before, after) if not one.endswith(NARROWED)]
+        assert broken == [], f"{path} can no longer read what {reference} wrote"

@@ -27,6 +27,7 @@ TYPES: dict[Any, str] = {
     dict[str, int]: "frozen<map<text, bigint>>",
     dict[str, float]: "frozen<map<text, double>>",
     tuple[str, ...]: "frozen<list<text>>",
+    tuple[int, ...]: "frozen<list<bigint>>",
 }
 BUCKET = "bucket"
 """The column of a row's bucket, where its class has several."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from cassandra import OperationTimedOut, Timeout
 from cassandra.cluster import Cluster, Session
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ExponentialReconnectionPolicy
 from cassandra.query import BoundStatement, PreparedStatement
 
@@ -27,7 +28,7 @@ from gossamer.store.cassandra.access import (
     tls,
 )
 from gossamer.store.cassandra.errors import translate_errors
-from gossamer.store.cassandra.writes import Connection, batches, concurrent_writes
+from gossamer.store.cassandra.writes import IN_FLIGHT, Connection, batches, concurrent_writes
 
 PROTOCOL = 5
 """Cassandra 4 and later. Named, so that the driver does not try others and warn of each."""
@@ -100,6 +101,14 @@ class Cassandra:
         """Return all rows of the answer."""
         with self._errors():
             return list(self._session.execute(self._bound(cql, values)))
+
+    def query_all(self, cql: str, each: Sequence[Values]) -> list[tuple[Any, ...]]:
+        """Return all rows of all answers, to *cql* with each of these values; many at a time."""
+        with self._errors():
+            answers = execute_concurrent_with_args(
+                self._session, self._prepare(cql), each, concurrency=IN_FLIGHT
+            )
+            return [row for answer in answers for row in answer.result_or_exc]
 
     def write(self, writes: Iterable[Write]) -> None:
         """Return once all *writes* are acknowledged. They run concurrently, in no order."""

@@ -155,6 +155,16 @@ class CassandraTable(Generic[R]):
         )
         return list(chain.from_iterable(found))
 
+    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+        """Return the rows with these partition and sort keys that exist, in any order."""
+        buffered = [self.overlay.get(*each) for each in keys]
+        others = [self._keys(*each) for each in keys if not self.overlay.covers(*each)]
+        found = self._nodes.query_all(self._statements.get, others)
+        return [
+            *(self._columns.row(values) for values in found),
+            *(row for row in buffered if row is not None),
+        ]
+
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then.
 

@@ -1,0 +1,85 @@
+"""What the directory costs: nothing for a priority or a clock, little for what is stale."""
+
+import pytest
+
+from gossamer.web.url import host_key
+from services.frontier.rows import ListedHost
+from tests.frontier.simulation import START, Simulation
+
+YEAR = 365 * 86400.0
+
+
+def listed(sim: Simulation) -> int:
+    """Count the entries in the store."""
+    (count,) = sim.database._db.execute("SELECT count(*) FROM directory").fetchone()
+    return int(count)
+
+
+class Scans:
+    """Counts how often the directory in the store is read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from gossamer.store.sqlite import SqliteTable
+
+        self.count, stored = 0, SqliteTable._stored
+
+        def counted(table: SqliteTable[ListedHost], *asked: object) -> object:
+            self.count += table._row is ListedHost
+            return stored(table, *asked)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(SqliteTable, "_stored", counted)
+
+
+@pytest.mark.parametrize("priority", [-100, -1, 1, 100])
+def test_a_priority_costs_nothing(monkeypatch: pytest.MonkeyPatch, priority: int) -> None:
+    sim, scans = Simulation(), Scans(monkeypatch)
+    sim.admit("http://a.test/")
+    sim.admit("http://b.test/", priority=priority)
+    sim.run()
+    sim.admit("http://c.test/")
+    sim.run()
+    sim.start()
+    assert len(sim.pages()) == 3
+    assert scans.count < 30
+
+
+def test_lower_is_sooner_before_everything_else() -> None:
+    sim = Simulation(checked_out_limit=1)
+    for number, priority in enumerate([0, 100, -100, 1, -1, 0]):
+        sim.admit(f"http://h{number}.test/", priority=priority)
+        sim.now += 3600.0
+    sim.run()
+    sooner = ["h2", "h4", "h0", "h5", "h3", "h1"]
+    assert [host_key(url) for url in sim.pages()] == [f"http://{host}.test" for host in sooner]
+
+
+@pytest.mark.parametrize("ahead", [8 * 3600.0, 1000 * YEAR])
+def test_a_clock_that_was_ahead_for_a_moment_costs_nothing(
+    monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    sim, scans = Simulation(), Scans(monkeypatch)
+    sim.admit("http://a.test/")
+    sim.now += ahead
+    sim.admit("http://b.test/")
+    sim.now -= ahead
+    for hour in range(50):
+        sim.admit(f"http://h{hour}.test/")
+        sim.run(until=START + 3600.0 * (hour + 1))
+    sim.start()
+    sim.run()
+    assert scans.count < 500
+    # Hours pass for the directory too, and with them what is stale.
+    assert listed(sim) < 10
+
+
+def test_what_is_stale_goes_although_one_host_of_its_hour_is_busy_for_long() -> None:
+    sim = Simulation(delay=100.0, batch=1)
+    sim.admit(*(f"http://slow.test/{n}" for n in range(500)))
+    sim.admit(*(f"http://h{n}.test/" for n in range(2000)))
+    sim.run(until=START + 4000.0)
+    sim.admit("http://later.test/")
+    sim.run(until=START + 8000.0)
+    assert listed(sim) < 500
+    sim.start()
+    sim.run()
+    assert len(sim.pages()) == 2501
