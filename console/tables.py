@@ -8,6 +8,7 @@ from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.frontier.rows import (
+    AsideRow,
     DueRow,
     HistoryRow,
     HostRow,
@@ -31,6 +32,7 @@ TABLES: dict[type[Row], str] = {
     HistoryRow: "",
     ListedHost: SHORT_LIVED,
     DueRow: SHORT_LIVED,
+    AsideRow: "",
     PartitionRow: "",
     TallyRow: "",
     ClaimRow: "",

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
+from gossamer.events.outcomes import Hazard
 from gossamer.log import Log
 from gossamer.log.control import in_force
 from gossamer.web.scope import parse_scope
@@ -110,6 +112,31 @@ def accept(event: CrawlDefined | SeedSown) -> None:
             parse_scope(event.scope)
         except BadSettings as error:
             raise Poison(str(error)) from error
+
+
+class LeftOut(NamedTuple):
+    """Why a crawl does not visit a URL: the hazard it is counted as, and a sentence."""
+
+    rule: Hazard
+    reason: str
+
+
+def left_out(crawl: CrawlDefined, url: str, depth: int) -> LeftOut | None:
+    """Return why *crawl* leaves out a canonical *url* found at *depth*; None if it does not.
+
+    A wider definition may want it: whoever leaves it out sets it aside.
+    """
+    if depth > crawl.max_depth:
+        return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {crawl.max_depth}")
+    judgement = parse_scope(crawl.scope).judge(url, depth)
+    if not judgement.inside:
+        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope, by {judgement.rule}")
+    return None
+
+
+def limits(crawl: CrawlDefined) -> str:
+    """Return what decides which URLs *crawl* leaves out, for comparing definitions."""
+    return f"{crawl.max_depth} {crawl.scope}"
 
 
 def last_definition(log: Log) -> CrawlDefined | None:

@@ -3,11 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from gossamer.crawl import limits
+from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
-from services.frontier.rows import TallyRow
+from services.frontier.rows import PartitionRow, TallyRow
 from standalone.folder import Opened
 
 
@@ -82,6 +84,16 @@ def _add(progress: Progress, row: TallyRow) -> None:
     progress.due_count += row.due_count
     if row.next_due_at and (not progress.next_due_at or row.next_due_at < progress.next_due_at):
         progress.next_due_at = row.next_due_at
+
+
+def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
+    """Whether *crawl* has yet to judge something that was set aside."""
+    rows = (opened.store.table(PartitionRow).get(str(p)) for p in range(PARTITIONS))
+    return any(
+        (row.aside_segment or row.aside_size) and row.aside_judged_by != limits(crawl)
+        for row in rows
+        if row
+    )
 
 
 def last_epoch(opened: Opened) -> int:

@@ -20,7 +20,7 @@ from gossamer.telemetry import gauge
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
 from standalone.processes import KINDS, Child, ChildConfig
-from standalone.progress import Progress, last_epoch, read_progress
+from standalone.progress import Progress, last_epoch, read_progress, takes_up
 
 INTERVAL = 0.25
 """Seconds between two looks at how the crawl stands."""
@@ -76,7 +76,7 @@ class Run:
         self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
 
     def _natural_end(self, progress: Progress, now: float) -> End | None:
-        if not progress.drained:
+        if not progress.drained or takes_up(self.opened, self.crawl):
             return None
         crawl = self.crawl
         if crawl.max_pages and progress.pages >= crawl.pages_before + crawl.max_pages:

@@ -75,7 +75,7 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
     if facts.fleet:
         yield f"the frontier has not met it: {unlinked}, or it is still on its way there"
     else:
-        yield f"never met: {unlinked}"
+        yield f"never met: {unlinked}, or it is still on its way"
 
 
 def _unlisted(facts: UrlFacts) -> Iterator[str]:

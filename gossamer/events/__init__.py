@@ -34,6 +34,9 @@ from gossamer.events.records import (
     Link as Link,
 )
 from gossamer.events.records import (
+    LinksSetAside as LinksSetAside,
+)
+from gossamer.events.records import (
     Page as Page,
 )
 from gossamer.events.records import (

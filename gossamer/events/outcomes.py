@@ -180,6 +180,7 @@ class Hazard(StrEnum):
     TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
+    OUT_OF_SCOPE = "out_of_scope"
     ROBOTS_EXCLUDED = "robots_excluded"
     MALFORMED_HTML = "malformed_html"
     PARSER_FAULT = "parser_fault"
@@ -252,7 +253,10 @@ HAZARDS: dict[Hazard, Counting] = {
         "A URL is beyond what is taken of its host."),
     Hazard.TRAP_DEPTH: Counting(
         ("frontier",), ("crawl.max_depth",),
-        "A URL is more links away from a seed than are followed."),
+        "A URL that was admitted is more links away from a seed than the crawl now follows."),
+    Hazard.OUT_OF_SCOPE: Counting(
+        ("frontier",), ("crawl.scope",),
+        "A URL that was admitted is outside the scope that the crawl has now."),
     Hazard.ROBOTS_EXCLUDED: Counting(
         ("frontier", "fetcher"), ("fetcher.product", "fetcher.robots_age"),
         "robots.txt forbids a URL: when it is admitted, or just before the request."),

@@ -6,10 +6,19 @@ request's priority is no part of it: it ends in the request number, which orders
 is tried again is queued behind what was asked for meanwhile.
 """
 
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Protocol, TypedDict
 
-from gossamer.events.records import Discovery, Link, SeedSown, UrlsAdmitted, Visit
-from gossamer.web.url import fingerprint
+from gossamer.events.records import (
+    Discovery,
+    Link,
+    SeedSown,
+    UrlsAdmitted,
+    UrlsDiscovered,
+    Visit,
+)
+from gossamer.web.url import fingerprint, site_of
 
 
 class Trail(TypedDict):
@@ -93,6 +102,22 @@ def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
         duplicates=found.duplicates,
         crawl=event.crawl,
     )
+
+
+def rediscovered(of: Trailed, url: str) -> Discovery:
+    """Return a URL that was admitted as it was discovered."""
+    return Discovery(url, of.depth, of.hops, trace=of.trace, duplicates=of.duplicates)
+
+
+def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list[UrlsDiscovered]:
+    """Return *urls* as they go to the URL-seen test, an event a site, in their order."""
+    sites: dict[str, list[Discovery]] = defaultdict(list)
+    for found in urls:
+        sites[site_of(found.url)].append(found)
+    return [
+        UrlsDiscovered(crawl=crawl, at=now, site=site, via=via, urls=tuple(found))
+        for site, found in sites.items()
+    ]
 
 
 def sown(seed: SeedSown, url: str) -> Discovery:

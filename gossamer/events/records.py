@@ -210,6 +210,16 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     hazards: tuple[str, ...] = ()
 
 
+class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):
+    """Links of one page that the crawl's scope or depth leaves out: a wider one takes them up."""
+
+    site: str
+    """Of the page."""
+    via: str
+    """The visit that discovered them."""
+    urls: tuple[Discovery, ...]
+
+
 class Page(Event, frozen=True, kw_only=True, tag="page"):
     """Public: the newest version of a document, with its verdict. A tombstone when it is gone."""
 

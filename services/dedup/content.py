@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, PageParsed, UrlsDiscovered
+from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered
 from gossamer.events.outcomes import Hazard
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from services.dedup.documents import DocumentRow
-from services.dedup.links import digest_with_links, followed, release
+from services.dedup.links import Aside, digest_with_links, links_of, release
 
 
 class DigestRow(Row, frozen=True):
@@ -39,6 +39,7 @@ class Judgement(NamedTuple):
     duplicate_of: str
     """The URL that had the text before; "" if none had."""
     released: list[UrlsDiscovered]
+    set_aside: list[LinksSetAside]
     reason: str
     """Why links were held back, where a rule did."""
     hazards: tuple[Hazard, ...]
@@ -50,10 +51,11 @@ class Content:
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._limit = settings.duplicates_limit
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
+        self.aside = Aside()
 
     def judge(self, page: PageParsed, crawl: CrawlDefined | None, now: float) -> Judgement:
         """Say whether *page* is a duplicate, and release its links unless somebody did."""
-        url, found = page.visit.url, followed(page, crawl)
+        url, (found, beyond) = page.visit.url, links_of(page, crawl)
         links = digest_with_links(page, found)
         first = self._leader(page, links)
         duplicate = first.url != url
@@ -64,6 +66,7 @@ class Content:
         return Judgement(
             first.url if duplicate else "",
             [] if reason else release(page, found, duplicates, now),
+            [] if reason else [*self.aside.set_aside(page, beyond, duplicates, now)],
             reason,
             tuple(hazard for hazard, met in hazards.items() if met),
         )

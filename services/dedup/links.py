@@ -6,29 +6,39 @@ twice. In the folders of an archive, in a gallery, or on pages that a script fil
 elsewhere, and to leave them out would lose a part of the site.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, Discovery, PageParsed, UrlsDiscovered
-from gossamer.events.provenance import linked
-from gossamer.web.scope import parse_scope
-from gossamer.web.url import host_key, site_of
+from gossamer.crawl import left_out
+from gossamer.events import CrawlDefined, Discovery, LinksSetAside, PageParsed, UrlsDiscovered
+from gossamer.events.provenance import by_site, linked
+from gossamer.web.url import host_key
+
+MOST = 1000
+"""Links in an event: each may be 2,000 characters long."""
+REMEMBERED = 50_000
+"""Links that an instance remembers to have set aside."""
 
 
-def followed(page: PageParsed, crawl: CrawlDefined | None) -> list[Discovery]:
-    """Return the links of *page* worth following, in its order: none if it asks not to."""
-    if page.nofollow:
-        return []
-    found = (linked(link, page.visit) for link in page.links if not link.nofollow)
-    return [one for one in found if crawl is None or _inside(one, crawl)]
+class Links(NamedTuple):
+    """The links of a page that it lets us follow, in its order."""
+
+    followed: list[Discovery]
+    beyond: list[Discovery]
+    """Those that the crawl leaves out, by its scope or its depth."""
 
 
-def _inside(found: Discovery, crawl: CrawlDefined) -> bool:
-    within = found.depth <= crawl.max_depth
-    return within and parse_scope(crawl.scope).judge(found.url, found.depth).inside
+def links_of(page: PageParsed, crawl: CrawlDefined | None) -> Links:
+    """Return the links of *page*: none if it asks that they are not followed."""
+    links = Links([], [])
+    if not page.nofollow:
+        for found in (linked(link, page.visit) for link in page.links if not link.nofollow):
+            beyond = crawl is not None and left_out(crawl, found.url, found.depth)
+            (links.beyond if beyond else links.followed).append(found)
+    return links
 
 
 def digest_with_links(page: PageParsed, found: Sequence[Discovery]) -> str:
@@ -51,10 +61,34 @@ def release(
     page: PageParsed, found: Sequence[Discovery], duplicates: int, now: float
 ) -> list[UrlsDiscovered]:
     """Return the links *found* on *page*, an event a site; *duplicates* in a row lead to them."""
-    by_site: dict[str, list[Discovery]] = defaultdict(list)
-    for one in found:
-        by_site[site_of(one.url)].append(replace(one, duplicates=duplicates))
-    return [
-        UrlsDiscovered(crawl=page.crawl, at=now, site=site, via=page.visit.id, urls=tuple(urls))
-        for site, urls in by_site.items()
-    ]
+    counted = [replace(one, duplicates=duplicates) for one in found]
+    return by_site(counted, page.visit.id, page.crawl, now)
+
+
+class Aside:
+    """Sets aside the links that a crawl leaves out, each only once in a while.
+
+    The same links out of a site stand on each of its pages. What was set aside lately is remembered
+    with the page that had it: a page that comes again, after a crash or because the store was away,
+    sets its own aside again.
+    """
+
+    def __init__(self) -> None:
+        self._lately: dict[tuple[str, int], str] = {}
+
+    def set_aside(
+        self, page: PageParsed, beyond: Sequence[Discovery], duplicates: int, now: float
+    ) -> Iterator[LinksSetAside]:
+        """Yield the links *beyond* the crawl, so many an event that it fits its topic."""
+        fresh = [
+            replace(one, duplicates=duplicates)
+            for one in beyond
+            if self._lately.setdefault((one.trace, one.depth), page.visit.id) == page.visit.id
+        ]
+        while len(self._lately) > REMEMBERED:
+            del self._lately[next(iter(self._lately))]
+        for at in range(0, len(fresh), MOST):
+            urls = tuple(fresh[at : at + MOST])
+            yield LinksSetAside(
+                crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
+            )

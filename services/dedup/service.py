@@ -27,7 +27,7 @@ from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
-from services.dedup.links import followed, release
+from services.dedup.links import links_of, release
 from services.dedup.seen import finder_of
 
 
@@ -91,7 +91,9 @@ class Dedup(Processor):
         if 200 <= page.status < 300:
             yield from self._judge(page, now)
         elif page.status in REDIRECTS:
-            yield from release(page, followed(page, self._crawl), page.visit.duplicates, now)
+            links, duplicates = links_of(page, self._crawl), page.visit.duplicates
+            yield from release(page, links.followed, duplicates, now)
+            yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
         if reason := absence(page):
             yield from self._documents.miss(page, reason)
 
@@ -101,6 +103,7 @@ class Dedup(Processor):
         count("gossamer_verdicts_total", verdict=verdict)
         count_hazards(self.name, judgement.hazards)
         yield from judgement.released
+        yield from judgement.set_aside
         yield _judged(page, verdict, judgement, now)
         if not page.noindex:
             yield self._documents.publish(page, verdict, judgement.duplicate_of, now)

@@ -46,6 +46,10 @@ hosts of a site are limited as the URLs of a host are, and of the URLs that a ru
 only the first hundred of a site have a row each; the others are counted in the site's row
 (`sites.py`). What is refused for its depth has a row always: a wider crawl takes it up again.
 
+**What a narrower crawl leaves out.** Links that dedup found beyond the crawl's scope or depth, and
+URLs that were admitted before it became narrower, are set aside (`aside.py`). A wider definition
+takes them up from there: no page is fetched again for its links.
+
 **What a crash leaves.** In a standalone crawl store and log move in one transaction. In a fleet a
 crash can come between any two writes: rows first, then rows that decide (`HostRow`, the totals),
 then drops, then messages, then the log's commit.

@@ -3,17 +3,15 @@
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Discovery, UrlsAdmitted
-from gossamer.events.outcomes import count_hazards
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.telemetry import count
 from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
 from services.frontier.directory import BUCKET, request_number
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.refusals import Candidate, Refusal, refusal
+from services.frontier.refusals import Candidate, Refusals, refusal
 from services.frontier.rows import DueRow, HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
@@ -22,10 +20,15 @@ class Admission:
     """Queues URLs that are new, and those whose time has come again."""
 
     def __init__(
-        self, settings: FrontierSettings, hosts: Hosts, loading: Loading, store: Store
+        self,
+        settings: FrontierSettings,
+        hosts: Hosts,
+        loading: Loading,
+        refusals: Refusals,
+        store: Store,
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
-        self._urls = store.table(UrlRow)
+        self._urls, self._refusals = store.table(UrlRow), refusals
         self._ahead = 0
 
     def admit(self, event: UrlsAdmitted, crawl: CrawlDefined | None, now: float) -> None:
@@ -34,27 +37,10 @@ class Admission:
             host = self._hosts.find(event.site, host_key(found.url))
             candidate = Candidate(found, host, crawl, self._settings, self._hosts, now)
             if refused := refusal(candidate):
-                self._refuse(found, event, refused, now)
+                how = admitted(found, event)
+                self._refusals.write(event.site, found, how, refused, now)
             else:
                 self._accept(host, found, event, now)
-
-    def _refuse(self, found: Discovery, event: UrlsAdmitted, refused: Refusal, now: float) -> None:
-        rule, reason = refused
-        count("gossamer_urls_refused_total", rule=rule)
-        count_hazards("frontier", [rule])
-        self._hosts.claims.of(event.site).tally.was_refused(rule)
-        if not self._hosts.sites.refuse(event.site, rule):
-            return
-        self._urls.put(
-            UrlRow(
-                host=host_key(found.url),
-                url=found.url,
-                outcome=rule,
-                at=now,
-                reason=reason,
-                **admitted(found, event),
-            )
-        )
 
     def _accept(self, host: Host, found: Discovery, event: UrlsAdmitted, now: float) -> None:
         self._hosts.claims.of(event.site).tally.admitted += 1

@@ -5,8 +5,9 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from gossamer.events import HostCheckedOut, Purpose, Visit
-from gossamer.events.provenance import trail
+from gossamer.crawl import LeftOut, left_out
+from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, Visit
+from gossamer.events.provenance import provenance, rediscovered, trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -15,6 +16,7 @@ from services.frontier.conditions import Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.politeness import courtesy_delay
+from services.frontier.refusals import Refusal, Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
@@ -40,19 +42,23 @@ class CheckOut:
         visit_limit: float,
         hosts: Hosts,
         loading: Loading,
+        refusals: Refusals,
         store: Store,
     ) -> None:
         self._settings, self._visit_limit = settings, visit_limit
-        self._hosts, self._loading = hosts, loading
+        self._hosts, self._loading, self._refusals = hosts, loading, refusals
         self._urls = store.table(UrlRow)
 
-    def order(self, host: Host, most: int, now: float) -> HostCheckedOut | None:
+    def order(
+        self, host: Host, most: int, crawl: CrawlDefined, now: float
+    ) -> HostCheckedOut | None:
         """Check *host* out with at most *most* of its URLs; its row says so in the store.
 
-        None if nothing is left of its queue but what has been visited: then the host is idle.
+        None if nothing is left of its queue but what has been visited, or what *crawl* leaves out:
+        then the host is idle.
         """
         manners = self._manners(host, now)
-        queued = self._first(host, self._batch(manners.delay, most))
+        queued = self._first(host, self._batch(manners.delay, most), crawl, now)
         if not queued:
             self._loading.unload(host, host.row, Trigger.NOTHING_NEW)
             return None
@@ -68,21 +74,34 @@ class CheckOut:
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 
-    def _first(self, host: Host, count: int) -> list[QueuedUrl]:
+    def _first(self, host: Host, count: int, crawl: CrawlDefined, now: float) -> list[QueuedUrl]:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
-        URLs that were queued twice, as after a crash, are passed over here.
+        URLs that were queued twice, as after a crash, are passed over here; and those that *crawl*
+        leaves out, because it was wider when they were admitted.
         """
         queues = self._hosts.queues
         while queued := queues.first(host.row, count):
-            over = self._over(host, queued)
+            visited = self._visited(host, queued)
+            left = [
+                None if met else left_out(crawl, url.url, url.depth)
+                for met, url in zip(visited, queued, strict=True)
+            ]
+            over = [met or why is not None for met, why in zip(visited, left, strict=True)]
             alike = over.index(not over[0]) if (not over[0]) in over else len(over)
             if not over[0]:
                 return _of_one_crawl(queued[:alike])
+            for url, why in zip(queued[:alike], left, strict=False):
+                if why:
+                    self._leave_out(host.row.site, url, why, now)
             self._hosts.update(host, queues.passed(host.row, alike))
         return []
 
-    def _over(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
+    def _leave_out(self, site: str, url: QueuedUrl, why: LeftOut, now: float) -> None:
+        found, how = rediscovered(url, url.url), provenance(url, url.crawl)
+        self._refusals.write(site, found, how, Refusal(*why), now)
+
+    def _visited(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
         met = [url.url for url in queued]
         tried = {row.url: row.attempt for row in self._urls.get_many(host.row.host, met)}
         return [

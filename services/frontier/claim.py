@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from gossamer.log import partition_of
 from gossamer.store import Store
 from gossamer.store.claims import make_claims
+from services.frontier.aside import Aside
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
-from services.frontier.rows import DueRow, ListedHost, PartitionRow, TallyRow
+from services.frontier.rows import AsideRow, DueRow, ListedHost, PartitionRow, TallyRow
 from services.frontier.tally import Tally
 
 
@@ -24,11 +25,13 @@ class Claim:
         self.epoch = epoch
         self.directory = Directory(found, store.table(ListedHost))
         self.calendar = Calendar(found, store.table(DueRow), now)
+        self.aside = Aside(found, store.table(AsideRow))
         self._settled = self._standing()
         self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
 
     def _standing(self) -> PartitionRow:
-        return self.calendar.written(replace(self._written, hours=self.directory.buckets))
+        directory = replace(self._written, hours=self.directory.buckets)
+        return self.aside.written(self.calendar.written(directory))
 
     def wait(self, until: float, site: str, host: str, url: str = "") -> None:
         """Bring *url*, or the host itself, back at *until*."""

@@ -3,10 +3,18 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from gossamer.crawl import left_out
 from gossamer.events import CrawlDefined, Discovery
-from gossamer.events.outcomes import Hazard
+from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.events.provenance import Provenance
 from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.telemetry import count
+from gossamer.web.url import host_key
 from services.frontier.hosts import Hosts
+from services.frontier.rows import UrlRow
 from services.frontier.workbench import Host
 
 
@@ -37,10 +45,16 @@ def refusal(candidate: Candidate) -> Refusal | None:
 
 
 def _too_deep(one: Candidate) -> str:
-    depth, crawl = one.found.depth, one.crawl
-    if crawl is None or depth <= crawl.max_depth:
-        return ""
-    return f"depth {depth} is beyond the limit of {crawl.max_depth}"
+    return _left_out(one, Hazard.TRAP_DEPTH)
+
+
+def _out_of_scope(one: Candidate) -> str:
+    return _left_out(one, Hazard.OUT_OF_SCOPE)
+
+
+def _left_out(one: Candidate, rule: Hazard) -> str:
+    left = left_out(one.crawl, one.found.url, one.found.depth) if one.crawl else None
+    return left.reason if left and left.rule is rule else ""
 
 
 def _too_many_redirects(one: Candidate) -> str:
@@ -71,9 +85,39 @@ def _excluded(one: Candidate) -> str:
 
 RULES: dict[Hazard, Callable[[Candidate], str]] = {
     Hazard.TRAP_DEPTH: _too_deep,
+    Hazard.OUT_OF_SCOPE: _out_of_scope,
     Hazard.REDIRECT: _too_many_redirects,
     Hazard.TRAP_HOSTS: _too_many_hosts,
     Hazard.TRAP_URLS: _over_budget,
     Hazard.ROBOTS_EXCLUDED: _excluded,
 }
 """The hazard that a refusal is counted as → why it refuses a URL; empty if it does not."""
+
+LEFT_OUT = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE)
+"""The rules of the crawl's definition: a wider one takes up what they refuse."""
+
+
+class Refusals:
+    """Writes refusals down."""
+
+    def __init__(self, hosts: Hosts, store: Store) -> None:
+        self._hosts, self._urls = hosts, store.table(UrlRow)
+
+    def write(
+        self, site: str, found: Discovery, how: Provenance, refused: Refusal, now: float
+    ) -> None:
+        """Refuse a URL *found* on *site*; *how* it came to be admitted."""
+        rule, reason = refused
+        count("gossamer_urls_refused_total", rule=rule)
+        count_hazards("frontier", [rule])
+        claim = self._hosts.claims.of(site)
+        claim.tally.was_refused(rule)
+        if rule in LEFT_OUT:
+            claim.aside.add(how["via"], [found])
+        if not self._hosts.sites.refuse(site, rule):
+            return
+        row = UrlRow(
+            host=host_key(found.url), url=found.url, outcome=rule, at=now, reason=reason, **how
+        )
+        # It was not tried as what it is when it comes again: a URL that was never queued.
+        self._urls.put(replace(row, attempt=0))

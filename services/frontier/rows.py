@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, Discovery
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
@@ -189,6 +189,18 @@ class DueRow(Row, frozen=True):
     url: str = ""
 
 
+class AsideRow(Row, frozen=True):
+    """Links of one page that the crawl leaves out: a wider definition takes them up."""
+
+    table = "set_aside"
+    partition_key, sort_key = "segment", "position"
+
+    segment: str
+    position: int
+    via: str
+    urls: tuple[Discovery, ...]
+
+
 class PartitionRow(Row, frozen=True):
     """The buckets of a partition's directory, and where those of its calendar begin and end."""
 
@@ -200,6 +212,11 @@ class PartitionRow(Row, frozen=True):
     """The buckets of the directory."""
     due_bucket: int = -1
     last_due_bucket: int = -1
+    aside_segment: int = 0
+    """The segment to which what is set aside is appended."""
+    aside_size: int = 0
+    aside_judged_by: str = ""
+    """The limits of the crawl by which all that is set aside was last judged."""
 
 
 class TallyRow(Row, frozen=True):

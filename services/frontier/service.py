@@ -9,24 +9,28 @@ from gossamer.events import (
     CrawlDefined,
     Event,
     HostCheckedOut,
+    LinksSetAside,
     Outcome,
     PageJudged,
     UrlsAdmitted,
     VisitEnded,
     topics,
 )
+from gossamer.events.provenance import by_site
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier.admission import Admission
+from services.frontier.aside import split
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
-from services.frontier.claim import Claims
+from services.frontier.claim import Claim, Claims
 from services.frontier.conditions import Trigger
 from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
+from services.frontier.refusals import Refusals
 from services.frontier.rows import HistoryRow, JudgementRow
 from services.frontier.workbench import Host
 
@@ -55,8 +59,9 @@ class Frontier(Processor):
         self._claims = Claims(store, partitions)
         self._hosts = hosts = Hosts(store, self._claims)
         self._loading = Loading(hosts, settings.loaded_limit, alone)
-        self._admission = Admission(settings, hosts, self._loading, store)
-        self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, store)
+        refusals = Refusals(hosts, store)
+        self._admission = Admission(settings, hosts, self._loading, refusals, store)
+        self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
         self._check_in = CheckIn(settings, hosts, self._loading, store)
         self._figures = Figures(self._hosts)
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
@@ -78,10 +83,18 @@ class Frontier(Processor):
                 self._check_in.ended(event, now)
             case PageJudged():
                 self._judged(event)
+            case LinksSetAside():
+                return self._set_aside(event, now)
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
         return ()
+
+    def _set_aside(self, event: LinksSetAside, now: float) -> Iterator[Event]:
+        # Dedup may have judged by an older definition than the one that is in force here.
+        wanted, others = split(event.urls, self._crawl) if self._crawl else ([], event.urls)
+        self._claims.of(event.site).aside.add(event.via, others)
+        yield from by_site(wanted, event.via, event.crawl, now)
 
     def _judged(self, event: PageJudged) -> None:
         self._claims.of(event.site).tally.judged(event.verdict, event.hazards)
@@ -113,7 +126,8 @@ class Frontier(Processor):
     def due(self) -> float | None:
         """Return when the next delay, lease or wait ends; 0 when there is work now."""
         bench = self._hosts.bench
-        if self._loading.unfinished or (self._orderable() and bench.first_ready()):
+        at_work = self._loading.unfinished or self._behind()
+        if at_work or (self._orderable() and bench.first_ready()):
             return 0.0
         ends = [bench.next_rested(), bench.next_expired()]
         ends += [claim.calendar.due() for claim in self._claims]
@@ -131,16 +145,24 @@ class Frontier(Processor):
             else:
                 self._loading.unblock(due)
         self._fill(now)
-        yield from self._orders(now)
+        if crawl := self._crawl:
+            for claim in self._behind():
+                yield from claim.aside.judge(crawl, now)
+            yield from self._orders(crawl, now)
+
+    def _behind(self) -> list[Claim]:
+        """Return the claims that have set aside what the crawl in force has not judged yet."""
+        crawl = self._crawl
+        return [claim for claim in self._claims if claim.aside.is_behind(crawl)] if crawl else []
 
     def _fill(self, now: float) -> None:
         self._loading.fill(now)
         for host in self._hosts.bench.rested(now):
             self._hosts.update(host, host.row, Trigger.DELAY_OVER)
 
-    def _orders(self, now: float) -> Iterator[HostCheckedOut]:
+    def _orders(self, crawl: CrawlDefined, now: float) -> Iterator[HostCheckedOut]:
         while (most := self._orderable()) and (host := self._first(now)):
-            if order := self._check_out.order(host, most, now):
+            if order := self._check_out.order(host, most, crawl, now):
                 self._figures.ordered(order)
                 yield order
             else:

@@ -33,6 +33,11 @@ def too_deep(sim: Simulation) -> tuple[str, str]:
     return admit(sim, "/", depth=3), admit(sim, "/deep", depth=4)
 
 
+def out_of_scope(sim: Simulation) -> tuple[str, str]:
+    sim.handle(crawl(scope="not prefix('http://a.test/out')"))
+    return admit(sim, "/"), admit(sim, "/out/1")
+
+
 def too_many_redirects(sim: Simulation) -> tuple[str, str]:
     limit = sim.settings.hops_limit
     return admit(sim, "/", hops=limit), admit(sim, "/round", hops=limit + 1)
@@ -55,6 +60,7 @@ def excluded(sim: Simulation) -> tuple[str, str]:
 
 REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
+    Hazard.OUT_OF_SCOPE: (out_of_scope, "not prefix("),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),
     Hazard.TRAP_HOSTS: (too_many_hosts, "budget of 7 hosts"),
     Hazard.TRAP_URLS: (over_budget, "budget of 5 URLs"),

@@ -55,6 +55,19 @@ def test_a_tiny_crawl_is_complete_and_polite(tiny: Finished) -> None:
 
 
 @pytest.mark.slow
+def test_a_larger_depth_takes_up_what_the_smaller_one_left_out(tmp_path: Path) -> None:
+    with SynthWeb(World.plain(seed=4, hosts=5, pages=6, shape="tree")) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.02, scope="site")
+        ended_well(crawl.run("--depth", "1"))
+        few = len(crawl.pages())
+        ended_well(crawl.run("--depth", "1"))
+        assert len(crawl.pages()) == few
+        ended_well(crawl.run("--scope", "any"))
+        assert len(crawl.pages()) > few
+        all_is_right(crawl)
+
+
+@pytest.mark.slow
 def test_a_crawl_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = ["cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict", "pyarrow"]
     hide = f"import sys\nsys.modules.update(dict.fromkeys({hidden}))\n"

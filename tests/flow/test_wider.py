@@ -1,0 +1,175 @@
+"""A wider scope or a larger depth takes up what was left out, from what is stored."""
+
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.events.topics import PAGES
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import host_key
+from services.frontier.queue import HostQueues
+from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from tests.flow.test_flow import Pages, reachable, redirects, virtual_crawl, webs
+from tests.flow.torn import Died, Fate
+from tests.flow.virtual import VirtualCrawl
+
+CHAIN: Pages = {f"http://a.test/{n}": [f"http://a.test/{n + 1}"] for n in range(9)} | {
+    "http://a.test/9": []
+}
+OUT: Pages = {
+    "http://a.test/": ["http://b.test/", "http://a.test/to/b", "http://a.test/1"],
+    "http://a.test/1": ["http://b.test/"],
+    "http://a.test/to/b": ["http://c.test/"],
+    "http://b.test/": ["http://b.test/1"],
+    "http://b.test/1": [],
+    "http://c.test/": [],
+}
+
+
+def asked(crawl: VirtualCrawl) -> Counter[str]:
+    """How often each URL was asked for, robots.txt apart."""
+    return Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
+
+
+def row(crawl: VirtualCrawl, url: str) -> UrlRow:
+    found = SqliteStore(crawl.database).table(UrlRow).get(host_key(url), url)
+    assert found
+    return found
+
+
+def test_a_larger_depth_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
+    crawl.sow("http://a.test/0", max_depth=1)
+    assert crawl.run()
+    assert set(asked(crawl)) == {"http://a.test/0", "http://a.test/1"}
+    for depth in (1, 5, 3, 9):
+        crawl.sow(max_depth=depth)
+        assert crawl.run()
+    assert asked(crawl) == Counter(CHAIN.keys()), "each once, and all of them"
+    last = row(crawl, "http://a.test/9")
+    assert (last.depth, last.via.partition("@")[2]) == (9, "http://a.test/8")
+
+
+def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    crawl = virtual_crawl(tmp_path, OUT, 0.0)
+    crawl.sow("http://a.test/", scope="domain('a.test')")
+    assert crawl.run()
+    assert {host_key(url) for url in asked(crawl)} == {"http://a.test"}
+    crawl.crash()
+    crawl.sow(scope="any()")
+    assert crawl.run()
+    assert asked(crawl) == Counter(OUT.keys())
+    assert row(crawl, "http://c.test/").depth == 1, "a redirect makes nothing deeper"
+
+
+def test_the_smallest_depth_at_which_a_url_was_found_counts(tmp_path: Path) -> None:
+    pages: Pages = {
+        "http://a.test/": ["http://a.test/1", "http://a.test/2"],
+        "http://a.test/1": ["http://a.test/11"],
+        "http://a.test/11": ["http://b.test/"],
+        "http://a.test/2": ["http://b.test/"],
+    }
+    crawl = virtual_crawl(tmp_path, pages, 0.0)
+    crawl.sow("http://a.test/", scope="domain('a.test')", max_depth=3)
+    assert crawl.run()
+    crawl.sow(scope="any()", max_depth=2)
+    assert crawl.run()
+    assert asked(crawl)["http://b.test/"] == 1
+    assert row(crawl, "http://b.test/").depth == 2
+
+
+def test_limits_of_pages_and_of_hosts_hold_for_what_is_taken_up(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0, url_budget=6)
+    crawl.sow("http://a.test/0", max_depth=0)
+    assert crawl.run()
+    crawl.sow(max_depth=9, pages_before=1, max_pages=2)
+    assert crawl.run()
+    assert len(asked(crawl)) == 3
+    crawl.sow(max_depth=9)
+    assert crawl.run()
+    assert len(asked(crawl)) == 6
+
+
+@pytest.mark.parametrize(
+    ("narrow", "rule"),
+    [
+        ({"scope": "not prefix('http://a.test/2')"}, "out_of_scope"),
+        ({"max_depth": 1}, "trap_depth"),
+    ],
+)
+def test_what_a_narrower_crawl_leaves_in_the_queues_is_passed_over_until_it_is_wider(
+    tmp_path: Path, narrow: dict[str, object], rule: str
+) -> None:
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0, delay=60.0)
+    crawl.sow("http://a.test/0")
+    hosts = SqliteStore(crawl.database).table(HostRow)
+    while not (
+        asked(crawl)["http://a.test/1"]
+        and (host := hosts.get("a.test", "http://a.test"))
+        and HostQueues(SqliteStore(crawl.database).table(QueuedUrl)).position(
+            host, "http://a.test/2"
+        )
+        == 0
+    ):
+        crawl.run(1)
+    crawl.sow(**narrow)
+    assert crawl.run()
+    assert set(asked(crawl)) == {"http://a.test/0", "http://a.test/1"}
+    left = row(crawl, "http://a.test/2")
+    assert left.outcome == rule and left.reason
+    crawl.sow()
+    assert crawl.run()
+    assert asked(crawl) == Counter(CHAIN.keys())
+
+
+scopes = st.sampled_from(
+    ["any()", "domain('a.test')", "domain('b.test')", "not host('b.test')", "prefix('http://a')"]
+)
+definitions = st.lists(
+    st.tuples(scopes, st.integers(0, 4), st.integers(1, 40)), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    pages=webs,
+    definitions=definitions,
+    deaths=st.lists(st.integers(0, 80), max_size=6),
+    seed=st.integers(0, 1 << 16),
+)
+def test_however_it_was_defined_before_a_crawl_of_everything_comes_to_everything(
+    pages: Pages, definitions: list[tuple[str, int, int]], deaths: list[int], seed: int
+) -> None:
+    start, fate = next(iter(pages)), Fate(seed)
+    with TemporaryDirectory() as folder:
+        crawl = virtual_crawl(Path(folder), pages, 0.3, fate, lease_slack=10.0)
+        crawl.sow(start)
+        crawl.run(2)
+        left = iter(deaths)
+        for scope, depth, steps in [*definitions, ("any()", 99, 1_000_000)]:
+            crawl.sow(scope=scope, max_depth=depth)
+            fate.left = next(left, None)
+            with suppress(Died):
+                crawl.run(steps)
+            if fate.left is not None:
+                crawl.crash()
+        for writes in left:
+            fate.left = writes
+            with suppress(Died):
+                crawl.run()
+            crawl.crash()
+        fate.left = None
+        assert crawl.run()
+        crawl.archive.close()
+    wanted = reachable(pages, start)
+    assert set(asked(crawl)) == wanted
+    assert deaths or max(asked(crawl).values(), default=1) == 1
+    kept = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
+    assert kept == {url for url in wanted if url in pages and not redirects(url, pages)}
