@@ -48,7 +48,9 @@ def test_services_append_to_the_topics_that_name_them_and_to_no_others(tmp_path:
     for topic in TOPICS.values():
         if topic.consumers:
             crawl.log.append([Message(topic.name, "k", b"garbage{", "k")])
-    crawl.sow("http://a.test/")
+    crawl.sow("http://a.test/", max_depth=0)
+    assert crawl.run()
+    crawl.sow(max_depth=16)
     assert crawl.run()
     crawl.archive.close()
     assert noted.pairs == {
