@@ -1,5 +1,11 @@
 """What is on the log: events, and the words they are made of. See also `gossamer.events.topics`."""
 
+from gossamer.events.control import (
+    CrawlDefined as CrawlDefined,
+)
+from gossamer.events.control import (
+    SuffixListPinned as SuffixListPinned,
+)
 from gossamer.events.outcomes import (
     Outcome as Outcome,
 )
@@ -14,9 +20,6 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     PRIORITY_LIMIT as PRIORITY_LIMIT,
-)
-from gossamer.events.records import (
-    CrawlDefined as CrawlDefined,
 )
 from gossamer.events.records import (
     DeadLetter as DeadLetter,
@@ -53,9 +56,6 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     SeedSown as SeedSown,
-)
-from gossamer.events.records import (
-    SuffixListPinned as SuffixListPinned,
 )
 from gossamer.events.records import (
     Tombstone as Tombstone,

@@ -1,4 +1,4 @@
-"""Every event that can appear on the log, and the parts they are made of.
+"""Every event that services write, and the parts they are made of.
 
 An event is a frozen struct, one JSON object on the log, tagged with its name and version. What
 belongs together is one event: the links of a page to one site, a host with its batch of visits.
@@ -259,25 +259,6 @@ class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     offset: int
     length: int
     trace: str = ""
-
-
-class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
-    """What a crawl is and whether it runs; the newest on the control topic is in force."""
-
-    scope: str
-    """An expression of `gossamer.web.scope`."""
-    max_depth: int
-    max_pages: int = 0
-    """How many pages more than *pages_before*; 0 = no limit."""
-    pages_before: int = 0
-    paused: bool = False
-
-
-class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned"):
-    """The public suffix list that sites are told apart by, and partitions chosen."""
-
-    list: str
-    """Its version, as in the file: when it was published."""
 
 
 class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):

@@ -1,0 +1,22 @@
+"""The events on the control topic: what all services go by. See `gossamer.log.control`."""
+
+from gossamer.events.records import Event
+
+
+class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
+    """What a crawl is and whether it runs; the newest on the control topic is in force."""
+
+    scope: str
+    """An expression of `gossamer.web.scope`."""
+    max_depth: int
+    max_pages: int = 0
+    """How many pages more than *pages_before*; 0 = no limit."""
+    pages_before: int = 0
+    paused: bool = False
+
+
+class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned"):
+    """The public suffix list that sites are told apart by, and partitions chosen."""
+
+    list: str
+    """Its version, as in the file: when it was published."""
