@@ -203,32 +203,24 @@ class Counting:
 
 # fmt: off
 HAZARDS: dict[Hazard, Counting] = {
-    Hazard.DNS_FAILURE: Counting(
-        ("fetcher",), ("frontier.dns_wait",),
+    Hazard.DNS_FAILURE: Counting(("fetcher",), ("frontier.dns_wait",),
         "The host's name does not exist, or has no address."),
     Hazard.HOST_DOWN: Counting(
         ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
         "No connection could be made: refused, unreachable or not in time."),
-    Hazard.SILENT_SERVER: Counting(
-        ("fetcher",), ("fetcher.first_byte_limit", "frontier.retries"),
+    Hazard.SILENT_SERVER: Counting(("fetcher",), ("fetcher.first_byte_limit", "frontier.retries"),
         "The request was sent and no byte came back in time."),
-    Hazard.SLOW_TRANSFER: Counting(
-        ("fetcher",), ("fetcher.between_bytes_limit",),
+    Hazard.SLOW_TRANSFER: Counting(("fetcher",), ("fetcher.between_bytes_limit",),
         "The body stopped coming before its end."),
-    Hazard.INFINITE_BODY: Counting(
-        ("fetcher",), ("fetcher.body_limit",),
+    Hazard.INFINITE_BODY: Counting(("fetcher",), ("fetcher.body_limit",),
         "The body is larger than what is read of one, and was cut."),
-    Hazard.TRAP_TIME: Counting(
-        ("fetcher",), ("fetcher.visit_limit",),
+    Hazard.TRAP_TIME: Counting(("fetcher",), ("fetcher.visit_limit",),
         "The visit took longer than one may, and the body was cut."),
-    Hazard.DECOMPRESSION_BOMB: Counting(
-        ("parser",), ("parser.decoded_limit",),
+    Hazard.DECOMPRESSION_BOMB: Counting(("parser",), ("parser.decoded_limit",),
         "A small encoded body becomes absurdly large."),
-    Hazard.PRIVATE_ADDRESS: Counting(
-        ("fetcher",), ("fetcher.allow_networks",),
+    Hazard.PRIVATE_ADDRESS: Counting(("fetcher",), ("fetcher.allow_networks",),
         "All addresses of the host are outside the public Internet."),
-    Hazard.REDIRECT: Counting(
-        ("fetcher",), ("frontier.hops_limit",),
+    Hazard.REDIRECT: Counting(("fetcher",), ("frontier.hops_limit",),
         "The answer is a redirect with a usable target."),
     Hazard.BAD_REDIRECT: Counting(("fetcher",), (),
         "The answer is a redirect without a usable target."),
@@ -238,39 +230,32 @@ HAZARDS: dict[Hazard, Counting] = {
         "The body is not of the type that its Content-Type names."),
     Hazard.UNWANTED_TYPE: Counting(("fetcher",), (),
         "The answer is of a type that is not read."),
-    Hazard.RETRY_AFTER: Counting(
-        ("fetcher",), ("frontier.retry_after_limit",),
+    Hazard.RETRY_AFTER: Counting(("fetcher",), ("frontier.retry_after_limit",),
         "The server says for how long it wants to be left alone."),
     Hazard.MALFORMED_URL: Counting(("parser",), (),
         "A page has links that are no URLs to visit; counted once a page."),
     Hazard.URL_TOO_LONG: Counting(("parser",), (),
         "A page has links of more than 2,000 characters; counted once a page."),
-    Hazard.TRAP_HOSTS: Counting(
-        ("frontier",), ("frontier.host_budget",),
+    Hazard.TRAP_HOSTS: Counting(("frontier",), ("frontier.host_budget",),
         "A URL is of one more host than are taken of its site, and no seed."),
-    Hazard.TRAP_URLS: Counting(
-        ("frontier",), ("frontier.url_budget",),
+    Hazard.TRAP_URLS: Counting(("frontier",), ("frontier.url_budget",),
         "A URL is beyond what is taken of its host."),
-    Hazard.TRAP_DEPTH: Counting(
-        ("frontier",), ("crawl.max_depth",),
+    Hazard.TRAP_DEPTH: Counting(("frontier",), ("crawl.max_depth",),
         "A URL that was admitted is more links away from a seed than the crawl now follows."),
-    Hazard.OUT_OF_SCOPE: Counting(
-        ("frontier",), ("crawl.scope",),
+    Hazard.OUT_OF_SCOPE: Counting(("frontier",), ("crawl.scope",),
         "A URL that was admitted is outside the scope that the crawl has now."),
     Hazard.ROBOTS_EXCLUDED: Counting(
         ("frontier", "fetcher"), ("fetcher.product", "fetcher.robots_age"),
         "robots.txt forbids a URL: when it is admitted, or just before the request."),
     Hazard.MALFORMED_HTML: Counting(("parser",), (),
         "Elements or attributes beyond what any page for people has; the rest is cut."),
-    Hazard.PARSER_FAULT: Counting(
-        ("parser",), ("parser.page_limit", "parser.memory_limit"),
+    Hazard.PARSER_FAULT: Counting(("parser",), ("parser.page_limit", "parser.memory_limit"),
         "The parser cannot read the page: it is a dead letter, and the report counts it as one."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),
         "Byte order mark, header, meta element and bytes name different encodings."),
     Hazard.EXACT_DUPLICATE: Counting(("dedup",), (),
         "Another URL had the same text before."),
-    Hazard.TRAP_DUPLICATES: Counting(
-        ("dedup",), ("dedup.duplicates_limit",),
+    Hazard.TRAP_DUPLICATES: Counting(("dedup",), ("dedup.duplicates_limit",),
         "One more duplicate in a row than is followed: its links are not."),
 }
 # fmt: on
