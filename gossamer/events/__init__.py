@@ -6,6 +6,12 @@ from gossamer.events.control import (
 from gossamer.events.control import (
     SuffixListPinned as SuffixListPinned,
 )
+from gossamer.events.errands import (
+    RobotsAnswered as RobotsAnswered,
+)
+from gossamer.events.errands import (
+    RobotsAsked as RobotsAsked,
+)
 from gossamer.events.outcomes import (
     Outcome as Outcome,
 )

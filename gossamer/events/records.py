@@ -86,6 +86,8 @@ class Visit(Struct, frozen=True):
     """How often it was tried before."""
     trace: str = ""
     duplicates: int = 0
+    asker: str = ""
+    """The host that a robots.txt is about which lies at another one, and is visited there."""
 
 
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):

@@ -24,6 +24,8 @@ from msgspec import Struct
 LIMIT = 500 << 10
 """Octets of a file that are parsed (section 2.5)."""
 PATH = "/robots.txt"
+REDIRECTS = 5
+"""How many in a row are followed (2.3.1.2), to any host."""
 BLANK = b" \t\f\v\0"
 
 USER_AGENT = {"user-agent", "useragent", "user agent"}

@@ -34,12 +34,14 @@ request comes without a pause, nobody counts it, and the server may have seen th
 when to try again is the frontier's decision alone; so is it with redirects, cookies and proxies,
 which a client library would otherwise handle on its own.
 
-Why redirects of pages are not followed and those of robots.txt are. The target of a page's redirect
-is a URL like any other: it has its own host to be polite to, its own robots.txt, and may have been
-seen. So it goes back through the URL-seen test as a link. A robots.txt is different: its rules are
-about the host that was asked, wherever the file lies, and RFC 9309 (2.3.1.2) wants at least five
-redirects followed. Each is a request with a pause of its own; one that leads to another host takes
-its turn there (`http/turns.py`).
+Why redirects are not followed, but for some of robots.txt. The target of a page's redirect is a URL
+like any other: it has its own host to be polite to, its own robots.txt, and may have been seen. So
+it goes back through the URL-seen test as a link. A robots.txt is different: its rules are about the
+host that was asked, wherever the file lies, and RFC 9309 (2.3.1.2) wants at least five redirects
+followed. Within the host each is a request with a pause of its own. One that leads to another host
+ends the visit: that host is not ours. `RobotsAsked` goes to the frontier that it belongs to, which
+orders the URL like any other; whoever makes that visit reads the rules, and `RobotsAnswered` goes
+back to the first host's frontier.
 
 Why addresses are checked after resolution. Whatever a URL says, its name may lead to a private
 address: the crawler's own network, a cloud's metadata service. A check by name proves nothing, and

@@ -4,8 +4,17 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from gossamer.events import Event, HostCheckedOut, Outcome, PageFetched, VisitEnded
-from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.events import (
+    Event,
+    HostCheckedOut,
+    Outcome,
+    PageFetched,
+    RobotsAnswered,
+    RobotsAsked,
+    Visit,
+    VisitEnded,
+)
+from gossamer.events.outcomes import OUTCOMES, Hazard, count_hazards
 from gossamer.telemetry import count
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
@@ -14,12 +23,16 @@ from services.fetcher.outcome import Assessment, Failure, Reply
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """A visit's end. *url* is where the reply came from, or "" if from the visit's own URL."""
+    """A visit's end. *url* is where the reply came from, or "" if from the visit's own URL.
+
+    *elsewhere* is where a robots.txt lies at another host, after how many redirects in a row.
+    """
 
     assessment: Assessment
     answer: Reply | Failure | None = None
     robots: RobotsRules | None = None
     url: str = ""
+    elsewhere: tuple[str, int] | None = None
 
 
 def failed(failure: Failure) -> Ending:
@@ -49,11 +62,43 @@ def unvisited(why: str, hop: Reply | None = None) -> Ending:
 def events(
     order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float
 ) -> tuple[Event, ...]:
-    """Return the events of the visit *index*: its page, if one is kept, before its outcome."""
-    ended = _ended(order, index, ending, last, now)
+    """Return the events of the visit *index*: its page, if one is kept, before its outcome, and
+    what is asked or answered of a robots.txt that lies elsewhere."""
+    found: list[Event] = [_ended(order, index, ending, last, now)]
     if isinstance(ending.answer, Reply) and ending.assessment.kept:
-        return _fetched(order, index, ending, ending.answer, now), ended
-    return (ended,)
+        found.insert(0, _fetched(order, index, ending, ending.answer, now))
+    asker = order.visits[index].asker
+    if ending.elsewhere:
+        found.append(_asked(order, asker or order.host, ending.elsewhere, now))
+    elif asker and ending.assessment.outcome is not Outcome.UNVISITED:
+        found.append(_answered(order, order.visits[index], ending, now))
+    return tuple(found)
+
+
+def _asked(
+    order: HostCheckedOut, asker: str, elsewhere: tuple[str, int], now: float
+) -> RobotsAsked:
+    url, hops = elsewhere
+    return RobotsAsked(
+        crawl=order.crawl, at=now, site=site_of(url), url=url, asker=asker, hops=hops
+    )
+
+
+def _answered(order: HostCheckedOut, visit: Visit, ending: Ending, now: float) -> RobotsAnswered:
+    assessment, rules = ending.assessment, ending.robots
+    # The host where the file lies is in trouble then, not the one that it is about.
+    failed = rules is not None and OUTCOMES[assessment.outcome].ends_order
+    return RobotsAnswered(
+        crawl=order.crawl,
+        at=now,
+        site=site_of(visit.asker),
+        host=visit.asker,
+        url=visit.url,
+        outcome=Outcome.BROKEN if failed else assessment.outcome,
+        reason=rules.forbidden if rules and failed else assessment.reason,
+        retry_after=assessment.retry_after,
+        robots=rules,
+    )
 
 
 def count_visit(event: VisitEnded) -> None:
@@ -84,7 +129,7 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         took=answer.took if answer else 0.0,
         received=len(reply.body),
         retry_after=assessment.retry_after,
-        robots=ending.robots,
+        robots=None if order.visits[index].asker else ending.robots,
         hazards=assessment.hazards,
     )
 

@@ -1,4 +1,5 @@
-"""The visit of a robots.txt (RFC 9309, 2.3): redirects are followed, and any answer gives rules.
+"""The visit of a robots.txt (RFC 9309, 2.3): redirects within the host are followed, and any answer
+gives rules. A redirect to another host ends the visit: that host's frontier is asked for the file.
 
 2xx                          what the file says
 4xx, too many redirects      "unavailable": nothing is forbidden (2.3.1.3)
@@ -7,41 +8,47 @@
 no address, no connection    again when the host may be visited
 """
 
-from gossamer.events import Outcome
+from dataclasses import replace
+
+from gossamer.events import Outcome, Visit
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.web.coding import decoded
 from gossamer.web.http import joined_values, redirect_target
-from gossamer.web.robots import RobotsRules, parse_robots, whole_lines
+from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots, whole_lines
 from gossamer.web.url import host_name
 from services.fetcher.ending import Ending, failed, unvisited
 from services.fetcher.outcome import Assessment, Failure, Reply, anything, assess
 from services.fetcher.steps import Conversation, Fetch, Pace
 
-HOPS = 5
-"""Redirects that are followed (2.3.1.2), to any host."""
 
-
-def visit_robots(pace: Pace, url: str) -> Conversation[Ending]:
-    """Fetch the robots.txt at *url* and return what it says; unvisited if the order must end."""
-    at, hops, hop = url, 0, None
+def visit_robots(pace: Pace, visit: Visit) -> Conversation[Ending]:
+    """Fetch a robots.txt and return what it says, or where it lies; unvisited if the order must
+    end."""
+    at, hops, hop = visit.url, visit.hops, None
     while True:
         answer = yield from pace.ask(Fetch(at, anything, pace.terms.robots_limit))
         if answer is None:
             return unvisited(pace.why, hop)
         if isinstance(answer, Failure):
-            return _unreachable(pace, answer, elsewhere=host_name(at) != host_name(url))
+            return _unreachable(pace, answer, elsewhere=bool(visit.asker))
         assessment = assess(answer, at, pace.now)
-        if assessment.outcome is not Outcome.REDIRECT or hops == HOPS:
+        if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
             return _answered(pace, answer, assessment, at)
-        at = redirect_target(answer.status, answer.headers, at)
+        target = redirect_target(answer.status, answer.headers, at)
         hops, hop = hops + 1, answer
+        if host_name(target) != host_name(visit.url):
+            why = f"robots.txt is asked for at {target}"
+            lies = replace(assessment.unkept(), location=target, reason=why)
+            return Ending(assessment=lies, answer=answer, elsewhere=(target, hops))
+        at = target
 
 
 def _unreachable(pace: Pace, failure: Failure, elsewhere: bool) -> Ending:
-    if not elsewhere and OUTCOMES[failure.outcome].ends_order:
-        return failed(failure)
     rules = _forbidden(pace, f"robots.txt could not be fetched: {failure.reason}")
-    # Where a redirect led to another host, that host is in trouble, not this one.
+    if elsewhere:
+        return replace(failed(failure), robots=rules)
+    if OUTCOMES[failure.outcome].ends_order:
+        return failed(failure)
     broken = Assessment(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
     return Ending(assessment=broken, answer=failure, robots=rules)
 

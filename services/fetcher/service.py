@@ -14,10 +14,8 @@ from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.runtime.concurrent import Emitter
 from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
-from gossamer.web.url import host_key
 from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.http.client import HostClient, Web
-from services.fetcher.http.turns import Turns
 from services.fetcher.outcome import Failure
 from services.fetcher.skew import ClockSkew, ahead_of
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
@@ -47,7 +45,6 @@ class Fetcher:
             robots_age=settings.robots_age,
         )
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        self._turns = Turns(asyncio.get_running_loop().time)
         self._open = 0
 
     def control(self, event: Event) -> None:
@@ -122,9 +119,7 @@ class Fetcher:
                 await _rest(seconds, paused)
             case Fetch():
                 run.asked_at = run.now()
-                at, order = host_key(step.url), run.order
-                async with self._turns.take(at, order.pause, own=at == order.host) as delay:
-                    answer = await host.fetch(step, delay)
+                answer = await host.fetch(step, run.order.pause)
             case Emit(events=emitted):
                 run.emit(emitted)
         return StepResult(run.now(), paused.is_set(), answer)

@@ -40,7 +40,7 @@ def converse(order: HostCheckedOut, terms: Terms, now: float) -> Conversation[No
 
 def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     if visit.purpose is Purpose.ROBOTS:
-        return (yield from visit_robots(pace, visit.url))
+        return (yield from visit_robots(pace, visit))
     robots = pace.order.robots
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, Discovery, UrlsAdmitted
+from gossamer.events import CrawlDefined, Discovery, RobotsAsked, UrlsAdmitted
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -61,6 +61,13 @@ class Admission:
         number = request_number(0, self._moment(due.site, now))
         url = QueuedUrl("", 0, visit.url, number, **provenance(visit, visit.crawl))
         self._queue(host, host.row, url, now)
+
+    def errand(self, event: RobotsAsked, now: float) -> None:
+        """Queue a URL at which another host's robots.txt lies."""
+        host = self._hosts.find(event.site, host_key(event.url))
+        number = request_number(0, self._moment(event.site, now))
+        url = QueuedUrl("", 0, event.url, number, hops=event.hops, asker=event.asker)
+        self._queue(host, host.row, replace(url, crawl=event.crawl), now)
 
     def _queue(self, host: Host, row: HostRow, url: QueuedUrl, now: float) -> None:
         row = self._hosts.queues.append(row, url)

@@ -1,8 +1,10 @@
 """Check-in: outcomes move the cursor, bring the robots rules, and in the end release the host."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, Purpose, VisitEnded
+from gossamer.events import Outcome, Purpose, RobotsAnswered, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate, Health
 from gossamer.events.provenance import provenance
 from gossamer.settings import FrontierSettings
@@ -16,6 +18,8 @@ from services.frontier.rows import HistoryRow, HostRow, RobotsRow, UrlRow
 from services.frontier.workbench import Host
 
 UNASKED_ROBOTS_AGE = 86400.0
+Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
+"""Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
 
 
 class CheckIn:
@@ -37,9 +41,7 @@ class CheckIn:
         tally = self._hosts.claims.of(event.site).tally
         tally.ended(event)
         tally.weighed(event.host, row.received)
-        robots = event.visit.purpose is Purpose.ROBOTS
-        ended = self._robots_ended if robots else self._page_ended
-        row, blocked_until = ended(host, row, event, now)
+        row, blocked_until = self._ending(event)(host, row, event, now)
         if event.started_at:
             row = self._rested(host, row, event, now)
         # Not checked out any more: its fetcher was slow, and reports only now.
@@ -47,6 +49,23 @@ class CheckIn:
             self._release(host, row, blocked_until, event)
         else:
             self._hosts.update(host, row)
+
+    def _ending(self, event: VisitEnded) -> Ending:
+        if event.visit.asker:
+            return self._errand_ended
+        return self.robots_ended if event.visit.purpose is Purpose.ROBOTS else self._page_ended
+
+    def _errand_ended(
+        self, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> tuple[HostRow, float]:
+        """Return the same of a visit for another host's robots.txt: that host has its answer."""
+        meaning = OUTCOMES[event.outcome]
+        if meaning.fate is not Fate.STAY:
+            row = self._hosts.queues.advance(row)
+        if meaning.fate is not Fate.WAIT:
+            return row, 0.0
+        failures = max(row.failures, 1)
+        return row, now + trouble_wait(self._settings, event.outcome, failures, event.retry_after)
 
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
@@ -76,12 +95,14 @@ class CheckIn:
         in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
         return row, now + wait if in_trouble else 0.0
 
-    def _robots_ended(
-        self, host: Host, row: HostRow, event: VisitEnded, now: float
+    def robots_ended(
+        self, host: Host, row: HostRow, event: VisitEnded | RobotsAnswered, now: float
     ) -> tuple[HostRow, float]:
-        """Return the same of a visit for robots.txt."""
+        """Return the same of a visit for robots.txt, here or where it lies."""
         if event.outcome is Outcome.UNVISITED:
             return row, 0.0
+        if isinstance(event, VisitEnded) and _elsewhere(event):
+            return self._robots_asked(host, row, event, now)
         if event.robots and not event.robots.forbidden:
             self._hosts.learn_robots(host, RobotsRow(event.host, event.robots))
             return row, 0.0
@@ -91,12 +112,28 @@ class CheckIn:
             return row, 0.0
         return self._robots_unreachable(host, row, event, now)
 
-    def _robots_unreachable(
+    def _robots_asked(
         self, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
-        """RFC 9309, 2.3.1.4: everything is disallowed; after 30 days, as if there were no file."""
+        """Everything is disallowed until the answer comes from where the file lies."""
+        since = self._unreachable_since(host, now)
+        if now - since >= self._settings.robots_unreachable_limit:
+            self._allow_all(host, now, since)
+            return row, 0.0
+        until = now + self._settings.down_wait
+        rules = RobotsRules(forbidden=_why(event), fetched_at=now, expires_at=until)
+        self._hosts.learn_robots(host, RobotsRow(event.host, rules, since, event.location))
+        return row, until
+
+    def _unreachable_since(self, host: Host, now: float) -> float:
         known = self._hosts.robots(host)
-        since = (known.unreachable_since if known else 0.0) or now
+        return (known.unreachable_since if known else 0.0) or now
+
+    def _robots_unreachable(
+        self, host: Host, row: HostRow, event: VisitEnded | RobotsAnswered, now: float
+    ) -> tuple[HostRow, float]:
+        """RFC 9309, 2.3.1.4: everything is disallowed; after 30 days, as if there were no file."""
+        since = self._unreachable_since(host, now)
         if now - since >= self._settings.robots_unreachable_limit and event.robots:
             self._allow_all(host, now, since)
             return row, 0.0
@@ -105,7 +142,7 @@ class CheckIn:
         )
         rules = RobotsRules(forbidden=_why(event), fetched_at=now, expires_at=until)
         self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
-        if row.failures > self._settings.retries and not event.robots:
+        if row.queued and row.failures > self._settings.retries and not event.robots:
             self._urls.put(self._given_up(row, event, now))
             row = self._hosts.queues.advance(row)
         return row, until
@@ -114,7 +151,7 @@ class CheckIn:
         rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_ROBOTS_AGE)
         self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
 
-    def _given_up(self, row: HostRow, event: VisitEnded, now: float) -> UrlRow:
+    def _given_up(self, row: HostRow, event: VisitEnded | RobotsAnswered, now: float) -> UrlRow:
         [first] = self._hosts.queues.first(row, 1)
         return UrlRow(
             host=row.host,
@@ -138,7 +175,11 @@ class CheckIn:
             self._loading.rest(host, row)
 
 
-def _why(event: VisitEnded) -> str:
+def _elsewhere(event: VisitEnded) -> bool:
+    return event.outcome is Outcome.REDIRECT and event.robots is None
+
+
+def _why(event: VisitEnded | RobotsAnswered) -> str:
     forbidden = event.robots.forbidden if event.robots else ""
     return forbidden or event.reason or str(event.outcome)
 

@@ -105,7 +105,7 @@ class CheckOut:
         met = [url.url for url in queued]
         tried = {row.url: row.attempt for row in self._urls.get_many(host.row.host, met)}
         return [
-            tried.get(url.url, 0) > url.attempt or url.url in met[:at]
+            not url.asker and (tried.get(url.url, 0) > url.attempt or url.url in met[:at])
             for at, url in enumerate(queued)
         ]
 
@@ -154,7 +154,13 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
 
 def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     return tuple(
-        Visit(id=f"{order}.{index}@{url.url}", url=url.url, **trail(url))
+        Visit(
+            id=f"{order}.{index}@{url.url}",
+            url=url.url,
+            purpose=Purpose.ROBOTS if url.asker else Purpose.PAGE,
+            asker=url.asker,
+            **trail(url),
+        )
         for index, url in enumerate(queued)
     )
 

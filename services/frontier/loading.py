@@ -65,6 +65,12 @@ class Loading:
         self._wait(row)
         self.unload(host, row, Trigger.TROUBLED)
 
+    def wait_until(self, host: Host, row: HostRow) -> None:
+        """Update a blocked host that waits until the *row*'s time now, no more until its old."""
+        self._claims.of(row.site).tally.due_count -= 1
+        self._wait(row)
+        self._hosts.update(host, row)
+
     def unload(self, host: Host, row: HostRow, trigger: Trigger) -> None:
         """Update a host that has no work, or must wait; it leaves directory and memory."""
         self._directory(row).delist(row.host, row.listed)

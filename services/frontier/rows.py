@@ -74,6 +74,8 @@ class RobotsRow(Row, frozen=True):
     host: str
     rules: RobotsRules
     unreachable_since: float = 0.0
+    asked: str = ""
+    """Where it lies at another host, while the answer from there is waited for."""
 
 
 class QueuedUrl(Row, frozen=True):
@@ -93,6 +95,8 @@ class QueuedUrl(Row, frozen=True):
     crawl: str = DEFAULT_CRAWL
     trace: str = ""
     duplicates: int = 0
+    asker: str = ""
+    """The host that it is an errand for: whose robots.txt lies here."""
 
 
 class UrlRow(Row, frozen=True):

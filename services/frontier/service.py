@@ -12,6 +12,8 @@ from gossamer.events import (
     LinksSetAside,
     Outcome,
     PageJudged,
+    RobotsAnswered,
+    RobotsAsked,
     UrlsAdmitted,
     VisitEnded,
     topics,
@@ -27,6 +29,7 @@ from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.claim import Claim, Claims
 from services.frontier.conditions import Trigger
+from services.frontier.errands import Errands
 from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
@@ -63,6 +66,7 @@ class Frontier(Processor):
         self._admission = Admission(settings, hosts, self._loading, refusals, store)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
         self._check_in = CheckIn(settings, hosts, self._loading, store)
+        self._errands = Errands(hosts, self._loading, self._admission, self._check_in)
         self._figures = Figures(self._hosts)
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
         self._crawl: CrawlDefined | None = None
@@ -81,6 +85,10 @@ class Frontier(Processor):
                 self._admission.admit(event, self._crawl, now)
             case VisitEnded():
                 self._check_in.ended(event, now)
+            case RobotsAsked():
+                return [*self._errands.asked(event, now)]
+            case RobotsAnswered():
+                self._errands.answered(event, now)
             case PageJudged():
                 self._judged(event)
             case LinksSetAside():

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.errors import Poison
-from gossamer.events import Outcome, Purpose
+from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
 from tests.fetcher.orders import Emitted, endings_are_sound, fetched, fetcher, order, paused
 from tests.fetcher.servers import Server, hanging, page, raw, serving
@@ -214,31 +214,6 @@ async def test_cookies_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) 
     async with serving(x=page(Set_Cookie="a=b"), y=page()) as server:
         emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
         assert server.requests[1].header("Cookie") == ""
-    assert emitted.outcomes == ["page", "page"]
-
-
-async def test_a_robots_txt_that_leads_to_another_host_waits_for_its_turn_there() -> None:
-    open_gate, going_on = asyncio.Event(), page()
-
-    async def slow(server: Server, writer: asyncio.StreamWriter) -> bool:
-        await open_gate.wait()
-        return await going_on(server, writer)
-
-    async with serving(slow=slow, robots=page(b"")) as busy, fetcher() as processor:
-        moved = page(b"", 301, Location=f"{busy.root}/robots.txt")
-        async with serving(robots=moved) as server:
-            emitted = Emitted()
-            visiting = asyncio.create_task(
-                processor.work(order(f"{busy.root}/slow", pause=0.2), emitted.emit)
-            )
-            await busy.asked.wait()
-            robots = order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
-            led = asyncio.create_task(processor.work(robots, emitted.emit))
-            await server.asked.wait()
-            open_gate.set()
-            await asyncio.gather(visiting, led)
-    assert busy.paths == ["/slow", "/robots.txt"]
-    assert min(gaps(busy)) >= 0.2
     assert emitted.outcomes == ["page", "page"]
 
 

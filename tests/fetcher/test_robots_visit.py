@@ -2,16 +2,22 @@
 
 import gzip
 import zlib
-from typing import Any
+from typing import Any, TypeVar
 
 import brotli  # type: ignore[import-untyped]
 import pytest
+from msgspec.structs import replace
 
-from gossamer.events import Outcome, Purpose, VisitEnded
+from gossamer.events import Event, Outcome, Purpose, RobotsAnswered, RobotsAsked, VisitEnded
 from tests.fetcher.orders import Emitted, fetched, order
 from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, serving
 
+E = TypeVar("E", bound=Event)
 RULES = b"User-agent: gossamer\nDisallow: /private/\nCrawl-delay: 2.5\n"
+
+
+def events_of(emitted: Emitted, kind: type[E]) -> list[E]:
+    return [event for call in emitted.calls for event in call if isinstance(event, kind)]
 
 
 async def asked(server: Server, pause: float = 0.0, **changes: Any) -> Emitted:
@@ -101,23 +107,66 @@ async def test_after_five_redirects_nothing_is_forbidden() -> None:
     assert not forbids(emitted.one, "/private/x")
 
 
-async def test_a_redirect_may_lead_to_another_host() -> None:
+async def test_a_redirect_to_another_host_is_not_followed_but_asked_for_there() -> None:
     async with serving(moved=page(RULES)) as other:
         there = f"http://localhost:{other.port}/moved"
-        async with serving(robots=page(b"", 301, Location=there)) as server:
+        hop = page(b"", 302, Location=there)
+        async with serving(robots=page(b"", 301, Location="/hop"), hop=hop) as server:
             emitted = await asked(server)
-    assert forbids(emitted.one, "/private/x")
-    (kept,) = emitted.pages
-    assert (kept.host, kept.visit.url) == (there.removesuffix("/moved"), there)
-    assert emitted.one.host == server.root
+            assert server.paths == ["/robots.txt", "/hop"]
+        assert other.paths == []
+    ended = emitted.one
+    assert (ended.outcome, ended.robots, ended.location) == (Outcome.REDIRECT, None, there)
+    (question,) = events_of(emitted, RobotsAsked)
+    assert (question.site, question.url, question.hops) == ("localhost", there, 2)
+    assert question.asker == server.root
 
 
-async def test_a_redirect_to_a_private_address_is_not_followed() -> None:
-    async with serving(robots=page(b"", 301, Location="http://10.0.0.1/robots.txt")) as server:
-        emitted = await asked(server)
-    assert emitted.one.outcome is Outcome.BROKEN
-    assert forbids(emitted.one, "/open")
-    assert "10.0.0.1" in emitted.one.reason
+async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server, Emitted]:
+    """Visit a robots.txt that is about another host."""
+    async with serving(robots=robots) as server:
+        url = f"{server.root}/robots.txt"
+        given = order(url, purpose=Purpose.ROBOTS)
+        visit = replace(given.visits[0], asker="https://www.asker.example", hops=hops)
+        return server, await fetched(given=replace(given, visits=(visit,)), **changes)
+
+
+async def test_what_is_read_on_an_errand_goes_to_the_host_that_asked() -> None:
+    server, emitted = await errand(page(RULES))
+    assert (emitted.one.host, emitted.one.outcome) == (server.root, Outcome.PAGE)
+    assert emitted.one.robots is None, "they are not its own"
+    (answer,) = events_of(emitted, RobotsAnswered)
+    assert (answer.site, answer.host) == ("asker.example", "https://www.asker.example")
+    assert answer.robots and not answer.robots.allows("https://www.asker.example/private/x")
+
+
+async def test_an_errand_that_leads_on_is_asked_for_further_on() -> None:
+    moved = page(b"", 301, Location="http://third.example/robots.txt")
+    _, emitted = await errand(moved, hops=4)
+    (question,) = events_of(emitted, RobotsAsked)
+    assert (question.asker, question.hops) == ("https://www.asker.example", 5)
+    assert not events_of(emitted, RobotsAnswered)
+    _, emitted = await errand(moved, hops=5)
+    (answer,) = events_of(emitted, RobotsAnswered)
+    assert answer.robots and answer.robots.allows("https://www.asker.example/x")
+    assert not events_of(emitted, RobotsAsked)
+
+
+async def test_a_host_that_fails_on_an_errand_is_in_trouble_and_the_one_that_asked_is_not() -> None:
+    _, emitted = await errand(hanging())
+    assert emitted.one.outcome is Outcome.SILENT_SERVER
+    (answer,) = events_of(emitted, RobotsAnswered)
+    assert answer.outcome is Outcome.BROKEN
+    assert answer.robots and answer.robots.forbidden
+    _, emitted = await errand(page(b"", 429, Retry_After="90"))
+    (answer,) = events_of(emitted, RobotsAnswered)
+    assert (answer.outcome, answer.retry_after, answer.robots) == (Outcome.BUSY, 90.0, None)
+
+
+async def test_an_errand_that_is_not_made_is_not_answered() -> None:
+    _, emitted = await errand(page(RULES), visit_limit=5000.0)
+    assert emitted.one.outcome is Outcome.UNVISITED
+    assert not events_of(emitted, RobotsAnswered)
 
 
 async def test_a_redirect_to_nowhere_forbids_nothing() -> None:

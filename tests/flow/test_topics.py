@@ -14,6 +14,9 @@ HTML = (("Content-Type", "text/html"),)
 WEB = {
     "http://a.test/": Reply(status=200, headers=HTML, body=b"<a href=/moved></a><a href=/no></a>"),
     "http://a.test/moved": Reply(status=301, headers=(("Location", "/"),)),
+    "http://c.test/robots.txt": Reply(
+        status=301, headers=(("Location", "http://a.test/robots.txt"),)
+    ),
 }
 
 
@@ -51,6 +54,8 @@ def test_services_append_to_the_topics_that_name_them_and_to_no_others(tmp_path:
     crawl.sow("http://a.test/", max_depth=0)
     assert crawl.run()
     crawl.sow(max_depth=16)
+    assert crawl.run()
+    crawl.sow("http://c.test/")  # Its rules lie at a.test, and are known there.
     assert crawl.run()
     crawl.archive.close()
     assert noted.pairs == {

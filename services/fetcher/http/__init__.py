@@ -1,1 +1,1 @@
-"""The fetcher's shell: aiohttp, DNS, whose turn it is at a host, and the gaps that were left."""
+"""The fetcher's shell: aiohttp, DNS, and the gaps between requests that were left."""

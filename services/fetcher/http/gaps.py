@@ -1,8 +1,8 @@
 """Politeness as a number: the smallest gap between two requests to one host, beside its delay.
 
-Measured where requests start and end, and independent of what keeps them apart (`turns.py`, the
-frontier), so that it shows a mistake in those. The gap is from the end of one request to the start
-of the next, which is what the delay promises; requests that overlap have none.
+Measured where requests start and end, and independent of what keeps them apart (the frontier,
+`steps.py`), so that it shows a mistake in those. The gap is from the end of one request to the
+start of the next, which is what the delay promises; requests that overlap have none.
 """
 
 from collections import OrderedDict

@@ -1,0 +1,27 @@
+"""The events about a robots.txt that lies at another host than the one that it is about."""
+
+from gossamer.events.outcomes import Outcome
+from gossamer.events.records import Event
+from gossamer.web.robots import RobotsRules
+
+
+class RobotsAsked(Event, frozen=True, kw_only=True, tag="robots_asked"):
+    """A robots.txt redirects to *url*, at another host than *asker*, the one that it is about."""
+
+    site: str
+    url: str
+    asker: str
+    hops: int
+    """Redirects followed in a row to come there."""
+
+
+class RobotsAnswered(Event, frozen=True, kw_only=True, tag="robots_answered"):
+    """What the robots.txt of *host* says, which lies at *url*, at another host."""
+
+    site: str
+    host: str
+    url: str
+    outcome: Outcome
+    reason: str = ""
+    retry_after: float = 0.0
+    robots: RobotsRules | None = None
