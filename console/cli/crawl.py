@@ -7,17 +7,19 @@ import structlog
 from rich.console import Console
 
 from console.cli.options import add_config, add_data, lines_of, natural, port, seconds, whole
-from console.cli.report import no_seed, report
+from console.cli.report import Ended, no_seed, report
 from console.cli.view import Lines, LiveView, NoView
 from gossamer import clock
 from gossamer.crawl import SCOPES, CrawlRequest, read_seeds
 from gossamer.settings import Nested, load_settings
 from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
+from services.frontier.conditions import Condition
 from standalone.folder import Folder
 from standalone.progress import read_progress
 from standalone.run import End, run_crawl
 from standalone.seeds import no_page
+from standalone.waiting import read_waiting
 
 INTO_SETTINGS = {
     "contact": ("fetcher", "contact"),
@@ -80,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
             settings, folder, request, options.max_time, show, options.metrics_port
         )
     if not options.quiet:
-        text = report(end, progress, clock.now() - started_at, pages_before, folder)
+        took = clock.now() - started_at
+        waiting = read_waiting(folder.open(), progress.conditions[Condition.BLOCKED])
+        text = report(Ended(end, progress, waiting, took, pages_before, folder))
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
         print(text)

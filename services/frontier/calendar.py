@@ -5,6 +5,7 @@ are. A bucket is dropped whole when its time is over. After a crash an entry may
 reader must check it against the row of the URL or host.
 """
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ class Calendar:
 
     def __init__(self, partition: PartitionRow, entries: Table[DueRow], now: float) -> None:
         self._entries = entries
-        self._key_prefix = partition.partition
+        self._partition = partition.partition
         self._loaded: list[Entry] = []
         self.first_bucket = _bucket(now) if partition.due_bucket < 0 else partition.due_bucket
         self.last_bucket = partition.last_due_bucket
@@ -78,7 +79,20 @@ class Calendar:
         return replace(partition, due_bucket=self.first_bucket, last_due_bucket=self.last_bucket)
 
     def _key(self, bucket: int) -> str:
-        return f"{self._key_prefix}/{bucket}"
+        return _key(self._partition, bucket)
+
+
+def entries(partition: PartitionRow, table: Table[DueRow]) -> Iterator[DueRow]:
+    """Yield what is in the calendar of *partition*, the soonest first; some may have been taken."""
+    for bucket in range(partition.due_bucket, partition.last_due_bucket + 1):
+        after: str | None = None
+        while rows := table.scan(_key(partition.partition, bucket), after):
+            yield from rows
+            after = rows[-1].key
+
+
+def _key(partition: str, bucket: int) -> str:
+    return f"{partition}/{bucket}"
 
 
 def _bucket(at: float) -> int:

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from console.cli.main import main
-from console.cli.report import progress_line, report
+from console.cli.report import Ended, progress_line, report
 from console.cli.view import Speed, draw
 from console.figures import counts, duration, plural, size
 from console.printable import printable
 from gossamer.events import Outcome
-from services.frontier.rows import UrlRow
+from services.frontier.conditions import Condition
+from services.frontier.rows import HostRow, UrlRow
 from standalone.folder import Folder, Opened
 from standalone.progress import Progress
 from standalone.run import End
+from standalone.waiting import Waiting
 
 HOSTILE = (
     "http://a.example/\x1b]0;owned\x07\x1b[2J\r\n[bold red]x[/bold red]\u202etxt.exe\x9b31m[/]"
@@ -27,6 +29,12 @@ HOSTILE = (
 
 def progress(**fields: object) -> Progress:
     return Progress(**{"pages": 3, "admitted": 9, "queued": 6, "received": 2048, **fields})  # type: ignore[arg-type]
+
+
+def said(
+    end: End, of: Progress, pages_before: int, folder: Folder, waiting: Waiting | None = None
+) -> str:
+    return report(Ended(end, of, waiting or Waiting(), 2.0, pages_before, folder))
 
 
 def drawn(of: Progress, word: str = "") -> str:
@@ -50,7 +58,7 @@ def test_what_the_web_wrote_is_drawn_as_plain_text() -> None:
 
 @pytest.mark.parametrize("field", ["slowest", "largest"])
 def test_what_the_web_wrote_is_reported_as_plain_text(field: str) -> None:
-    shown = report(End.DONE, progress(**{field: {HOSTILE: 3.0}}), 2.0, 0, Folder(Path("data")))
+    shown = said(End.DONE, progress(**{field: {HOSTILE: 3.0}}), 0, Folder(Path("data")))
     assert obeyed(shown) == []
     assert "a.example" in shown
 
@@ -110,23 +118,50 @@ def test_the_line_has_the_counters() -> None:
 
 
 def test_one_is_not_many() -> None:
-    one = progress(pages=1, queued=1)
+    one = progress(pages=1, queued=1, due_count=1)
     assert progress_line(one, 0.0) == "1 page (0.0/s), 2.0 KiB, 1 URL queued, hosts: none"
     assert "1 URL," in drawn(one)
-    assert "1 URL in queues" in report(End.TIME, one, 2.0, 0, Folder(Path("data")))
+    assert "1 URL in queues" in said(End.TIME, one, 0, Folder(Path("data")))
+    assert "1 URL or host for" in said(End.TIME, one, 0, Folder(Path("data")))
     assert [plural(n, "URL") for n in (0, 1, 1200)] == ["0 URLs", "1 URL", "1,200 URLs"]
 
 
 def test_the_report_counts_this_run_apart_from_all() -> None:
     of = progress(verdicts=Counter(duplicate=1), dead_letters=2, due_count=4)
-    shown = report(End.WAITING, of, 2.0, 1, Folder(Path("my data")))
+    shown = said(End.WAITING, of, 1, Folder(Path("my data")))
     assert "2 in this run (1.0/s), 3 in all, 1 of them duplicates" in shown
     assert "dead letters 2" in shown and "6 URLs in queues" in shown and "4 URLs or hosts" in shown
-    assert "Run the same command again" in shown
+    assert "Run the same command again" not in shown, "nothing would come of it"
+
+
+def test_it_is_said_to_go_on_only_where_that_does_something() -> None:
+    folder, ready = Folder(Path("my data")), progress(conditions=Counter(ready=1))
+    for end in (End.PAGES, End.TIME, End.INTERRUPTED):
+        assert "Run the same command again to go on." in said(end, ready, 0, folder)
+    under_way = progress(backlog={"pages.fetched": 3})
+    assert "again to go on." in said(End.KILLED, under_way, 0, folder)
+    assert "Run the same" not in said(End.DONE, progress(queued=0), 0, folder)
+    later = said(End.WAITING, progress(due_count=1), 0, folder, Waiting(1795471140.0))
+    assert "Nothing is due before 2026-11-23 21:59:00 UTC" in later
+    assert "retry --data 'my data' HOST" in later
+
+
+def test_blocked_hosts_are_named_with_until_when_and_why() -> None:
+    of = progress(conditions=Counter(blocked=3))
+    hosts = tuple(
+        HostRow("a.example", host, Condition.BLOCKED, 1795471140.0 + n, "refused\x1b[2J")
+        for n, host in enumerate(("http://a.example", "http://b.a.example"))
+    )
+    shown = said(End.WAITING, of, 0, Folder(Path("data")), Waiting(1795471140.0, hosts))
+    assert obeyed(shown) == []
+    lines = [line.strip() for line in shown.splitlines()]
+    at = lines.index("blocked     http://a.example until 2026-11-23 21:59:00 UTC (refused?[2J)")
+    assert lines[at + 1].startswith("http://b.a.example until 2026-11-23 21:59:01 UTC")
+    assert lines[at + 2] == "… and 1 more"
 
 
 def test_what_the_report_says_to_type_can_be_typed() -> None:
-    shown = report(End.DONE, progress(queued=0), 2.0, 0, Folder(Path("my data")))
+    shown = said(End.DONE, progress(queued=0), 0, Folder(Path("my data")))
     assert "pages --data 'my data'" in shown and "why --data 'my data'" in shown
     assert "Run the same command again" not in shown
 

@@ -1,5 +1,6 @@
 """A run whose seeds come to nothing says so, to people and to programs."""
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -56,6 +57,12 @@ def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> No
     done = crawl(tmp_path / "data", f"{down}/")
     assert done.code == NO_PAGE and done.err == ""
     assert f"No seed gave a page: {down}/" in done.out and "Connect call failed" in done.out
+    [blocked] = re.findall(
+        r"blocked +(\S+) until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC) \((.*)\)", done.out
+    )
+    assert blocked[0] == down and "Connect call failed" in blocked[2]
+    assert f"Nothing is due before {blocked[1]}" in done.out
+    assert "1 URL or host for a later time" in done.out
 
 
 def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path: Path) -> None:

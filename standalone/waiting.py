@@ -1,0 +1,54 @@
+"""What a crawl waits for: the blocked hosts, and when the first of all that waits is due."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
+
+from gossamer.log.sqlite import PARTITIONS
+from services.frontier.calendar import entries
+from services.frontier.conditions import Condition
+from services.frontier.rows import DueRow, HostRow, PartitionRow, UrlRow
+from standalone.folder import Opened
+
+MOST = 5
+"""The most hosts that are named."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits, when nothing runs."""
+
+    first_at: float = 0.0
+    """When the first host or URL is due; 0 if none waits."""
+    hosts: tuple[HostRow, ...] = ()
+    """The blocked hosts whose wait ends first."""
+
+
+def read_waiting(opened: Opened, blocked: int) -> Waiting:
+    """Return what waits now, with *blocked* hosts in all."""
+    first_at, hosts = 0.0, list[HostRow]()
+    for due, host in _waiting(opened):
+        first_at = first_at or due.at
+        if host:
+            hosts.append(host)
+        if len(hosts) >= min(MOST, blocked):
+            break
+    return Waiting(first_at, tuple(hosts))
+
+
+def _waiting(opened: Opened) -> Iterator[tuple[DueRow, HostRow | None]]:
+    """Yield what waits, the soonest first, with its host where that is blocked."""
+    store = opened.store
+    partitions, dues = store.table(PartitionRow), store.table(DueRow)
+    hosts, urls = store.table(HostRow), store.table(UrlRow)
+    known = [row for p in range(PARTITIONS) if (row := partitions.get(str(p)))]
+    # Entries stay until their bucket is over: they count as far as the rows say the same.
+    for due in merge(*(entries(row, dues) for row in known), key=lambda due: due.at):
+        if due.url:
+            url = urls.get(due.host, due.url)
+            if url and url.next_visit_at == due.at:
+                yield due, None
+            continue
+        host = hosts.get(due.site, due.host)
+        if host and (host.condition, host.ready_at) == (Condition.BLOCKED, due.at):
+            yield due, host
