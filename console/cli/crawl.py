@@ -31,6 +31,9 @@ INTO_SETTINGS = {
 """Option → the setting that it overrides."""
 NO_PAGE = 3
 """The exit status when no seed gave a page."""
+INTERRUPTED = (End.INTERRUPTED, End.KILLED)
+CUT_SHORT = (*INTERRUPTED, End.PAGES)
+"""The ends of runs in which seeds may not have had their turn."""
 
 OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--seeds", {"dest": "seeds_file", "metavar": "FILE", "help": "a URL a line; - for stdin"}),
@@ -81,19 +84,17 @@ def run(options: argparse.Namespace) -> int:
         end, progress = run_crawl(
             settings, folder, request, options.max_time, show, options.metrics_port
         )
+    took = clock.now() - started_at
+    failed = no_page(folder.open(), request.seeds) if end not in CUT_SHORT else {}
     if not options.quiet:
-        took = clock.now() - started_at
-        waiting = read_waiting(folder.open(), progress.conditions[Condition.BLOCKED])
-        text = report(Ended(end, progress, waiting, took, pages_before, folder))
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
-        print(text)
-    if end in (End.INTERRUPTED, End.KILLED):
+        waiting = read_waiting(folder.open(), progress.conditions[Condition.BLOCKED])
+        print(report(Ended(end, progress, waiting, took, pages_before, folder)))
+        if failed:
+            print(no_seed(failed))
+    if end in INTERRUPTED:
         return 130
-    # At the page limit there were pages; the seeds may not have had their turn.
-    failed = no_page(folder.open(), request.seeds) if end is not End.PAGES else {}
-    if failed and not options.quiet:
-        print(no_seed(failed))
     return NO_PAGE if failed else 0
 
 
