@@ -22,9 +22,14 @@ class Processor(ABC):
     """The group it reads under."""
     reads: ClassVar[tuple[Topic, ...]]
     """The topics whose records it handles; every processor gets the control topic besides."""
+    awaits: ClassVar[tuple[Topic, ...]] = ()
+    """Those of which it is told when it has caught up."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others; called before any record of them."""
+
+    def caught_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
+        """All that `awaits` held of *partitions* when they were assigned has been handled."""
 
     @abstractmethod
     def handle(self, event: Event, now: float) -> Answer:

@@ -8,6 +8,7 @@ from gossamer.events import Event
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import dead_letter, decode, encode
 from gossamer.log.control import ControlTail
+from gossamer.runtime.arrears import Arrears
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
@@ -24,6 +25,7 @@ class Runner:
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
         self._partitions: frozenset[int] | None = None
+        self._arrears = Arrears(log, processor.name, processor.awaits)
 
     def due(self) -> float | None:
         """Return when a step is due even if no record comes; None if there is no timer."""
@@ -47,6 +49,9 @@ class Runner:
         self._assign()
         for record in records:
             answers += self._answer(record)
+            self._arrears.read(record)
+        if ended := self._arrears.ended():
+            self._processor.caught_up(ended, self._clock())
         due = self._processor.due()
         if woken := due is not None and due <= (now := self._clock()):
             answers += map(encode, self._processor.wake(now))
@@ -58,10 +63,12 @@ class Runner:
 
     def _assign(self) -> None:
         if self._reader.partitions != self._partitions:
-            self._partitions = self._reader.partitions
+            before, self._partitions = self._partitions or frozenset(), self._reader.partitions
             self._processor.assign(self._partitions, self._clock())
             self._processor.settle()
             self._reader.advance((), ())
+            # Afterwards: what came until then is as old as the partitions' new owner.
+            self._arrears.assign(self._partitions - before, before & self._partitions)
 
     def _answer(self, record: Record) -> list[Message]:
         return answer(self._processor, record, self._clock())

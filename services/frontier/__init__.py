@@ -23,7 +23,9 @@ not order anything. A frontier claims each partition under a new epoch (`claim.p
 before it reads anything of it. Orders carry the epoch, fetchers refuse those of an older claim, and
 in the store of a fleet no write of an older epoch wins. A standalone run knows that all processes
 of an older epoch are dead, and frees the hosts that they had; a fleet cannot know, so there these
-leases must end first.
+leases must end first. Before either, and before any order, it reads what fetchers have reported
+while nobody listened: a lease that has ended meanwhile may have an answer, and a server may have
+asked for an hour's rest.
 
 **Why the cursor moves on outcomes.** A host's queue is append-only segments of rows, with a cursor
 in the host's row; a segment is dropped whole when the cursor has passed it (`queue.py`). If the

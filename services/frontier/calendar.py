@@ -34,7 +34,9 @@ class Calendar:
 
     def add(self, at: float, site: str, host: str, url: str = "") -> None:
         """Bring *url*, or the host itself, back at *at*."""
-        bucket = max(_bucket(at), self.first_bucket)
+        bucket = _bucket(at)
+        # Sooner than the first where the clock was ahead.
+        self.first_bucket = min(self.first_bucket, bucket)
         self.last_bucket = max(self.last_bucket, bucket)
         key = f"{at:017.3f} {host} {url}"
         row = DueRow(self._key(bucket), key, at, site, host, url)
@@ -60,19 +62,23 @@ class Calendar:
         taken = []
         while self._loaded and self._loaded[0][0] <= now:
             taken.append(heappop(self._loaded)[2])
-        while self.first_bucket < _bucket(now):
-            self._entries.drop(self._key(self.first_bucket))
-            self.first_bucket += 1
+        for bucket in self._from(self.first_bucket, _bucket(now)):
+            self._entries.drop(self._key(bucket))
+        self.first_bucket = max(self.first_bucket, _bucket(now))
         return taken
 
     def _load(self, now: float) -> None:
-        while self._horizon < _bucket(now) + AHEAD:
+        for bucket in self._from(self._horizon, _bucket(now) + AHEAD):
             after: str | None = None
-            while rows := self._entries.scan(self._key(self._horizon), after):
+            while rows := self._entries.scan(self._key(bucket), after):
                 for row in rows:
                     heappush(self._loaded, (row.at, row.key, row))
                 after = rows[-1].key
-            self._horizon += 1
+        self._horizon = max(self._horizon, _bucket(now) + AHEAD)
+
+    def _from(self, first: int, end: int) -> range:
+        # Beyond the last there is nothing, however far ahead a clock is.
+        return range(first, min(end, self.last_bucket + 1))
 
     def written(self, partition: PartitionRow) -> PartitionRow:
         """Return *partition* with the buckets in which the calendar begins and ends."""

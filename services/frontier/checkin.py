@@ -13,7 +13,7 @@ from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.politeness import courtesy_delay, retry_wait, trouble_wait
+from services.frontier.politeness import courtesy_delay, refused_wait, retry_wait, trouble_wait
 from services.frontier.rows import HistoryRow, HostRow, RobotsRow, UrlRow
 from services.frontier.workbench import Host
 
@@ -37,6 +37,8 @@ class CheckIn:
         host = self._hosts.find(event.site, event.host)
         if (event.order, event.index) != (host.row.order, host.row.done):
             return
+        if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
+            return  # One before it came after the lease, and ended the order.
         row = _accounted(host.row, event)
         tally = self._hosts.claims.of(event.site).tally
         tally.ended(event)
@@ -44,6 +46,9 @@ class CheckIn:
         row, blocked_until = self._ending(event)(host, row, event, now)
         if event.started_at:
             row = self._rested(host, row, event, now)
+        elif event.outcome is Outcome.UNVISITED:
+            wait = refused_wait(row.delay, row.refused)
+            row = replace(row, ready_at=max(row.ready_at, now + wait))
         # Not checked out any more: its fetcher was slow, and reports only now.
         if event.last or row.condition is not Condition.CHECKED_OUT:
             self._release(host, row, blocked_until, event)
@@ -196,6 +201,7 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         received=row.received + event.received,
         seconds=row.seconds + event.took,
         last_took=event.took if asked else row.last_took,
+        refused=row.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
         failures=0 if well else row.failures + (health is Health.FAILED),
     )
 

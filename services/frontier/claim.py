@@ -23,6 +23,8 @@ class Claim:
         self._written = found = self._rows.get(key) or PartitionRow(key)
         tallies = store.table(TallyRow)
         self.epoch = epoch
+        self.caught_up = False
+        """Whether all outcomes from before the claim were taken in."""
         self.directory = Directory(found, store.table(ListedHost))
         self.calendar = Calendar(found, store.table(DueRow), now)
         self.aside = Aside(found, store.table(AsideRow))
@@ -71,6 +73,16 @@ class Claims:
         if gained := partitions - self._claims.keys():
             epoch = make_claims(gained, self._store, now)
             self._claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all outcomes from before the claims were taken in."""
+        return all(claim.caught_up for claim in self)
+
+    def catch_up(self, partitions: frozenset[int]) -> None:
+        """The outcomes from before the claims on *partitions* have been taken in."""
+        for partition in partitions & self._claims.keys():
+            self._claims[partition].caught_up = True
 
     def of(self, site: str) -> Claim:
         """Return the claim that *site* falls under."""

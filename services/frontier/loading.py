@@ -124,6 +124,15 @@ class Loading:
 
     def _load(self, host: Host, now: float) -> None:
         self._bench.load(host)
+        if self._claims.caught_up:
+            self._free(host, now)
+
+    def caught_up(self, now: float) -> None:
+        """Free what dead fetchers have: what they had to say was taken in, and nothing ordered."""
+        for host in [*self._bench.hosts.values()]:
+            self._free(host, now)
+
+    def _free(self, host: Host, now: float) -> None:
         if host.row.condition is Condition.CHECKED_OUT and self._alone:
             # Its fetcher is dead, and has asked the host nothing since the last run ended.
             row = replace(host.row, ready_at=now + host.row.delay)

@@ -8,6 +8,7 @@ from services.frontier.rows import RobotsRow
 SHORT_WAIT = 60.0
 """What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
 RETRY_WAIT = 600.0
+REFUSED_WAIT_LIMIT = 300.0
 
 
 def courtesy_delay(settings: FrontierSettings, last_took: float, robots: RobotsRow | None) -> float:
@@ -15,6 +16,12 @@ def courtesy_delay(settings: FrontierSettings, last_took: float, robots: RobotsR
     (Mercator; PolyBot, section 3.4, note 12), or the Crawl-delay however long."""
     crawl_delay = robots.rules.crawl_delay if robots else 0.0
     return max(settings.delay, settings.delay_factor * last_took, crawl_delay)
+
+
+def refused_wait(delay: float, refused: int) -> float:
+    """Return how long a host rests whose order came back *refused* times in a row, nothing asked:
+    whatever is wrong with fetchers or clocks, orders of one host do not go round in circles."""
+    return min(max(delay, 1.0) * 2.0 ** min(refused - 1, 30), max(delay, REFUSED_WAIT_LIMIT))
 
 
 def trouble_wait(

@@ -51,6 +51,8 @@ class HostRow(Row, frozen=True):
     failures: int = 0
     """In a row; any answer ends them."""
     last_took: float = 0.0
+    refused: int = 0
+    """Orders in a row that came back with nothing asked."""
 
 
 class SiteRow(Row, frozen=True):

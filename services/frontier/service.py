@@ -49,6 +49,7 @@ class Frontier(Processor):
 
     name = "frontier"
     reads = (topics.URLS_ADMITTED, topics.VISITS_ENDED, topics.PAGES_JUDGED)
+    awaits = (topics.VISITS_ENDED,)
 
     def __init__(
         self,
@@ -77,6 +78,12 @@ class Frontier(Processor):
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, give up all others, and load the hosts that have work."""
         self._loading.assign(partitions, now)
+
+    def caught_up(self, partitions: frozenset[int], now: float) -> None:
+        """Leases may expire, and orders be made: what came while nobody read was taken in."""
+        self._claims.catch_up(partitions)
+        if self._claims.caught_up:
+            self._loading.caught_up(now)
 
     def handle(self, event: Event, now: float) -> Answer:
         """Take one event in; the orders that follow from it come from `wake`."""
@@ -137,13 +144,13 @@ class Frontier(Processor):
         at_work = self._loading.unfinished or self._behind()
         if at_work or (self._orderable() and bench.first_ready()):
             return 0.0
-        ends = [bench.next_rested(), bench.next_expired()]
+        ends = [bench.next_rested(), bench.next_expired() if self._claims.caught_up else None]
         ends += [claim.calendar.due() for claim in self._claims]
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float) -> Iterator[Event]:
         """Update the hosts and URLs whose time has come, then yield all orders that may be made."""
-        for host in self._hosts.bench.expired(now):
+        for host in self._hosts.bench.expired(now) if self._claims.caught_up else ():
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
             self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
@@ -186,7 +193,9 @@ class Frontier(Processor):
     def _orderable(self) -> int:
         """Return how many URLs may be ordered now, by pause, page limit and hosts checked out."""
         bench, crawl = self._hosts.bench, self._crawl
-        if crawl is None or crawl.paused or bench.checked_out >= self._settings.checked_out_limit:
+        if crawl is None or crawl.paused or not self._claims.caught_up:
+            return 0
+        if bench.checked_out >= self._settings.checked_out_limit:
             return 0
         if not crawl.max_pages:
             return NO_LIMIT

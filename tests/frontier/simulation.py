@@ -48,6 +48,8 @@ class Simulation:
     """Steps a frontier from one point of interest to the next."""
 
     def __init__(self, answer: Answer = page, alone: bool = True, **settings: object) -> None:
+        self.unread = False
+        """Whether there are outcomes that a frontier has not read when it starts."""
         self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
         self.answer, self.alone = answer, alone
         self.database = Database(":memory:")
@@ -72,7 +74,14 @@ class Simulation:
         self._watch(self.frontier._hosts)
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
         self.frontier.handle(crawl(), self.now)
+        if not self.unread:
+            self.catch_up()
         self._settle()
+
+    def catch_up(self) -> None:
+        """Tell the frontier that it has read all outcomes from before it started."""
+        self.unread = False
+        self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)
 
     def _watch(self, hosts: Hosts) -> None:
         update = hosts.update
@@ -144,7 +153,9 @@ class Simulation:
             if robots and fields["outcome"] is Outcome.PAGE:
                 fields["robots"] = RobotsRules(fetched_at=at, expires_at=at + 86400.0)
             end = at + float(str(fields["took"]))
-            self.visits.append((at, end, visit.url))
+            asked = fields["outcome"] is not Outcome.UNVISITED
+            if asked:
+                self.visits.append((at, end, visit.url))
             ends_here = OUTCOMES[Outcome(str(fields["outcome"]))].ends_order
             last = index == len(order.visits) - 1 or ends_here
             yield (
@@ -158,7 +169,7 @@ class Simulation:
                     index=index,
                     last=last,
                     visit=visit,
-                    started_at=at,
+                    started_at=at if asked else 0.0,
                     **fields,  # type: ignore[arg-type]
                 ),
             )

@@ -319,3 +319,18 @@ def test_an_order_is_of_one_crawl() -> None:
         ("one", 1),
         ("two", 2),
     ]
+
+
+def test_orders_that_come_back_unbegun_are_made_more_and_more_slowly() -> None:
+    left = {"outcome": Outcome.UNVISITED, "reason": "the lease is over"}
+    refusing = [True]
+    sim = Simulation(lambda url: left if refusing[0] else {}, delay=2.0)
+    sim.admit(*urls("a.test", 3))
+    sim.run(until=START + 3600.0)
+    waits = [b - a for (a, _), (b, _) in pairwise(sim.orders)]
+    assert waits[:5] == pytest.approx([2.0, 4.0, 8.0, 16.0, 32.0])
+    assert waits == sorted(waits) and max(waits) == 300.0
+    refusing[0] = False
+    sim.run()
+    assert sim.pages()[-3:] == urls("a.test", 3)
+    assert row(sim, "http://a.test").refused == 0

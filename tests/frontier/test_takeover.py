@@ -1,13 +1,14 @@
 """A frontier that takes partitions over: what it reads, what it believes, what it takes up."""
 
+import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Outcome
+from gossamer.events import Outcome, VisitEnded
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.conditions import Condition
 from services.frontier.loading import AT_A_TIME
 from services.frontier.rows import HostRow
-from tests.frontier.simulation import START, Simulation
+from tests.frontier.simulation import START, Simulation, crawl
 
 
 def test_hosts_are_read_many_at_a_time_and_in_steps(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -63,3 +64,49 @@ def test_an_outcome_of_a_host_that_is_not_in_memory_is_taken_in() -> None:
     assert len(sim.orders) == orders
     sim.run()
     assert len(sim.pages()) == 8
+
+
+def busy(report: VisitEnded) -> VisitEnded:
+    """Have it be an answer of 429 that asks for an hour."""
+    return replace(
+        report, outcome=Outcome.BUSY, status=429, retry_after=3600.0, robots=None, last=True
+    )
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("down", [1.0, 10_000.0])
+def test_what_was_said_while_nobody_read_counts_before_anything_is_ordered(
+    alone: bool, down: float
+) -> None:
+    sim = Simulation(alone=alone)
+    sim.admit(*(f"http://h{n}.test/{m}" for n in range(4) for m in range(2)))
+    sim.step()
+    reports = sim.lose()
+    sim.now += down
+    sim.unread = True
+    sim.start()
+    orders = len(sim.orders)
+    sim.run(until=sim.now + 1000.0)
+    said = sim.now
+    for report in reports:
+        sim.handle(busy(report))
+    sim.catch_up()
+    sim.run(until=said + 3599.0)
+    assert len(sim.orders) == orders
+    sim.run()
+    assert len(sim.pages()) == 8
+
+
+def test_reports_that_come_after_the_lease_stop_nothing() -> None:
+    sim = Simulation(alone=False, batch=3, retries=0)
+    sim.admit(*(f"http://a.test/{n}" for n in range(3)))
+    while len(sim.orders) < 2:
+        sim.run(steps=1)
+    reports = sim.lose()
+    sim.handle(crawl(paused=True))
+    sim.run(until=sim.now + 10_000.0)
+    for report in reports:
+        sim.handle(replace(report, outcome=Outcome.SERVER_ERROR, status=500))
+    sim.handle(crawl())
+    sim.run()
+    assert sim.frontier._hosts.find("a.test", "http://a.test").row.condition is Condition.IDLE

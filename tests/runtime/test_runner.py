@@ -11,7 +11,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.errors import NoSpace
 from gossamer.events import CrawlDefined, Event, SeedSown
-from gossamer.events.topics import PAGES
+from gossamer.events.topics import PAGES, SEEDS
 from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
@@ -54,6 +54,36 @@ def test_steps_that_move_something_are_timed(runner: Runner, log: SqliteLog) -> 
     sow(log, "a", "b")
     assert [runner.step() for _ in range(3)] == [True, False, False]
     assert timed() == before + 1
+
+
+class Awaiting(Sower):
+    """Notes when it has caught up."""
+
+    awaits = (SEEDS,)
+
+    def caught_up(self, partitions: frozenset[int], now: float) -> None:
+        """Note how much it had handled."""
+        seeds = sum(call.startswith("seed ") for call in self.calls)
+        self.calls += [f"{number} after {seeds}" for number in sorted(partitions)]
+
+
+def test_a_processor_learns_when_it_has_read_what_lay_there(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    sow(log, *(f"{n}" for n in range(700)))
+    [at] = {record.partition for record in drain(log.tail(["seeds"]))}
+    awaiting = Awaiting(store)
+    runner = Runner(awaiting, log, store, lambda: 100.0)
+    caught_up: list[list[str]] = []
+    while runner.step():
+        sow(log, f"fresh {len(caught_up)}")
+        caught_up.append([call for call in awaiting.calls if " after " in call])
+        if len(caught_up) == 4:
+            break
+    others = [f"{number} after 500" for number in range(4) if number != at]
+    assert caught_up[0] == others
+    # What came since does not count: it would never end where others write faster.
+    assert caught_up[1] == caught_up[3] == [*others, f"{at} after 701"]
 
 
 def test_partitions_come_before_control_and_control_before_records(
