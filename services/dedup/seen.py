@@ -15,6 +15,11 @@ def finder_of(via: str) -> str:
     return blake2b(via.encode(), digest_size=8).hexdigest()
 
 
+def is_same(found: str, finder: str) -> bool:
+    """Return whether *found*, of the set, is *finder*: older versions kept the whole of it."""
+    return found == finder or finder_of(found) == finder
+
+
 class SeenRow(Row, frozen=True):
     """A URL that was found, and who found it first."""
 

@@ -28,7 +28,7 @@ from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.links import links_of, release
-from services.dedup.seen import finder_of
+from services.dedup.seen import finder_of, is_same
 
 
 class Dedup(Processor):
@@ -74,12 +74,10 @@ class Dedup(Processor):
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         finder = finder_of(event.via)
-        # Older versions stored the whole name.
-        mine = (finder, event.via)
         fresh = tuple(
             found
             for found in event.urls
-            if self._seen.setdefault(fingerprint(found.url), finder) in mine
+            if is_same(self._seen.setdefault(fingerprint(found.url), finder), finder)
         )
         if fresh:
             count("gossamer_urls_admitted_total", len(fresh))

@@ -85,8 +85,17 @@ class Brokers:
 
     def put(self, topic: str, value: bytes | None, partition_key: str = "", key: str = "") -> None:
         """Append one record; *partition_key* decides the partition, as everywhere."""
+        self.queue(topic, value, partition_key, key)
+        self.flush()
+
+    def queue(
+        self, topic: str, value: bytes | None, partition_key: str = "", key: str = ""
+    ) -> None:
+        """Let one record be appended with others, at the latest with the next `flush`."""
         at = partition_of(partition_key, PARTITIONS) if partition_key else -1
         self._producer.produce(self.settings.prefix + topic, value, key or partition_key, at)
+
+    def flush(self) -> None:
         assert self._producer.flush(30) == 0
 
     @contextmanager

@@ -88,6 +88,17 @@ def test_the_first_page_with_a_text_owns_it(brokers: Brokers, instance: Instance
         }
 
 
+def test_pages_that_wait_are_written_together(brokers: Brokers, instance: Instance) -> None:
+    count, name = 200, "gossamer_store_flush_seconds_count"
+    before = REGISTRY.get_sample_value(name) or 0.0
+    with brokers.topic("pages") as pages:
+        for n in range(count):
+            brokers.queue("pages.parsed", parsed(f"http://many.example.org/{n}", SITE), SITE)
+        brokers.flush()
+        until(lambda: sum("/many." in str(e) for e in pages.read()) == count, "all documents")
+    assert (REGISTRY.get_sample_value(name) or 0.0) - before < count / 2
+
+
 def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
     brokers: Brokers, instance: Instance
 ) -> None:

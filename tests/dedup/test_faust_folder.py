@@ -15,6 +15,7 @@ from faust.stores.rocksdb import Store
 from gossamer.errors import GossamerError
 from gossamer.log import partition_of
 from gossamer.web.url import fingerprint
+from services.dedup.seen import finder_of
 from tests.support.waiting import until
 
 from .instance import PARTITIONS, Brokers, Instance, discovered
@@ -109,12 +110,13 @@ def test_a_folder_of_an_earlier_changelog_is_named(brokers: Brokers, tmp_path: P
     assert run(brokers, tmp_path, "two", URL) == [URL]
 
 
+@pytest.mark.parametrize("known", [finder_of("one"), "one"], ids=["now", "older version"])
 def test_what_only_the_disk_knows_reaches_the_changelog_when_its_record_comes_again(
-    brokers: Brokers, tmp_path: Path
+    brokers: Brokers, tmp_path: Path, known: str
 ) -> None:
     run(brokers, tmp_path, "before")
     with disk(tmp_path) as table:
-        table.put(fingerprint(URL).encode(), b"one")  # Killed here, before it was sent.
+        table.put(fingerprint(URL).encode(), known.encode())  # Killed here, before it was sent.
     assert run(brokers, tmp_path, "one", URL) == [URL]
     shutil.rmtree(tmp_path / "one")
     assert run(brokers, tmp_path, "two", URL) == []

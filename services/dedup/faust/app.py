@@ -58,7 +58,7 @@ def build(settings: Settings, folder: Path, partitions: int, store: Store) -> Fa
     consumer.passed, consumer.hand_over = runner.passed, runner.hand_over
     _agent(runner, kafka.prefix + topics.SEEDS.name, runner.answer)
     _agent(runner, discovered, runner.answer)
-    _agent(runner, kafka.prefix + topics.PAGES_PARSED.name, runner.judge)
+    _agent(runner, kafka.prefix + topics.PAGES_PARSED.name, runner.line_up)
     return runner
 
 

@@ -2,13 +2,13 @@
 
 Seeds and discovered URLs are handled one after another in the event loop, since Faust's table can
 only be written while an event is current. Parsed pages ask the store, which blocks, in a thread of
-their own. The log moves past a record when the brokers have acknowledged its answers and what it
+their own; what they write is flushed once for all that waited together. The log moves past a record when the brokers have acknowledged its answers and what it
 changed in the table; the next records do not wait for that.
 """
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Coroutine, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
@@ -35,7 +35,7 @@ from services.dedup.service import Dedup
 OPEN = 1000
 """Most records whose answers the brokers have not acknowledged yet."""
 JUDGED = 32
-"""Most pages that are being judged, or whose answers wait to be sent."""
+"""Most pages that wait to be judged, and most that are judged at once."""
 LAST_WAIT = 5.0
 """Most seconds that work under way may take when partitions are revoked, or at the end."""
 RETRY = 1.0
@@ -65,7 +65,7 @@ class FaustRunner:
         self._offsets = OffsetTracker()
         self._room = asyncio.Semaphore(OPEN)
         self._under_way: set[asyncio.Task[None]] = set()
-        self._line: asyncio.Queue[tuple[Taken, Awaitable[list[Message]]]] = asyncio.Queue(JUDGED)
+        self._line: asyncio.Queue[Taken] = asyncio.Queue(JUDGED)
         self._begun = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -77,19 +77,22 @@ class FaustRunner:
             messages = answer(self.dedup, taken.record, clock.now())
             await self._send_answers(taken, messages, self.seen.written())
 
-    async def judge(self, stream: Stream) -> None:
-        """Answer parsed pages."""
-        loop = asyncio.get_running_loop()
+    async def line_up(self, stream: Stream) -> None:
+        """Let parsed pages wait for `judge`."""
         async for event in stream.noack().events():
-            taken = self._begin(event)
-            judging = loop.run_in_executor(self._pool, self._judged, taken.record)
-            await self._line.put((taken, judging))
+            await self._line.put(self._begin(event))
 
-    async def send_judged(self) -> None:
-        """Send the answers to parsed pages, in the order of the pages."""
+    async def judge(self) -> None:
+        """Answer the parsed pages that wait, all of them at once: the store is flushed once."""
+        loop = asyncio.get_running_loop()
         while True:
-            taken, judged = await self._line.get()
-            await self._send_answers(taken, await judged)
+            taken = [await self._line.get()]
+            while not self._line.empty():
+                taken.append(self._line.get_nowait())
+            records = [one.record for one in taken]
+            judged = await loop.run_in_executor(self._pool, self._judged, records)
+            for one, messages in zip(taken, judged, strict=True):
+                await self._send_answers(one, messages)
 
     def _begin(self, event: Event) -> Taken:
         at = event.message
@@ -105,10 +108,10 @@ class FaustRunner:
         self._quiet.clear()
         return Taken(record, clock.steady())
 
-    def _judged(self, record: Record) -> list[Message]:
+    def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
         while True:
             try:
-                messages = answer(self.dedup, record, clock.now())
+                messages = [answer(self.dedup, record, clock.now()) for record in records]
                 self._store.flush()
             except Unavailable as error:
                 logger.warning("waiting", why=str(error))

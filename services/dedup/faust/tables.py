@@ -15,6 +15,7 @@ from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
 from gossamer.errors import GossamerError
+from services.dedup.seen import is_same
 
 ROCKSDB = {
     "driver": "rocksdict",
@@ -68,7 +69,7 @@ class SeenTable(faust.Table[str, str]):
         """
         try:
             found = self.data.get(key)
-            if found is None or found == default:
+            if found is None or is_same(found, default):
                 self[key] = found = default
         except Exception as error:
             raise self._broken(error) from error

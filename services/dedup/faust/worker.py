@@ -63,7 +63,7 @@ class FaustWorker:
             ended.wait(),
             self._app.wait_until_stopped(),
             self._runner.failure(),
-            self._runner.send_judged(),
+            self._runner.judge(),
             _repeat(lambda: self._poll_control(control, CONTROL_WAIT)),
             _repeat(self._report_health),
         ]
