@@ -55,18 +55,18 @@ class Content:
 
     def judge(self, page: PageParsed, crawl: CrawlDefined | None, now: float) -> Judgement:
         """Say whether *page* is a duplicate, and release its links unless somebody did."""
-        url, (found, beyond) = page.visit.url, links_of(page, crawl)
-        links = digest_with_links(page, found)
-        first = self._leader(page, links)
-        duplicate = first.url != url
+        links = links_of(page, crawl)
+        with_links = digest_with_links(page, links)
+        first = self._leader(page, with_links)
+        duplicate = first.url != page.visit.url
         duplicates = page.visit.duplicates + 1 if duplicate else 0
-        trapped = bool(found) and duplicates > self._limit
-        reason = self._trap() if trapped else self._held_back(page, first, links)
+        trapped = bool(links.followed) and duplicates > self._limit
+        reason = self._trap() if trapped else self._held_back(page, first, with_links)
         hazards = {Hazard.EXACT_DUPLICATE: duplicate, Hazard.TRAP_DUPLICATES: trapped}
         return Judgement(
             first.url if duplicate else "",
-            [] if reason else release(page, found, duplicates, now),
-            [] if reason else [*self.aside.set_aside(page, beyond, duplicates, now)],
+            [] if reason else release(page, links.followed, duplicates, now),
+            [] if reason else [*self.aside.set_aside(page, links.beyond, duplicates, now)],
             reason,
             tuple(hazard for hazard, met in hazards.items() if met),
         )

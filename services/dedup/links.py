@@ -41,16 +41,18 @@ def links_of(page: PageParsed, crawl: CrawlDefined | None) -> Links:
     return links
 
 
-def digest_with_links(page: PageParsed, found: Sequence[Discovery]) -> str:
-    """Return 128 bits of the text and of where its links *found* lead, in hexadecimal.
+def digest_with_links(page: PageParsed, links: Links) -> str:
+    """Return 128 bits of the text and of where its *links* lead, in hexadecimal.
 
-    They are equal for a page and its mirror: the page's own host is left out. "" without links.
+    They are equal for a page and its mirror: the page's own host is left out. "" if none of the
+    links is followed.
     """
-    if not found:
+    if not links.followed:
         return ""
     own = host_key(page.visit.url)
-    targets = sorted(_without(own, one.url) for one in found)
-    return blake2b("\n".join((page.digest, *targets)).encode(), digest_size=16).hexdigest()
+    followed, beyond = (sorted(_without(own, one.url) for one in part) for part in links)
+    said = "\n".join((page.digest, *followed, "", *beyond))
+    return blake2b(said.encode(), digest_size=16).hexdigest()
 
 
 def _without(host: str, url: str) -> str:

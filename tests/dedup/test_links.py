@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, PageJudged, PageParsed, UrlsDiscovered, Verdict
+from gossamer.events import (
+    CrawlDefined,
+    LinksSetAside,
+    PageJudged,
+    PageParsed,
+    UrlsDiscovered,
+    Verdict,
+)
 from gossamer.events.outcomes import Hazard
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
@@ -240,6 +247,19 @@ def test_a_redirect_neither_adds_to_the_row_nor_ends_it(dedup: Dedup) -> None:
 def reasons(dedup: Dedup, *pages: Met) -> Iterator[str]:
     for met in pages:
         yield released(dedup, read(met))[0].reason
+
+
+def test_what_a_mirror_links_to_outside_the_crawl_is_not_lost(dedup: Dedup) -> None:
+    def left_out(host: str, link: str) -> list[str]:
+        met = Met(f"{host}/", f"Words <a href=/a>a</a> <a href={link}>b</a>")
+        answer = dedup.handle(read(met), NOW)
+        return [f.url for e in answer if isinstance(e, LinksSetAside) for f in e.urls]
+
+    scope = "not domain('out.test')"
+    list(dedup.handle(CrawlDefined(at=1.0, scope=scope, max_depth=MAX_DEPTH), 1.0))
+    one, two = "http://out.test/1", "http://out.test/2"
+    assert left_out(WWW, one) == [one]
+    assert left_out("http://mirror.example.net", two) == [two]
 
 
 def test_why_links_are_withheld_is_said(dedup: Dedup) -> None:

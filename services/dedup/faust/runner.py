@@ -2,8 +2,9 @@
 
 Seeds and discovered URLs are handled one after another in the event loop, since Faust's table can
 only be written while an event is current. Parsed pages ask the store, which blocks, in a thread of
-their own; what they write is flushed once for all that waited together. The log moves past a record when the brokers have acknowledged its answers and what it
-changed in the table; the next records do not wait for that.
+their own; what they write is flushed once for all that waited together. The log moves past a record
+when the brokers have acknowledged its answers and what it changed in the table; the next records do
+not wait for that.
 """
 
 import asyncio
