@@ -119,7 +119,10 @@ class Fetcher:
                 await _rest(seconds, paused)
             case Fetch():
                 run.asked_at = run.now()
-                answer = await host.fetch(step, run.order.pause)
+                patience = run.order.expires_at - self._terms.visit_limit - run.now()
+                answer = await host.fetch(step, run.order.pause, patience)
+                if answer is None:
+                    run.asked_at = 0.0
             case Emit(events=emitted):
                 run.emit(emitted)
         return StepResult(run.now(), paused.is_set(), answer)

@@ -39,7 +39,7 @@ class Emit:
 
 @dataclass(frozen=True)
 class StepResult:
-    """How a step went; *answer* is None unless it was a request. *now* is epoch seconds."""
+    """How a step went; *answer* is None unless a request was made. *now* is epoch seconds."""
 
     now: float
     paused: bool
@@ -86,7 +86,9 @@ class Pace:
             return None
         result = yield request
         self.now = result.now
-        if result.answer is not None:
+        if result.answer is None:
+            self.why = "its name was not looked up before the lease could end"
+        else:
             slow = self.order.pause_factor * result.answer.took
             self._pause = max(self.order.pause, slow)
         return result.answer

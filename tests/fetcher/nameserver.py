@@ -19,6 +19,8 @@ class NameServer(asyncio.DatagramProtocol):
     zone: Mapping[str, tuple[str, ...]]
     ttl: int = 0
     broken: frozenset[str] = frozenset()
+    dead: frozenset[str] = frozenset()
+    """Names for which nothing ever comes back."""
     empty: int = 0
     """So many questions for an IPv4 address get an answer without any."""
     port: int = 0
@@ -44,6 +46,8 @@ class NameServer(asyncio.DatagramProtocol):
         name, kind = _question(data)
         if kind == A:
             self.asked.append(name)
+        if name in self.dead:
+            return
         if self.gate.is_set():
             self.transport.sendto(self._answer(data), addr)
         else:

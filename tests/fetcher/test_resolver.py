@@ -1,6 +1,7 @@
 """Names, over a real name server on loopback: how often it is asked, and where names may lead."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
@@ -19,7 +20,7 @@ from services.fetcher.http.resolver import (
     kept_for,
 )
 from tests.fetcher.nameserver import NameServer, naming
-from tests.fetcher.orders import Emitted, fetched, order, settings
+from tests.fetcher.orders import Emitted, fetched, fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 PUBLIC = "93.184.215.14"
@@ -75,6 +76,39 @@ async def test_a_broken_answer_says_nothing_of_the_name() -> None:
         dns.broken = frozenset({"bad.example"})
         with pytest.raises(DnsUnanswered):
             await asyncio.wait_for(resolve.addresses("bad.example"), 60)
+
+
+async def test_a_broken_answer_touches_no_other_name() -> None:
+    names = [f"{n}.example" for n in range(20)]
+    zone = {name: (PUBLIC,) for name in (*names, "bad.example")}
+    async with naming(zone) as dns, resolver(dns, entries=99) as resolve:
+        dns.broken = frozenset({"bad.example"})
+        dns.gate.clear()
+        askers = [asyncio.create_task(resolve.addresses(n)) for n in ("bad.example", *names)]
+        while len(dns.held) < 2 * len(zone):
+            await asyncio.sleep(0.001)
+        dns.open()
+        bad, *good = await asyncio.gather(*askers, return_exceptions=True)
+    assert isinstance(bad, DnsUnanswered)
+    assert good == [(PUBLIC,)] * 20
+
+
+async def test_names_that_were_unanswered_leave_room_for_others() -> None:
+    dead = [f"{n}.dead.example" for n in range(8)]
+    async with (
+        naming({"good.example": (PUBLIC,)}) as dns,
+        resolver(dns, entries=99, lookups_limit=4, visit_limit=0.2) as resolve,
+    ):
+        dns.dead = frozenset(dead)
+        await asyncio.gather(*map(resolve.addresses, dead), return_exceptions=True)
+        askers = [asyncio.create_task(resolve.addresses(name)) for name in dead]
+        before = len(dns.asked)
+        while len(dns.asked) == before:
+            await asyncio.sleep(0.001)
+        assert await resolve.addresses("good.example") == (PUBLIC,)
+        assert not any(asker.done() for asker in askers[1:]), "the good one waits for one at most"
+        found = await asyncio.gather(*askers, return_exceptions=True)
+    assert all(isinstance(one, DnsUnanswered) for one in found)
 
 
 async def test_an_answer_is_kept_a_minute_even_if_its_ttl_is_nothing() -> None:
@@ -241,6 +275,34 @@ async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> No
         dns.gate.clear()
         emitted = await visit("http://slow.example/x", dns, visit_limit=0.3)
     assert emitted.one.outcome is Outcome.DNS_UNANSWERED
+
+
+async def test_waiting_for_a_lookup_is_no_part_of_the_visit() -> None:
+    zone = {"www.example.org": ("127.0.0.1",)}
+    dead = [f"http://{n}.dead.example/" for n in range(4)]
+    async with naming(zone) as dns, serving(x=page()) as server:
+        dns.dead = frozenset(f"{n}.dead.example" for n in range(4))
+        changes: dict[str, Any] = {"lookups_limit": 1, "visit_limit": 0.3}
+        async with fetcher(nameserver=dns.address, **changes) as processor:
+            emitted = Emitted()
+            urls = [*dead, f"http://www.example.org:{server.port}/x"]
+            await asyncio.gather(*(processor.work(order(url), emitted.emit) for url in urls))
+    assert emitted.outcomes == ["dns_unanswered"] * 4 + ["page"]
+
+
+async def test_a_lookup_is_not_waited_for_beyond_the_lease() -> None:
+    async with naming({}) as dns, fetcher(nameserver=dns.address, lookups_limit=1) as processor:
+        dns.dead = frozenset({"first.example", "second.example"})
+        first, second = Emitted(), Emitted()
+        soon = order("http://second.example/", expires_at=time.time() + 2.2)
+        begun = asyncio.create_task(processor.work(order("http://first.example/"), first.emit))
+        while not dns.asked:
+            await asyncio.sleep(0.001)
+        await processor.work(soon, second.emit)
+        await begun
+    ended = second.one
+    assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
+    assert ended.reason == "its name was not looked up before the lease could end"
 
 
 async def test_no_request_goes_to_a_private_address() -> None:

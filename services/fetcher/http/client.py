@@ -100,17 +100,21 @@ class HostClient:
         self._web, self._session = web, session
         self._time = asyncio.get_running_loop().time
 
-    async def fetch(self, step: Fetch, delay: float) -> Reply | Failure:
+    async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure | None:
         """Return the response, or the failure: nothing that the Web does raises here.
 
-        *delay* is the host's, for the measure of the gap before the request.
+        None if nothing was asked, because after *patience* seconds the name was still waiting for
+        its lookup. *delay* is the host's, for the measure of the gap before the request.
         """
-        deadline = self._time() + self._web.settings.visit_limit
         try:
-            await self._check(host_name(step.url), deadline)
+            async with asyncio.timeout(patience):
+                await self._web.resolver.addresses(host_name(step.url))
+        except TimeoutError:
+            return None
         except (PrivateAddress, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
         started_at, begun = self._web.clock(), self._time()
+        deadline = begun + self._web.settings.visit_limit
         try:
             with self._web.gaps.request(host_key(step.url), delay), timed("gossamer_fetch_seconds"):
                 reply = await self._exchange(step, deadline)
@@ -118,13 +122,6 @@ class HostClient:
             failure = _failure(error)
             return replace(failure, started_at=started_at, took=self._time() - begun)
         return replace(reply, started_at=started_at, took=self._time() - begun)
-
-    async def _check(self, host: str, deadline: float) -> None:
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._web.resolver.addresses(host)
-        except TimeoutError as error:
-            raise DnsUnanswered(f"{host} does not resolve in time") from error
 
     async def _exchange(self, step: Fetch, deadline: float) -> Reply:
         async with asyncio.timeout_at(deadline):

@@ -1,5 +1,8 @@
 """Names to addresses: few lookups at a time, answers cached, and only addresses we may visit.
 
+A name that does not resolve costs no other name more than a little time. Those that were unanswered
+before share a few of the lookups in flight, and an error that may be another name's is looked into.
+
 c-ares asks the system's name servers and the hosts file, or only the one server that the settings
 name. aiohttp connects to exactly the addresses that this returns, so what was checked is what is
 connected to. It passes no literal address through a resolver, so the client calls `addresses` for
@@ -10,6 +13,7 @@ import asyncio
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
 
 import aiodns
 import pycares
@@ -24,6 +28,8 @@ FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is cached at least and at most, whatever its TTL."""
 ENTRIES = 65536
 LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
+DOUBTFUL_SHARE = 4
+"""One lookup in so many may be of a name that was unanswered before: it may take longest."""
 DEFINITE = (
     aiodns.error.ARES_ENOTFOUND,
     aiodns.error.ARES_ENODATA,
@@ -31,6 +37,10 @@ DEFINITE = (
     aiodns.error.ARES_ENONAME,
 )
 """Errors that mean that there is no address; any other means that nobody knows."""
+SUSPECT = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
+"""Errors that may be of another name's making. c-ares drops a connection on which one malformed
+answer has come, and ends all other lookups on it with the same error; and on a busy machine it has
+reported of names that have an address that they have none, which it then caches for an hour."""
 ADDRESS = pycares.ARecordData | pycares.AAAARecordData
 Answer = tuple[str, int]
 """An address and its TTL in seconds."""
@@ -59,6 +69,9 @@ class Resolver(AbstractResolver):
         self._allowed: Collection[Network] = settings.allow_networks
         self._nameserver = settings.nameserver
         self._lookups = asyncio.Semaphore(settings.lookups_limit)
+        self._doubtful = asyncio.Semaphore(max(1, settings.lookups_limit // DOUBTFUL_SHARE))
+        self._unanswered: OrderedDict[str, None] = OrderedDict()
+        self._limit = settings.visit_limit
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
         self._asking: dict[str, asyncio.Task[tuple[str, ...]]] = {}
         self._cares: aiodns.DNSResolver | None = None
@@ -93,19 +106,32 @@ class Resolver(AbstractResolver):
             done.exception()
 
     async def _look_up(self, name: str) -> tuple[str, ...]:
-        async with self._lookups:
+        async with self._doubtful if name in self._unanswered else nullcontext(), self._lookups:
             try:
-                with timed("gossamer_dns_seconds"):
-                    answer = await self._ask(name)
-            except (aiodns.error.DNSError, UnicodeError) as error:
-                definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
-                kind = DnsFailure if definite else DnsUnanswered
-                raise kind(f"{name} does not resolve: {error.args[-1]}") from error
+                answer = await self._answered_in_time(name)
+            except DnsUnanswered:
+                self._unanswered[name] = None
+                if len(self._unanswered) > self._entries:
+                    self._unanswered.popitem(last=False)
+                raise
+        self._unanswered.pop(name, None)
         found = tuple(dict.fromkeys(address for address, _ttl in answer))
         if not found:
             raise DnsFailure(f"{name} has no address")
         self._remember(name, found, min(ttl for _address, ttl in answer))
         return found
+
+    async def _answered_in_time(self, name: str) -> list[Answer]:
+        try:
+            with timed("gossamer_dns_seconds"):
+                async with asyncio.timeout(self._limit):
+                    return await self._ask(name)
+        except TimeoutError as error:
+            raise DnsUnanswered(f"{name} does not resolve in time") from error
+        except (aiodns.error.DNSError, UnicodeError) as error:
+            definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
+            kind = DnsFailure if definite else DnsUnanswered
+            raise kind(f"{name} does not resolve: {error.args[-1]}") from error
 
     async def _ask(self, name: str) -> list[Answer]:
         if self._cares is None:
@@ -113,10 +139,9 @@ class Resolver(AbstractResolver):
         try:
             return await self._answer(self._cares, name)
         except aiodns.error.DNSError as error:
-            if error.args[0] != aiodns.error.ARES_ENODATA:
+            if error.args[0] not in SUSPECT:
                 raise
-        # On a busy machine c-ares has reported this of names that have an address, and it caches
-        # that for an hour. So it is believed only when a channel without a cache repeats it.
+        # Believed only when a channel repeats it that has no cache and asks for this name alone.
         fresh = self._channel()
         try:
             return await self._answer(fresh, name)
