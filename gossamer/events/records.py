@@ -205,7 +205,7 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     links: int = 0
     """How many links were released to be followed."""
     reason: str = ""
-    """A sentence for people, where a rule held links back."""
+    """For people: which rule held links back, or the document."""
     fetched_at: float = 0.0
     status: int = 0
     size: int = 0

@@ -30,6 +30,8 @@ from services.dedup.documents import Documents, absence
 from services.dedup.links import links_of, release
 from services.dedup.seen import finder_of, is_same
 
+UNPUBLISHED = "the page asks not to be indexed: it is not published"
+
 
 class Dedup(Processor):
     """The URL-seen test and the content test; see the package."""
@@ -118,7 +120,7 @@ def _judged(page: PageParsed, verdict: Verdict, judgement: Judgement, now: float
         digest=page.digest,
         duplicate_of=judgement.duplicate_of,
         links=sum(len(event.urls) for event in judgement.released),
-        reason=judgement.reason,
+        reason="; ".join(filter(None, (judgement.reason, UNPUBLISHED * page.noindex))),
         fetched_at=page.fetched_at,
         status=page.status,
         size=page.size,

@@ -144,7 +144,7 @@ class JudgementRow(Row, frozen=True):
     links: int = 0
     """How many were released."""
     reason: str = ""
-    """Why others were not, where a rule held them back."""
+    """Which rule held others back, or the document."""
 
 
 class HistoryRow(Row, frozen=True):

@@ -151,8 +151,9 @@ def test_what_comes_back_is_published_and_may_go_again() -> None:
 
 def test_a_page_that_asks_not_to_be_indexed_is_judged_and_followed_all_the_same() -> None:
     link = (Link("http://a.test/2"),)
-    answer = Instance().answer(parsed(URL, HIDDEN, 1.0, links=link))
-    assert [type(event) for event in answer] == [UrlsDiscovered, PageJudged]
+    released, judged = Instance().answer(parsed(URL, HIDDEN, 1.0, links=link))
+    assert isinstance(released, UrlsDiscovered) and isinstance(judged, PageJudged)
+    assert judged.reason == "the page asks not to be indexed: it is not published"
 
 
 anything = st.sampled_from(

@@ -22,7 +22,7 @@ TARGET, DOWN = "http://b.test/target", "http://down.test/"
 LINKS = {SEED: (PAGE, FLAKY, MOVED), PAGE: (DOWN,)}
 
 EXPECTED: dict[str, dict[str, object]] = {
-    SEED: {"depth": 3, "hops": 0, "via": "a list of mine"},
+    SEED: {"depth": 3, "hops": 0, "via": "a list of mine", "duplicates": 0},
     PAGE: {"depth": 4, "hops": 0, "via": SEED},
     FLAKY: {"depth": 4, "hops": 0, "via": SEED},
     MOVED: {"depth": 4, "hops": 0, "via": SEED},
