@@ -31,6 +31,9 @@ class Row(Struct, frozen=True):
     buckets: ClassVar[int] = 1
     """In how many partitions Cassandra keeps what is one here, by a hash of the sort key: for those
     that may grow large. A scan reads all of them."""
+    lifetime: ClassVar[int] = 0
+    """Seconds after which a row goes by itself, at the latest when its partition is next written
+    to; its sort key is the time, in epoch seconds. 0: it stays."""
 
 
 R = TypeVar("R", bound=Row)

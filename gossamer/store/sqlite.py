@@ -148,6 +148,15 @@ class SqliteTable(Generic[R]):
             db.executemany(
                 f"INSERT OR REPLACE INTO {self._name} ({self._columns()}) VALUES ({slots})", rows
             )
+            if self._row.lifetime:
+                db.executemany(
+                    f'DELETE FROM {self._name} WHERE "{self._row.partition_key}" = ? '
+                    f"AND {self._order} < ?",
+                    [
+                        (partition, max(part) - self._row.lifetime)  # type: ignore[operator]
+                        for partition, part in self._overlay.rows.items()
+                    ],
+                )
         self._overlay.clear()
 
     def _columns(self) -> str:

@@ -7,6 +7,7 @@ from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
 
+YEAR = 365 * 86400
 BUCKETS = 16
 """Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
 
@@ -153,6 +154,7 @@ class HistoryRow(Row, frozen=True):
     table = "page_history"
     partition_key, sort_key = "url", "at"
     newest_first = True
+    lifetime = YEAR
 
     url: str
     at: float

@@ -5,10 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from prometheus_client import REGISTRY
 
+from gossamer import clock
 from gossamer.store import Row, Store
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
 from tests.contract.test_store import Simple
+from tests.support.waiting import until
 
 
 class Blob(Row, frozen=True):
@@ -19,6 +21,16 @@ class Blob(Row, frozen=True):
     part: str
     n: int
     raw: bytes
+
+
+class Passing(Row, frozen=True):
+    """A row that is kept for three seconds; servers may count whole ones."""
+
+    table = "passing"
+    partition_key, sort_key = "part", "at"
+    lifetime = 3
+    part: str
+    at: float
 
 
 @pytest.fixture
@@ -189,3 +201,22 @@ def test_a_later_claim_counts(data: Data, owners: tuple[Store, Store]) -> None:
     new.table(Simple).put(Simple("p", 1, "too late"))
     new.flush()
     assert texts(data) == ["back"]
+
+
+def test_a_row_goes_once_its_lifetime_is_over_and_not_before(store: Store) -> None:
+    table, began = store.table(Passing), clock.now()
+    for second in (0.0, 0.5):
+        table.put(Passing("p", began + second))
+    store.flush()
+    assert len(table.scan("p")) == 2
+
+    def written() -> bool:
+        table.put(Passing("p", clock.now()))
+        store.flush()
+        return table.get("p", began + 0.5) is None
+
+    until(written, "the old rows are gone")
+    assert table.get("p", began) is None
+    assert clock.now() > began + 2, "too soon"
+    assert all(row.at > began + 0.5 for row in table.scan("p"))
+    assert table.scan("p")

@@ -156,7 +156,8 @@ def create_table(row: type[Row], keyspace: str = "", options: str = "") -> str:
     order = "DESC" if row.newest_first else "ASC"
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
     comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
-    properties = "\n  AND ".join(option for option in (ordered, comment, options) if option)
+    lifetime = f"default_time_to_live = {row.lifetime}" if row.lifetime else ""
+    properties = "\n  AND ".join(filter(None, (ordered, comment, lifetime, options)))
     columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
     partition = _listed(partition_key_of(row))
     keys = f"({partition})" if row.buckets > 1 else partition
