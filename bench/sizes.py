@@ -1,0 +1,256 @@
+"""Bytes on disk of everything that grows: each table, the URL-seen set, and what stays on the log.
+
+    .venv/bin/python -m bench.sizes [--urls 50000]
+
+Rows and records of made-up URLs of usual length, with words and digests that compress as real ones
+do, are written through the store and the log to a Cassandra and a Kafka of this machine; then the
+files are measured. On Cassandra after a major compaction, as compressed as its tables are made; on
+Kafka as compressed as our producer sends them, in batches of a hundred. For one copy.
+"""
+
+import argparse
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from pydoc_data.topics import topics
+from random import Random
+
+import rocksdict
+
+from console.tables import TABLES
+from gossamer.events import Discovery, Event, Page, PageArchived, Verdict
+from gossamer.log import Message
+from gossamer.log.codec import encode
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import CassandraSettings, KafkaSettings
+from gossamer.sqlite import Database
+from gossamer.store import Row, Store
+from gossamer.store.cassandra.session import Cassandra
+from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.cassandra.tables import make_tables
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.robots import parse_robots
+from gossamer.web.url import fingerprint, site_of
+from services.archive.rows import CaptureRow
+from services.dedup.content import DigestRow
+from services.dedup.documents import DocumentRow
+from services.dedup.seen import finder_of
+from services.frontier.rows import (
+    AsideRow,
+    HistoryRow,
+    HostRow,
+    JudgementRow,
+    QueuedUrl,
+    RobotsRow,
+    SiteRow,
+    UrlRow,
+)
+from tests.servers import Server
+
+ROOT = Path(__file__).resolve().parents[1]
+NODETOOL = ROOT / "scripts/servers/cassandra/nodetool"
+KEYSPACE, STEP, A_HOST, TEXT, LEFT_OUT = "sizes", 500, 50, 3000, 10
+NOW = 1_790_000_000.123456
+ROBOTS = (
+    b"User-agent: *\nDisallow: /admin/\nDisallow: /search\nAllow: /search/about\nCrawl-delay: 2\n"
+)
+
+
+def urls(count: int) -> Iterator[tuple[str, str]]:
+    """Yield *count* hosts and URLs, fifty of a host."""
+    random = Random(1)
+    words = [
+        "".join(random.choices("abcdeghilmnoprstu", k=random.randint(3, 9))) for _ in range(4000)
+    ]
+    for n in range(count):
+        if n % A_HOST == 0:
+            host = f"https://www.{''.join(random.choices(words, k=2))}.example"
+        slug = "-".join(random.choices(words, k=4))
+        yield host, f"{host}/{random.choice(words)}/{random.randint(2005, 2026)}/{slug}.html"
+
+
+def rows(count: int) -> Iterator[Row]:
+    """Yield what *count* URLs leave in the store, each visited once and a page."""
+    via, before = "1790000000123456.812.0@", "https://www.first.example/"
+    known = list(urls(count))
+    for n, (host, url) in enumerate(known):
+        at, trace, digest = NOW + n * 0.7, fingerprint(url), sha256(url.encode()).hexdigest()[:40]
+        depth = n % 7
+        if n % A_HOST == 0:
+            yield HostRow(
+                site_of(url), host, ready_at=at, admitted=A_HOST, visits=A_HOST, seconds=at % 60
+            )
+            yield SiteRow(site_of(url), 1)
+            yield RobotsRow(host, parse_robots(ROBOTS, "gossamer", at, at + 86400))
+        yield UrlRow(
+            host, url, "page", at, 200, depth=depth, via=via + before, attempt=1, trace=trace
+        )
+        yield JudgementRow(host, url, "first", at, digest, links=n % 90)
+        yield HistoryRow(url, at, "page", 200, size=n % 90_000, verdict="first", digest=digest)
+        file = f"archive-0/gossamer-default-20260922{n // 5000:06}-{n // 5000:05}-archive-0.warc.gz"
+        sha1 = "sha1:" + digest[:32].upper()
+        yield CaptureRow(url, at, 200, file, n * 9000, 8000 + n % 3000, sha1)
+        yield DigestRow(digest, url, digest, at)
+        yield DigestRow(digest[::-1], url, at=at)
+        yield DocumentRow(url, at, digest)
+        yield QueuedUrl(
+            f"{host} 0", n % A_HOST, url, int(at * 1e6), depth, via=via + before, trace=trace
+        )
+        left_out = (known[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
+        links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
+        yield AsideRow(f"0 {n // 100}", n % 100, via + url, links)
+        before = url
+
+
+def fill(store: Store, count: int) -> None:
+    """Write the rows, flushed step by step."""
+    for n, row in enumerate(rows(count)):
+        store.table(type(row)).put(row)
+        if n % STEP == STEP - 1:
+            store.flush()
+    store.flush()
+
+
+def cassandra(folder: Path, count: int) -> dict[str, float]:
+    """Return the bytes of a row of each table."""
+    server = Server("cassandra", folder / "node")
+    server.start()
+    try:
+        found = CassandraSettings(
+            hosts=("127.0.0.1",), port=server.port, keyspace=KEYSPACE, timeout=60.0
+        )
+        with closing(Cassandra(found)) as nodes:
+            list(make_tables(nodes, found, TABLES))
+        with closing(CassandraStore(found)) as store:
+            fill(store, count)
+        for words in (("flush", KEYSPACE), ("compact", KEYSPACE)):
+            nodetool(server.port, *words)
+        stats = nodetool(server.port, "tablestats", KEYSPACE)
+    finally:
+        server.kill()
+    sizes: dict[str, float] = {}
+    for line in stats.splitlines():
+        name, _, value = line.strip().partition(": ")
+        if name == "Table":
+            table = value
+        elif name == "Space used (live)" and int(value):
+            sizes[table] = int(value)
+    return sizes
+
+
+def nodetool(port: int, *words: str) -> str:
+    """Return what nodetool says."""
+    done = subprocess.run(
+        [NODETOOL, *words],
+        env={"PORT": str(port), "PATH": "/usr/bin:/bin", "HOME": str(Path.home())},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def sqlite(folder: Path, count: int) -> dict[str, float]:
+    """Return the same of a crawl's own file."""
+    database = Database(folder / "crawl.db")
+    fill(SqliteStore(database), count)
+    with database.reading() as db:
+        return dict(db.execute("SELECT name, sum(pgsize) FROM dbstat GROUP BY name"))
+
+
+def seen(folder: Path, count: int) -> float:
+    """Return the bytes that the URL-seen set takes on dedup's disk."""
+    table = rocksdict.Rdict(str(folder / "seen"), rocksdict.Options(raw_mode=True))
+    for _, url in urls(count):
+        table[fingerprint(url).encode()] = finder_of(url).encode()
+    table.flush()
+    table.compact_range(None, None)
+    table.close()
+    return sum(file.stat().st_size for file in (folder / "seen").glob("*.sst"))
+
+
+def documents(count: int) -> Iterator[tuple[Event, Event]]:
+    """Yield what is published of each page: the document, and where its capture lies."""
+    prose = " ".join(topics.values())
+    known = list(urls(count + 60))
+    for n, (_, url) in enumerate(known[:count]):
+        at, digest = NOW + n, sha256(url.encode()).hexdigest()
+        start = n * TEXT % (len(prose) - TEXT)
+        links = tuple(link for _, link in known[n : n + 60])
+        yield (
+            Page(
+                at=at, url=url, site=site_of(url), status=200, fetched_at=at,
+                content_type="text/html; charset=utf-8",
+                title=prose[start:][:60], description=prose[start:][:150],
+                language="en", text=prose[start:][:TEXT], links=links, verdict=Verdict.FIRST,
+                duplicate_of="", digest=digest[:40], depth=n % 7, via="1790000000123456.8.0@" + url,
+                canonical=url, noindex=False, truncated=False, hazards=(), trace=fingerprint(url),
+            ),
+            PageArchived(
+                at=at, url=url, site=site_of(url), fetched_at=at, status=200,
+                content_type="text/html; charset=utf-8", digest="sha1:" + digest[:32].upper(),
+                file=f"archive-0/gossamer-default-20260922000000-{n // 5000:05}-archive-0.warc.gz",
+                offset=n * 9000, length=8000 + n % 3000, trace=fingerprint(url),
+            ),
+        )  # fmt: skip
+
+
+def kafka(folder: Path, count: int) -> dict[str, float]:
+    """Return the bytes of each topic that grows, and of a changelog as dedup writes it."""
+    server = Server("kafka", folder / "kafka")
+    server.start()
+    try:
+        found = KafkaSettings(servers=f"127.0.0.1:{server.port}", partitions=1, replication=1)
+        list(Topics(found).apply())
+        with closing(KafkaLog(found)) as log:
+            batch: list[Message] = []
+            for document, archived in documents(count):
+                batch += [encode(document), encode(archived)]
+                if len(batch) >= 200:
+                    log.append(batch)
+                    batch = []
+            log.append(batch)
+            changes = [(fingerprint(url), finder_of(url)) for _, url in urls(count)]
+            # Any topic will do that is not compacted before it is measured.
+            for start in range(0, count, 100):
+                log.append(
+                    Message("visits.ended", key, value.encode(), "")
+                    for key, value in changes[start : start + 100]
+                )
+        named = {"pages": "pages", "pages.archived": "pages.archived", "visits.ended": "changelog"}
+        return {
+            name: sum(file.stat().st_size for file in folder.rglob(f"{topic}-0/*.log"))
+            for topic, name in named.items()
+        }
+    finally:
+        server.kill()
+
+
+def main() -> None:
+    """Measure, and print bytes for each URL that is visited once and found to be a page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--urls", type=int, default=50_000)
+    count = parser.parse_args().urls
+    lengths = [len(url) for _, url in urls(count)]
+    print(
+        f"{count:,} URLs of {sum(lengths) / count:.0f} characters, {A_HOST} of a host; bytes a URL"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for what, sizes in (
+            ("Cassandra", cassandra(folder, count)),
+            ("SQLite", sqlite(folder, count)),
+            ("Kafka", kafka(folder, min(count, 20_000))),
+            ("RocksDB", {"seen": seen(folder, count)}),
+        ):
+            of = min(count, 20_000) if what == "Kafka" else count
+            for table, size in sorted(sizes.items()):
+                print(f"{what:10} {table:18} {size / of:10.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What is deleted of what was read, by the offsets of both groups, and when the brokers refuse."""
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from structlog.testing import capture_logs
+
+from gossamer import clock
+from gossamer.log.kafka import trimming
+from gossamer.settings import KafkaSettings
+
+NOTHING = -1001
+"""How Kafka says that a group has committed no offset."""
+
+
+def done(value: object, error: int | None = None) -> "Future[Any]":
+    future: Future[Any] = Future()
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(KafkaException(KafkaError(error)))
+    return future
+
+
+class Brokers:
+    """The part of an admin client that is used; *committed*: group and partition → offset."""
+
+    def __init__(self) -> None:
+        self.committed: dict[tuple[str, int], int] = {}
+        self.deleted: list[tuple[str, int, int]] = []
+        self.error: int | None = None
+        self.asked = 0
+
+    def list_consumer_group_offsets(self, asked: Any, **_: object) -> dict[str, "Future[Any]"]:
+        self.asked += 1
+        (one,) = asked
+        for at in one.topic_partitions:
+            at.offset = self.committed.get((one.group_id, at.partition), NOTHING)
+        return {one.group_id: done(one)}
+
+    def delete_records(
+        self, asked: list[TopicPartition], **_: object
+    ) -> dict[TopicPartition, "Future[Any]"]:
+        if self.error is None:
+            self.deleted += [(at.topic, at.partition, at.offset) for at in asked]
+        return {at: done(None, self.error) for at in asked}
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
+    """Return brokers on which both groups have read a part of partition 0."""
+    found = Brokers()
+    found.committed = {("x.parser", 0): 70, ("x.archive", 0): 50}
+    monkeypatch.setattr(trimming, "AdminClient", lambda _: found)
+    return found
+
+
+@pytest.fixture
+def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> trimming.Trimmer:
+    """Return what is asked, a minute after it was made; each time it is asked is a minute later."""
+    minutes = iter(range(1000))
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.EVERY)
+    return trimming.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."), ["pages.fetched"])
+
+
+def test_the_slower_group_decides(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+    trimmer.trim([0])
+    brokers.committed["x.archive", 0] = 90
+    trimmer.trim([0])
+    trimmer.trim([0])
+    assert brokers.deleted == [("x.pages.fetched", 0, 50), ("x.pages.fetched", 0, 70)]
+
+
+def test_nothing_goes_until_both_have_committed(
+    trimmer: trimming.Trimmer, brokers: Brokers
+) -> None:
+    brokers.committed |= {("x.parser", 1): 8, ("x.archive", 2): 9, ("x.parser", 2): 0}
+    trimmer.trim([1, 2, 3])
+    trimmer.trim([])
+    assert not brokers.deleted
+
+
+def test_who_may_not_delete_says_so_once(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+    brokers.error = KafkaError.TOPIC_AUTHORIZATION_FAILED
+    with capture_logs() as logs:
+        for _ in range(3):
+            trimmer.trim([0])
+    assert [(line["log_level"], line["topics"]) for line in logs] == [
+        ("warning", ["pages.fetched"])
+    ]
+    assert brokers.asked == 2
+
+
+def test_brokers_that_are_away_are_asked_again(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+    brokers.error = KafkaError._TRANSPORT
+    trimmer.trim([0])
+    brokers.error = None
+    trimmer.trim([0])
+    assert brokers.deleted == [("x.pages.fetched", 0, 50)]
+
+
+def test_other_topics_ask_nobody(brokers: Brokers) -> None:
+    settings = KafkaSettings(servers="nowhere:1", prefix="x.")
+    trimming.Trimmer(settings, ["visits.ended", "pages.judged"]).trim([0])
+    assert brokers.asked == 0
