@@ -43,6 +43,11 @@ ends the visit: that host is not ours. `RobotsAsked` goes to the frontier that i
 orders the URL like any other; whoever makes that visit reads the rules, and `RobotsAnswered` goes
 back to the first host's frontier.
 
+Why our own faults are told apart. A process without file descriptors, a machine without a network
+or a name server fails at every host. None of them is to blame: the order is handed back as if it
+had not been begun, the fetcher begins nothing for a while, and says why it is not ready
+(`faults.py`).
+
 Why addresses are checked after resolution. Whatever a URL says, its name may lead to a private
 address: the crawler's own network, a cloud's metadata service. A check by name proves nothing, and
 neither does one lookup for the check and another for the connection, for the answers may differ.

@@ -15,6 +15,7 @@ from gossamer.runtime.concurrent import Emitter
 from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
 from services.fetcher.ending import count_visit, events, failed
+from services.fetcher.faults import OwnFault, Pauses
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.outcome import Failure
 from services.fetcher.skew import ClockSkew, ahead_of
@@ -34,8 +35,11 @@ class Fetcher:
     reads: tuple[Topic, ...] = (VISITS_ORDERED,)
     begins_once = True
 
-    def __init__(self, web: Web, clock: Clock, epoch_of: EpochOf, skew: ClockSkew) -> None:
-        self._web, self._clock, self._epoch_of, self._skew = web, clock, epoch_of, skew
+    def __init__(
+        self, web: Web, clock: Clock, epoch_of: EpochOf, skew: ClockSkew, pauses: Pauses
+    ) -> None:
+        self._web, self._clock, self._epoch_of = web, clock, epoch_of
+        self._skew, self.pauses = skew, pauses
         settings = web.settings
         self._terms = Terms(
             product=settings.product,
@@ -65,11 +69,7 @@ class Fetcher:
         self._skew.met(event.at, self._clock())
         gauge("gossamer_fetches_open", self._opened(1))
         try:
-            if why := await self._refusal(run):
-                logger.info("order not begun", order=event.order, host=event.host, why=why)
-                run.hand_back(why)
-            else:
-                await self._run(run)
+            await self._carry_out(run)
         except asyncio.CancelledError:
             run.hand_back("the fetcher was stopped")
             raise
@@ -81,6 +81,19 @@ class Fetcher:
             run.break_off(error)
         finally:
             gauge("gossamer_fetches_open", self._opened(-1))
+
+    async def _carry_out(self, run: "OrderRun") -> None:
+        try:
+            if why := await self._refusal(run):
+                order = run.order
+                logger.info("order not begun", order=order.order, host=order.host, why=why)
+                run.hand_back(why)
+            else:
+                await self._run(run)
+        except OwnFault as fault:
+            self.pauses.failed(fault, self._clock())
+            run.asked_at = 0.0
+            run.hand_back(str(fault))
 
     async def _refusal(self, run: "OrderRun") -> str:
         """Return why the order of *run* must not be begun, or ""; wait for the store in time."""
@@ -123,6 +136,8 @@ class Fetcher:
                 answer = await host.fetch(step, run.order.pause, patience)
                 if answer is None:
                     run.asked_at = 0.0
+                elif answer.started_at:
+                    self.pauses.worked()
             case Emit(events=emitted):
                 run.emit(emitted)
         return StepResult(run.now(), paused.is_set(), answer)

@@ -1,6 +1,7 @@
 """How the fetcher is put together and closed again."""
 
 import asyncio
+from collections.abc import Container
 
 from gossamer import clock
 from gossamer.clock import Clock
@@ -10,8 +11,10 @@ from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
+from services.fetcher.faults import Pauses
 from services.fetcher.hindrances import Hindrances, Tell
 from services.fetcher.http.client import Web
+from services.fetcher.http.descriptors import allow_descriptors
 from services.fetcher.service import EpochOf, Fetcher
 from services.fetcher.skew import ClockSkew
 
@@ -45,7 +48,9 @@ def fetcher_runner(
 ) -> ConcurrentRunner:
     """Return the runner of *fetcher*."""
 
-    def behind() -> set[int]:
+    def behind() -> Container[int]:
+        if fetcher.pauses.last(clock()):
+            return range(log.partitions)
         waiting = (log.backlogs(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.consumers)
         most = settings.fetcher.unparsed_limit
         return {at for backlogs in waiting for at, count in backlogs.items() if count > most}
@@ -63,11 +68,13 @@ async def serve(
 ) -> None:
     """Fetch until *stop*; *tell* is told what hinders.
 
-    Raise BadSettings at once if the requests would not say who we are.
+    Raise BadSettings at once if the requests would not say who we are, or if so many hosts cannot
+    be visited at once.
     """
-    web = Web(settings.fetcher, clock.now)
-    skew = ClockSkew(settings.frontier.lease_slack / 2, Hindrances(tell))
-    fetcher = Fetcher(web, clock.now, epoch_of, skew)
+    allow_descriptors(settings.fetcher)
+    web, hindrances = Web(settings.fetcher, clock.now), Hindrances(tell)
+    skew = ClockSkew(settings.frontier.lease_slack / 2, hindrances)
+    fetcher = Fetcher(web, clock.now, epoch_of, skew, Pauses(hindrances))
     try:
         await fetcher_runner(settings, log, store, clock.now, fetcher).run(stop)
     finally:

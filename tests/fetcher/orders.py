@@ -19,6 +19,7 @@ from gossamer.events import (
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
+from services.fetcher.faults import Pauses
 from services.fetcher.hindrances import Hindrances, Tell
 from services.fetcher.http.client import Web
 from services.fetcher.service import EpochOf, Fetcher
@@ -98,7 +99,8 @@ def new_fetcher(
     web: Web, epoch_of: EpochOf, clock: Clock = time.time, tell: Tell = lambda why: None
 ) -> Fetcher:
     """Return a fetcher that finds 150 s of skew large."""
-    return Fetcher(web, clock, epoch_of, ClockSkew(150.0, Hindrances(tell)))
+    hindrances = Hindrances(tell)
+    return Fetcher(web, clock, epoch_of, ClockSkew(150.0, hindrances), Pauses(hindrances))
 
 
 @asynccontextmanager

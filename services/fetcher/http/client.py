@@ -20,6 +20,7 @@ from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.http import Headers
 from gossamer.web.url import host_key, host_name
+from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.resolver import DnsFailure, DnsUnanswered, PrivateAddress, Resolver
 from services.fetcher.identity import request_headers
@@ -103,12 +104,13 @@ class HostClient:
     async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure | None:
         """Return the response, or the failure: nothing that the Web does raises here.
 
-        None if nothing was asked, because after *patience* seconds the name was still waiting for
-        its lookup. *delay* is the host's, for the measure of the gap before the request.
+        Raise OwnFault if no request could be made, and no host is to blame. None if nothing was
+        asked, because after *patience* seconds the name was still waiting for its lookup. *delay*
+        is the host's, for the measure of the gap before the request.
         """
         try:
             async with asyncio.timeout(patience):
-                await self._web.resolver.addresses(host_name(step.url))
+                addresses = await self._web.resolver.addresses(host_name(step.url))
         except TimeoutError:
             return None
         except (PrivateAddress, DnsFailure, DnsUnanswered) as error:
@@ -119,6 +121,8 @@ class HostClient:
             with self._web.gaps.request(host_key(step.url), delay), timed("gossamer_fetch_seconds"):
                 reply = await self._exchange(step, deadline)
         except (aiohttp.ClientError, OSError) as error:
+            if fault := _own_fault(error, addresses):
+                raise fault from error
             failure = _failure(error)
             return replace(failure, started_at=started_at, took=self._time() - begun)
         return replace(reply, started_at=started_at, took=self._time() - begun)
@@ -196,6 +200,12 @@ def _reply(
 
 def _latin(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+
+
+def _own_fault(error: Exception, addresses: tuple[str, ...]) -> OwnFault | None:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return own_fault(error.os_error, addresses)
+    return None
 
 
 def _failure(error: Exception) -> Failure:

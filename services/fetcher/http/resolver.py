@@ -23,6 +23,7 @@ from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.url import is_address
 from services.fetcher.addresses import Network, may_connect
+from services.fetcher.faults import NO_NAME_SERVER, OwnFault
 
 FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is cached at least and at most, whatever its TTL."""
@@ -37,6 +38,8 @@ DEFINITE = (
     aiodns.error.ARES_ENONAME,
 )
 """Errors that mean that there is no address; any other means that nobody knows."""
+UNREACHED = (aiodns.error.ARES_ECONNREFUSED, aiodns.error.ARES_ENOTINITIALIZED)
+"""Errors that mean that nobody could be asked at all."""
 SUSPECT = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
 """Errors that may be of another name's making. c-ares drops a connection on which one malformed
 answer has come, and ends all other lookups on it with the same error; and on a busy machine it has
@@ -79,7 +82,8 @@ class Resolver(AbstractResolver):
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return the addresses of *host* that may be connected to, at least one.
 
-        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none.
+        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, and OwnFault if nobody
+        can be asked.
         """
         bare = host.strip("[]")
         found = (bare,) if is_address(host) else await self._remembered(bare)
@@ -129,6 +133,8 @@ class Resolver(AbstractResolver):
         except TimeoutError as error:
             raise DnsUnanswered(f"{name} does not resolve in time") from error
         except (aiodns.error.DNSError, UnicodeError) as error:
+            if error.args[0] in UNREACHED:
+                raise OwnFault(f"{NO_NAME_SERVER} ({error.args[-1]})") from error
             definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
             kind = DnsFailure if definite else DnsUnanswered
             raise kind(f"{name} does not resolve: {error.args[-1]}") from error

@@ -1,0 +1,134 @@
+"""Faults of our own: no host is blamed, the fetcher pauses, and says so."""
+
+import errno
+import os
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from gossamer.errors import BadSettings
+from gossamer.events import Outcome
+from gossamer.log.sqlite import SqliteLog
+from gossamer.store.sqlite import SqliteStore
+from services.fetcher.faults import OwnFault, Pauses, own_fault
+from services.fetcher.hindrances import Hindrances
+from services.fetcher.http.client import Web
+from services.fetcher.http.descriptors import allow_descriptors, needed
+from services.fetcher.wiring import alone_since
+from tests.fetcher.nameserver import naming
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.servers import page, serving
+from tests.fetcher.test_runner import Tail, put, serving_orders
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Leave this process without any."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken[0], 64) + 64, hard))
+    try:
+        while True:
+            try:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                break
+        yield
+    finally:
+        for one in taken:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def test_without_descriptors_the_order_is_handed_back_and_its_host_not_blamed() -> None:
+    told: list[str] = []
+    emitted, web = Emitted(), Web(settings(), time.time)
+    async with serving(a=page()) as server:
+        processor = new_fetcher(web, alone_since(1), tell=told.append)
+        with no_descriptors():
+            await processor.work(order(f"{server.root}/a"), emitted.emit)
+        ended = emitted.one
+        assert (ended.outcome, ended.last, ended.started_at) == (Outcome.UNVISITED, True, 0.0)
+        assert ended.hazards == () and "no file descriptors left" in ended.reason
+        assert told[-1] == ended.reason and processor.pauses.last(time.time())
+        await processor.work(order(f"{server.root}/a"), emitted.emit)
+    await web.close()
+    assert (emitted.outcomes[1:], told[-1]) == (["page"], "")
+    assert not processor.pauses.last(time.time())
+
+
+async def test_the_fetcher_begins_nothing_until_its_pause_is_over(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page()) as server:
+        out = Tail(log)
+        async with serving_orders(log, store):
+            put(log, order(f"{server.root}/a"))
+            await out.until(1)
+            with no_descriptors():
+                put(log, order(f"{server.root}/a"))
+                await out.until(2)
+            put(log, order(f"{server.root}/b"))
+            await out.until(3)
+    assert [one.outcome for one in out.ended] == ["page", "unvisited", "page"]
+    assert server.paths == ["/a", "/b"]
+
+
+async def test_a_name_server_that_cannot_be_reached_condemns_no_name() -> None:
+    emitted = Emitted()
+    async with naming({}) as dns:
+        address = dns.address
+    web = Web(settings(nameserver=address), time.time)
+    await new_fetcher(web, alone_since(1)).work(order("http://a.example/"), emitted.emit)
+    await web.close()
+    assert emitted.one.outcome is Outcome.UNVISITED
+    assert "no name server can be reached" in emitted.one.reason
+
+
+@pytest.mark.parametrize(
+    ("number", "addresses", "ours"),
+    [
+        (errno.EMFILE, ("192.0.2.1",), True),
+        (errno.EADDRNOTAVAIL, ("192.0.2.1",), True),
+        (errno.ENETUNREACH, ("192.0.2.1", "2001:db8::1"), True),
+        (errno.ENETUNREACH, ("2001:db8::1",), False),
+        (errno.EHOSTUNREACH, ("192.0.2.1",), False),
+        (errno.ECONNREFUSED, ("192.0.2.1",), False),
+    ],
+)
+def test_which_errors_are_ours(number: int, addresses: tuple[str, ...], ours: bool) -> None:
+    assert bool(own_fault(OSError(number, os.strerror(number)), addresses)) is ours
+
+
+def test_pauses_grow_until_a_request_is_made() -> None:
+    pauses, fault = Pauses(Hindrances(lambda why: None)), OwnFault("no ports left")
+
+    def paused_for(now: float) -> float:
+        pauses.failed(fault, now)
+        pauses.failed(fault, now)
+        return next(t for t in range(10_000) if not pauses.last(now + t / 100)) / 100
+
+    lengths = [paused_for(1000.0 * n) for n in range(1, 8)]
+    assert lengths == sorted(lengths) and lengths[0] < 1 <= lengths[-1]
+    pauses.worked()
+    assert paused_for(1e6) == lengths[0]
+
+
+def test_the_limit_of_descriptors_is_raised_to_what_is_needed() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    many = settings(concurrency=300)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed(many) - 1, hard))
+    try:
+        allow_descriptors(many)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (needed(many), hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_hosts_at_once_than_descriptors_is_refused() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with pytest.raises(BadSettings, match=r"fetcher\.concurrency.*ulimit"):
+        allow_descriptors(settings(concurrency=hard + 1))
