@@ -14,6 +14,7 @@ COMMANDS = {
     "seed": "give a crawl URLs to start from, and say what it may visit",
     "pages": "write the pages of a crawl, one line a URL, its newest version",
     "why": "say what happened or will happen to a URL, and by which rule",
+    "retry": "have hosts that were in trouble, or URLs that failed, tried again now",
     "topics": "create and check the topics of a fleet",
     "store": "create and check the tables of a fleet",
     "dead-letters": "list or replay what could not be read or processed",

@@ -78,3 +78,6 @@ from gossamer.events.records import (
 from gossamer.events.records import (
     VisitEnded as VisitEnded,
 )
+from gossamer.events.retries import (
+    RetryAsked as RetryAsked,
+)

@@ -158,6 +158,14 @@ OUTCOMES: dict[Outcome, Meaning] = {
 # fmt: on
 
 
+FAILURES = tuple(
+    outcome
+    for outcome in Outcome
+    if not OUTCOMES[outcome].expected and OUTCOMES[outcome].fate is not Fate.STAY
+)
+"""The outcomes of a URL that a person may want to try again."""
+
+
 class Hazard(StrEnum):
     """The names under which hazards of the Web are counted, in metric, report and archive."""
 

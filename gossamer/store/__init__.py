@@ -10,7 +10,7 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
         host: str
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
@@ -69,6 +69,9 @@ class Table(Protocol[R]):
 
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
+
+    def everything(self) -> Iterator[R]:
+        """Yield all rows that were flushed, in any order: for tools, since it reads all of it."""
 
 
 class Store(Protocol):

@@ -1,6 +1,6 @@
 """The store on one SQLite file: a table for each row class, with typed columns to query."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
@@ -10,6 +10,9 @@ from gossamer.sqlite import Database
 from gossamer.store import R, Row, Sort
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
+
+PAGE = 1000
+"""Rows that are read at once of a whole table."""
 
 COLUMN_TYPES: dict[Any, str] = {
     str: "TEXT",
@@ -130,6 +133,24 @@ class SqliteTable(Generic[R]):
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
         self._overlay.drop(partition)
+
+    def everything(self) -> Iterator[R]:
+        """Yield all rows that were flushed, page by page, so that others may write meanwhile."""
+        keys = [key for key in (self._row.partition_key, self._row.sort_key) if key]
+        names, beyond, last = ", ".join(f'"{key}"' for key in keys), "", tuple[Any, ...]()
+        while True:
+            with self._database.reading() as db:
+                found = db.execute(
+                    f"SELECT {self._columns()} FROM {self._name} {beyond} ORDER BY {names} "
+                    f"LIMIT {PAGE}",
+                    last,
+                ).fetchall()
+            rows = [self._read(values) for values in found]
+            yield from rows
+            if len(rows) < PAGE:
+                return
+            last = tuple(getattr(rows[-1], key) for key in keys)
+            beyond = f"WHERE ({names}) > ({', '.join('?' * len(keys))})"
 
     @property
     def changed(self) -> bool:

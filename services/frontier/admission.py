@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Discovery, RobotsAsked, UrlsAdmitted
+from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate, Outcome
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -54,11 +55,24 @@ class Admission:
         visit = self._urls.get(due.host, due.url)
         if visit is None or visit.next_visit_at != due.at:
             return
-        # Last: as long as the queue does not have it, it must be found due again.
-        self._urls.put(replace(visit, next_visit_at=0.0), last=True)
-        self._hosts.claims.of(due.site).tally.due_count -= 1
-        host = self._hosts.find(due.site, due.host)
-        number = request_number(0, self._moment(due.site, now))
+        self._requeue(due.site, visit, now)
+
+    def once_more(self, site: str, key: str, url: str, now: float) -> None:
+        """Queue a URL that failed, although no attempt is left to it or its time has not come."""
+        visit = self._urls.get(key, url)
+        if visit is None or visit.outcome not in FAILURES:
+            return
+        # While a host is left alone, the URL that found it in trouble stays first in its queue.
+        if OUTCOMES[Outcome(visit.outcome)].fate is not Fate.WAIT or not visit.next_visit_at:
+            self._requeue(site, visit, now)
+
+    def _requeue(self, site: str, visit: UrlRow, now: float) -> None:
+        if visit.next_visit_at:
+            # Last: as long as the queue does not have it, it must be found due again.
+            self._urls.put(replace(visit, next_visit_at=0.0), last=True)
+            self._hosts.claims.of(site).tally.due_count -= 1
+        host = self._hosts.find(site, visit.host)
+        number = request_number(0, self._moment(site, now))
         url = QueuedUrl("", 0, visit.url, number, **provenance(visit, visit.crawl))
         self._queue(host, host.row, url, now)
 

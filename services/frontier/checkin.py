@@ -171,7 +171,7 @@ class CheckIn:
         row = self._hosts.queues.renumbered(row)
         if blocked_until:
             until = max(row.ready_at, blocked_until)
-            row = replace(row, ready_at=until, blocked_why=_why(event))
+            row = replace(row, ready_at=until, blocked_why=_why(event), blocked_by=event.outcome)
         if not row.queued:
             self._loading.unload(host, row, Trigger.EMPTIED)
         elif blocked_until:

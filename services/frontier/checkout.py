@@ -84,7 +84,7 @@ class CheckOut:
         while queued := queues.first(host.row, count):
             visited = self._visited(host, queued)
             left = [
-                None if met else left_out(crawl, url.url, url.depth)
+                None if met or url.asker else left_out(crawl, url.url, url.depth)
                 for met, url in zip(visited, queued, strict=True)
             ]
             over = [met or why is not None for met, why in zip(visited, left, strict=True)]

@@ -25,6 +25,8 @@ class HostRow(Row, frozen=True):
     ready_at: float = 0.0
     """No request before then."""
     blocked_why: str = ""
+    blocked_by: str = ""
+    """The outcome that it is blocked for."""
 
     head: int = 0
     """The segment that the cursor is in."""

@@ -12,6 +12,7 @@ from gossamer.events import (
     LinksSetAside,
     Outcome,
     PageJudged,
+    RetryAsked,
     RobotsAnswered,
     RobotsAsked,
     UrlsAdmitted,
@@ -34,6 +35,7 @@ from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.refusals import Refusals
+from services.frontier.retries import Retries
 from services.frontier.rows import HistoryRow, JudgementRow
 from services.frontier.workbench import Host
 
@@ -67,6 +69,7 @@ class Frontier(Processor):
         self._admission = Admission(settings, hosts, self._loading, refusals, store)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
         self._check_in = CheckIn(settings, hosts, self._loading, store)
+        self._retries = Retries(hosts, self._loading, self._admission)
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in)
         self._figures = Figures(self._hosts)
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
@@ -88,22 +91,29 @@ class Frontier(Processor):
     def handle(self, event: Event, now: float) -> Answer:
         """Take one event in; the orders that follow from it come from `wake`."""
         match event:
-            case UrlsAdmitted():
-                self._admission.admit(event, self._crawl, now)
-            case VisitEnded():
-                self._check_in.ended(event, now)
+            case LinksSetAside():
+                return self._set_aside(event, now)
             case RobotsAsked():
                 return [*self._errands.asked(event, now)]
+        self._take_in(event, now)
+        return ()
+
+    def _take_in(self, event: Event, now: float) -> None:
+        """Take in an event that has no answer."""
+        match event:
+            case UrlsAdmitted():
+                self._admission.admit(event, self._crawl, now)
+            case RetryAsked():
+                self._retries.asked(event, now)
+            case VisitEnded():
+                self._check_in.ended(event, now)
             case RobotsAnswered():
                 self._errands.answered(event, now)
             case PageJudged():
                 self._judged(event)
-            case LinksSetAside():
-                return self._set_aside(event, now)
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
-        return ()
 
     def _set_aside(self, event: LinksSetAside, now: float) -> Iterator[Event]:
         # Dedup may have judged by an older definition than the one that is in force here.

@@ -49,6 +49,18 @@ def store(ports: Ports) -> Store:
     return ports.store
 
 
+def test_everything_is_all_that_was_flushed(store: Store) -> None:
+    rows = [Scattered(f"p{n % 7}", n / 2) for n in range(2503)]
+    for row in rows:
+        store.table(Scattered).put(row)
+    store.table(Single).put(Single("p", "x"))
+    store.flush()
+    found = list(store.table(Scattered).everything())
+    assert sorted(found, key=lambda row: row.at) == rows
+    assert list(store.table(Single).everything()) == [Single("p", "x")]
+    assert list(store.table(Moment).everything()) == []
+
+
 def test_get_many_finds_those_that_are_there(store: Store, settle: Settle) -> None:
     table = store.table(Simple)
     for n in range(10):

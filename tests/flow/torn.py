@@ -4,7 +4,7 @@ So are Kafka and Cassandra: a flush writes row by row, in the stages that `Store
 in any order within one; then the outcome goes out, message by message; then the log moves.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Generic
 
@@ -120,6 +120,15 @@ class TornTable(Generic[R]):
             if after is None or (sort < after if down else sort > after)  # type: ignore[operator]
         ]
         return [rows[sort] for sort in sorted(beyond, reverse=down)][:limit]
+
+    def everything(self) -> Iterator[R]:
+        rows: Iterator[Any] = (
+            row
+            for (name, _), rows in self._disk.items()
+            if name == self._row.table
+            for row in rows.values()
+        )
+        return rows
 
     def drop(self, partition: str) -> None:
         self.pending.pop(partition, None)

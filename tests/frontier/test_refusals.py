@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import Discovery, UrlsAdmitted
+from gossamer.events import Discovery, RobotsAsked, UrlsAdmitted
 from gossamer.events.outcomes import Hazard
 from gossamer.web.robots import RobotsRules, Rule
 from gossamer.web.url import host_key
@@ -148,3 +148,12 @@ def test_the_hosts_of_a_site_are_counted_over_restarts() -> None:
         sim.start()
     assert len(sim.pages()) == 2
     assert sim.store.table(HostRow).get("a.test", "http://2.a.test") is None
+
+
+def test_an_errand_for_a_host_within_leads_out_of_scope() -> None:
+    sim = Simulation()
+    sim.handle(crawl(scope="domain('a.test')", max_depth=0))
+    url = "http://b.test/robots.txt"
+    sim.handle(RobotsAsked(at=sim.now, site="b.test", url=url, asker=HOST, hops=1))
+    sim.run()
+    assert url in [visited for _, _, visited in sim.visits]

@@ -73,3 +73,15 @@ def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path
         assert done.code == NO_PAGE and f"{host}/missing: gone" in done.out
         done = crawl(tmp_path / "data")
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
+
+
+def test_a_host_that_was_down_is_tried_when_a_person_asks(tmp_path: Path) -> None:
+    data, down = tmp_path / "data", nobody()
+    assert crawl(data, f"{down}/").code == NO_PAGE
+    with serving(int(down.rpartition(":")[2])):
+        again = crawl(data, f"{down}/")
+        assert again.code == NO_PAGE and "Nothing is due before" in again.out
+        asked = run([GOSSAMER, "retry", "--data", str(data), down])
+        assert asked.code == 0 and "is tried now" in asked.out
+        done = crawl(data, f"{down}/")
+    assert (done.code, done.err) == (0, "") and "1 page" in done.out

@@ -82,6 +82,7 @@ class Statements:
         self.get_many = f'{read} AND "{row.sort_key}" IN ?'
         self.scan = f"{read} LIMIT ?"
         self.scan_beyond = f'{read} AND "{row.sort_key}" {"<>"[not row.newest_first]} ? LIMIT ?'
+        self.everything = f"SELECT {_listed(columns_of(row))} FROM {table}"
         self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
         self.put_if_absent = f"{self.put} IF NOT EXISTS"
         self.drop = f"DELETE FROM {table} {within}"

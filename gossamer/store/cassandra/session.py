@@ -5,7 +5,7 @@ written whole, with a timestamp from the caller. A conditional write
 (:meth:`Cassandra.insert_if_absent`) is not: after a timeout the outcome is read instead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -101,6 +101,11 @@ class Cassandra:
         """Return all rows of the answer."""
         with self._errors():
             return list(self._session.execute(self._bound(cql, values)))
+
+    def query_whole(self, cql: str) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the answer, of which the driver reads a page at a time."""
+        with self._errors():
+            yield from self._session.execute(self._bound(cql, ()))
 
     def query_all(self, cql: str, each: Sequence[Values]) -> list[tuple[Any, ...]]:
         """Return all rows of all answers, to *cql* with each of these values; many at a time."""

@@ -203,6 +203,11 @@ class CassandraTable(Generic[R]):
         else:
             yield from ((partition, bucket) for bucket in range(self.row.buckets))
 
+    def everything(self) -> Iterator[R]:
+        """Yield all rows that were flushed, in any order."""
+        found = self._nodes.query_whole(self._statements.everything)
+        return (self._columns.row(values) for values in found)
+
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
         self.overlay.drop(partition)

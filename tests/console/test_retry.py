@@ -1,0 +1,114 @@
+"""`gossamer retry`: whom it asks for, whom it leaves alone, and what it says of each."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer import clock
+from gossamer.events import Outcome, RetryAsked
+from gossamer.store import Row
+from services.frontier.conditions import Condition
+from services.frontier.rows import HostRow, UrlRow
+from standalone.folder import Folder
+from tests.runtime.processors import events
+
+
+class RetryCommand:
+    """`gossamer retry` on one folder."""
+
+    def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.data, self._capsys = data, capsys
+        assert main(["seed", "--data", str(data), "http://a.example/"]) == 0
+        capsys.readouterr()
+
+    def __call__(self, *arguments: str, status: int = 0) -> str:
+        """Run it; return what it prints."""
+        assert main(["retry", "--data", str(self.data), *arguments]) == status
+        shown = self._capsys.readouterr()
+        return shown.err if status == 2 else shown.out
+
+    def keep(self, *rows: Row) -> None:
+        store = Folder(self.data).open().store
+        for row in rows:
+            store.table(type(row)).put(row)
+        store.flush()
+
+    def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        found = events(Folder(self.data).open().log, "urls.admitted")
+        return [(e.site, e.host, e.urls) for e in found if isinstance(e, RetryAsked)]
+
+
+@pytest.fixture
+def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RetryCommand:
+    return RetryCommand(tmp_path / "data", capsys)
+
+
+def down(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
+    until = clock.now() + 5000.0
+    why = "no connection\x1b[2J"
+    return HostRow("a.example", host, Condition.BLOCKED, until, why, blocked_by=by)
+
+
+def ended(url: str, outcome: str) -> UrlRow:
+    return UrlRow("http://a.example", url, outcome, at=1.0)
+
+
+def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: RetryCommand) -> None:
+    retry.keep(down("http://a.example"), down("https://a.example"))
+    shown = retry("a.example")
+    assert shown.count("is tried now") == 2 and "no connection?[2J" in shown
+    assert "next gossamer crawl" in shown
+    retry("http://a.example")
+    hosts = [host for _, host, _ in retry.asked()]
+    assert sorted(hosts) == ["http://a.example", "http://a.example", "https://a.example"]
+
+
+def test_who_asked_for_time_is_in_no_trouble_or_was_never_met_is_left_alone(
+    retry: RetryCommand,
+) -> None:
+    retry.keep(down("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example"))
+    assert "asked to be left alone until" in retry("http://a.example", status=1)
+    assert "is idle, and in no trouble" in retry("b.a.example", status=1)
+    assert "gossamer seed" in retry("never.example", status=1)
+    assert retry.asked() == []
+
+
+def test_a_url_that_failed_is_asked_for_and_no_other(retry: RetryCommand) -> None:
+    retry.keep(
+        ended("http://a.example/gone", Outcome.GONE),
+        ended("http://a.example/page", Outcome.PAGE),
+        ended("http://a.example/deep", "trap_depth"),
+    )
+    shown = retry(*(f"http://a.example/{name}" for name in ("gone", "page", "deep", "new")))
+    assert "/gone: gone at 1970-01-01 00:00:01 UTC: is queued again" in shown
+    assert "/page: its last outcome is page" in shown and "/new: has no outcome" in shown
+    assert retry.asked() == [("a.example", "http://a.example", ("http://a.example/gone",))]
+
+
+def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: RetryCommand) -> None:
+    many = [f"http://a.example/{n:05}" for n in range(2500)]
+    retry.keep(*(ended(url, Outcome.BROKEN) for url in many))
+    retry.keep(ended("http://a.example/x", Outcome.GONE))
+    assert "2,500 URLs with the outcome broken" in retry("--outcome", "broken")
+    assert [len(urls) for _, _, urls in retry.asked()] == [1000, 1000, 500]
+    assert sorted(url for _, _, urls in retry.asked() for url in urls) == many
+    assert "0 URLs" in retry("--outcome", "busy", status=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "--outcome"),
+        (["a.example", "--outcome", "gone"], "--outcome"),
+        (["http://"], "http://"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(retry: RetryCommand, words: list[str], named: str) -> None:
+    assert named in retry(*words, status=2)
+
+
+@pytest.mark.parametrize("outcome", ["page", "redirect", "unvisited", "trap_depth"])
+def test_only_failures_are_outcomes_to_retry(retry: RetryCommand, outcome: str) -> None:
+    with pytest.raises(SystemExit):
+        retry("--outcome", outcome)
