@@ -52,9 +52,9 @@ only the first hundred of a site have a row each; the others are counted in the 
 URLs that were admitted before it became narrower, are set aside (`aside.py`). A wider definition
 takes them up from there: no page is fetched again for its links.
 
-**When a person knows better.** A host that is down is left alone for hours. `gossamer retry` asks for
-it on `urls.admitted` (`retries.py`): its trouble is taken for over, and URLs that failed are queued
-again. The courtesy delay and a Retry-After stay.
+**When a person knows better.** A host that is down is left alone for hours. `gossamer retry` asks
+for it on `urls.admitted` (`retries.py`): its trouble is taken for over, and URLs that failed are
+queued again. The courtesy delay and a Retry-After stay.
 
 **What a crash leaves.** In a standalone crawl store and log move in one transaction. In a fleet a
 crash can come between any two writes: rows first, then rows that decide (`HostRow`, the totals),
