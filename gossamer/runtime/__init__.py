@@ -12,6 +12,12 @@ this order. Whoever dies in between has moved past nothing, so the next one read
 again and does the same again: handlers are idempotent, which is needed anyway where partitions move
 between processes. Exactly-once over Kafka would cover the log and not the store.
 
+**What breaks a handler.** A record that cannot be read, or is refused as Poison, is a dead letter,
+and nothing was changed. Any other error may come half way. Then all that the step has done is
+forgotten, in the store's buffers and in the processor's memory, which begins anew from the store;
+and the records are handled again, without the one that is to blame. An error in `wake` is nobody's
+record: it stops the process, with nothing written.
+
 **Why `begins_once`.** Doing an order twice would be impolite: the same host would be asked again,
 perhaps at the same time. So the fetcher advances past an order *before* it begins it. What is then
 lost with a process the frontier notices by the order's lease.

@@ -1,8 +1,8 @@
 """What a crawl was begun with, and every process that works on it must have too.
 
-That is the version of the public suffix list, which decides where everything about a site lies. It
-stands twice, on the `control` topic and in the store, since either may be made anew without the
-other.
+That is the number of partitions, and the version of the public suffix list: they decide where
+everything about a site lies. The version stands twice, on the `control` topic and in the store,
+since either may be made anew without the other.
 """
 
 from gossamer.errors import GossamerError
@@ -26,8 +26,16 @@ class PinnedRow(Row, frozen=True):
 
 def pin(log: Log, store: Store, now: float) -> None:
     """Write our versions down where there are none; raise GossamerError where there are others."""
-    stands = store.table(PinnedRow).put_if_absent(PinnedRow("public suffix list", SUFFIX_LIST))
+    rows, partitions = store.table(PinnedRow), str(log.partitions)
+    begun = rows.put_if_absent(PinnedRow("partitions", partitions)).version
+    stands = rows.put_if_absent(PinnedRow("public suffix list", SUFFIX_LIST))
     store.flush()
+    if begun != partitions:
+        raise GossamerError(
+            f"this crawl was begun with {begun} partitions of each topic, and the topics have "
+            f"{partitions} now: sites would move to other partitions, away from what is known of "
+            "them. The number is fixed for a crawl: make the topics anew, or begin another fleet"
+        )
     _compare("store", stands.version)
     if not check_topics(log):
         log.append([encode(SuffixListPinned(at=now, list=SUFFIX_LIST))])

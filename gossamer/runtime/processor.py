@@ -28,12 +28,19 @@ class Processor(ABC):
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others; called before any record of them."""
 
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Forget all that is in memory, and go on from the store: a handler came half way."""
+        self.assign(partitions, now)
+
     def caught_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """All that `awaits` held of *partitions* when they were assigned has been handled."""
 
     @abstractmethod
     def handle(self, event: Event, now: float) -> Answer:
-        """Return what follows from one event."""
+        """Return what follows from one event.
+
+        Raise Poison, before anything is changed, if it cannot be handled.
+        """
 
     def due(self) -> float | None:
         """Return when `wake` is next to be called; no timer by default."""

@@ -1,5 +1,8 @@
 """The loop that carries a processor along the log."""
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
 import structlog
 
 from gossamer.clock import Clock, steady
@@ -21,7 +24,7 @@ class Runner:
     """One processor on the log: poll, handle, wake, advance, one step after another."""
 
     def __init__(self, processor: Processor, log: Log, store: Store, clock: Clock) -> None:
-        self._processor, self._clock = processor, clock
+        self._processor, self._store, self._clock = processor, store, clock
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
         self._partitions: frozenset[int] | None = None
@@ -41,20 +44,19 @@ class Runner:
         answers: list[Message] = []
         # To its end: what is ordered by a crawl's older definition may be out of its scope.
         while news := self._control.poll(0):
-            for record in news:
-                answers += self._answer(record)
+            answers += self._answers(news)
         records = self._reader.poll(timeout)
         began = steady()
         # Partitions change inside the poll: the processor is told before it sees their records.
         self._assign()
+        answers += self._answers(records)
         for record in records:
-            answers += self._answer(record)
             self._arrears.read(record)
         if ended := self._arrears.ended():
             self._processor.caught_up(ended, self._clock())
         due = self._processor.due()
         if woken := due is not None and due <= (now := self._clock()):
-            answers += map(encode, self._processor.wake(now))
+            answers += self._woken(now)
         if moved := bool(records or answers or woken):
             self._processor.settle()
             self._reader.advance(records, answers)
@@ -70,27 +72,78 @@ class Runner:
             # Afterwards: what came until then is as old as the partitions' new owner.
             self._arrears.assign(self._partitions - before, before & self._partitions)
 
-    def _answer(self, record: Record) -> list[Message]:
-        return answer(self._processor, record, self._clock())
+    def _answers(self, records: Sequence[Record]) -> list[Message]:
+        answers = answer_all(self._processor, records, self._clock, self._restart)
+        return [message for found in answers for message in found]
+
+    def _restart(self) -> None:
+        """Go back to the last advance: what a handler has half done is neither kept nor known."""
+        self._store.discard()
+        partitions = self._partitions or frozenset()
+        self._processor.restart(partitions, self._clock())
+        self._arrears.assign(partitions, frozenset())
+
+    def _woken(self, now: float) -> Iterator[Message]:
+        for event in self._processor.wake(now):
+            try:
+                yield encode(event)
+            except Poison as error:
+                # No record is to blame. An order that does not go out ends with its lease.
+                count("gossamer_dead_letters_total", service=self._processor.name)
+                logger.error("answer dropped", service=self._processor.name, reason=str(error))
 
     def close(self) -> None:
         """Leave the group."""
         self._reader.close()
 
 
-def answer(processor: Processor, record: Record, now: float) -> list[Message]:
+def answer_all(
+    processor: Processor, records: Sequence[Record], clock: Clock, restart: Callable[[], None]
+) -> list[list[Message]]:
+    """Return what *processor* answers to each of *records*.
+
+    Where a handler came half way, *restart* undoes all that was done of them, and they are handled
+    again without the record that broke it.
+    """
+    letters: dict[Record, list[Message]] = {}
+    while True:
+        answers: list[list[Message]] = []
+        half_way: list[Record] = []
+        for record in records:
+            undo = partial(half_way.append, record)
+            found = letters.get(record) or answer(processor, record, clock(), undo)
+            if half_way:
+                letters[record] = found
+                restart()
+                break
+            answers.append(found)
+        else:
+            return answers
+
+
+def answer(
+    processor: Processor, record: Record, now: float, undo: Callable[[], None] = lambda: None
+) -> list[Message]:
     """Return what *processor* answers to *record*, or a dead letter if it cannot handle it.
 
-    Raise GossamerError where the record is not to blame.
+    *undo* is called if the handler may have come half way. Raise GossamerError where the record is
+    not to blame.
     """
     try:
         event = decode(record)
         with handling(event):
-            # All of it before any is appended: a handler that fails half way has answered nothing.
-            return [encode(one) for one in processor.handle(event, now)]
+            answers = [*processor.handle(event, now)]
     except Exception as error:
         if isinstance(error, GossamerError) and not isinstance(error, Poison):
             raise
+        if not isinstance(error, Poison):
+            undo()
+        return [encode(dead_letter_for(record, processor.name, error, now))]
+    try:
+        # All of it before any is appended.
+        return [encode(one) for one in answers]
+    except Poison as error:
+        undo()
         return [encode(dead_letter_for(record, processor.name, error, now))]
 
 

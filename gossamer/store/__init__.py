@@ -87,6 +87,9 @@ class Store(Protocol):
         those that do, then drops and rows put *last*. A crash in between leaves the old decision.
         """
 
+    def discard(self) -> None:
+        """Forget what was put and dropped since the last flush, as a crash would."""
+
     def claim(self, epoch: int) -> None:
         """Write as the owner of *epoch* from now on: writes under a smaller epoch never replace
         these, however late they arrive. An epoch is the time of its claim in microseconds.

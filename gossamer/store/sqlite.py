@@ -46,6 +46,11 @@ class SqliteStore:
             for table in changed:
                 table.flush()
 
+    def discard(self) -> None:
+        """Forget what was put and dropped since the last flush."""
+        for table in self._tables.values():
+            table.discard()
+
     def claim(self, epoch: int) -> None:
         """Do nothing: the lock on the folder keeps other writers out."""
 
@@ -156,6 +161,10 @@ class SqliteTable(Generic[R]):
     def changed(self) -> bool:
         """Whether anything was put or dropped since the last flush."""
         return bool(self._overlay)
+
+    def discard(self) -> None:
+        """Forget what was put and dropped."""
+        self._overlay.clear()
 
     def flush(self) -> None:
         """Write what was put and dropped."""

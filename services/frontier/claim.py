@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from gossamer.errors import GossamerError
 from gossamer.log import partition_of
 from gossamer.store import Store
 from gossamer.store.claims import make_claims
@@ -70,6 +71,11 @@ class Claims:
         """Claim *partitions*, and give up all others."""
         for lost in self._claims.keys() - partitions:
             del self._claims[lost]
+        if max(partitions, default=0) >= self._partitions:
+            raise GossamerError(
+                f"partition {max(partitions)} was added while the crawl ran, which began with "
+                f"{self._partitions}: the number is fixed for a crawl"
+            )
         if gained := partitions - self._claims.keys():
             epoch = make_claims(gained, self._store, now)
             self._claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}

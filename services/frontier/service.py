@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from gossamer.crawl import accept
+from gossamer.errors import Poison
 from gossamer.events import (
     CrawlDefined,
     Event,
@@ -82,6 +83,11 @@ class Frontier(Processor):
         """Claim *partitions*, give up all others, and load the hosts that have work."""
         self._loading.assign(partitions, now)
 
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Claim *partitions* anew, and load what the store says of them."""
+        self.assign(frozenset(), now)
+        self.assign(partitions, now)
+
     def caught_up(self, partitions: frozenset[int], now: float) -> None:
         """Leases may expire, and orders be made: what came while nobody read was taken in."""
         self._claims.catch_up(partitions)
@@ -89,7 +95,19 @@ class Frontier(Processor):
             self._loading.caught_up(now)
 
     def handle(self, event: Event, now: float) -> Answer:
-        """Take one event in; the orders that follow from it come from `wake`."""
+        """Take one event in; the orders that follow from it come from `wake`.
+
+        Raise Poison if its site is of a partition that is not ours.
+        """
+        site = getattr(event, "site", None)
+        if site and not self._claims.has(site):
+            raise Poison(
+                f"{site} is of another partition than the record: its producer is to be "
+                "set so that it chooses partitions by murmur2"
+            )
+        return self._answer(event, now)
+
+    def _answer(self, event: Event, now: float) -> Answer:
         match event:
             case LinksSetAside():
                 return self._set_aside(event, now)

@@ -105,6 +105,25 @@ def test_a_flush_of_nothing_is_nothing(store: Store) -> None:
     store.flush()
 
 
+def test_what_is_discarded_was_never_put(data: Data) -> None:
+    store = data.open().store
+    table = store.table(Simple)
+    table.put(Simple("p", 1, "kept"))
+    table.put(Simple("q", 1, "kept"))
+    store.flush()
+    table.put(Simple("p", 1, "discarded"))
+    table.put(Simple("p", 2, "discarded"), last=True)
+    table.drop("q")
+    store.discard()
+    assert [row.text for row in table.scan("p")] == ["kept"]
+    assert table.get("q", 1) == Simple("q", 1, "kept")
+    table.put(Simple("p", 3, "after"))
+    store.flush()
+    again = data.open().store.table(Simple)
+    assert [row.text for row in again.scan("p")] == ["kept", "after"]
+    assert [row.text for row in again.scan("q")] == ["kept"]
+
+
 @pytest.mark.only("decides_at_once")
 def test_of_many_at_once_one_is_the_first(data: Data) -> None:
     stores = [data.open().store for _ in range(4)]

@@ -52,6 +52,10 @@ class TornStore:
     def claim(self, epoch: int) -> None:
         pass
 
+    def discard(self) -> None:
+        for table in self._tables.values():
+            table.forget()
+
     def flush(self) -> None:
         writes = [write for table in self._tables.values() for write in table.writes()]
         self._fate.random.shuffle(writes)

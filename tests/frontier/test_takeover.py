@@ -1,13 +1,20 @@
 """A frontier that takes partitions over: what it reads, what it believes, what it takes up."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, VisitEnded
+from gossamer.errors import GossamerError, Poison
+from gossamer.events import Discovery, Outcome, UrlsAdmitted, VisitEnded
+from gossamer.events.topics import DEAD_LETTERS
+from gossamer.log import partition_of
+from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.conditions import Condition
 from services.frontier.loading import AT_A_TIME
 from services.frontier.rows import HostRow
+from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import START, Simulation, crawl
 
 
@@ -110,3 +117,36 @@ def test_reports_that_come_after_the_lease_stop_nothing() -> None:
     sim.handle(crawl())
     sim.run()
     assert sim.frontier._hosts.find("a.test", "http://a.test").row.condition is Condition.IDLE
+
+
+def test_a_partition_that_was_added_while_the_crawl_runs_is_refused() -> None:
+    sim = Simulation()
+    with pytest.raises(GossamerError, match="partition 4 was added"):
+        sim.frontier.assign(frozenset(range(5)), sim.now)
+
+
+def test_a_record_on_the_wrong_partition_is_poison_and_changes_nothing() -> None:
+    sim = Simulation()
+    sim.frontier.assign(frozenset({partition_of("b.test", 4)}), sim.now)
+    urls = (Discovery("http://a.test/"),)
+    assert partition_of("a.test", 4) != partition_of("b.test", 4)
+    with pytest.raises(Poison, match="murmur2"):
+        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=urls))
+    assert not sim.store.table(HostRow).scan("a.test")
+
+
+def test_a_handler_that_breaks_half_way_leaves_hosts_as_they_were(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, {"http://a.test/": [], "http://b.test/": []}, 0.1)
+    crawl.sow()
+    urls = (Discovery("http://a.test/"), Discovery("no URL"))
+    crawl.log.append(
+        [
+            encode(
+                UrlsAdmitted(at=START, site="b.test", via="v", urls=(Discovery("http://b.test/"),))
+            ),
+            encode(UrlsAdmitted(at=START, site="a.test", via="v", urls=urls)),
+        ]
+    )
+    assert crawl.run()
+    assert {url for _, _, url in crawl.requests} == {"http://b.test/robots.txt", "http://b.test/"}
+    assert len(crawl.log.tail([DEAD_LETTERS.name]).poll(0)) == 1

@@ -49,6 +49,15 @@ def test_a_process_with_another_list_refuses_to_start_and_says_what_to_do(where:
         pin(log, store, 1.0)
 
 
+def test_the_number_of_partitions_is_fixed_for_a_crawl() -> None:
+    database = Database(":memory:")
+    log, store = SqliteLog(database), SqliteStore(database)
+    pin(log, store, 1.0)
+    log.partitions = 8
+    with pytest.raises(GossamerError, match=r"begun with 4 partitions.* 8 now"):
+        pin(log, store, 1.0)
+
+
 @pytest.mark.parametrize("words", [["crawl", "--contact", "a@b.example"], ["seed"], ["why"]])
 def test_no_command_touches_a_crawl_of_another_list(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer.errors import NoSpace
+from gossamer.errors import NoSpace, Poison
 from gossamer.events import CrawlDefined, Event, SeedSown
 from gossamer.events.topics import PAGES, SEEDS
 from gossamer.log import Message
@@ -17,6 +17,7 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.runner import Runner
 from gossamer.sqlite import Database
+from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import canonicalize
 from tests.runtime.manual import found, letters, sow
@@ -258,3 +259,85 @@ def test_nothing_is_lost_or_answered_twice_by_one_that_is_killed(
         assert sorted(answered) == sorted(url for url in urls if seen.get(url))
     assert sorted(answered) == sorted(urls)
     assert drain(log.tail(["seeds"])) == []
+
+
+class Careless(Sower):
+    """Stores and remembers something before it breaks."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.known: list[str] = []
+
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Forget."""
+        self.known.clear()
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Store, remember, and break if it is to."""
+        assert isinstance(event, SeedSown)
+        self.known.append(event.url)
+        self._seen.put(SeenRow(event.url))
+        if event.url.startswith("bad"):
+            raise ValueError("not this one")
+        if event.url.startswith("large"):
+            return [discovered("x" * PAGES.limit, now)]
+        return [discovered(event.url, now)]
+
+
+@pytest.mark.parametrize("bad", ["bad", "large"])
+def test_a_handler_that_comes_half_way_leaves_nothing_and_the_rest_is_whole(
+    log: SqliteLog, store: SqliteStore, bad: str
+) -> None:
+    careless = Careless(store)
+    sow(log, "a", f"{bad} 1", b"\xff", "b", f"{bad} 2", "c")
+    runner = Runner(careless, log, store, lambda: 100.0)
+    while runner.step():
+        pass
+    assert sorted(found(log)) == careless.known == ["a", "b", "c"]
+    seen = store.table(SeenRow)
+    assert [seen.get(url) is not None for url in ("a", f"{bad} 1", "b", f"{bad} 2", "c")] == [
+        True, False, True, False, True,
+    ]  # fmt: skip
+    assert sorted(letter.offset for letter in letters(log)) == [1, 2, 4]
+
+
+class Waking(Sower):
+    """Has something to say that is too large, or breaks, when it wakes."""
+
+    def __init__(self, store: Store, error: Exception | None = None) -> None:
+        super().__init__(store)
+        self.at, self._error = 0.0, error
+
+    def wake(self, now: float) -> Iterable[Event]:
+        """Say it."""
+        self.at = None
+        self._seen.put(SeenRow("woken"))
+        yield discovered("x" * PAGES.limit, now)
+        if self._error:
+            raise self._error
+        yield discovered("small", now)
+
+
+def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    def dropped() -> float:
+        sample = "gossamer_dead_letters_total"
+        return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
+
+    before = dropped()
+    Runner(Waking(store), log, store, lambda: 1.0).step()
+    assert found(log) == ["small"]
+    assert dropped() == before + 1
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), Poison("whose record?")])
+def test_an_error_on_waking_stops_everything_before_it_is_written(
+    log: SqliteLog, store: SqliteStore, error: Exception
+) -> None:
+    runner = Runner(Waking(store, error), log, store, lambda: 1.0)
+    with pytest.raises(type(error)):
+        runner.step()
+    assert found(log) == []
+    store.discard()
+    assert store.table(SeenRow).get("woken") is None

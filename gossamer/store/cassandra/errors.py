@@ -16,6 +16,12 @@ from cassandra import (
 from cassandra import Unavailable as TooFewReplicas
 from cassandra.cluster import NoHostAvailable
 from cassandra.connection import ConnectionException
+from cassandra.protocol import (
+    ErrorMessage,
+    IsBootstrappingErrorMessage,
+    OverloadedErrorMessage,
+    ServerError,
+)
 
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.settings.servers import CassandraSettings
@@ -25,7 +31,14 @@ from gossamer.settings.servers import CassandraSettings
 logging.getLogger("cassandra").setLevel(logging.CRITICAL)
 
 UNREACHABLE = (NoHostAvailable, UnresolvableContactPoints, ConnectionException)
-TOO_SLOW = (OperationTimedOut, Timeout, TooFewReplicas)
+TOO_SLOW = (
+    OperationTimedOut,
+    Timeout,
+    TooFewReplicas,
+    ServerError,
+    OverloadedErrorMessage,
+    IsBootstrappingErrorMessage,
+)
 
 
 @contextmanager
@@ -33,7 +46,8 @@ def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
     """Raise GossamerError for an error of the driver; Unavailable if a retry may help."""
     try:
         yield
-    except (DriverException, *UNREACHABLE) as error:
+    except (DriverException, ErrorMessage, *UNREACHABLE) as error:
+        # What nodes answer is no DriverException unless the driver knows it well.
         raise _translate(error, where, settings) from error
 
 
@@ -58,7 +72,7 @@ def _translate(error: Exception, where: str, settings: CassandraSettings) -> Gos
         )
     if isinstance(error, TOO_SLOW):
         return Unavailable(
-            f"{where} was too slow, or too few of its nodes are up for consistency "
+            f"{where} was too slow or overloaded, or too few of its nodes are up for consistency "
             f"{settings.consistency} ({text})"
         )
     if isinstance(error, Unauthorized):

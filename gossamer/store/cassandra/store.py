@@ -83,6 +83,11 @@ class CassandraStore:
             )
         )
 
+    def discard(self) -> None:
+        """Forget what was put and dropped since the last flush."""
+        for table in self._tables.values():
+            table.overlay.clear()
+
     def claim(self, epoch: int) -> None:
         """Write as the owner of *epoch* from now on."""
         self._timestamps.claim(epoch)

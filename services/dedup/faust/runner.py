@@ -24,7 +24,7 @@ from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
 from gossamer.runtime.offsets import OffsetTracker
-from gossamer.runtime.runner import answer
+from gossamer.runtime.runner import answer, answer_all
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import timed
@@ -112,7 +112,7 @@ class FaustRunner:
     def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
         while True:
             try:
-                messages = [answer(self.dedup, record, clock.now()) for record in records]
+                messages = answer_all(self.dedup, records, clock.now, self._store.discard)
                 self._store.flush()
             except Unavailable as error:
                 logger.warning("waiting", why=str(error))
