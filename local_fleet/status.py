@@ -29,7 +29,7 @@ class Standing(msgspec.Struct):
     """ok, stuck or gone."""
     ready: bool
     reason: str = ""
-    """Why it is not ready."""
+    """Why it is not ready, or what is to be known although it is."""
     partitions: int | None = None
     lag: dict[str, int] = msgspec.field(default_factory=dict)
     memory: int = 0
@@ -49,11 +49,12 @@ def standings(members: Sequence[Member]) -> list[Standing]:
 
 
 def is_ready(member: Member) -> tuple[bool, str]:
-    """Return whether *member* does its work, and if not, why."""
+    """Return whether *member* does its work; and why not, or what else is to be known."""
     if member.service in SERVERS:
         return (True, "") if _listens(member.port) else (False, "it does not listen yet")
     status, text = _ask(member, "/readyz")
-    return status == 200, "" if status == 200 else text.strip()
+    said = text.strip()
+    return status == 200, said.removeprefix("ready").removeprefix("; ") if status == 200 else said
 
 
 def _standing(member: Member) -> Standing:

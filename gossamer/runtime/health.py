@@ -1,7 +1,8 @@
 """Liveness, readiness and metrics of a process of a fleet, over HTTP.
 
 `/healthz` is 200 while the service's loop turns: an orchestrator restarts what is stuck.
-`/readyz` is 200 while it does its work, else 503 with the reason. `/metrics` is for Prometheus.
+`/readyz` is 200 while it does its work, with a note where an operator should do something, else 503
+with the reason. `/metrics` is for Prometheus.
 Threads of their own answer all three, so that a loop that hangs cannot hold up the answer.
 """
 
@@ -45,7 +46,7 @@ class Health:
             instance=instance,
         )
         self._beat_at = clock.steady()
-        self._why_not, self._hindered = "it is starting", ""
+        self._why_not, self._hindered, self._note = "it is starting", "", ""
         self._servers = _Cached(lambda: {})
 
     def beat(self) -> None:
@@ -68,6 +69,12 @@ class Health:
         """Report *why* it cannot do its work as it should though its loop turns; "": it can."""
         self._hindered = why
 
+    def note(self, what: str) -> None:
+        """Report *what* should be known of it although it works; "": nothing."""
+        if what and what != self._note:
+            logger.warning(what)
+        self._note = what
+
     def watch(self, ask: LagQuery) -> None:
         """Use *ask* from now on to find out whether the servers answer, and the lag."""
         self._servers = _Cached(ask)
@@ -87,6 +94,10 @@ class Health:
         if not self._why_not:
             self._servers.read()
         return self._why_not or self._hindered or self._servers.trouble
+
+    def when_ready(self) -> str:
+        """Return what is said of it when it does its work."""
+        return f"ready; {self._note}" if self._note else "ready"
 
     def metrics(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
@@ -170,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "/healthz":
                 self._report("" if health.alive else health.why_not_ready(), "ok")
             case "/readyz":
-                self._report(health.why_not_ready(), "ready")
+                self._report(health.why_not_ready(), health.when_ready())
             case "/metrics":
                 self._send(200, CONTENT_TYPE_LATEST, health.metrics())
             case _:

@@ -143,5 +143,6 @@ def run_processor(backends: Backends, processor: Processor) -> None:
         while not backends.stop.is_set():
             due = runner.due()
             runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
+            backends.process.health.note(processor.note())
     finally:
         runner.close()

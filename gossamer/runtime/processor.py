@@ -50,5 +50,9 @@ class Processor(ABC):
         """Return the events that are due at *now* without any record."""
         return ()
 
+    def note(self) -> str:
+        """Return what an operator should know although the service works; "" if nothing."""
+        return ""
+
     def settle(self) -> None:  # noqa: B027
         """Make durable what is held outside the store; called before each advance of the log."""

@@ -230,6 +230,16 @@ class Frontier(Processor):
         pages = sum(claim.tally.pages for claim in self._claims)
         return max(0, crawl.pages_before + crawl.max_pages - pages - bench.outstanding)
 
+    def note(self) -> str:
+        """Return why nothing is ordered although all is well."""
+        if self._crawl is None:
+            waiting = sum(claim.tally.queued for claim in self._claims)
+            return (
+                f"no crawl is defined, so nothing is fetched (URLs queued: {waiting:,}): "
+                "gossamer seed URL --scope SCOPE defines it, or crawl.scope and gossamer topics apply"
+            )
+        return "the crawl is paused" if self._crawl.paused else ""
+
     def settle(self) -> None:
         """Put the totals and the positions of the claims into the store, and set the gauges."""
         self._claims.write()

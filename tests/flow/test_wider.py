@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.events import SeedSown
 from gossamer.events.topics import PAGES
+from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, UrlRow
+from services.frontier.service import Frontier
 from tests.flow.test_flow import Pages, reachable, redirects, virtual_crawl, webs
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl
@@ -73,6 +76,22 @@ def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
     assert crawl.run()
     assert asked(crawl) == Counter(OUT.keys())
     assert row(crawl, "http://c.test/").depth == 1, "a redirect makes nothing deeper"
+
+
+def test_seeds_wait_for_a_definition_and_are_judged_by_it(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
+    frontier = next(r._processor for r in crawl.runners if isinstance(r._processor, Frontier))
+    crawl.log.append([encode(SeedSown(url=url)) for url in ("http://a.test/0", "http://b.test/")])
+    assert crawl.run()
+    assert crawl.requests == []
+    assert "no crawl is defined, so nothing is fetched (URLs queued: 2)" in frontier.note()
+    crawl.sow(scope="domain('a.test')")
+    assert crawl.run()
+    assert asked(crawl) == Counter(CHAIN.keys())
+    assert (row(crawl, "http://b.test/").outcome, frontier.note()) == ("out_of_scope", "")
+    crawl.sow(paused=True)
+    assert crawl.run()
+    assert frontier.note() == "the crawl is paused"
 
 
 def test_the_smallest_depth_at_which_a_url_was_found_counts(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
@@ -67,6 +68,19 @@ def test_what_hinders_the_work_is_no_reason_to_restart(asked: Asked) -> None:
     assert asked.get("/readyz") == (503, "its clock is wrong")
     assert asked.get("/healthz") == (200, "ok")
     asked.health.hindered("")
+    assert asked.get("/readyz") == (200, "ready")
+
+
+def test_what_whoever_runs_it_should_know_is_said_beside_and_logged_once(asked: Asked) -> None:
+    asked.health.ready()
+    with capture_logs() as lines:
+        for _ in range(3):
+            asked.health.note("no crawl is defined")
+    assert asked.get("/readyz") == (200, "ready; no crawl is defined")
+    assert [(line["event"], line["log_level"]) for line in lines] == [
+        ("no crawl is defined", "warning")
+    ]
+    asked.health.note("")
     assert asked.get("/readyz") == (200, "ready")
 
 
