@@ -236,7 +236,8 @@ class Frontier(Processor):
             waiting = sum(claim.tally.queued for claim in self._claims)
             return (
                 f"no crawl is defined, so nothing is fetched (URLs queued: {waiting:,}): "
-                "gossamer seed URL --scope SCOPE defines it, or crawl.scope and gossamer topics apply"
+                "gossamer seed URL --scope SCOPE does that, or crawl.scope with gossamer topics "
+                "apply"
             )
         return "the crawl is paused" if self._crawl.paused else ""
 

@@ -63,6 +63,8 @@ def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
     ):
         said = one.up()
         assert "All are ready" in said and "gossamer seed" in said
+        frontier = one.status()["frontier-1"]
+        assert frontier["ready"] and "no crawl is defined" in frontier["reason"]
         sow_with_any_client(one, web)
         read_with_any_client(one, web)
         explain(one, web)
@@ -96,6 +98,8 @@ def read_with_any_client(one: ByHand, web: SynthWeb) -> None:
 
 
 def explain(one: ByHand, web: SynthWeb) -> None:
+    assert not one.status()["frontier-1"]["reason"]
+    ask_again(one, web)
     why = one.gossamer("why", web.seeds[0]).out
     assert "it is a seed" in why and "page 200" in why and "verdict: first" in why
     found = re.search(r"captured: .*: (1/\S+\.warc\.gz) at (\d+), (\d+) bytes", why)
@@ -106,6 +110,13 @@ def explain(one: ByHand, web: SynthWeb) -> None:
         assert "robots_excluded" in one.gossamer("why", url).out
     unknown = one.gossamer("why", web.seeds[0] + "no/such/page").out
     assert "the frontier has not met it" in unknown and "never met" not in unknown
+
+
+def ask_again(one: ByHand, web: SynthWeb) -> None:
+    done = one.gossamer("retry", web.seeds[0])
+    assert done.code == 1 and "which is no failure" in done.out
+    done = one.gossamer("retry", "--outcome", "dns_unanswered")
+    assert (done.code, done.out) == (1, "0 URLs with the outcome dns_unanswered.\n")
 
 
 def follow_one_url_through_the_logs(one: ByHand, web: SynthWeb) -> None:
