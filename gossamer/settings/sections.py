@@ -97,8 +97,8 @@ class FetcherSettings(Section):
     """Where a webmaster reaches you; sent with every request. Without it nothing is fetched."""
     product: Annotated[str, unit("product token")] = "gossamer"
     """Our name in the User-Agent, robots.txt, robots meta elements and X-Robots-Tag headers."""
-    page: Annotated[str, unit("URL")] = "https://gossamer.example/crawler"
-    """The page about the crawler that the User-Agent names."""
+    page: Annotated[str, unit("URL")] = ""
+    """A page about the crawler that the User-Agent names beside the contact; empty: none."""
     concurrency: Hosts = 256
     """Most hosts that a fetcher visits at once."""
     connect_limit: Seconds = 10.0

@@ -33,10 +33,11 @@ def request_headers(settings: FetcherSettings) -> Headers:
     """Return the headers of every request; raise BadSettings if they would not say who we are."""
     check_contact(settings.contact)
     for name, value in (("product", settings.product), ("page", settings.page)):
-        if not (is_token(value) if name == "product" else _page.fullmatch(value)):
+        if not (is_token(value) if name == "product" else _page.fullmatch(value) or not value):
             raise BadSettings(f"fetcher.{name}: {value!r} cannot stand in a User-Agent")
-    product = f"{settings.product}/{version('gossamer')}"
-    named = (("User-Agent", f"{product} (+{settings.page}; {settings.contact})"),)
+    about = [text for text in (settings.page, settings.contact) if text]
+    comment = "; ".join(f"+{text}" if _page.fullmatch(text) else text for text in about)
+    named = (("User-Agent", f"{settings.product}/{version('gossamer')} ({comment})"),)
     # RFC 9110, 10.1.2: From is a mailbox.
     reached = (("From", settings.contact),) if _mailbox.fullmatch(settings.contact) else ()
     return (*named, *reached, ("Accept", WANTED), ("Accept-Encoding", CODINGS))

@@ -1,6 +1,7 @@
 """How requests follow one another, measured at the server; and when an order ends early."""
 
 import asyncio
+import re
 import time
 from typing import Any
 
@@ -189,9 +190,7 @@ async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
         (request,) = server.requests
     assert request.path == url.removeprefix(server.root)
     agent = request.header("User-Agent")
-    assert agent.startswith("gossamer/")
-    assert "(+https://" in agent
-    assert agent.endswith("; crawl@example.org)")
+    assert re.fullmatch(r"gossamer/\S+ \(crawl@example\.org\)", agent)
     assert request.header("From") == "crawl@example.org"
     assert request.header("Accept-Encoding") == "gzip, deflate"
     assert "text/html" in request.header("Accept")
@@ -205,8 +204,16 @@ async def test_a_contact_page_stands_in_the_user_agent_only() -> None:
     async with serving(x=page()) as server:
         await fetched(f"{server.root}/x", contact="https://crawl.example.org/about")
         (request,) = server.requests
-    assert request.header("User-Agent").endswith("; https://crawl.example.org/about)")
+    assert request.header("User-Agent").endswith(" (+https://crawl.example.org/about)")
     assert request.header("From") == ""
+
+
+async def test_a_page_about_the_crawler_stands_beside_the_contact() -> None:
+    async with serving(x=page()) as server:
+        await fetched(f"{server.root}/x", page="https://crawl.example.org/")
+        (request,) = server.requests
+    agent = request.header("User-Agent")
+    assert agent.endswith(" (+https://crawl.example.org/; crawl@example.org)")
 
 
 async def test_cookies_and_proxies_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
