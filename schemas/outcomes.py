@@ -12,7 +12,6 @@ from gossamer.events.outcomes import (
     HAZARDS,
     OUTCOMES,
     Counting,
-    Health,
     Meaning,
     Wait,
 )
@@ -30,17 +29,20 @@ Every visit ends in one of these. The label `outcome` of `gossamer_outcomes_tota
 
 """
 HOST = """
-The host, by what an outcome shows of it: *well* ends its failures in a row if a request was made,
-*failed* is one more of them, *unclear* is neither. *The order ends*: the fetcher gives the host
-back, and its other URLs stay in the queue.
+The host, by what an outcome shows of it: *well* ends all its trouble if a request was made,
+*unclear* neither ends nor begins any, all others are kinds of trouble: *name*, *connection*,
+*silence*, *busy*, and *robots* where its robots.txt cannot be had. Each kind is counted by itself.
+*The order ends*: the fetcher gives the host back, and its other URLs stay in the queue.
 
 A URL that is tried again later is so in ten minutes, then after four times as long each time, at
-most `frontier.retries` times. A URL that stays first in its queue is given up when its host has
-failed more than `frontier.retries` times in a row.
+most `frontier.retries` times. A URL that stays first in its queue is given up when its host has had
+the same trouble more than `frontier.retries` times in a row.
 
 How long a host is left alone: after an outcome whose URL stays in its queue, at once; after one
-whose URL is tried again later, only when the host has failed more than `frontier.retries` times in
-a row.
+whose URL is tried again later, only when it is the host's trouble and has come more than
+`frontier.retries` times in a row, or when it is its robots.txt. What the host does not ask for is
+up to a quarter longer, by the host's name, so that hosts that failed together do not all come back
+at once.
 
 """
 COUNTED = """
@@ -62,7 +64,6 @@ after this many visits in a row that do not find it, the last of them for this r
 hosts that are down say nothing about a document.
 
 """
-HEALTH = {Health.WELL: "well", Health.FAILED: "failed", Health.UNCLEAR: "unclear"}
 
 
 def main(file: Path) -> None:
@@ -92,7 +93,7 @@ def text() -> str:
 
 
 def _meaning(row: Meaning) -> tuple[str, ...]:
-    return row.text, row.fate.value, HEALTH[row.health], "yes" if row.ends_order else ""
+    return row.text, row.fate.value, row.health, "yes" if row.ends_order else ""
 
 
 def _patience(row: Patience) -> tuple[str, ...]:

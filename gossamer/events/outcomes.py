@@ -1,9 +1,9 @@
 """How visits end, which hazards of the Web are counted, and the whole policy that hangs on both.
 
-Two tables are the only place where that policy is written. `OUTCOMES` says of each outcome of a
-visit what becomes of the URL and of its host; `HAZARDS` says of each hazard which service counts
-it and which settings bound it. The fetcher, the frontier, the reports and
-`docs/outcomes-and-hazards.md` look things up here. A name without a row stops the import.
+Two tables are the only place where that policy is written. `OUTCOMES` says of each outcome what
+becomes of the URL and of its host; `HAZARDS` of each hazard which service counts it and which
+settings bound it. Fetcher, frontier, reports and `docs/outcomes-and-hazards.md` look things up
+here. A name without a row stops the import.
 
 A hazard is counted once, although its name travels on: a truncated page's is in the `VisitEnded`,
 in the page's events and in the archive. Metric and report go by the table: a service adds to the
@@ -12,7 +12,7 @@ metric only what it counts, and the frontier adds to the report only what the ev
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum, StrEnum, auto
+from enum import Enum, StrEnum
 from typing import Any
 
 from gossamer.telemetry import count
@@ -77,15 +77,21 @@ class Wait(Enum):
     )
 
 
-class Health(Enum):
-    """What an outcome shows of the host; its failures in a row lengthen the wait."""
+class Health(StrEnum):
+    """What an outcome shows of the host: *well* ends all trouble, *unclear* neither ends nor begins
+    any, and each kind of trouble counts by itself and lengthens its own waits alone."""
 
-    WELL = auto()
-    """An answer: the failures in a row are over."""
-    FAILED = auto()
-    """One more failure in a row."""
-    UNCLEAR = auto()
-    """It ends no row of failures, and is none."""
+    WELL = "well"
+    UNCLEAR = "unclear"
+    NAME = "name"
+    CONNECTION = "connection"
+    SILENCE = "silence"
+    BUSY = "busy"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the host is in trouble."""
+        return self not in (Health.WELL, Health.UNCLEAR)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class Meaning:
     fate: Fate
     health: Health
     wait: Wait
-    """For Fate.WAIT at once; for Fate.AGAIN when the host has failed more than `retries` times."""
+    """For Fate.WAIT at once; for Fate.AGAIN once the host failed so more than `retries` times."""
     text: str
     """The sentence that a person reads."""
     ends_order: bool = False
@@ -122,25 +128,25 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.DONE, Health.WELL, Wait.NONE,
         text="The server refuses the request with another 4xx status."),
     Outcome.SERVER_ERROR: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.LONG,
+        Fate.AGAIN, Health.UNCLEAR, Wait.LONG,  # If it is the host's robots.txt.
         text="The server failed (5xx, or a status that does not exist)."),
     Outcome.BUSY: Meaning(
-        Fate.WAIT, Health.FAILED, Wait.ASKED, ends_order=True,
+        Fate.WAIT, Health.BUSY, Wait.ASKED, ends_order=True,
         text="The server asks to be left alone (429, or 503 with Retry-After)."),
     Outcome.DNS_FAILURE: Meaning(
-        Fate.WAIT, Health.FAILED, Wait.DNS, ends_order=True,
+        Fate.WAIT, Health.NAME, Wait.DNS, ends_order=True,
         text="The host's name does not exist, or has no address."),
     Outcome.DNS_UNANSWERED: Meaning(
-        Fate.WAIT, Health.FAILED, Wait.SHORT, ends_order=True,
+        Fate.WAIT, Health.NAME, Wait.SHORT, ends_order=True,
         text="No name server says whether the host's name exists."),
     Outcome.HOST_DOWN: Meaning(
-        Fate.WAIT, Health.FAILED, Wait.LONG, ends_order=True,
+        Fate.WAIT, Health.CONNECTION, Wait.LONG, ends_order=True,
         text="The host refuses connections, or none could be made in time."),
     Outcome.SILENT_SERVER: Meaning(
-        Fate.AGAIN, Health.FAILED, Wait.LONG, ends_order=True,
+        Fate.AGAIN, Health.SILENCE, Wait.LONG, ends_order=True,
         text="The server took the request and sent no byte in time."),
     Outcome.BROKEN: Meaning(
-        Fate.AGAIN, Health.FAILED, Wait.LONG,
+        Fate.AGAIN, Health.UNCLEAR, Wait.LONG,
         text="The connection or the protocol broke after the request was sent."),
     Outcome.PRIVATE_ADDRESS: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE, ends_order=True,
@@ -236,8 +242,7 @@ HAZARDS: dict[Hazard, Counting] = {
         "The answer is not HTTP: no status line, no headers, or headers without an end."),
     Hazard.WRONG_CONTENT_TYPE: Counting(("parser",), (),
         "The body is not of the type that its Content-Type names."),
-    Hazard.UNWANTED_TYPE: Counting(("fetcher",), (),
-        "The answer is of a type that is not read."),
+    Hazard.UNWANTED_TYPE: Counting(("fetcher",), (), "The answer is of a type that is not read."),
     Hazard.RETRY_AFTER: Counting(("fetcher",), ("frontier.retry_after_limit",),
         "The server says for how long it wants to be left alone."),
     Hazard.MALFORMED_URL: Counting(("parser",), (),
@@ -261,8 +266,7 @@ HAZARDS: dict[Hazard, Counting] = {
         "The parser cannot read the page: it is a dead letter, and the report counts it as one."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),
         "Byte order mark, header, meta element and bytes name different encodings."),
-    Hazard.EXACT_DUPLICATE: Counting(("dedup",), (),
-        "Another URL had the same text before."),
+    Hazard.EXACT_DUPLICATE: Counting(("dedup",), (), "Another URL had the same text before."),
     Hazard.TRAP_DUPLICATES: Counting(("dedup",), ("dedup.duplicates_limit",),
         "One more duplicate in a row than is followed: its links are not."),
 }

@@ -18,6 +18,9 @@ from services.frontier.rows import HistoryRow, HostRow, RobotsRow, UrlRow
 from services.frontier.workbench import Host
 
 UNASKED_ROBOTS_AGE = 86400.0
+ROBOTS = "robots"
+"""The kind of trouble of a host whose robots.txt cannot be had though it answers."""
+Report = VisitEnded | RobotsAnswered
 Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
 
@@ -69,8 +72,11 @@ class CheckIn:
             row = self._hosts.queues.advance(row)
         if meaning.fate is not Fate.WAIT:
             return row, 0.0
-        failures = max(row.failures, 1)
-        return row, now + trouble_wait(self._settings, event.outcome, failures, event.retry_after)
+        return row, now + self._trouble_wait(row, event, meaning.health)
+
+    def _trouble_wait(self, row: HostRow, event: Report, kind: str) -> float:
+        times = row.troubles.get(kind, 0)
+        return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
@@ -80,9 +86,9 @@ class CheckIn:
         self, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
         """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
-        fate, failures = OUTCOMES[event.outcome].fate, row.failures
-        wait = trouble_wait(self._settings, event.outcome, max(failures, 1), event.retry_after)
-        given_up = failures > self._settings.retries
+        fate, kind = OUTCOMES[event.outcome].fate, OUTCOMES[event.outcome].health
+        wait = self._trouble_wait(row, event, kind)
+        given_up = row.troubles.get(kind, 0) > self._settings.retries
         next_visit_at = 0.0
         if fate is Fate.AGAIN and event.visit.attempt < self._settings.retries:
             next_visit_at = now + retry_wait(event.visit.attempt + 1)
@@ -101,7 +107,7 @@ class CheckIn:
         return row, now + wait if in_trouble else 0.0
 
     def robots_ended(
-        self, host: Host, row: HostRow, event: VisitEnded | RobotsAnswered, now: float
+        self, host: Host, row: HostRow, event: Report, now: float
     ) -> tuple[HostRow, float]:
         """Return the same of a visit for robots.txt, here or where it lies."""
         if event.outcome is Outcome.UNVISITED:
@@ -110,7 +116,7 @@ class CheckIn:
             return self._robots_asked(host, row, event, now)
         if event.robots and not event.robots.forbidden:
             self._hosts.learn_robots(host, RobotsRow(event.host, event.robots))
-            return row, 0.0
+            return _untroubled(row, ROBOTS), 0.0
         if event.outcome is Outcome.PRIVATE_ADDRESS:
             # Nothing of this host is going to be asked: let each URL of its queue learn that.
             self._allow_all(host, now)
@@ -135,19 +141,23 @@ class CheckIn:
         return (known.unreachable_since if known else 0.0) or now
 
     def _robots_unreachable(
-        self, host: Host, row: HostRow, event: VisitEnded | RobotsAnswered, now: float
+        self, host: Host, row: HostRow, event: Report, now: float
     ) -> tuple[HostRow, float]:
         """RFC 9309, 2.3.1.4: everything is disallowed; after 30 days, as if there were no file."""
         since = self._unreachable_since(host, now)
         if now - since >= self._settings.robots_unreachable_limit and event.robots:
             self._allow_all(host, now, since)
             return row, 0.0
-        until = now + trouble_wait(
-            self._settings, event.outcome, max(row.failures, 1), event.retry_after
-        )
+        kind: str = OUTCOMES[event.outcome].health
+        if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
+            # Not the host's own trouble, or none that was counted as such.
+            kind = ROBOTS
+            row = _troubled(row, kind)
+        until = now + self._trouble_wait(row, event, kind)
         rules = RobotsRules(forbidden=_why(event), fetched_at=now, expires_at=until)
         self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
-        if row.queued and row.failures > self._settings.retries and not event.robots:
+        given_up = row.troubles.get(kind, 0) > self._settings.retries and not event.robots
+        if row.queued and given_up:
             self._urls.put(self._given_up(row, event, now))
             row = self._hosts.queues.advance(row)
         return row, until
@@ -156,7 +166,7 @@ class CheckIn:
         rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_ROBOTS_AGE)
         self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
 
-    def _given_up(self, row: HostRow, event: VisitEnded | RobotsAnswered, now: float) -> UrlRow:
+    def _given_up(self, row: HostRow, event: Report, now: float) -> UrlRow:
         [first] = self._hosts.queues.first(row, 1)
         return UrlRow(
             host=row.host,
@@ -184,7 +194,7 @@ def _elsewhere(event: VisitEnded) -> bool:
     return event.outcome is Outcome.REDIRECT and event.robots is None
 
 
-def _why(event: VisitEnded | RobotsAnswered) -> str:
+def _why(event: Report) -> str:
     forbidden = event.robots.forbidden if event.robots else ""
     return forbidden or event.reason or str(event.outcome)
 
@@ -192,7 +202,10 @@ def _why(event: VisitEnded | RobotsAnswered) -> str:
 def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     asked = event.started_at > 0
     health = OUTCOMES[event.outcome].health
-    well = asked and health is Health.WELL
+    if health.failed:
+        row = _troubled(row, health)
+    elif asked and health is Health.WELL:
+        row = _untroubled(row, *(kind for kind in row.troubles if kind != ROBOTS))
     return replace(
         row,
         done=row.done + 1,
@@ -202,8 +215,15 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         seconds=row.seconds + event.took,
         last_took=event.took if asked else row.last_took,
         refused=row.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
-        failures=0 if well else row.failures + (health is Health.FAILED),
     )
+
+
+def _troubled(row: HostRow, kind: str) -> HostRow:
+    return replace(row, troubles={**row.troubles, kind: row.troubles.get(kind, 0) + 1})
+
+
+def _untroubled(row: HostRow, *kinds: str) -> HostRow:
+    return replace(row, troubles={k: n for k, n in row.troubles.items() if k not in kinds})
 
 
 def _history_row(event: VisitEnded, now: float) -> HistoryRow:

@@ -64,6 +64,8 @@ class Errands:
         if not known or not known.asked or host.row.condition is not Condition.BLOCKED:
             return
         row, until = self._check_in.robots_ended(host, host.row, event, now)
+        if until:
+            row = replace(row, blocked_why=event.reason, blocked_by=event.outcome)
         ready_at = max(until, now + row.delay)
         self._loading.wait_until(host, replace(row, ready_at=ready_at))
 

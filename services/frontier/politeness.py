@@ -2,12 +2,15 @@
 
 from gossamer.events import Outcome
 from gossamer.events.outcomes import OUTCOMES, Wait
+from gossamer.log import murmur2
 from gossamer.settings import FrontierSettings
 from services.frontier.rows import RobotsRow
 
 SHORT_WAIT = 60.0
 """What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
 RETRY_WAIT = 600.0
+SPREAD = 0.25
+"""Of a wait: so much longer is that of the last of many hosts that have failed together."""
 REFUSED_WAIT_LIMIT = 300.0
 
 
@@ -25,24 +28,32 @@ def refused_wait(delay: float, refused: int) -> float:
 
 
 def trouble_wait(
-    settings: FrontierSettings, outcome: Outcome, failures: int, retry_after: float
+    settings: FrontierSettings, host: str, outcome: Outcome, times: int, retry_after: float
 ) -> float:
-    """Return how long a host is left alone after its *failures*-th failure in a row (from 1):
-    longer each time (PolyBot, section 3.4: "an even longer time if it is down on the second try").
+    """Return how long *host* is left alone when it has the same trouble for the *times*-th time in
+    a row (from 1): longer each time (PolyBot, section 3.4: "an even longer time if it is down on
+    the second try"), and exactly as long as it asks if it does.
     """
-    doubled = 2.0 ** min(failures - 1, 30)
-    short = min(SHORT_WAIT * doubled, settings.down_wait)
-    match OUTCOMES[outcome].wait:
+    if OUTCOMES[outcome].wait is Wait.ASKED and retry_after > 0:
+        return min(retry_after, settings.retry_after_limit)
+    return spread(host) * _wait(settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30))
+
+
+def spread(host: str) -> float:
+    """Return a factor from 1 to 1.25 that differs between hosts, and never for one."""
+    return 1.0 + SPREAD * murmur2(host.encode()) / 2**32
+
+
+def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
+    match wait:
         case Wait.NONE:
             return 0.0
-        case Wait.SHORT:
-            return short
+        case Wait.SHORT | Wait.ASKED:
+            return min(SHORT_WAIT * doubled, settings.down_wait)
         case Wait.LONG:
             return min(settings.down_wait * doubled, settings.down_wait_limit)
         case Wait.DNS:
             return settings.dns_wait
-        case Wait.ASKED:
-            return min(retry_after, settings.retry_after_limit) if retry_after > 0 else short
 
 
 def retry_wait(attempt: int) -> float:

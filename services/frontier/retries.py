@@ -38,7 +38,7 @@ class Retries:
         if robots and robots.rules.forbidden:
             rules = replace(robots.rules, expires_at=min(robots.rules.expires_at, now))
             self._hosts.learn_robots(host, replace(robots, rules=rules))
-        row = replace(row, ready_at=min(row.ready_at, now + row.delay), failures=0)
+        row = replace(row, ready_at=min(row.ready_at, now + row.delay), troubles={})
         if row.condition is Condition.BLOCKED:
             self._loading.wait_until(host, row)
         elif row.condition is Condition.IDLE:

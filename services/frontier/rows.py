@@ -51,8 +51,8 @@ class HostRow(Row, frozen=True):
     pages: int = 0
     received: int = 0
     seconds: float = 0.0
-    failures: int = 0
-    """In a row; any answer ends them."""
+    troubles: dict[str, int] = field(default_factory=dict)
+    """Kind of trouble → how often in a row; an answer ends all but `robots`, its rules that."""
     last_took: float = 0.0
     refused: int = 0
     """Orders in a row that came back with nothing asked."""

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
-from gossamer.events.outcomes import OUTCOMES, Hazard, Health, counted_by
+from gossamer.events.outcomes import OUTCOMES, Hazard, Wait, counted_by
 from gossamer.store import Table
 from services.frontier.conditions import Condition
 from services.frontier.rows import TallyRow
@@ -40,7 +40,7 @@ class Tally:
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page
         # Nobody would see why nothing comes, if a host that is in trouble had had its robots.txt.
-        failed = OUTCOMES[event.outcome].health is Health.FAILED
+        failed = OUTCOMES[event.outcome].wait is not Wait.NONE
         had_rules = event.visit.purpose is Purpose.ROBOTS and not failed
         name = "robots.txt" if had_rules else event.outcome
         self.outcomes[name] += 1

@@ -13,7 +13,6 @@ from gossamer.events.outcomes import (
     OUTCOMES,
     Fate,
     Hazard,
-    Health,
     Outcome,
     Wait,
     check_complete,
@@ -49,8 +48,8 @@ def test_every_outcome_has_a_policy_that_holds_together(outcome: Outcome) -> Non
     meaning = OUTCOMES[outcome]
     assert meaning.text.endswith(".")
     in_trouble = meaning.fate in (Fate.WAIT, Fate.AGAIN)
-    assert (trouble_wait(FRONTIER, outcome, 1, 0.0) > 0) is in_trouble
-    assert meaning.health is not Health.FAILED or in_trouble
+    assert (trouble_wait(FRONTIER, "http://a.test", outcome, 1, 0.0) > 0) is in_trouble
+    assert not meaning.health.failed or in_trouble
     assert meaning.fate is not Fate.WAIT or meaning.ends_order, "it would be tried on, in vain"
 
 

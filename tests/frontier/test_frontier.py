@@ -7,6 +7,7 @@ import pytest
 from gossamer.events import Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
+from services.frontier.politeness import spread
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
@@ -112,7 +113,8 @@ def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> N
     sim.run(until=START + 1499)
     starts = [start - START for start, _, _ in sim.visits]
     waits = [b - a for a, b in pairwise(starts)]
-    assert waits == pytest.approx([100, 200, 400])
+    first = 100 * spread("http://a.test")
+    assert waits == pytest.approx([first, 2 * first, 4 * first])
     # After three retries the first URL is given up, and the next one is tried in its place.
     given_up = sim.store.table(UrlRow).get("http://a.test", "http://a.test/0")
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
@@ -127,7 +129,7 @@ def test_a_silent_name_server_is_asked_again_soon_and_a_missing_name_next_week()
         sim.admit("http://a.test/")
         sim.run()
         assert sim.pages() == ["http://a.test/"]
-        assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(wait)
+        assert sim.visits[1][0] - sim.visits[0][1] == pytest.approx(wait * spread("http://a.test"))
 
 
 @pytest.mark.parametrize("wait", [77.0, *(3600.0 * hours for hours in range(1, 9))])

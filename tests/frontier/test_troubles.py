@@ -1,0 +1,95 @@
+"""Each kind of trouble of a host counts by itself, and lengthens its own waits alone."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, pairwise, repeat
+
+import pytest
+
+from gossamer.events import Outcome
+from gossamer.web.robots import RobotsRules
+from services.frontier.politeness import SPREAD, spread
+from tests.frontier.simulation import START, Simulation
+
+HOST = "http://a.test"
+DAY = 86400.0
+DOWN = {"outcome": Outcome.HOST_DOWN, "took": 0.0}
+BUSY = {"outcome": Outcome.BUSY, "status": 429}
+BROKEN = {"outcome": Outcome.BROKEN, "took": 1.0}
+SILENT = {"outcome": Outcome.SILENT_SERVER, "took": 1.0}
+UNANSWERED = {"outcome": Outcome.DNS_UNANSWERED, "took": 0.0}
+UNREADABLE = {
+    "outcome": Outcome.SERVER_ERROR,
+    "status": 500,
+    "robots": RobotsRules(forbidden="robots.txt answered 500"),
+}
+
+
+def urls(count: int) -> list[str]:
+    return [f"{HOST}/{number}" for number in range(count)]
+
+
+def answers_in_turn(which: str, *given: Mapping[str, object]) -> Simulation:
+    """Return a simulation of one host whose URLs that end in *which* are answered so in turn."""
+    answers: Iterator[Mapping[str, object]] = chain(given, repeat({}))
+    return Simulation(lambda url: next(answers) if url.endswith(which) else {}, retries=9)
+
+
+def waits(sim: Simulation, which: str) -> list[float]:
+    """Return what passed between the visits of URLs that end in *which*."""
+    starts = [start for start, _, url in sim.visits if url.endswith(which)]
+    return [after - before for before, after in pairwise(starts)]
+
+
+def test_broken_pages_do_not_block_their_host() -> None:
+    sim = Simulation(lambda url: BROKEN if url != f"{HOST}/robots.txt" else {}, retries=3)
+    sim.admit(*urls(20))
+    sim.run()
+    asked = [start for start, _, url in sim.visits if url.startswith(f"{HOST}/")]
+    assert len(sim.pages()) == 20 * 4, "each is tried again as often as one may be"
+    assert asked[-1] - START < DAY, "and nobody waits for days"
+
+
+def test_a_silent_server_is_left_alone_in_the_end() -> None:
+    sim = Simulation(lambda url: SILENT if url != f"{HOST}/robots.txt" else {}, retries=3)
+    sim.admit(*urls(20))
+    sim.run(until=START + DAY / 2)
+    assert len(sim.pages()) < 20
+
+
+def test_a_busy_host_that_was_down_waits_a_minute() -> None:
+    sim = answers_in_turn("/0", BUSY, DOWN, BUSY, BUSY)
+    sim.admit(*urls(1))
+    sim.run()
+    minute = 60 * spread(HOST)
+    half_a_day = 720 * minute
+    assert waits(sim, "/0") == pytest.approx([minute, half_a_day, 2 * minute, 4 * minute])
+
+
+def test_an_answer_ends_all_trouble() -> None:
+    sim = answers_in_turn("/0", BUSY, BUSY)
+    sim.admit(*urls(1))
+    sim.run()
+    answers = iter([BUSY])
+    sim.answer = lambda url: next(answers, {}) if url.endswith("/1") else {}
+    sim.admit(f"{HOST}/1")
+    sim.run()
+    assert waits(sim, "/1") == pytest.approx([60 * spread(HOST)])
+
+
+def test_a_robots_txt_that_cannot_be_had_waits_longer_each_time_until_it_can() -> None:
+    sim = answers_in_turn("/robots.txt", UNREADABLE, DOWN, UNREADABLE)
+    sim.admit(*urls(1))
+    sim.run()
+    half_a_day = 43200.0 * spread(HOST)
+    expected = [half_a_day, half_a_day, 2 * half_a_day]
+    assert waits(sim, "/robots.txt") == pytest.approx(expected)
+
+
+def test_hosts_that_failed_together_do_not_come_back_together() -> None:
+    answers = iter([UNANSWERED] * 50)
+    sim = Simulation(lambda url: next(answers, {}))
+    sim.admit(*(f"http://{number}.test/" for number in range(50)))
+    sim.run()
+    again = sorted(start - START for start, _, _ in sim.visits)[50:100]
+    assert again[0] >= 60 and again[-1] <= 60 * (1 + SPREAD) + 2
+    assert len({round(at, 1) for at in again}) > 30
