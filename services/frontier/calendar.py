@@ -16,6 +16,8 @@ from services.frontier.rows import DueRow, PartitionRow
 BUCKET = 600.0
 AHEAD = 7
 """Buckets held in memory, with the current one."""
+AT_A_TIME = 20
+"""Buckets that are loaded in one step of the log."""
 
 Entry = tuple[float, str, DueRow]
 
@@ -56,25 +58,32 @@ class Calendar:
         """Return when the next entry is due, if that is within the hour; else 0."""
         return self._loaded[0][0] if self._loaded else 0.0
 
-    def take(self, now: float) -> list[DueRow]:
-        """Remove and return what is due, oldest first."""
+    def take(self, now: float, most: int) -> list[DueRow]:
+        """Remove and return what is due, oldest first, at most *most*."""
         self._load(now)
-        taken = []
-        while self._loaded and self._loaded[0][0] <= now:
+        taken: list[DueRow] = []
+        while self._loaded and self._loaded[0][0] <= now and len(taken) < most:
             taken.append(heappop(self._loaded)[2])
-        for bucket in self._from(self.first_bucket, _bucket(now)):
+        over = min(_bucket(now), self._horizon)
+        if self._loaded:
+            over = min(over, _bucket(self._loaded[0][0]))
+        for bucket in self._from(self.first_bucket, over):
             self._entries.drop(self._key(bucket))
-        self.first_bucket = max(self.first_bucket, _bucket(now))
+        self.first_bucket = max(self.first_bucket, over)
         return taken
 
     def _load(self, now: float) -> None:
-        for bucket in self._from(self._horizon, _bucket(now) + AHEAD):
+        ahead = _bucket(now) + AHEAD
+        # Not all that was due while nobody was there at once: the next ones when these are taken.
+        for bucket in self._from(self._horizon, min(ahead, self._horizon + AT_A_TIME)):
+            self._horizon = bucket + 1
             after: str | None = None
             while rows := self._entries.scan(self._key(bucket), after):
                 for row in rows:
                     heappush(self._loaded, (row.at, row.key, row))
                 after = rows[-1].key
-        self._horizon = max(self._horizon, _bucket(now) + AHEAD)
+        if self._horizon > self.last_bucket:
+            self._horizon = max(self._horizon, ahead)
 
     def _from(self, first: int, end: int) -> range:
         # Beyond the last there is nothing, however far ahead a clock is.

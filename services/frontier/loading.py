@@ -110,12 +110,14 @@ class Loading:
 
     def is_overtaken(self, host: Host) -> bool:
         """Return whether somebody waits for room whose turn is before that of *host*."""
+        if len(self._bench) < self._limit:
+            return False
         waiting = self._first_waiting()
         return waiting is not None and waiting.number < host.row.number
 
     def make_room(self) -> None:
-        """Have room for one who waits, in place of a host that is ready, if there is none."""
-        if len(self._bench) >= self._limit and (host := self._bench.late_ready()):
+        """Have room for one who waits, in place of a host that is ready."""
+        if host := self._bench.late_ready():
             row, directory = host.row, self._directory(host.row)
             directory.delist(row.host, row.listed)
             listed = directory.give_back(row.site, row.host, row.number)

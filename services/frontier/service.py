@@ -41,6 +41,8 @@ from services.frontier.rows import HistoryRow, JudgementRow
 from services.frontier.workbench import Host
 
 NO_LIMIT = 1 << 60
+DUE_AT_A_TIME = 1000
+"""URLs and hosts whose time has come, of one step of the log."""
 
 
 class Frontier(Processor):
@@ -182,11 +184,7 @@ class Frontier(Processor):
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
             self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
-        for due in [due for claim in self._claims for due in claim.calendar.take(now)]:
-            if due.url:
-                self._admission.again(due, now)
-            else:
-                self._loading.unblock(due)
+        self._bring_back(now)
         self._fill(now)
         if crawl := self._crawl:
             for claim in self._behind():
@@ -197,6 +195,17 @@ class Frontier(Processor):
         """Return the claims that have set aside what the crawl in force has not judged yet."""
         crawl = self._crawl
         return [claim for claim in self._claims if claim.aside.is_behind(crawl)] if crawl else []
+
+    def _bring_back(self, now: float) -> None:
+        left = DUE_AT_A_TIME
+        for claim in self._claims:
+            taken = claim.calendar.take(now, left)
+            left -= len(taken)
+            for due in taken:
+                if due.url:
+                    self._admission.again(due, now)
+                else:
+                    self._loading.unblock(due)
 
     def _fill(self, now: float) -> None:
         self._loading.fill(now)
