@@ -12,6 +12,10 @@ site that it belongs to. Everything about a site has one partition number on all
 frontier decides about it alone, without locks or questions to others. PolyBot, scaled up, would
 map each host to one of its parts by a hash for the same reason (section 2.4).
 
+**Why a robots.txt may be an errand.** One that redirects to another host is visited under that
+host's delay and lease, which only its own frontier knows. So it is asked for there, and the answer
+comes back (`errands.py`).
+
 **Why the row is written before the order goes out.** A host must never have two fetchers. So the
 check-out is in the store when the order reaches the log: an order without a row could be made
 again, while a row without an order only costs time. A fetcher may die, or its order be lost; so a

@@ -105,5 +105,5 @@ def test_what_is_known_is_not_asked_for_again() -> None:
         crawl = crawled(folder, everybody_to_g, [])
     asked = [url for _, _, url in crawl.requests]
     assert asked.count(f"{HOSTS[-1]}/robots.txt") <= 1 + 5
-    days = (crawl.now - crawl.requests[0][0]) / 86400
-    assert days < 1, "nobody waited for longer than a visit takes"
+    took = max(end for _, end, _ in crawl.requests) - min(start for start, _, _ in crawl.requests)
+    assert took < 60, "nobody waited for longer than a few visits take"

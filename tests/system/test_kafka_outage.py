@@ -1,0 +1,67 @@
+"""A fetcher while its Kafka is away: what it has asked the Web for it reports later, once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from gossamer.events import Outcome, VisitEnded
+from gossamer.events.topics import VISITS_ENDED
+from gossamer.log.codec import decode, encode
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings import Settings
+from gossamer.store.sqlite import SqliteStore
+from services.fetcher.wiring import alone_since, serve
+from tests.fetcher.orders import order, settings
+from tests.fetcher.servers import page, serving
+from tests.runtime.manual import until
+
+from .kafka_broker import Broker
+
+pytestmark = pytest.mark.slow
+VISITS = 8
+
+
+@pytest.fixture
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Return a Kafka of this test, with topics."""
+    broker = Broker(tmp_path_factory.mktemp("kafka") / "data")
+    broker.start()
+    list(Topics(broker.settings()).apply())
+    yield broker
+    broker.server.kill()
+
+
+async def test_visits_made_while_kafka_is_away_are_reported_once_it_is_back(
+    broker: Broker, store: SqliteStore
+) -> None:
+    given = Settings(fetcher=settings(visit_limit=5.0))
+    stop = asyncio.Event()
+    with closing(KafkaLog(broker.settings(timeout=2.0))) as log:
+        async with serving(**{f"p{n}": page() for n in range(VISITS)}) as server:
+            urls = [f"{server.root}/p{n}" for n in range(VISITS)]
+            log.append([encode(order(*urls, pause=1.0))])
+            running = asyncio.create_task(serve(given, log, store, alone_since(1), stop))
+            await until(lambda: len(server.paths) >= 2)
+            await asyncio.to_thread(broker.server.kill)
+            await until(lambda: len(server.paths) == VISITS)
+            await asyncio.to_thread(broker.server.start)
+            ended = await reported(log)
+            stop.set()
+            await running
+    assert [one.outcome for one in ended] == [Outcome.PAGE] * VISITS
+    assert Counter(server.paths) == Counter(f"/p{n}" for n in range(VISITS)), "each asked for once"
+
+
+async def reported(log: KafkaLog) -> list[VisitEnded]:
+    """Return the outcomes on the log, as they are numbered, once the last has come."""
+    tail = log.tail([VISITS_ENDED.name])
+    found: dict[int, VisitEnded] = {}
+    while not any(one.last for one in found.values()):
+        for record in await asyncio.to_thread(tail.poll, 0.5):
+            if isinstance(event := decode(record), VisitEnded):
+                found.setdefault(event.index, event)
+    return [found[index] for index in sorted(found)]
