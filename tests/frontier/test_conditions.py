@@ -222,7 +222,7 @@ def test_whatever_happens_is_in_the_table_and_every_host_comes_to_rest(
                 sim.run(sim.now + value)
             case "lose":
                 lost += sim.lose()
-            case "late" if lost:
+            case "late" if lost and lost[0].at <= sim.now:
                 sim.handle(lost.pop(0))
             case "kill":
                 sim.start()
