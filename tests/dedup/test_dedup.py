@@ -11,6 +11,7 @@ from gossamer.events import (
     Discovery,
     Event,
     Link,
+    LinksSetAside,
     Page,
     PageJudged,
     PageParsed,
@@ -20,6 +21,7 @@ from gossamer.events import (
     Verdict,
     Visit,
 )
+from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -179,3 +181,41 @@ def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None
 
 def test_an_error_page_is_no_document(dedup: Dedup) -> None:
     assert list(dedup.handle(parsed("http://a.test/", "", status=500), 0.0)) == []
+
+
+def aside(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
+    return [[(f.url, f.depth) for f in event.urls] for event in of_kind(LinksSetAside, answer)]
+
+
+def test_links_beyond_scope_or_depth_are_set_aside_with_who_found_them(dedup: Dedup) -> None:
+    links = Link("http://a.test/1"), Link("http://out.test/"), Link("http://out.test/2", "", True)
+    answer = list(dedup.handle(parsed("http://a.test/", "d1", *links, depth=2), 1.0))
+    [event] = of_kind(LinksSetAside, answer)
+    assert (event.site, event.via) == ("a.test", "1.1.0@http://a.test/")
+    assert aside(answer) == [[("http://out.test/", 3)]], "but not what is not to be followed"
+    deep = dedup.handle(parsed("http://a.test/1", "d2", Link("http://a.test/3"), depth=3), 1.0)
+    assert aside(deep) == [[("http://a.test/3", 4)]]
+    moved = Link("http://out.test/moved", redirect=True)
+    answer = list(dedup.handle(parsed("http://a.test/4", "", moved, status=301, depth=1), 1.0))
+    assert aside(answer) == [[("http://out.test/moved", 1)]]
+    unfollowed = parsed("http://a.test/5", "d5", Link("http://out.test/5"), nofollow=True)
+    assert aside(dedup.handle(unfollowed, 1.0)) == []
+
+
+def test_what_stands_on_every_page_is_set_aside_once_and_again_by_a_page_that_comes_again(
+    dedup: Dedup,
+) -> None:
+    foot = Link("http://out.test/")
+    first = parsed("http://a.test/", "d1", foot)
+    assert aside(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
+    assert aside(dedup.handle(parsed("http://a.test/1", "d2", foot), 1.0)) == []
+    assert aside(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
+    deeper = parsed("http://a.test/2", "d3", foot, depth=1)
+    assert aside(dedup.handle(deeper, 1.0)) == [[("http://out.test/", 2)]]
+
+
+def test_so_many_links_are_set_aside_in_an_event_as_fit_its_topic(dedup: Dedup) -> None:
+    links = [Link(f"http://out.test/{n:04}{'x' * 1960}") for n in range(2500)]
+    answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 1.0))
+    assert [len(urls) for urls in aside(answer)] == [1000, 1000, 500]
+    assert all(encode(event) for event in of_kind(LinksSetAside, answer))

@@ -79,8 +79,11 @@ def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
 
 def sow_with_any_client(one: ByHand, web: SynthWeb) -> None:
     ours, plain, tagged = web.seeds
-    done = one.gossamer("seed", ours, "--scope", "any")
+    done = one.gossamer("seed", ours, "--scope", "any", "--depth", "0")
     assert (done.code, done.err) == (0, "") and "any()" in done.out
+    until(one.pages, "the page of a seed")
+    # Its links were set aside, and are taken up.
+    assert "16 links deep" in one.gossamer("seed", ours, "--depth", "16").out
     seed = json.dumps({"url": tagged, "priority": 1, "by": "another program"}).encode()
     values = (plain.encode(), seed, b"neither \xff", b'{"url": 7}')
     asyncio.run(produce(one.clients()["GOSSAMER_KAFKA__SERVERS"], "seeds", *values))
