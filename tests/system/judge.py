@@ -22,7 +22,7 @@ from .crawl import BIN, CONTACT, Crawl, Fields, run
 
 CLOCKS = 0.002
 """Seconds by which two clocks may disagree about a delay: the server's never steps."""
-AGENT = re.compile(r"gossamer/\d+\.\d+\S* \(\+https?://[^ ;]+; " + re.escape(CONTACT) + r"\)")
+AGENT = re.compile(r"gossamer/\d+\.\d+\S* \(" + re.escape(CONTACT) + r"\)")
 ROBOTS = ("/robots.txt", "/robots-moved.txt")
 
 
