@@ -11,7 +11,7 @@ from gossamer.events.provenance import provenance, rediscovered, trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.web.robots import RobotsRules
+from gossamer.web.robots import REDIRECTS, RobotsRules
 from services.frontier.conditions import Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
@@ -120,7 +120,7 @@ class CheckOut:
         claim.tally.orders += 1
         order = f"{claim.epoch}.{claim.tally.orders}"
         visits = _visits(order, queued) if manners.robots else (_robots_visit(order, row.host),)
-        longest = len(visits) * (manners.delay + self._visit_limit)
+        longest = sum(map(_requests, visits)) * (manners.delay + self._visit_limit)
         return HostCheckedOut(
             crawl=queued[0].crawl,
             at=now,
@@ -139,6 +139,12 @@ class CheckOut:
 def _of_one_crawl(queued: list[QueuedUrl]) -> list[QueuedUrl]:
     """An order names the crawl once."""
     return [*takewhile(lambda url: url.crawl == queued[0].crawl, queued)]
+
+
+def _requests(visit: Visit) -> int:
+    """Return how many requests a visit may take, each with a pause: redirects of a robots.txt are
+    followed within its host."""
+    return 1 if visit.purpose is Purpose.PAGE else 1 + REDIRECTS - visit.hops
 
 
 def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:

@@ -107,3 +107,19 @@ def test_what_is_known_is_not_asked_for_again() -> None:
     assert asked.count(f"{HOSTS[-1]}/robots.txt") <= 1 + 5
     took = max(end for _, end, _ in crawl.requests) - min(start for start, _, _ in crawl.requests)
     assert took < 60, "nobody waited for longer than a few visits take"
+
+
+def test_a_robots_txt_that_redirects_for_ever_ends_also_where_the_delay_is_long(
+    tmp_path: Path,
+) -> None:
+    def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url.endswith("/robots.txt"):
+            again = (("Location", "/robots.txt"),)
+            return 0.1, Reply(status=301, headers=again, started_at=now, took=0.1)
+        return 0.1, Reply(status=200, headers=HTML, body=b"a page", started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(tmp_path, web, delay=200.0, lease_slack=300.0)
+    crawl.sow("http://a.example/")
+    assert crawl.run(20_000)
+    assert [url for _, _, url in crawl.requests].count("http://a.example/robots.txt") == 6
+    assert crawl.requests[-1][2] == "http://a.example/"
