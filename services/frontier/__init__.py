@@ -41,11 +41,12 @@ in due-time buckets (`calendar.py`), and is then queued again, behind what was a
 **Why hosts wait in a directory.** Memory holds hosts that have work and are not blocked, up to
 `loaded_limit`: row and robots rules. All others with work wait in the store, listed by the request
 number of their first URL (`directory.py`), and are loaded in that order (`loading.py`). A host that
-becomes ready while one with a lower number waits there makes room for it. PolyBot bounds memory by
-reading its request files late, and shows that this leaves the order as it is (section 3.5); a
-directory also takes hosts back whose queue is long. The guarantee is the same: two URLs of a host
-are fetched in the order they were asked for, and so are URLs of different hosts unless politeness,
-or a host that is down, held one back. `tests/frontier/test_order.py` checks every order against it.
+is ready while one with a lower number waits there makes room for it. A number is a priority, and
+the time at which the URL was asked for. PolyBot bounds memory by reading its request files late,
+and shows that this leaves the order as it is (section 3.5); a directory also takes hosts back whose
+queue is long. The guarantee is the same: two URLs of a host are fetched in the order they were
+asked for, and so are URLs of different hosts unless politeness, or a host that is down, held one
+back. `tests/frontier/test_order.py` checks every order against it.
 
 **What a trap may leave.** A site without end would fill the store as well as the queue. So the
 hosts of a site are limited as the URLs of a host are, and of the URLs that a rule refuses for good

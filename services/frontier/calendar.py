@@ -60,7 +60,8 @@ class Calendar:
 
     def take(self, now: float, most: int) -> list[DueRow]:
         """Remove and return what is due, oldest first, at most *most*."""
-        self._load(now)
+        if not self._loaded or self._loaded[0][0] > now:
+            self._load(now)
         taken: list[DueRow] = []
         while self._loaded and self._loaded[0][0] <= now and len(taken) < most:
             taken.append(heappop(self._loaded)[2])

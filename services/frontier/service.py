@@ -199,6 +199,8 @@ class Frontier(Processor):
     def _bring_back(self, now: float) -> None:
         left = DUE_AT_A_TIME
         for claim in self._claims:
+            if not left:
+                return
             taken = claim.calendar.take(now, left)
             left -= len(taken)
             for due in taken:
