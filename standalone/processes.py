@@ -14,7 +14,7 @@ from multiprocessing.resource_tracker import ensure_running
 import structlog
 
 from gossamer.errors import GossamerError
-from gossamer.runtime.concurrent import run_async
+from gossamer.runtime.event_loop import run_async
 from gossamer.settings import Settings
 from gossamer.telemetry import configure_logs
 from standalone.folder import Folder, Opened

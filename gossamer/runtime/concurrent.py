@@ -7,14 +7,14 @@ log moves before the work starts, answers are appended as they come, and a crash
 somebody else to notice (the frontier's lease).
 
 A log that is unavailable costs none of that work. What is under way goes on, its answers are kept,
-and all that an advance was to move is moved by the next one that succeeds. Only work that may be
-done again is dropped, for the log and the store to be opened anew.
+and all that an advance was to move is moved by the next one that succeeds. A member that was
+fenced, as brokers do that have been away, joins anew beside it. Only work that may be done again is
+dropped, for the log and the store to be opened anew.
 """
 
 import asyncio
 import contextlib
-import threading
-from collections.abc import Awaitable, Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Protocol, TypeVar
@@ -40,8 +40,6 @@ IDLE_WAIT = 0.02
 """Seconds between two polls while nothing finishes."""
 HOLD_INTERVAL = 0.5
 """Seconds between two questions whether others are behind; on Kafka the brokers have to answer."""
-STOP_INTERVAL = 0.2
-"""Seconds between two looks at whether the work is to stop."""
 ANSWERS_LIMIT = 500
 """Start nothing while so many answers wait behind one."""
 WAITING_BYTES = 64 << 20
@@ -88,7 +86,9 @@ class ConcurrentRunner:
         hold: Callable[[], Container[int]],
     ) -> None:
         self._processor, self._clock, self._limit, self._hold = processor, clock, limit, hold
-        self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
+        topics = [topic.name for topic in processor.reads]
+        self._open = partial(log.reader, processor.name, topics, store)
+        self._reader = self._open()
         self._control = ControlTail(log)
         self._offsets = OffsetTracker()
         self._partitions = self._reader.partitions
@@ -123,19 +123,28 @@ class ConcurrentRunner:
             self._thread.shutdown()
 
     async def _turns(self, stop: asyncio.Event) -> None:
-        growing = waits()
+        growing, fenced = waits(), False
         while not stop.is_set():
             try:
                 await self._turn()
-                growing = waits()
+                growing, fenced = waits(), False
             except Unavailable as error:
-                if isinstance(error, Fenced) or not self._at_stake():
+                if fenced or not self._at_stake():
                     raise
+                if fenced := isinstance(error, Fenced):
+                    await self._join_anew()
                 logger.warning("waiting", why=str(error), under_way=len(self._working))
                 if sum(len(message.value) for message in self._outbox) > WAITING_BYTES:
                     await self._cancel()
                 await _wait_for(stop, next(growing))
             self._raise_failures()
+
+    async def _join_anew(self) -> None:
+        """Become another member of the group; what has begun is nobody else's, and goes on."""
+        await self._in_thread(self._reader.close)
+        self._reader = await self._in_thread(self._open)
+        self._passed.clear()
+        self._rebalance(frozenset())
 
     def _at_stake(self) -> bool:
         return self._processor.begins_once and bool(self._working or self._outbox)
@@ -277,22 +286,3 @@ async def _wait_for(event: asyncio.Event, seconds: float) -> None:
 def _add(messages: list[Message], *events: Event) -> None:
     # All of them, or none if one is too large.
     messages.extend([encode(event) for event in events])
-
-
-def run_async(work: Callable[[asyncio.Event], Awaitable[None]], stop: threading.Event) -> None:
-    """Run *work* in an event loop; the event it is given is set when *stop* is."""
-
-    async def until_stopped() -> None:
-        ended = asyncio.Event()
-        forwarding = asyncio.create_task(_forward(stop, ended))
-        await work(ended)
-        forwarding.cancel()
-
-    asyncio.run(until_stopped())
-
-
-async def _forward(stop: threading.Event, ended: asyncio.Event) -> None:
-    # A thread that waits for it would have to be woken when the work ends on its own.
-    while not stop.is_set():
-        await asyncio.sleep(STOP_INTERVAL)
-    ended.set()

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from gossamer.runtime.concurrent import run_async
+from gossamer.runtime.event_loop import run_async
 from gossamer.runtime.process import Backends, run
 from services.dedup.service import Dedup
 

@@ -23,12 +23,17 @@ from tests.runtime.processors import discovered
 
 
 class Failing(SqliteLog):
-    """Fails as the test says: *down* in whatever is asked, *fenced* in each poll."""
+    """Fails as the test says: *down* in whatever is asked, or its readers are fenced."""
 
-    down = fenced = False
+    down = fenced_for_good = False
     asked = 0
     failures = 0
     """How many appends fail before one succeeds."""
+    readers = fenced_until = 0
+
+    def fence(self) -> None:
+        """Fence every reader that there is."""
+        self.fenced_until = self.readers
 
     def check(self) -> None:
         """Count the question; raise while it is down."""
@@ -47,11 +52,12 @@ class Failing(SqliteLog):
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
         """Return a reader that fails as the log does."""
         reader = super().reader(group, topics, store)
-        poll = reader.poll
+        poll, number = reader.poll, self.readers + 1
+        self.readers = number
 
         def polling(timeout: float, most: int = BATCH) -> list[Record]:
             self.check()
-            if self.fenced:
+            if self.fenced_for_good or number <= self.fenced_until:
                 raise Fenced("somebody else has our name")
             return poll(timeout, most)
 
@@ -121,14 +127,32 @@ async def test_what_was_polled_is_begun_once_when_the_log_is_back(
     assert (processor.started, left(log)) == (["a", "b"], 0)
 
 
-async def test_a_member_that_is_fenced_reports_what_it_has_done(start: Start, log: Failing) -> None:
+async def test_a_member_that_is_fenced_joins_anew_and_goes_on(start: Start, log: Failing) -> None:
+    processor = HandsBack(log)
+    sow(log, *"abc")
+    async with start(processor):
+        await until(lambda: len(processor.open()) == 3)
+        processor.done("a")
+        log.fence()
+        await until(lambda: found(log) == ["a"])
+        sow(log, "d")
+        await until(lambda: processor.open() == {"b", "c", "d"})
+        processor.done("b", "c", "d")
+        await until(lambda: len(found(log)) == 4)
+    assert processor.started == ["a", "b", "c", "d"], "what has begun is begun once"
+
+
+async def test_one_that_is_fenced_again_at_once_reports_what_it_has_done(
+    start: Start, log: Failing
+) -> None:
     processor = HandsBack(log)
     sow(log, *"abc")
     with pytest.raises(Fenced):
         async with start(processor):
             await until(lambda: len(processor.open()) == 3)
             processor.done("a")
-            log.fenced = True
+            log.fenced_for_good = True
+            log.fence()
             await until(lambda: not processor._open)
     assert sorted(found(log)) == ["a", "b handed back", "c handed back"]
 

@@ -22,7 +22,7 @@ from tests.runtime.manual import until
 from .kafka_broker import Broker
 
 pytestmark = pytest.mark.slow
-VISITS = 8
+VISITS = 6
 
 
 @pytest.fixture
@@ -35,12 +35,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker.server.kill()
 
 
+@pytest.mark.parametrize("member", ["", "fetcher-1"])
 async def test_visits_made_while_kafka_is_away_are_reported_once_it_is_back(
-    broker: Broker, store: SqliteStore
+    broker: Broker, store: SqliteStore, member: str
 ) -> None:
-    given = Settings(fetcher=settings(visit_limit=5.0))
+    given = Settings(fetcher=settings(connect_limit=30.0, first_byte_limit=30.0, visit_limit=60.0))
     stop = asyncio.Event()
-    with closing(KafkaLog(broker.settings(timeout=2.0))) as log:
+    with closing(KafkaLog(broker.settings(timeout=10.0), member)) as log:
         async with serving(**{f"p{n}": page() for n in range(VISITS)}) as server:
             urls = [f"{server.root}/p{n}" for n in range(VISITS)]
             log.append([encode(order(*urls, pause=1.0))])
@@ -51,6 +52,7 @@ async def test_visits_made_while_kafka_is_away_are_reported_once_it_is_back(
             await asyncio.to_thread(broker.server.start)
             ended = await reported(log)
             stop.set()
+            assert not running.done(), "it has gone on all the time"
             await running
     assert [one.outcome for one in ended] == [Outcome.PAGE] * VISITS
     assert Counter(server.paths) == Counter(f"/p{n}" for n in range(VISITS)), "each asked for once"
