@@ -66,7 +66,6 @@ class Fetcher:
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
         run = OrderRun(event, emit, self._clock)
-        self._skew.met(event.at, self._clock())
         gauge("gossamer_fetches_open", self._opened(1))
         try:
             await self._carry_out(run)
@@ -100,7 +99,11 @@ class Fetcher:
         order = run.order
         for wait in waits():
             try:
-                return refusal(order, await self._epoch_of(order.site), run.now())
+                epoch = await self._epoch_of(order.site)
+                if order.epoch >= epoch:
+                    # What an earlier run has left on the log is old without any skew.
+                    self._skew.met(order.at, run.came_at)
+                return refusal(order, epoch, run.now())
             except Unavailable as error:
                 latest = order.expires_at - self._terms.visit_limit
                 if run.now() + wait > latest:
@@ -156,7 +159,8 @@ class OrderRun:
 
     def __init__(self, order: HostCheckedOut, emit: Emitter, clock: Clock) -> None:
         self.order, self._emitter, self._clock = order, emit, clock
-        self._ahead = ahead_of(order.at, clock())
+        self.came_at = clock()
+        self._ahead = ahead_of(order.at, self.came_at)
         self.asked_at = 0.0
         """When the current visit last made a request; 0 if it has made none."""
         self._ended, self._over = 0, False

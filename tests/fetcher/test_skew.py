@@ -48,6 +48,19 @@ async def test_a_clock_behind_makes_no_lease_longer() -> None:
     assert all(one.at >= now for one in emitted.ended), "told in the frontier's time"
 
 
+async def test_what_an_earlier_run_has_left_is_no_skew() -> None:
+    told: list[str] = []
+    emitted, web = Emitted(), Web(settings(), time.time)
+    processor = new_fetcher(web, alone_since(8), tell=told.append)
+    long_ago = time.time() - 5000
+    for _ in range(ORDERS):
+        given = order("http://a.example/", epoch=7, at=long_ago, expires_at=long_ago + 300)
+        await processor.work(given, emitted.emit)
+    await web.close()
+    assert emitted.outcomes == ["unvisited"] * ORDERS
+    assert not any(told)
+
+
 def test_a_large_skew_is_told_until_it_is_over() -> None:
     told: list[str] = []
     skew = ClockSkew(150.0, Hindrances(told.append))
