@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -44,9 +44,9 @@ def _free(port: int) -> bool:
     return True
 
 
-def listens(port: int) -> bool:
+def listens(port: int, address: str = "127.0.0.1") -> bool:
     """Return whether somebody takes connections there."""
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+    with suppress(OSError), socket.create_connection((address, port), 1.0):
         return True
     return False
 
@@ -99,16 +99,28 @@ def running(*servers: Server) -> Iterator[None]:
             server.kill()
 
 
-def serve(whose: int, kind: str, data: Path, port: int) -> "subprocess.Popen[bytes]":
-    """Start a server that serves until the process *whose* is gone."""
+def serve(
+    whose: int,
+    kind: str,
+    data: Path,
+    port: int,
+    *addresses: str,
+    within: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> "subprocess.Popen[bytes]":
+    """Start a server that serves until the process *whose* is gone.
+
+    *addresses* are its own and its peers'; *within* is a command that runs another one somewhere.
+    """
     data.mkdir(parents=True, exist_ok=True)
-    keeper = Path(__file__).with_name("keeper.py")
+    keeper = [sys.executable, str(Path(__file__).with_name("keeper.py")), str(whose)]
     with (data / "out.log").open("ab") as out:
         return subprocess.Popen(
-            [sys.executable, str(keeper), str(whose), str(SERVE[kind]), str(data), str(port)],
+            [*within, *keeper, str(SERVE[kind]), str(data), str(port), *addresses],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
+            env={**os.environ, **(environment or {})},
             start_new_session=True,
         )
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,9 +20,10 @@ from urllib.error import HTTPError
 from tests.servers import free_ports
 from tests.support.commands import Done
 from tests.support.waiting import PATIENCE, until
-from tests.synthweb import SynthWeb
+from tests.synthweb import SynthWeb, measure
 
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, Fields, environment, run
+from .judge import assert_pages, assert_polite, assert_thorough, captures_in, readable
 
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 LAG = re.compile(r'^gossamer_consumer_lag\{[^}]*topic="([^"]+)"[^}]*\} (\S+)$', re.MULTILINE)
@@ -36,8 +38,8 @@ class Member:
         self.process: subprocess.Popen[bytes] | None = None
         self.log = fleet.folder / f"{self.name}.log"
 
-    def start(self) -> None:
-        """Start it, and do not wait."""
+    def start(self, **more: str) -> None:
+        """Start it, and do not wait; *more* is added to its environment."""
         own = {
             "GOSSAMER_SERVICE__INSTANCE": self.name,
             "GOSSAMER_SERVICE__ADDRESS": "127.0.0.1",
@@ -49,7 +51,7 @@ class Member:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment("", **self.fleet.settings, **own),
+                env=environment("", **self.fleet.settings, **own, **more),
                 start_new_session=True,
             )
 
@@ -186,3 +188,32 @@ def fleet(web: SynthWeb, folder: Path, count: int, **settings: str) -> Iterator[
         yield there
     finally:
         there.down()
+
+
+def assert_whole(there: Fleet, delay: float) -> int:
+    """Everything is there and nothing was impolite; return how often a URL was asked for again."""
+    requests, truth = there.web.requests(), there.web.truth
+    assert_polite(requests, truth, delay)
+    assert_thorough(requests, truth)
+    assert_pages(there, truth)
+    letters = there.gossamer("dead-letters", "list")
+    assert (letters.code, letters.out) == (0, ""), letters
+    for member in there.of("archive"):
+        assert not member.running or member.stop() == 0
+    found = Counter(
+        at for folder in (there.folder / "warc").iterdir() for at in captures_in(folder)
+    )
+    assert {url for url, status in found if status == 200} >= readable(truth)
+    assert not list((there.folder / "warc").rglob("*.open"))
+    again = measure.twice(requests)
+    return sum(times - 1 for url, times in again.items() if url not in truth.retried)
+
+
+def crawl_to_the_end(there: Fleet) -> None:
+    """Wait until all is asked for that has to be, and nothing is under way."""
+    asked, latest = -1, 0.0
+    while not (there.web.truth.required <= measure.asked(there.web.requests()) and there.idle()):
+        if (now := len(there.web.requests())) != asked:
+            asked, latest = now, time.monotonic() + PATIENCE
+        assert time.monotonic() < latest, f"nothing more is asked for: {there.lag()}"
+        time.sleep(0.5)

@@ -2,7 +2,6 @@
 
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.servers import Server, running
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
 from .by_hand import of_servers
-from .fleet import SERVICES, Fleet, Member, fleet
-from .judge import assert_pages, assert_polite, assert_thorough, captures_in, page_answers, readable
+from .fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, fleet
+from .judge import page_answers
 
 WORLD = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
 LONG = World(seed=13, hosts=10, pages=330, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
@@ -31,35 +30,6 @@ LEASE = 2.0 + BATCH * (DELAY + 4.0)
 """Seconds after which an order of LONG that nobody answers is over."""
 LOSSES = 3
 """Harms that can cost what was fetched and not yet told: a fetcher, Kafka or Cassandra killed."""
-
-
-def assert_whole(there: Fleet, delay: float) -> int:
-    """Everything is there and nothing was impolite; return how often a URL was asked for again."""
-    requests, truth = there.web.requests(), there.web.truth
-    assert_polite(requests, truth, delay)
-    assert_thorough(requests, truth)
-    assert_pages(there, truth)
-    letters = there.gossamer("dead-letters", "list")
-    assert (letters.code, letters.out) == (0, ""), letters
-    for member in there.of("archive"):
-        assert not member.running or member.stop() == 0
-    found = Counter(
-        at for folder in (there.folder / "warc").iterdir() for at in captures_in(folder)
-    )
-    assert {url for url, status in found if status == 200} >= readable(truth)
-    assert not list((there.folder / "warc").rglob("*.open"))
-    again = measure.twice(requests)
-    return sum(times - 1 for url, times in again.items() if url not in truth.retried)
-
-
-def crawl_to_the_end(there: Fleet) -> None:
-    """Wait until all is asked for that has to be, and nothing is under way."""
-    asked, latest = -1, 0.0
-    while not (there.web.truth.required <= measure.asked(there.web.requests()) and there.idle()):
-        if (now := len(there.web.requests())) != asked:
-            asked, latest = now, time.monotonic() + PATIENCE
-        assert time.monotonic() < latest, f"nothing more is asked for: {there.lag()}"
-        time.sleep(0.5)
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ AWAY = (
     KafkaError._TRANSPORT,
     KafkaError._RESOLVE,
     KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._DESTROY_BROKER,  # type: ignore[attr-defined]
     KafkaError._TIMED_OUT,
     KafkaError._TIMED_OUT_QUEUE,
     KafkaError._MSG_TIMED_OUT,
@@ -62,6 +63,10 @@ AWAY = (
 """Errors that pass: a broker is starting, or leads no longer."""
 RETRY_PAUSE, ATTEMPT_TIMEOUT = 0.1, 2.0
 """Seconds between two attempts, and that one may take."""
+SHARE = 3
+"""Requests that may go unanswered one after another while we wait: a broker that vanishes without a
+word is given up in time to ask who leads now. A third of the default is longer than the brokers
+themselves take to miss one (`broker.session.timeout.ms`, 9 s)."""
 T = TypeVar("T")
 
 
@@ -177,10 +182,13 @@ def error_of(failure: KafkaException) -> KafkaError:
 
 def client(settings: KafkaSettings, trouble: Trouble) -> dict[str, Any]:
     """Return the configuration that all clients share."""
+    unanswered = max(1000, int(settings.timeout * 1000 / SHARE))
     return {
         "bootstrap.servers": settings.servers,
         "client.id": "gossamer",
         "reconnect.backoff.max.ms": LONGEST_BACKOFF,
+        "socket.timeout.ms": unanswered,
+        "socket.connection.setup.timeout.ms": unanswered,
         # Brokers close idle connections: that is no news.
         "log.connection.close": False,
         "error_cb": trouble.note,

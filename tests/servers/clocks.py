@@ -1,0 +1,20 @@
+"""Processes whose clock is wrong: a few lines of C, preloaded, move their time of day."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("skew.c")
+
+
+def can_skew() -> bool:
+    """Return whether this machine has what it takes, a C compiler."""
+    return shutil.which("cc") is not None
+
+
+def ahead_by(seconds: int, folder: Path) -> dict[str, str]:
+    """Return the environment of a process whose clock is ahead; *folder* keeps what is compiled."""
+    library = folder / "skew.so"
+    if not library.exists():
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SOURCE], check=True)
+    return {"LD_PRELOAD": str(library), "CLOCK_AHEAD": str(seconds)}

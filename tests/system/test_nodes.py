@@ -1,0 +1,78 @@
+"""Nodes that are cut off from everybody: with a quorum left the crawl goes on, without it waits."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.servers.nodes import KINDS, Node, three_of_each
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World, measure
+
+from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
+from .judge import page_answers
+from .test_fleet import BATCH, DELAY, SETTINGS
+
+WORLD = World(seed=17, hosts=8, pages=240, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
+"""At half a second between visits it lasts until all that is done to it is done."""
+MORE = 40
+"""Pages that cannot all have been under way when something was done."""
+QUIET = 10.0
+"""Seconds without a request after which whoever crawls waits; no host's pause is as long."""
+LOSSES = 3
+"""Harms after which a service may do again what it could not say that it had done."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_crawl_goes_on_without_one_node_and_waits_without_two(tmp_path: Path) -> None:
+    with three_of_each(tmp_path, *KINDS) as nodes, SynthWeb(WORLD) as web:
+        settings = {**nodes.settings(), **SETTINGS, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
+        with fleet(web, tmp_path, 1, **settings) as there:
+            there.seed()
+            more_pages(there, "the first")
+            for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
+                node.cut()
+                more_pages(there, f"without {node.name}")
+            for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
+                node.heal()
+            for kind, those in nodes.of.items():
+                lose_two(there, kind, those[1:])
+            crawl_to_the_end(there)
+            repeated = assert_whole(there, DELAY)
+            hosts = len({request.host for request in web.requests()})
+            assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
+
+
+def lose_two(there: Fleet, kind: str, those: list[Node]) -> None:
+    """Cut off so many that no quorum is left: nothing comes until they are back."""
+    for node in those:
+        node.cut()
+    until_quiet(there, f"waiting without two of {kind}")
+    assert not over(there), "the crawl was over too soon to wait"
+    for node in those:
+        node.heal()
+    more_pages(there, f"with all of {kind} again")
+
+
+def more_pages(there: Fleet, what: str) -> None:
+    """Wait until the crawl has clearly gone on."""
+    enough = len(page_answers(there.web)) + MORE
+    until(lambda: len(page_answers(there.web)) >= enough or over(there), f"pages: {what}")
+    assert not over(there), f"the crawl was over too soon: {what}"
+
+
+def until_quiet(there: Fleet, what: str) -> None:
+    """Wait until nothing was asked for during QUIET."""
+
+    def is_quiet() -> bool:
+        before = len(there.web.requests())
+        time.sleep(QUIET)
+        return len(there.web.requests()) == before
+
+    until(is_quiet, what)
+
+
+def over(there: Fleet) -> bool:
+    """Whether all was asked for already."""
+    return there.web.truth.required <= measure.asked(there.web.requests())
