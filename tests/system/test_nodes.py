@@ -11,10 +11,16 @@ from tests.synthweb import SynthWeb, World, measure
 
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
 from .judge import page_answers
-from .test_fleet import BATCH, DELAY, SETTINGS
 
 WORLD = World(seed=17, hosts=8, pages=240, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
 """At half a second between visits it lasts until all that is done to it is done."""
+BATCH, DELAY = 3, 0.5
+SETTINGS = {
+    "GOSSAMER_FRONTIER__BATCH": str(BATCH),
+    "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+    "GOSSAMER_FRONTIER__LEASE_SLACK": "15",
+    "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+}
 MORE = 40
 """Pages that cannot all have been under way when something was done."""
 QUIET = 10.0
@@ -26,22 +32,24 @@ LOSSES = 3
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_crawl_goes_on_without_one_node_and_waits_without_two(tmp_path: Path) -> None:
-    with three_of_each(tmp_path, *KINDS) as nodes, SynthWeb(WORLD) as web:
-        settings = {**nodes.settings(), **SETTINGS, "GOSSAMER_FRONTIER__DELAY": str(DELAY)}
-        with fleet(web, tmp_path, 1, **settings) as there:
-            there.seed()
-            more_pages(there, "the first")
-            for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
-                node.cut()
-                more_pages(there, f"without {node.name}")
-            for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
-                node.heal()
-            for kind, those in nodes.of.items():
-                lose_two(there, kind, those[1:])
-            crawl_to_the_end(there)
-            repeated = assert_whole(there, DELAY)
-            hosts = len({request.host for request in web.requests()})
-            assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
+    with (
+        three_of_each(tmp_path, *KINDS) as nodes,
+        SynthWeb(WORLD) as web,
+        fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as there,
+    ):
+        there.seed()
+        more_pages(there, "the first")
+        for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
+            node.cut()
+            more_pages(there, f"without {node.name}")
+        for node in (nodes.of["kafka"][0], nodes.of["cassandra"][0]):
+            node.heal()
+        for kind, those in nodes.of.items():
+            lose_two(there, kind, those[1:])
+        crawl_to_the_end(there)
+        repeated = assert_whole(there, DELAY)
+        hosts = len({request.host for request in web.requests()})
+        assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
 
 
 def lose_two(there: Fleet, kind: str, those: list[Node]) -> None:

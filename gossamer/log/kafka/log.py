@@ -20,6 +20,7 @@ from gossamer.events.topics import SITE_KEYED, TOPICS
 from gossamer.log import Message, partition_of
 from gossamer.log.kafka.client import (
     RETRY_PAUSE,
+    SHARE,
     Trouble,
     client,
     consumer,
@@ -156,12 +157,17 @@ class KafkaLog:
             TopicPartition(self._name(topic), number) for number in range(self._counts[topic])
         ]
         asked: Any = self._counter(group)
-        timeout = self._settings.timeout
+        timeout = self._settings.timeout / SHARE
 
         def count() -> dict[int, int]:
-            moved = asked.committed(partitions, timeout)
-            starts = asked.offsets_for_times(_at(EARLIEST, partitions), timeout)
-            ends = asked.offsets_for_times(_at(LATEST, partitions), timeout)
+            try:
+                moved = asked.committed(partitions, timeout)
+                starts = asked.offsets_for_times(_at(EARLIEST, partitions), timeout)
+                ends = asked.offsets_for_times(_at(LATEST, partitions), timeout)
+            except KafkaException:
+                # It would ask for a quarter of an hour whoever led when it last looked.
+                asked.list_topics(timeout=timeout)
+                raise
             rows = zip(moved, starts, ends, strict=True)
             return {
                 end.partition: end.offset - max(past.offset, start.offset)
@@ -170,7 +176,7 @@ class KafkaLog:
 
         # The thread that reports health asks too.
         with self._counting:
-            return retry(count, self._trouble, timeout)
+            return retry(count, self._trouble, self._settings.timeout)
 
     def _counter(self, group: str) -> Consumer:
         """Return a consumer that asks about *group* without being a member."""

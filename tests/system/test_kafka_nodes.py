@@ -1,0 +1,37 @@
+"""A log on three brokers of which one vanishes: reading, writing and counting go on."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from gossamer.log import Message
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import KafkaSettings
+from tests.servers.nodes import three_of_each
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_log_is_there_while_two_of_three_brokers_are(tmp_path: Path) -> None:
+    """A broker that is cut off refuses nothing: the client must see for itself that it is gone."""
+    with three_of_each(tmp_path, "kafka") as nodes:
+        settings = KafkaSettings(
+            servers=nodes.settings()["GOSSAMER_KAFKA__SERVERS"],
+            partitions=6,
+            replication=3,
+            timeout=60.0,
+        )
+        list(Topics(settings).apply())
+        with closing(KafkaLog(settings)) as log:
+            use(log)
+            nodes.of["kafka"][0].cut()
+            use(log)
+            nodes.of["kafka"][0].heal()
+
+
+def use(log: KafkaLog) -> None:
+    """Write to every partition, and ask every one how far a group is."""
+    log.append([Message("visits.ended", "", b"{}", f"{n}.example") for n in range(50)])
+    assert sum(log.backlogs("frontier", "visits.ended").values()) > 0
