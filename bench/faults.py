@@ -15,7 +15,6 @@ In the table, `silent` is the longest time without a page from the harm until wo
 import argparse
 import os
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -282,4 +281,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

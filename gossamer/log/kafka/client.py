@@ -41,7 +41,7 @@ AWAY = (
     KafkaError._TRANSPORT,
     KafkaError._RESOLVE,
     KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._DESTROY_BROKER,  # type: ignore[attr-defined]
+    KafkaError._DESTROY_BROKER,
     KafkaError._TIMED_OUT,
     KafkaError._TIMED_OUT_QUEUE,
     KafkaError._MSG_TIMED_OUT,
