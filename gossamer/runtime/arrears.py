@@ -1,4 +1,4 @@
-"""What lay on the log already when partitions were assigned, and when it has been read."""
+"""What lay on the log already when somebody asked, and when it has been read."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from gossamer.log import Log, Record
 
 
 class Arrears:
-    """The records of *topics* that *group* had not moved past when a partition was assigned."""
+    """The records of *topics* that *group* had not moved past, by partition."""
 
     def __init__(self, log: Log, group: str, topics: Sequence[Topic]) -> None:
         self._log, self._group, self._topics = log, group, topics

@@ -32,8 +32,16 @@ class Processor(ABC):
         """Forget all that is in memory, and go on from the store: a handler came half way."""
         self.assign(partitions, now)
 
+    def must_catch_up(self, now: float) -> bool:
+        """Return whether what `awaits` holds of all partitions by now is to be read first.
+
+        `caught_up` tells when that is done; meanwhile all else goes on.
+        """
+        return False
+
     def caught_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
-        """All that `awaits` held of *partitions* when they were assigned has been handled."""
+        """All that `awaits` held of *partitions* has been handled: when they were assigned, or when
+        `must_catch_up` asked."""
 
     @abstractmethod
     def handle(self, event: Event, now: float) -> Answer:

@@ -41,6 +41,8 @@ class Runner:
         the log has not moved.
         """
         self._assign()
+        if self._partitions and self._processor.must_catch_up(self._clock()):
+            self._arrears.assign(self._partitions, frozenset())
         answers: list[Message] = []
         # To its end: what is ordered by a crawl's older definition may be out of its scope.
         while news := self._control.poll(0):

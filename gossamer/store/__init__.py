@@ -10,7 +10,7 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
         host: str
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
@@ -94,3 +94,6 @@ class Store(Protocol):
         """Write as the owner of *epoch* from now on: writes under a smaller epoch never replace
         these, however late they arrive. An epoch is the time of its claim in microseconds.
         """
+
+    def guard(self, check: Callable[[], None]) -> None:
+        """Call *check* after each flush that writes: it raises if what was written may be void."""

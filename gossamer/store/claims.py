@@ -8,6 +8,7 @@ host's row before the new owner read that.
 
 from collections.abc import Iterable
 
+from gossamer.errors import Unavailable
 from gossamer.store import Row, Store
 
 LEAP = 1_000_000_000
@@ -16,6 +17,10 @@ from its epoch, two for each flush: at 100 flushes a second it would reach the n
 after two months, and until then no clock that differs or steps back makes a new owner's writes
 void. As microseconds it is a quarter of an hour: so far an epoch may run ahead of the clock for
 each claim; nothing minds."""
+
+
+SPREAD = 1_000_000
+"""Claimants whose clocks differ in this many microseconds have different epochs."""
 
 
 class ClaimRow(Row, frozen=True):
@@ -32,22 +37,64 @@ class ClaimRow(Row, frozen=True):
     claimed_at: float
 
 
-def make_claims(partitions: Iterable[int | str], store: Store, now: float, kind: str = "") -> int:
-    """Claim *partitions* from their earlier owners; return the new epoch, which is stored then.
+class Claimant:
+    """Claims partitions for one processor, whose *store* it is, and notices who claims them next.
 
-    What an earlier owner writes after that does not count, so read the tables only afterwards.
-    *kind* is for what has claims beside the frontier's. From now on the store writes under the new
-    epoch, so claims of one kind have a store of their own.
+    A process may stop between being given partitions and claiming them, and go on when others have
+    claimed them long ago: then its claim is the newer one, and what the others write is void
+    although the log says that the partitions are theirs. They find that out before the log moves
+    past anything, and join anew.
     """
-    rows = store.table(ClaimRow)
-    # An owner's writes to one partition are stamped by its newest claim on any.
-    newest = rows.get(claim_key("newest", kind))
-    epoch = max(int(now * 1e6), newest.epoch + LEAP if newest else 0)
-    for key in [claim_key("newest", kind), *(claim_key(p, kind) for p in partitions)]:
-        rows.put(ClaimRow(key, epoch, now))
-    store.claim(epoch)
-    store.flush()
-    return epoch
+
+    def __init__(self, store: Store, kind: str = "") -> None:
+        """*kind* is for what has claims beside the frontier's."""
+        self._store, self._kind = store, kind
+        self._rows = store.table(ClaimRow)
+        self._mine: dict[str, ClaimRow] = {}
+        self._seen: ClaimRow | None = None
+        """The newest claim on any, when ours were last known to stand."""
+        store.guard(self._check)
+
+    def claim(self, partitions: Iterable[int | str], now: float) -> int:
+        """Claim *partitions* from their earlier owners; return the new epoch, which is stored then.
+
+        What an earlier owner writes after that does not count, so read the tables only afterwards.
+        Raise Unavailable if somebody else claims one of them at the same time.
+        """
+        # An owner's writes to one partition are stamped by its newest claim on any.
+        newest = self._rows.get(self._newest)
+        micros = int(now * 1e6)
+        # The last digits are the claimant's own: no two epochs are the same.
+        epoch = max(micros, newest.epoch + LEAP + micros % SPREAD if newest else 0)
+        keys = [claim_key(partition, self._kind) for partition in partitions]
+        self._mine |= {key: ClaimRow(key, epoch, now) for key in keys}
+        for row in (ClaimRow(self._newest, epoch, now), *map(self._mine.__getitem__, keys)):
+            self._rows.put(row)
+        self._store.claim(epoch)
+        self._store.flush()
+        return epoch
+
+    def release(self, partitions: Iterable[int | str]) -> None:
+        """Others may claim *partitions* from now on."""
+        for partition in partitions:
+            self._mine.pop(claim_key(partition, self._kind), None)
+
+    @property
+    def _newest(self) -> str:
+        return claim_key("newest", self._kind)
+
+    def _check(self) -> None:
+        """Raise Unavailable if somebody has claimed what is ours: what was written may be void."""
+        newest = self._rows.get(self._newest)
+        if newest == self._seen:
+            return
+        found = self._rows.get_all([(key, "") for key in self._mine])
+        if lost := sorted(row.partition for row in found if row != self._mine[row.partition]):
+            raise Unavailable(
+                f"another process has claimed {', '.join(lost)}: this one joins anew; if that goes "
+                "on, both have the same service.instance"
+            )
+        self._seen = newest
 
 
 def claim_key(partition: int | str, kind: str = "") -> str:

@@ -1,6 +1,6 @@
 """The store on one SQLite file: a table for each row class, with typed columns to query."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
@@ -53,6 +53,9 @@ class SqliteStore:
 
     def claim(self, epoch: int) -> None:
         """Do nothing: the lock on the folder keeps other writers out."""
+
+    def guard(self, check: Callable[[], None]) -> None:
+        """Do nothing, for the same reason."""
 
 
 class SqliteTable(Generic[R]):

@@ -10,7 +10,7 @@ from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
-from gossamer.store.claims import make_claims
+from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.http import first_value
 from services.archive.files.repair import repair
@@ -41,7 +41,7 @@ class Archive(Processor):
     ) -> None:
         self._folder, self._prefix = folder / writer, f"{writer}/" if writer else ""
         self._settings, self._contact, self._writer = settings, contact, writer or STANDALONE_WRITER
-        self._store = store
+        self._claimant = Claimant(store, self.name)
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
         self._settled = SegmentRow(writer=self._writer)
         self._serial = 0
@@ -52,7 +52,7 @@ class Archive(Processor):
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Go back to the last commit: pages written since come again, perhaps to another writer."""
         self.release()
-        make_claims([self._writer], self._store, now, self.name)
+        self._claimant.claim([self._writer], now)
         with translate_errors(self._folder):
             self._serial = repair(self._folder, self._rows.get(self._writer))
         self._settled = SegmentRow(writer=self._writer, serial=self._serial)

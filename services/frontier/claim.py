@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gossamer.errors import GossamerError
 from gossamer.log import partition_of
 from gossamer.store import Store
-from gossamer.store.claims import make_claims
+from gossamer.store.claims import Claimant
 from services.frontier.aside import Aside
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
@@ -63,6 +63,7 @@ class Claims:
     def __init__(self, store: Store, partitions: int) -> None:
         self._store, self._partitions = store, partitions
         self._claims: dict[int, Claim] = {}
+        self._claimant = Claimant(store)
 
     def __iter__(self) -> Iterator[Claim]:
         return iter(self._claims.values())
@@ -71,14 +72,20 @@ class Claims:
         """Claim *partitions*, and give up all others."""
         for lost in self._claims.keys() - partitions:
             del self._claims[lost]
+            self._claimant.release([lost])
         if max(partitions, default=0) >= self._partitions:
             raise GossamerError(
                 f"partition {max(partitions)} was added while the crawl ran, which began with "
                 f"{self._partitions}: the number is fixed for a crawl"
             )
         if gained := partitions - self._claims.keys():
-            epoch = make_claims(gained, self._store, now)
+            epoch = self._claimant.claim(gained, now)
             self._claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}
+
+    @property
+    def partitions(self) -> frozenset[int]:
+        """Their numbers."""
+        return frozenset(self._claims)
 
     @property
     def caught_up(self) -> bool:

@@ -77,6 +77,10 @@ class Frontier(Processor):
         self._figures = Figures(self._hosts)
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
         self._crawl: CrawlDefined | None = None
+        self._asked_at = self._read_until = 0.0
+        """When we last asked for all outcomes until then; and until when all were taken in."""
+        self._unread: frozenset[int] = frozenset()
+        """The partitions of which not all have been taken in since we asked."""
 
     def __repr__(self) -> str:
         return f"<Frontier {self._hosts.bench!r}>"
@@ -84,6 +88,7 @@ class Frontier(Processor):
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, give up all others, and load the hosts that have work."""
         self._loading.assign(partitions, now)
+        self._unread &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions* anew, and load what the store says of them."""
@@ -92,9 +97,27 @@ class Frontier(Processor):
 
     def caught_up(self, partitions: frozenset[int], now: float) -> None:
         """Leases may expire, and orders be made: what came while nobody read was taken in."""
+        before = self._claims.caught_up
         self._claims.catch_up(partitions)
-        if self._claims.caught_up:
+        if self._claims.caught_up and not before:
             self._loading.caught_up(now)
+        self._unread -= partitions
+        if not self._unread:
+            self._read_until = self._asked_at
+
+    def must_catch_up(self, now: float) -> bool:
+        """Return whether a lease is over, and its order may have been answered unread.
+
+        While Kafka is away, or we are behind, the last outcome may lie on the log: it ends the
+        order, and may say for how long the host is to be left alone.
+        """
+        end = self._hosts.bench.next_expired()
+        if end is None or not self._read_until < end <= now:
+            return False
+        if self._unread or not self._claims.caught_up:
+            return False
+        self._asked_at, self._unread = now, self._claims.partitions
+        return True
 
     def handle(self, event: Event, now: float) -> Answer:
         """Take one event in; the orders that follow from it come from `wake`.
@@ -174,13 +197,15 @@ class Frontier(Processor):
         at_work = self._loading.unfinished or self._behind()
         if at_work or (self._orderable() and bench.first_ready()):
             return 0.0
-        ends = [bench.next_rested(), bench.next_expired() if self._claims.caught_up else None]
+        read = self._claims.caught_up and not self._unread
+        ends = [bench.next_rested(), bench.next_expired() if read else None]
         ends += [claim.calendar.due() for claim in self._claims]
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float) -> Iterator[Event]:
         """Update the hosts and URLs whose time has come, then yield all orders that may be made."""
-        for host in self._hosts.bench.expired(now) if self._claims.caught_up else ():
+        read_until = min(now, self._read_until)
+        for host in self._hosts.bench.expired(read_until) if self._claims.caught_up else ():
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
             self._hosts.update(host, row, Trigger.LEASE_EXPIRED)

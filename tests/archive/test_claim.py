@@ -32,6 +32,9 @@ class Stamped:
     def claim(self, epoch: int) -> None:
         self._timestamps.claim(epoch)
 
+    def guard(self, check: Any) -> None:
+        pass
+
     def flush(self) -> None:
         stamp = self._timestamps.next()
         for table in self._tables.values():

@@ -52,6 +52,9 @@ class TornStore:
     def claim(self, epoch: int) -> None:
         pass
 
+    def guard(self, check: Any) -> None:
+        pass
+
     def discard(self) -> None:
         for table in self._tables.values():
             table.forget()

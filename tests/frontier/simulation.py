@@ -130,6 +130,8 @@ class Simulation:
         """Deliver the outcomes that have come, and let the frontier wake."""
         while self._coming and self._coming[0][0] <= self.now:
             self.frontier.handle(heappop(self._coming)[2], self.now)
+        if self.frontier.must_catch_up(self.now) and not self.unread:
+            self.catch_up()
         for event in self.frontier.wake(self.now):
             assert isinstance(event, HostCheckedOut)
             self.orders.append((self.now, event))

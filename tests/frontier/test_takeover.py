@@ -104,6 +104,24 @@ def test_what_was_said_while_nobody_read_counts_before_anything_is_ordered(
     assert len(sim.pages()) == 8
 
 
+def test_an_answer_that_lies_unread_counts_before_its_lease_is_over() -> None:
+    sim = Simulation(alone=False)
+    sim.admit("http://a.test/")
+    sim.step()
+    reports, orders = sim.lose(), len(sim.orders)
+    sim.unread = True
+    sim.run(until=sim.now + 10_000.0)
+    assert len(sim.orders) == orders
+    said = sim.now
+    for report in reports:
+        sim.handle(busy(report))
+    sim.catch_up()
+    sim.run(until=said + 3599.0)
+    assert len(sim.orders) == orders
+    sim.run()
+    assert len(sim.pages()) == 1
+
+
 def test_reports_that_come_after_the_lease_stop_nothing() -> None:
     sim = Simulation(alone=False, batch=3, retries=0)
     sim.admit(*(f"http://a.test/{n}" for n in range(3)))

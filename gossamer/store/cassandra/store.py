@@ -5,7 +5,7 @@ change nothing: before a claim it is the present time, after it the epoch plus a
 somebody writes under an older epoch, however late, never replaces what the owner has written.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import chain, islice
 from typing import Any, Generic
@@ -30,6 +30,7 @@ class CassandraStore:
         self._nodes = Cassandra(settings)
         self._keyspace = settings.keyspace
         self._timestamps = Timestamps()
+        self._guard: Callable[[], None] = _all_is_well
         self._tables: dict[type[Row], Any] = {}
         try:
             self._found = found_tables(self._nodes, settings.keyspace)
@@ -71,6 +72,7 @@ class CassandraStore:
             self._write(tables)
         for table in tables:
             table.overlay.clear()
+        self._guard()
 
     def _write(self, tables: "list[CassandraTable[Any]]") -> None:
         dropped, put = self._timestamps.next(), self._timestamps.next()
@@ -92,6 +94,10 @@ class CassandraStore:
         """Write as the owner of *epoch* from now on."""
         self._timestamps.claim(epoch)
 
+    def guard(self, check: Callable[[], None]) -> None:
+        """Call *check* after each flush that writes: it raises if what was written may be void."""
+        self._guard = check
+
 
 class Timestamps:
     """Issues the timestamps of writes, in microseconds: they only grow."""
@@ -112,6 +118,10 @@ class Timestamps:
         """Wait until the timestamps that nodes give, in whole milliseconds, are later than ours."""
         while not self._claimed and _now() <= self._last + MILLISECOND:
             clock.pause(0.0005)
+
+
+def _all_is_well() -> None:
+    """Nothing has been claimed, so nothing can be void."""
 
 
 def _now() -> int:
