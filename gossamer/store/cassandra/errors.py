@@ -39,6 +39,8 @@ TOO_SLOW = (
     OverloadedErrorMessage,
     IsBootstrappingErrorMessage,
 )
+CAS_UNKNOWN = 0x1700
+"""A node's word for a conditional write that another one interrupted: it may be applied yet."""
 
 
 @contextmanager
@@ -49,6 +51,13 @@ def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
     except (DriverException, ErrorMessage, *UNREACHABLE) as error:
         # What nodes answer is no DriverException unless the driver knows it well.
         raise _translate(error, where, settings) from error
+
+
+def is_undecided(error: Exception) -> bool:
+    """Return whether a conditional write may have been applied, or may be yet."""
+    if isinstance(error, ErrorMessage):
+        return bool(error.code == CAS_UNKNOWN)
+    return isinstance(error, Timeout | OperationTimedOut)
 
 
 def _translate(error: Exception, where: str, settings: CassandraSettings) -> GossamerError:
@@ -70,7 +79,7 @@ def _translate(error: Exception, where: str, settings: CassandraSettings) -> Gos
             f"{where} does not answer ({text}): see that it runs, and whether cassandra.tls is "
             "as it wants it"
         )
-    if isinstance(error, TOO_SLOW):
+    if isinstance(error, TOO_SLOW) or is_undecided(error):
         return Unavailable(
             f"{where} was too slow or overloaded, or too few of its nodes are up for consistency "
             f"{settings.consistency} ({text})"

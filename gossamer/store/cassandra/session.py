@@ -2,19 +2,19 @@
 
 Every statement is prepared once. Writes are idempotent, and the driver retries them: rows are
 written whole, with a timestamp from the caller. A conditional write
-(:meth:`Cassandra.insert_if_absent`) is not: after a timeout the outcome is read instead.
+(:meth:`Cassandra.insert_if_absent`) is not: where its outcome is open it is read instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from cassandra import OperationTimedOut, Timeout
+from cassandra import DriverException
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ExponentialReconnectionPolicy
+from cassandra.protocol import ErrorMessage
 from cassandra.query import BoundStatement, PreparedStatement
 
 from gossamer.errors import BadSettings, GossamerError, Unavailable
@@ -27,7 +27,7 @@ from gossamer.store.cassandra.access import (
     profiles,
     tls,
 )
-from gossamer.store.cassandra.errors import translate_errors
+from gossamer.store.cassandra.errors import is_undecided, translate_errors
 from gossamer.store.cassandra.writes import IN_FLIGHT, Connection, batches, concurrent_writes
 
 PROTOCOL = 5
@@ -129,12 +129,15 @@ class Cassandra:
     ) -> dict[str, Any]:
         """Run *insert*, which is IF NOT EXISTS; return the row that was there, {} if none was.
 
-        After a timeout *select* reads by its *keys* what has been decided.
+        Where that is open, *select* reads by its *keys* what has been decided.
         """
         with self._errors():
             for _ in range(TRIES):
-                with suppress(Timeout, OperationTimedOut):
+                try:
                     return self._insert(insert, values)
+                except (DriverException, ErrorMessage) as error:
+                    if not is_undecided(error):
+                        raise
                 # It may have been applied, or may be yet: a serial read completes or rules it out.
                 if found := self._serial_read(select, keys):
                     return found

@@ -1,0 +1,53 @@
+"""The store on three Cassandra nodes: of many who write a row first, one has."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from gossamer.errors import Unavailable
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.store import CassandraStore
+from services.dedup.content import DigestRow
+from tests.servers.nodes import three_of_each
+
+from .cassandra_node import apply, opened
+
+RIVALS, ROWS = 6, 30
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_many_race_for_a_row_and_all_agree_who_won(tmp_path: Path) -> None:
+    """Rivals interrupt each other's rounds; a node may then say that it does not know the end."""
+    with three_of_each(tmp_path, "cassandra") as nodes, ExitStack() as stack:
+        settings = CassandraSettings(
+            hosts=tuple(node.address for node in nodes.of["cassandra"]),
+            port=nodes.of["cassandra"][0].port,
+            keyspace="race",
+            replication=3,
+            timeout=60.0,
+        )
+        assert apply(settings)[0] == 0
+        stores = [stack.enter_context(opened(settings)) for _ in range(RIVALS)]
+        together = Barrier(RIVALS)
+        with ThreadPoolExecutor(RIVALS) as threads:
+            for row in range(ROWS):
+                answers = threads.map(
+                    lambda who, row=row: first(stores[who], f"row {row}", str(who), together),
+                    range(RIVALS),
+                )
+                assert len(set(answers)) == 1, "they disagree who was first"
+
+
+def first(store: CassandraStore, key: str, who: str, together: Barrier) -> DigestRow:
+    """Write a row at the same moment as all others; return what stands."""
+    together.wait()
+    while True:
+        try:
+            return store.table(DigestRow).put_if_absent(DigestRow(key, who))
+        except Unavailable:
+            time.sleep(0.1)
