@@ -16,7 +16,7 @@ from tests.servers.nodes import three_of_each
 
 from .cassandra_node import apply, opened
 
-RIVALS, ROWS = 6, 30
+RIVALS, ROWS = 6, 10
 
 
 @pytest.mark.slow
