@@ -15,6 +15,7 @@ In the table, `silent` is the longest time without a page from the harm until wo
 import argparse
 import os
 import random
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -84,21 +85,27 @@ class Faults:
         member = self._chance.choice(self._there.of(service))
         wrong = ahead_by(TEN_MINUTES, self._there.folder)
 
-        def again(**environment: str) -> None:
+        def again() -> None:
             member.kill()
-            member.start(**environment)
+            member.start()
+
+        def mistaken() -> None:
+            member.kill()
+            member.start(**wrong)
+            # What it does with its clock is seen once it works.
+            until(lambda: member.get("/readyz")[0] == 200 or not member.running, "its readiness")
 
         return [
             Fault(f"{service}: kill -9", again),
-            Fault(f"{service}: clock ahead", lambda: again(**wrong), again, self._held),
+            Fault(f"{service}: clock ahead", mistaken, again, self._held),
             self._stopped(member),
         ]
 
     def _stopped(self, member: Member) -> Fault:
         return Fault(
             f"{member.service}: stopped",
-            lambda: member.signal(19),
-            lambda: member.signal(18),
+            lambda: member.signal(signal.SIGSTOP),
+            lambda: member.signal(signal.SIGCONT),
             LEASE + 5.0,
         )
 

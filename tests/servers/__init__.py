@@ -112,6 +112,7 @@ def serve(
 
     *addresses* are its own and its peers'; *within* is a command that runs another one somewhere.
     """
+    data = data.resolve()
     data.mkdir(parents=True, exist_ok=True)
     keeper = [sys.executable, str(Path(__file__).with_name("keeper.py")), str(whose)]
     with (data / "out.log").open("ab") as out:
@@ -121,6 +122,7 @@ def serve(
             stdout=out,
             stderr=out,
             env={**os.environ, **(environment or {})},
+            cwd=data,  # Where Java says what it died of.
             start_new_session=True,
         )
 

@@ -128,11 +128,16 @@ class Nodes:
         """The nodes of both kinds."""
         return [node for nodes in self.of.values() for node in nodes]
 
+    @property
+    def brokers(self) -> str:
+        """Where Kafka is, as its clients are told."""
+        return ",".join(f"{node.address}:{node.port}" for node in self.of["kafka"])
+
     def settings(self) -> dict[str, str]:
         """Settings for a fleet on these nodes, with three copies of everything."""
-        kafka, cassandra = self.of["kafka"], self.of["cassandra"]
+        cassandra = self.of["cassandra"]
         return {
-            "GOSSAMER_KAFKA__SERVERS": ",".join(f"{n.address}:{n.port}" for n in kafka),
+            "GOSSAMER_KAFKA__SERVERS": self.brokers,
             "GOSSAMER_KAFKA__REPLICATION": str(COUNT),
             "GOSSAMER_CASSANDRA__HOSTS": json.dumps([node.address for node in cassandra]),
             "GOSSAMER_CASSANDRA__PORT": str(cassandra[0].port),

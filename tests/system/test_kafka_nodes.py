@@ -18,7 +18,7 @@ def test_a_log_is_there_while_two_of_three_brokers_are(tmp_path: Path) -> None:
     """A broker that is cut off refuses nothing: the client must see for itself that it is gone."""
     with three_of_each(tmp_path, "kafka") as nodes:
         settings = KafkaSettings(
-            servers=nodes.settings()["GOSSAMER_KAFKA__SERVERS"],
+            servers=nodes.brokers,
             partitions=6,
             replication=3,
             timeout=60.0,

@@ -133,15 +133,21 @@ class Cassandra:
         """
         with self._errors():
             for _ in range(TRIES):
-                try:
-                    return self._insert(insert, values)
-                except (DriverException, ErrorMessage) as error:
-                    if not is_undecided(error):
-                        raise
+                if (stood := self._decided(insert, values)) is not None:
+                    return stood
                 # It may have been applied, or may be yet: a serial read completes or rules it out.
                 if found := self._serial_read(select, keys):
                     return found
             return self._insert(insert, values)
+
+    def _decided(self, insert: str, values: Values) -> dict[str, Any] | None:
+        """Return what `_insert` does, None if that is open."""
+        try:
+            return self._insert(insert, values)
+        except (DriverException, ErrorMessage) as error:
+            if is_undecided(error):
+                return None
+            raise
 
     def _insert(self, insert: str, values: Values) -> dict[str, Any]:
         bound = self._bound(insert, values)
