@@ -247,7 +247,7 @@ def suffer_all(sufferer: Sufferer, faults: Faults, duration: float) -> None:
 def embedded(kills: int, seed: int, folder: Path) -> None:
     """Kill one crawl so often, then let it end; raise AssertionError if a promise was broken."""
     chance = random.Random(seed)
-    world = World(seed=13, hosts=40, pages=max(8, kills // 2), silent=0, stuck=0, jitter=0.1)
+    world = World(seed=13, hosts=40, pages=max(8, kills), silent=0, stuck=0, jitter=0.1)
     with SynthWeb(world) as web:
         crawl = Crawl(web, folder / "data", 0.25)
         times = []

@@ -12,7 +12,7 @@ from tests.synthweb import SynthWeb, World, measure
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
 from .judge import page_answers
 
-WORLD = World(seed=17, hosts=8, pages=240, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
+WORLD = World(seed=17, hosts=8, pages=160, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
 """At half a second between visits it lasts until all that is done to it is done."""
 BATCH, DELAY = 3, 0.5
 SETTINGS = {
