@@ -1,0 +1,101 @@
+"""Many simulated crawls, each of one seed: do the promises hold, whatever happens?
+
+    python -m bench.simulate --seeds 20000 --cores 2
+    python -m bench.simulate --seed 4711          one seed again: what was done, what broke
+    python -m bench.simulate --seed 4711 --log    with every log line of every process
+
+`tests/simulation` says what is simulated; a seed is the same run each time.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from multiprocessing import get_context
+
+from tests.simulation.run import Result, simulate
+
+HASHES = "PYTHONHASHSEED"
+
+
+def main() -> int:
+    """Run the seeds asked for; return 1 if a promise was broken, 0 otherwise."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=200, help="how many to run")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seed", type=int, help="run this one, and say what happened")
+    parser.add_argument("--log", action="store_true", help="print what the processes log")
+    parser.add_argument("--stop", action="store_true", help="stop at the first that fails")
+    options = parser.parse_args()
+    if os.environ.get(HASHES) != "0":
+        # The order of a set of strings is part of the run.
+        os.execve(sys.executable, [sys.executable, "-m", "bench.simulate", *sys.argv[1:]],
+                  {**os.environ, HASHES: "0"})  # fmt: skip
+    if options.seed is not None:
+        return report(simulate(options.seed, log=options.log))
+    return run(range(options.first, options.first + options.seeds), options.cores, options.stop)
+
+
+def run(seeds: range, cores: int, stop: bool) -> int:
+    """Run *seeds* on *cores*; print those that break a promise, and in the end how many did."""
+    began, failed, kinds = time.monotonic(), 0, Counter[str]()
+    requests = seconds = done = 0.0
+    for result in results(seeds, cores):
+        done, requests, seconds = done + 1, requests + result.requests, seconds + result.seconds
+        if result.broken:
+            failed += 1
+            kinds.update({kind_of(line) for line in result.broken})
+            report(result)
+            print(f"  again: python -m bench.simulate --seed {result.seed}", flush=True)
+            if stop:
+                break
+    took = time.monotonic() - began
+    print(
+        f"{done:.0f} seeds in {took:.0f} s: {requests:.0f} requests in {seconds / 3600:.1f} "
+        f"simulated hours; {failed} broke a promise"
+    )
+    for kind, count in kinds.most_common():
+        print(f"  {count:5} {kind}")
+    return 1 if failed else 0
+
+
+def results(seeds: range, cores: int) -> Iterator[Result]:
+    """Yield how each run went, as they end."""
+    if cores == 1:
+        yield from map(simulate, seeds)
+        return
+    with get_context("spawn").Pool(cores, maxtasksperchild=200) as pool:
+        yield from pool.imap_unordered(simulate, seeds)
+
+
+def kind_of(line: str) -> str:
+    """Return *line* without what differs from run to run."""
+    words = (word for word in line.split() if "/" not in word and not any(map(str.isdigit, word)))
+    return " ".join(words)[:60]
+
+
+def report(result: Result, most: int = 12) -> int:
+    """Print what was done in a run, and what broke; return 1 if anything did."""
+    print(
+        f"seed {result.seed}: {result.requests} requests in {result.seconds:.0f} simulated seconds"
+    )
+    show("  ", result.harms)
+    show("  ! ", result.broken[:most])
+    if len(result.broken) > most:
+        print(f"  ! … and {len(result.broken) - most} more")
+    return 1 if result.broken else 0
+
+
+def show(before: str, lines: Iterable[str]) -> None:
+    """Print *lines*, each with *before* in front."""
+    for line in lines:
+        print(f"{before}{line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

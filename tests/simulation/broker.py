@@ -1,0 +1,190 @@
+"""Kafka, simulated: topics, groups and their coordinators. Its clients are in `clients.py`.
+
+Partitions with offsets; groups with generations, cooperative rebalances, static members, sessions
+and a longest time between polls.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from confluent_kafka import KafkaError, KafkaException
+
+from gossamer.events.topics import CONTROL, TOPICS
+from tests.simulation.kernel import Process, Sim, Strand
+
+At = tuple[str, int]
+"""Topic and partition."""
+
+
+class Client(Protocol):
+    """What a coordinator knows of a consumer."""
+
+    process: Process
+    polled_at: float
+    closed: bool
+
+    def tell(self, kind: str, partitions: set[int]) -> None:
+        """Hear something from the coordinator, with the next poll."""
+
+    def fence(self) -> None:
+        """Learn that another has taken its place."""
+
+
+@dataclass
+class Member:
+    """A member of a group, as its coordinator sees it."""
+
+    consumer: Client
+    instance: str
+    owned: set[int] = field(default_factory=set)
+    target: set[int] = field(default_factory=set)
+    seen: float = 0.0
+
+
+class Group:
+    """A group and its coordinator."""
+
+    def __init__(self, broker: "Broker", name: str) -> None:
+        self._broker, self._sim, self.name = broker, broker.sim, name
+        self.members: dict[str, Member] = {}
+        self.offsets: dict[At, int] = {}
+        self.generation = 0
+        self._numbers = count(1)
+
+    def join(self, consumer: Client, instance: str) -> str:
+        """Let a consumer in; one with the instance of another takes its place at once."""
+        name = f"{self.name}-{next(self._numbers)}"
+        member = Member(consumer, instance, seen=self._sim.now)
+        for old_name, old in list(self.members.items()):
+            if instance and old.instance == instance:
+                del self.members[old_name]
+                old.consumer.fence()
+                self.members[name] = member
+                member.target = set(old.target)
+                self._sim.later(0.05, self._share_out)
+                return name
+        self.members[name] = member
+        self._sim.later(self._sim.between(0.1, 1.0), self._rebalance)
+        return name
+
+    def leave(self, name: str) -> None:
+        """Let a member go."""
+        if self.members.pop(name, None):
+            self._sim.later(0.1, self._rebalance)
+
+    def check(self, session: float) -> None:
+        """Evict who has given no sign of life for a session, or has not polled for too long."""
+        for name, member in list(self.members.items()):
+            process = member.consumer.process
+            if not (process.dead or process.frozen or process.cut_off or member.consumer.closed):
+                member.seen = self._sim.now
+            slow = self._sim.now - member.consumer.polled_at > self._broker.longest_poll
+            if self._sim.now - member.seen > session or slow:
+                del self.members[name]
+                self._rebalance()
+
+    def _rebalance(self) -> None:
+        """Share the partitions out evenly, taking as few away from their owners as that needs."""
+        if not self.members:
+            return
+        partitions = range(self._broker.partitions)
+        names = sorted(self.members)
+        most, rest = divmod(len(partitions), len(names))
+        kept: set[int] = set()
+        for index, name in enumerate(names):
+            member = self.members[name]
+            room = most + (index < rest)
+            member.target = set(sorted(member.owned - kept)[:room])
+            kept |= member.target
+        free = [number for number in partitions if number not in kept]
+        for index, name in enumerate(names):
+            member = self.members[name]
+            while free and len(member.target) < most + (index < rest):
+                member.target.add(free.pop())
+        self._share_out()
+
+    def _share_out(self) -> None:
+        self.generation += 1
+        owned = set[int]().union(*(member.owned for member in self.members.values()))
+        for member in self.members.values():
+            if surplus := member.owned - member.target:
+                member.consumer.tell("revoke", surplus)
+            elif fresh := (member.target - member.owned) - owned:
+                member.owned |= fresh
+                owned |= fresh
+                member.consumer.tell("assign", fresh)
+
+    def revoked(self, name: str, partitions: set[int]) -> None:
+        """Learn that a member has given *partitions* up."""
+        if member := self.members.get(name):
+            member.owned -= partitions
+            self._sim.later(0.05, self._share_out)
+
+
+class Broker:
+    """The topics and groups of a cluster; it may be *away* for a while."""
+
+    def __init__(self, sim: Sim, partitions: int, session: float, longest_poll: float) -> None:
+        self.sim, self.partitions, self.longest_poll = sim, partitions, longest_poll
+        self._session = session
+        self.away = False
+        self.slow = 1.0
+        """How many times longer everything takes."""
+        counts = {name: 1 if name == CONTROL.name else partitions for name in TOPICS}
+        self.logs: dict[At, list[tuple[bytes | None, bytes | None]]] = {
+            (name, number): [] for name, most in counts.items() for number in range(most)
+        }
+        self.counts = counts
+        self.starts: dict[At, int] = defaultdict(int)
+        """Where a partition begins, once records were deleted."""
+        self.groups: dict[str, Group] = {}
+        self.on_append: list[Callable[[str, int, bytes | None], None]] = []
+        self._waiting: list[Strand] = []
+        self._check()
+
+    def topic(self, name: str, partitions: int) -> None:
+        """Make another topic."""
+        self.counts[name] = partitions
+        for number in range(partitions):
+            self.logs.setdefault((name, number), [])
+
+    def group(self, name: str) -> Group:
+        """Return the group of that name."""
+        if name not in self.groups:
+            self.groups[name] = Group(self, name)
+        return self.groups[name]
+
+    def _check(self) -> None:
+        if not self.away:
+            for group in self.groups.values():
+                group.check(self._session)
+        self.sim.later(self._session / 4, self._check)
+
+    def reachable(self, process: Process) -> bool:
+        """Return whether *process* gets an answer now."""
+        return not self.away and not process.cut_off
+
+    def answer(self, process: Process) -> None:
+        """Take the time of a request and its answer; raise KafkaException if none comes."""
+        self.sim.effect(self.sim.between(0.001, 0.01) * self.slow)
+        if not self.reachable(process):
+            self.sim.wait(1.0)
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+    def append(self, at: At, key: bytes | None, value: bytes | None) -> int:
+        """Add a record; return its offset."""
+        log = self.logs[at]
+        log.append((key, value))
+        for hear in self.on_append:
+            hear(at[0], at[1], value)
+        waiting, self._waiting = self._waiting, []
+        for strand in waiting:
+            self.sim.wake(strand)
+        return len(log) - 1
+
+    def await_records(self, strand: Strand) -> None:
+        """Wake *strand* when something is appended."""
+        self._waiting.append(strand)

@@ -1,0 +1,433 @@
+"""The client's classes of Kafka, simulated: `gossamer.log.kafka` runs on them unchanged.
+
+Producers are idempotent: what one sends to a partition arrives in order and once; but what goes to
+several partitions arrives in any order, late, or with its acknowledgement lost, and a sender that
+dies may have been heard all the same.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+
+from tests.simulation.broker import At, Broker
+from tests.simulation.kernel import Process, Strand
+
+FETCHED = 100
+"""Most records of one answer to a fetch."""
+LATEST = -1
+
+
+class SimMessage:
+    """A record as a consumer's poll returns it, or an error."""
+
+    def __init__(
+        self, at: At, offset: int, key: bytes | None, value: bytes | None, code: int | None = None
+    ) -> None:
+        self._at, self._offset, self._key, self._value = at, offset, key, value
+        self._error = None if code is None else KafkaError(code)
+
+    def topic(self) -> str:
+        return self._at[0]
+
+    def partition(self) -> int:
+        return self._at[1]
+
+    def offset(self) -> int:
+        return self._offset
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def error(self) -> KafkaError | None:
+        return self._error
+
+    def headers(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return 0, 0
+
+
+class SimConsumer:
+    """Stands for `confluent_kafka.Consumer`."""
+
+    def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
+        self._broker, self._sim = broker, broker.sim
+        self.process = self._sim.process
+        self._group = broker.group(configuration["group.id"])
+        self._instance = configuration.get("group.instance.id", "")
+        self._eof = configuration.get("enable.partition.eof", False)
+        self._on_error = configuration.get("error_cb", lambda error: None)
+        self._member = ""
+        self._joins = False
+        self._generation = -1
+        self._news: deque[tuple[str, set[int]]] = deque()
+        self._callbacks: tuple[Any, Any] = (None, None)
+        self._positions: dict[At, int | None] = {}
+        self._at_end: set[At] = set()
+        self._buffer: deque[SimMessage] = deque()
+        self._paused: set[At] = set()
+        self._strand: Strand | None = None
+        self.polled_at = self._sim.now
+        self.closed = False
+
+    def subscribe(self, topics: list[str], on_assign: Any, on_revoke: Any) -> None:
+        """Join the group with the next poll."""
+        self._topic, self._callbacks, self._joins = topics[0], (on_assign, on_revoke), True
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these, without a group."""
+        self._positions = {
+            (one.topic, one.partition): 0 if one.offset == OFFSET_BEGINNING else one.offset
+            for one in partitions
+        }
+
+    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
+        """Read these too, from where the group stands."""
+        for one in partitions:
+            self._positions[one.topic, one.partition] = None
+
+    def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
+        """Read these no longer."""
+        gone = {(one.topic, one.partition) for one in partitions}
+        for at in gone:
+            self._positions.pop(at, None)
+        self._buffer = deque(m for m in self._buffer if (m.topic(), m.partition()) not in gone)
+        self._paused -= gone
+
+    def pause(self, partitions: list[TopicPartition]) -> None:
+        """Fetch nothing of these for now, and forget what was fetched."""
+        for one in partitions:
+            at = (one.topic, one.partition)
+            self._paused.add(at)
+            dropped = [m for m in self._buffer if (m.topic(), m.partition()) == at]
+            if dropped:
+                self._positions[at] = dropped[0].offset()
+                self._buffer = deque(m for m in self._buffer if m not in dropped)
+
+    def resume(self, partitions: list[TopicPartition]) -> None:
+        """Fetch these again."""
+        self._paused -= {(one.topic, one.partition) for one in partitions}
+
+    def poll(self, timeout: float) -> SimMessage | None:
+        """Serve callbacks, then return the next record, waiting at most *timeout* seconds."""
+        self.polled_at = self._sim.now
+        self._serve()
+        until = self._sim.now + timeout
+        while True:
+            if self._buffer:
+                return self._buffer.popleft()
+            self._fetch()
+            if self._buffer:
+                continue
+            left = until - self._sim.now
+            if left <= 0:
+                return None
+            self._broker.await_records(self._listening())
+            self._sim.wait(min(left, 1.0) if self._news or not self._broker_up() else left)
+            self._serve()
+
+    def _listening(self) -> Strand:
+        assert self._sim.current
+        self._strand = self._sim.current
+        return self._sim.current
+
+    def _broker_up(self) -> bool:
+        return self._broker.reachable(self.process)
+
+    def _serve(self) -> None:
+        if not self._broker_up():
+            return
+        if self._joins and not self._member:
+            self._sim.effect(self._sim.between(0.005, 0.05))
+            if self._positions and self._callbacks[1]:
+                # It was put out of the group: what it had is lost.
+                lost = {number for _, number in self._positions}
+                self._call(1, lost)
+            self._news.clear()
+            self._member = self._group.join(self, self._instance)
+        elif self._joins and self._member not in self._group.members:
+            self._member = ""
+            self._serve()
+        while self._news:
+            kind, partitions = self._news.popleft()
+            if kind == "fatal":
+                self._on_error(KafkaError(KafkaError.FENCED_INSTANCE_ID, "fenced", True))
+                return
+            if kind == "assign":
+                self._call(0, partitions)
+            else:
+                # The coordinator hears of it even if the callback raises.
+                self._group.revoked(self._member, partitions)
+                self._call(1, partitions)
+
+    def _call(self, which: int, partitions: set[int]) -> None:
+        topic = self._topic
+        self._callbacks[which](self, [TopicPartition(topic, n) for n in sorted(partitions)])
+
+    def tell(self, kind: str, partitions: set[int]) -> None:
+        """Let the coordinator say something, which the next poll hears."""
+        self._news.append((kind, set(partitions)))
+        if self._strand and not self.process.dead:
+            self._sim.wake(self._strand)
+
+    def fence(self) -> None:
+        """Another has taken its place."""
+        self._member, self._joins = "", False
+        self._news.clear()
+        self.tell("fatal", set())
+
+    def _fetch(self) -> None:
+        if not self._broker_up():
+            return
+        ready = [at for at in self._positions if at not in self._paused and self._has_news(at)]
+        if not ready:
+            return
+        self._sim.effect(self._sim.between(0.001, 0.01) * self._broker.slow)
+        if not self._broker_up():
+            return
+        self._sim.random.shuffle(ready)
+        for at in ready:
+            if at in self._positions and at not in self._paused:
+                self._take(at)
+
+    def _has_news(self, at: At) -> bool:
+        end = len(self._broker.logs[at])
+        position = self._position(at)
+        return position < end or (self._eof and at not in self._at_end)
+
+    def _position(self, at: At) -> int:
+        found = self._positions[at]
+        if found is None:
+            found = self._group.offsets.get(at, 0)
+        self._positions[at] = found = max(found, self._broker.starts[at])
+        return found
+
+    def _take(self, at: At) -> None:
+        log, position = self._broker.logs[at], self._position(at)
+        for offset in range(position, min(len(log), position + FETCHED)):
+            self._buffer.append(SimMessage(at, offset, *log[offset]))
+            self._positions[at] = offset + 1
+            self._at_end.discard(at)
+        if self._eof and self._positions[at] == len(log) and at not in self._at_end:
+            self._at_end.add(at)
+            self._buffer.append(SimMessage(at, len(log), None, None, KafkaError._PARTITION_EOF))
+
+    def memberid(self) -> str | None:
+        """Return the name in the group; None if we are no member, as far as we know."""
+        if self._member and self._member not in self._group.members and self._broker_up():
+            return None
+        return self._member or None
+
+    def commit(self, offsets: list[TopicPartition], asynchronous: bool = True) -> Any:
+        """Let the group remember *offsets*; raise if it does not accept that."""
+        self._broker.answer(self.process)
+        member = self._group.members.get(self._member)
+        if member is None or member.consumer is not self:
+            raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
+        for one in offsets:
+            self._group.offsets[one.topic, one.partition] = one.offset
+        self._sim.effect(self._sim.between(0.001, 0.005))
+        if not self._broker_up():
+            # Done, and the answer is lost.
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        return offsets
+
+    def committed(self, partitions: list[TopicPartition], timeout: float = 0) -> Any:
+        """Return how far the group stands in each."""
+        self._broker.answer(self.process)
+        offsets = self._group.offsets
+        return [
+            TopicPartition(p.topic, p.partition, offsets.get((p.topic, p.partition), -1001))
+            for p in partitions
+        ]
+
+    def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = 0) -> Any:
+        """Return the first offsets or the ends."""
+        self._broker.answer(self.process)
+        logs = self._broker.logs
+        return [
+            TopicPartition(
+                p.topic,
+                p.partition,
+                len(logs[p.topic, p.partition])
+                if p.offset == LATEST
+                else self._broker.starts[p.topic, p.partition],
+            )
+            for p in partitions
+        ]
+
+    def get_watermark_offsets(
+        self, partition: TopicPartition, timeout: float = 0, cached: bool = False
+    ) -> tuple[int, int]:
+        """Return where the partition begins and ends."""
+        self._broker.answer(self.process)
+        at = partition.topic, partition.partition
+        return self._broker.starts[at], len(self._broker.logs[at])
+
+    def list_topics(self, timeout: float = 0) -> Any:
+        """Return the metadata."""
+        return metadata(self._broker, self.process)
+
+    def close(self) -> None:
+        """End; a static member's place is kept for a session."""
+        self.closed = True
+        self._joins = False
+        if self._member and not self._instance:
+            self._group.leave(self._member)
+
+
+class SimProducer:
+    """Stands for `confluent_kafka.Producer`."""
+
+    def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
+        self._broker, self._sim = broker, broker.sim
+        self._process = self._sim.process
+        self._timeout = configuration["message.timeout.ms"] / 1000
+        self._on_delivery = configuration["on_delivery"]
+        self._queue: list[tuple[At, bytes | None, bytes | None]] = []
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int,
+        **others: Any,
+    ) -> None:
+        """Take a message; `flush` sends it. Its headers are for consumers outside."""
+        self._queue.append(((topic, partition), key, value))
+
+    def poll(self, timeout: float = 0) -> int:
+        """Do nothing: all happens in `flush`."""
+        return 0
+
+    def flush(self, timeout: float = 0) -> int:
+        """Wait until each message is acknowledged or given up."""
+        if not self._queue:
+            return 0
+        by_partition: dict[At, list[tuple[bytes | None, bytes | None]]] = defaultdict(list)
+        for at, key, value in self._queue:
+            by_partition[at].append((key, value))
+        self._queue = []
+        self._sim.effect(0.0)
+        send = _Sending(self._broker, self._process, by_partition, self._sim.now + self._timeout)
+        for at in send.wait():
+            error = KafkaError(KafkaError._MSG_TIMED_OUT)
+            for key, value in by_partition[at]:
+                self._on_delivery(error, SimMessage(at, -1, key, value))
+        return 0
+
+    def list_topics(self, timeout: float = 0) -> Any:
+        """Return the metadata."""
+        return metadata(self._broker, self._process)
+
+
+class SimAdmin:
+    """Stands for `confluent_kafka.admin.AdminClient`."""
+
+    def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
+        self._broker = broker
+
+    def list_consumer_group_offsets(
+        self, asked: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
+    ) -> Any:
+        """Return how far groups stand."""
+        self._broker.answer(self._broker.sim.process)
+        (group,) = asked
+        offsets = self._broker.group(group.group_id).offsets
+        found = [
+            TopicPartition(p.topic, p.partition, offsets.get((p.topic, p.partition), -1001))
+            for p in group.topic_partitions or ()
+        ]
+        return {group: _done(SimpleNamespace(topic_partitions=found))}
+
+    def delete_records(self, asked: list[TopicPartition], request_timeout: float = 0) -> Any:
+        """Delete what lies before these offsets."""
+        self._broker.answer(self._broker.sim.process)
+        for one in asked:
+            at = one.topic, one.partition
+            self._broker.starts[at] = max(self._broker.starts[at], one.offset)
+        return {one: _done(None) for one in asked}
+
+
+def _done(result: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(result)
+    return future
+
+
+class _Sending:
+    """Messages on their way, a batch a partition, until all are acknowledged or given up."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        process: Process,
+        batches: dict[At, list[tuple[bytes | None, bytes | None]]],
+        until: float,
+    ) -> None:
+        self._broker, self._sim, self._process = broker, broker.sim, process
+        self._batches, self._until = batches, until
+        self._open, self._appended = set(batches), set[At]()
+        assert self._sim.current
+        self._strand = self._sim.current
+        for at in batches:
+            self._attempt(at)
+
+    def _attempt(self, at: At) -> None:
+        delay = self._sim.between(0.001, 0.02) * self._broker.slow
+        self._sim.later(delay, self._arrive, at)
+
+    def _arrive(self, at: At) -> None:
+        if at not in self._open:
+            return
+        if not self._broker.reachable(self._process):
+            # A sender that is alive tries again until its time is up.
+            if not self._process.dead:
+                self._sim.later(0.3, self._attempt, at)
+            return
+        if at not in self._appended:
+            self._appended.add(at)
+            for key, value in self._batches[at]:
+                self._broker.append(at, key, value)
+        self._sim.later(self._sim.between(0.0005, 0.005) * self._broker.slow, self._acknowledge, at)
+
+    def _acknowledge(self, at: At) -> None:
+        if not self._broker.reachable(self._process):
+            # Heard, but the acknowledgement is lost: sent again, it is known to be there.
+            self._sim.later(0.3, self._attempt, at)
+            return
+        self._open.discard(at)
+        if not self._open:
+            self._sim.wake(self._strand)
+
+    def wait(self) -> Iterable[At]:
+        while self._open and self._sim.now < self._until:
+            self._sim.wait(self._until - self._sim.now)
+        given_up, self._open = list(self._open), set()
+        return given_up
+
+
+def metadata(broker: Broker, process: Process) -> Any:
+    """Return what `list_topics` does."""
+    broker.answer(process)
+    return SimpleNamespace(
+        topics={
+            name: SimpleNamespace(error=None, partitions=dict.fromkeys(range(most)))
+            for name, most in broker.counts.items()
+        }
+    )

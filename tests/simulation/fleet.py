@@ -1,0 +1,327 @@
+"""The processes of a simulated fleet: the services' own programs, with what they stand on replaced.
+
+What `python -m services.<name>` does runs here as it is: its retries, its loops, its log and its
+store. Replaced are the clients of Kafka and Cassandra, the Web, and the children of the parser;
+dedup is carried by the runtime's loop and not by Faust, with its table in memory and the changelog
+written before the answers, as `services/dedup/faust` has it.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import structlog
+
+import services.archive.__main__ as archive_main
+import services.fetcher.__main__ as fetcher_main
+import services.frontier.__main__ as frontier_main
+import services.parser.__main__ as parser_main
+from gossamer import clock
+from gossamer.events import Event, PageParsed
+from gossamer.log import partition_of
+from gossamer.runtime.backends import open_fleet
+from gossamer.runtime.health import Health
+from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.process import Backends, retry, run_processor
+from gossamer.runtime.process import Process as ServiceProcess
+from gossamer.runtime.processor import Answer, Processor
+from gossamer.settings import Settings
+from gossamer.store.cassandra.cql import SELECT_REPLICATION
+from services.dedup.service import Dedup
+from services.frontier.workbench import Workbench
+from services.parser.page import parse
+from services.parser.pool.messages import Request as ParserRequest
+from tests.simulation.broker import Broker
+from tests.simulation.clients import SimAdmin, SimConsumer, SimProducer
+from tests.simulation.kernel import Process, Sim
+from tests.simulation.loop import run_simulated
+from tests.simulation.nodes import Nodes, SimCassandra
+from tests.simulation.web import SimWeb, Sites
+
+CHANGELOG = "seen-changelog"
+MAINS: dict[str, Callable[[Backends], None]] = {
+    "frontier": frontier_main.work,
+    "fetcher": fetcher_main.work,
+    "parser": parser_main.work,
+    "archive": archive_main.work,
+}
+BACK_OFF = 5.0
+"""Seconds until an orchestrator starts again what ended with an error."""
+
+
+class SimStop:
+    """Stands for the `threading.Event` that ends a process."""
+
+    def __init__(self, sim: Sim) -> None:
+        self._sim, self._set = sim, False
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self._sim.wait(timeout)
+        return self._set
+
+
+class SimPool:
+    """Stands for the parser's children: the same work, in simulated time."""
+
+    sim: Sim
+
+    def __init__(self, *sizes: Any) -> None:
+        pass
+
+    async def __aenter__(self) -> "SimPool":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        pass
+
+    async def parse(self, request: ParserRequest) -> PageParsed:
+        await asyncio.sleep(self.sim.between(0.005, 0.3))
+        return parse(request.page, request.options, request.now)
+
+
+class ChangelogTable(MutableMapping[str, str]):
+    """The URL-seen table of one instance: what changes goes to the changelog before the answers."""
+
+    def __init__(self, broker: Broker, producer: SimProducer) -> None:
+        self._broker, self._producer = broker, producer
+        self._rows: dict[int, dict[str, str]] = {}
+        self._changed: list[tuple[int, str, str]] = []
+        self.partition = 0
+
+    def restore(self, partitions: frozenset[int]) -> None:
+        """Read the changelog of what was gained, and forget what was lost."""
+        for gone in self._rows.keys() - partitions:
+            del self._rows[gone]
+        self._changed = [change for change in self._changed if change[0] in partitions]
+        for number in sorted(partitions - self._rows.keys()):
+            self._broker.sim.effect(self._broker.sim.between(0.01, 0.2))
+            log = self._broker.logs[CHANGELOG, number]
+            self._rows[number] = {(k or b"").decode(): (v or b"").decode() for k, v in log}
+
+    def flush(self) -> None:
+        """Send what has changed, and wait until it is on the changelog."""
+        changed, self._changed = self._changed, []
+        for number, key, value in changed:
+            self._producer.produce(CHANGELOG, value.encode(), key.encode(), number)
+        self._producer.flush()
+
+    def __getitem__(self, key: str) -> str:
+        return self._rows[self.partition][key]
+
+    def __setitem__(self, key: str, value: str) -> None:
+        self._rows[self.partition][key] = value
+        self._changed.append((self.partition, key, value))
+
+    def setdefault(self, key: str, default: str = "") -> str:
+        """Return who found the URL first; written once more if that was *default* itself."""
+        found = self._rows[self.partition].get(key)
+        if found is None or found == default:
+            self[key] = found = default
+        return found
+
+    def __delitem__(self, key: str) -> None:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows[self.partition])
+
+    def __len__(self) -> int:
+        return len(self._rows[self.partition])
+
+
+class CarriedDedup(Processor):
+    """Dedup with its table, as Faust carries it."""
+
+    name, reads = Dedup.name, Dedup.reads
+
+    def __init__(self, dedup: Dedup, table: ChangelogTable, partitions: int) -> None:
+        self._dedup, self._table, self._partitions = dedup, table, partitions
+
+    def assign(self, partitions: frozenset[int], now: float) -> None:
+        """Read the table of the partitions that are new here."""
+        self._table.restore(partitions)
+        self._dedup.assign(partitions, now)
+
+    def handle(self, event: Event, now: float) -> Answer:
+        """Answer one event, with the table of its partition."""
+        self._table.partition = partition_of(getattr(event, "site", ""), self._partitions)
+        return self._dedup.handle(event, now)
+
+    def due(self) -> float | None:
+        return self._dedup.due()
+
+    def wake(self, now: float) -> Answer:
+        return self._dedup.wake(now)
+
+    def settle(self) -> None:
+        """The changelog comes before the answers."""
+        self._dedup.settle()
+        self._table.flush()
+
+
+class Fleet:
+    """All processes, and what they stand on."""
+
+    def __init__(self, sim: Sim, broker: Broker, nodes: Nodes, sites: Sites, folder: Path) -> None:
+        self.sim, self.broker, self.nodes, self.sites, self.folder = (
+            sim, broker, nodes, sites, folder,
+        )  # fmt: skip
+        self.settings: dict[str, Any] = {}
+        self.running: dict[str, Process] = {}
+        self.stops: dict[str, SimStop] = {}
+        self.wanted: set[str] = set()
+        self.skews: dict[str, float] = {}
+        self.exits: list[tuple[float, str, int]] = []
+        self.benches: list[Workbench] = []
+        """Of all frontiers that there were."""
+
+    def start(self, name: str) -> None:
+        """Start the process *name*, such as `frontier-1`; its orchestrator keeps it running."""
+        self.wanted.add(name)
+        if name in self.running and not self.running[name].dead:
+            return
+        process = Process(self.sim, name, self.skews.get(name, 0.0))
+        self.running[name] = process
+        self.stops[name] = SimStop(self.sim)
+        process.spawn(partial(self._main, process, name))
+
+    def kill(self, name: str, away: float) -> None:
+        """Kill *name*; it is started again after *away* seconds."""
+        process = self.running.get(name)
+        if process and not process.dead:
+            process.kill()
+        self.sim.later(away, self._again, name)
+
+    def _again(self, name: str) -> None:
+        if name in self.wanted:
+            self.start(name)
+
+    def die_soon(self, name: str, effects: int, away: float) -> None:
+        """Let *name* die before its next but so many effects."""
+        process = self.running.get(name)
+        if process and not process.dead:
+            process.die_after(effects)
+            process.at_death.append(lambda: self.sim.later(away, self._again, name))
+
+    def remove(self, name: str) -> None:
+        """Stop *name* in good order, for good."""
+        self.wanted.discard(name)
+        if name in self.stops:
+            self.stops[name].set()
+
+    def _main(self, process: Process, name: str) -> None:
+        service, _, instance = name.partition("-")
+        settings = Settings.model_validate(
+            {**self.settings, "service": {"instance": f"{service}-{instance}"}}
+        )
+        process_of = ServiceProcess(service, settings, Health(service, name), self.stops[name])  # type: ignore[arg-type]
+        work = MAINS.get(service, self._dedup)
+
+        def attempt() -> None:
+            with open_fleet(settings, process_of.member) as (log, store):
+                work(Backends(process_of, ObservedLog(log, process_of.health), store))
+
+        code = retry(process_of, attempt)
+        process.kill()
+        if code or name in self.wanted:
+            self.exits.append((self.sim.now, name, code))
+            self.sim.later(BACK_OFF, self._again, name)
+
+    def _dedup(self, backends: Backends) -> None:
+        producer = SimProducer(
+            self.broker, {"message.timeout.ms": 30_000, "on_delivery": _must_be_delivered}
+        )
+        table = ChangelogTable(self.broker, producer)
+        dedup = Dedup(table, backends.store, backends.settings.dedup)
+        run_processor(backends, CarriedDedup(dedup, table, self.broker.partitions))
+
+
+def _must_be_delivered(error: Any, message: Any) -> None:
+    from gossamer.errors import Unavailable
+
+    if error:
+        raise Unavailable("the changelog does not take it")
+
+
+@contextmanager
+def replaced(fleet: Fleet) -> Iterator[None]:
+    """Put the simulation in the place of clocks, clients and the Web."""
+    sim, broker, nodes = fleet.sim, fleet.broker, fleet.nodes
+    SimWeb.sites, SimPool.sim = fleet.sites, sim
+
+    def bench() -> Workbench:
+        fleet.benches.append(Workbench())
+        return fleet.benches[-1]
+
+    sessions = partial(_session, nodes)
+    consumers, producers = partial(SimConsumer, broker), partial(SimProducer, broker)
+    with ExitStack() as stack:
+        for target, value in {
+            "gossamer.clock.now": sim.clock,
+            "gossamer.clock.steady": lambda: sim.now,
+            "gossamer.clock.pause": sim.wait,
+            "gossamer.log.kafka.log.Consumer": consumers,
+            "gossamer.log.kafka.log.Producer": producers,
+            "gossamer.log.kafka.reader.Consumer": consumers,
+            "gossamer.log.kafka.tail.Consumer": consumers,
+            "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
+            "gossamer.store.cassandra.store.Cassandra": sessions,
+            "gossamer.store.cassandra.store.found_tables": lambda *_: {},
+            "gossamer.store.cassandra.store.table_problems": lambda *_: [],
+            "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(
+                sim, lambda: main
+            ),
+            "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
+            "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
+            "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
+            "gossamer.runtime.process.TURN": 15.0,
+            "gossamer.log.kafka.reader.SLICE": 15.0,
+            "gossamer.log.kafka.tail.SLICE": 15.0,
+            "services.frontier.hosts.Workbench": bench,
+            "services.frontier.politeness.RETRY_WAIT": 20.0,
+            "services.frontier.politeness.SHORT_WAIT": 10.0,
+            "services.fetcher.wiring.Web": SimWeb,
+            "services.parser.wiring.Pool": SimPool,
+            "services.parser.wiring.os.cpu_count": lambda: 2,
+            "services.archive.files.segment.os.fsync": lambda handle: None,
+        }.items():
+            stack.enter_context(mock.patch(target, value))
+        yield
+
+
+@contextmanager
+def logged(shown: bool) -> Iterator[None]:
+    """Show what the processes log, with the time that each believes in, or drop it."""
+
+    def line(logger: Any, method: str, event: Any) -> Any:
+        if shown:
+            process = getattr(clock.now, "__self__", None)
+            name = process.process.name if process and process.current else "-"
+            print(f"{clock.now():.2f} {name} {method}", event)
+            if event.get("exc_info"):
+                traceback.print_exc()
+        raise structlog.DropEvent
+
+    before = structlog.get_config()
+    structlog.configure(processors=[line])
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def _session(nodes: Nodes, settings: Any) -> SimCassandra:
+    session = SimCassandra(nodes, settings.keyspace, settings)
+    session.answers[SELECT_REPLICATION] = [({"class": "Simple", settings.datacenter: "3"},)]
+    return session

@@ -1,0 +1,202 @@
+"""What is done to a simulated fleet: each kind of harm, once, to whoever it meets."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tests.simulation.kernel import START, Process
+from tests.simulation.nodes import COPIES
+
+if TYPE_CHECKING:
+    from tests.simulation.run import Run
+
+SKEW = 1.5
+"""The most by which a clock is wrong, where that is not the harm itself: two clocks differ by a
+third of the least lease slack, less than the slack is for."""
+SLOW, SLOW_FOR = 2000.0, 1500.0
+"""How many times slower an archive is, and for how many seconds: longer than a crawl takes."""
+SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
+
+
+def _kill(run: "Run") -> None:
+    if name := run.victim():
+        run.losses += name.startswith("fetcher")
+        away = run.sim.random.choice([0.5, 2.0, 15.0, 60.0])
+        run.note(f"{name} killed, away for {away} s")
+        run.fleet.kill(name, away)
+
+
+def _die_soon(run: "Run") -> None:
+    if name := run.victim():
+        run.losses += name.startswith("fetcher")
+        away, effects = run.sim.random.choice([0.5, 2.0, 30.0]), run.sim.random.randrange(60)
+        run.note(f"{name} dies after {effects} effects, away for {away} s")
+        run.fleet.die_soon(name, effects, away)
+
+
+def _frontier_away(run: "Run") -> None:
+    away = run.sim.random.choice([20.0, 60.0, 120.0])
+    run.note(f"all frontiers killed, away for {away} s")
+    for name in [n for n in run.fleet.running if n.startswith("frontier")]:
+        run.fleet.kill(name, away + run.sim.random.random())
+
+
+def _freeze(run: "Run") -> None:
+    if name := run.victim():
+        run.losses += name.startswith("fetcher")
+        seconds = run.sim.random.choice([0.5, 3.0, 10.0, 40.0])
+        run.note(f"{name} stopped for {seconds} s")
+        run.fleet.running[name].freeze(seconds)
+
+
+def _freeze_soon(run: "Run") -> None:
+    if name := run.victim():
+        run.losses += name.startswith("fetcher")
+        seconds, effects = run.sim.random.choice([10.0, 40.0]), run.sim.random.randrange(40)
+        run.note(f"{name} stops for {seconds} s after {effects} effects")
+        run.fleet.running[name].freeze_after(effects, seconds)
+
+
+def _freeze_in_claim(run: "Run") -> None:
+    seconds = run.sim.random.choice([7.0, 15.0, 40.0])
+
+    def stop(process: Process) -> None:
+        run.note(f"{process.name} stops for {seconds} s as it is about to claim")
+        process.freeze(seconds)
+
+    run.nodes.at_claim = stop
+    if name := run.victim("frontier"):
+        run.note(f"{name} killed")
+        run.fleet.kill(name, run.sim.random.choice([0.5, 15.0]))
+
+
+def _kafka_away(run: "Run") -> None:
+    seconds = run.sim.random.choice([1.0, 8.0, 25.0])
+    run.note(f"Kafka away for {seconds} s")
+    run.losses += 1
+    run.broker.away = True
+    run.sim.later(seconds, setattr, run.broker, "away", False)
+
+
+def _cut_off(run: "Run") -> None:
+    if name := run.victim():
+        seconds = run.sim.random.choice([2.0, 10.0, 30.0])
+        run.note(f"{name} cut off from Kafka for {seconds} s")
+        run.losses += name.startswith("fetcher")
+        process = run.fleet.running[name]
+        process.cut_off = True
+        run.sim.later(seconds, setattr, process, "cut_off", False)
+
+
+def _kafka_slow(run: "Run") -> None:
+    run.note("Kafka slow for 20 s")
+    run.broker.slow = 60.0
+    run.sim.later(20.0, setattr, run.broker, "slow", 1.0)
+
+
+def _node_away(run: "Run") -> None:
+    node, seconds = run.sim.random.randrange(COPIES), run.sim.random.choice([3.0, 20.0])
+    run.note(f"node {node} away for {seconds} s")
+    run.nodes.away.add(node)
+    run.sim.later(seconds, run.nodes.back, node)
+
+
+def _store_away(run: "Run") -> None:
+    seconds = run.sim.random.choice([1.0, 6.0, 20.0])
+    run.note(f"Cassandra away for {seconds} s")
+    for node in range(COPIES):
+        run.nodes.away.add(node)
+        run.sim.later(seconds, run.nodes.back, node)
+
+
+def _archive_slow(run: "Run") -> None:
+    if run.slow is None and (name := run.victim("archive")):
+        run.note(f"{name} does everything {SLOW:.0f} times slower for {SLOW_FOR:.0f} s")
+        run.slow = name
+        run.fleet.running[name].slow = SLOW
+        run.sim.later(SLOW_FOR, run.unhindered, name)
+
+
+def _store_slow(run: "Run") -> None:
+    run.note("Cassandra slow for 30 s")
+    run.nodes.slow = 80.0
+    run.sim.later(30.0, setattr, run.nodes, "slow", 1.0)
+
+
+def _undecided(run: "Run") -> None:
+    run.note("conditional writes undecided for 30 s")
+    run.nodes.undecided = 0.4
+    run.sim.later(30.0, setattr, run.nodes, "undecided", 0.0)
+
+
+def _overloaded(run: "Run") -> None:
+    run.note("Cassandra overloaded for 5 s")
+    run.nodes.overloaded = 0.2
+    run.sim.later(5.0, setattr, run.nodes, "overloaded", 0.0)
+
+
+def _add(run: "Run") -> None:
+    service = run.sim.random.choice(SERVICES)
+    name = f"{service}-{run.sim.random.randrange(4, 6)}"
+    run.note(f"{name} added")
+    run.fleet.skews.setdefault(name, run.sim.between(-SKEW, SKEW))
+    run.fleet.start(name)
+
+
+def _remove(run: "Run") -> None:
+    name = run.victim()
+    if name and sum(n.startswith(name.partition("-")[0]) for n in run.fleet.wanted) > 1:
+        run.note(f"{name} removed")
+        run.fleet.remove(name)
+
+
+def _clock_steps(run: "Run") -> None:
+    if name := run.victim():
+        skew = run.sim.between(-SKEW, SKEW)
+        run.note(f"the clock of {name} steps: it is wrong by {skew:+.1f} s from now on")
+        run.fleet.running[name].skew = run.fleet.skews[name] = skew
+
+
+def _clock_jumps(run: "Run") -> None:
+    if name := run.victim():
+        step = run.sim.random.choice([-600.0, 600.0, 3600.0])
+        seconds = run.sim.random.choice([10.0, 60.0, 600.0])
+        run.note(f"the clock of {name} is wrong by {step:+.0f} s for {seconds} s")
+        run.far = max(run.far, abs(step))
+
+        def wrong(by: float) -> None:
+            run.fleet.skews[name] += by
+            run.fleet.running[name].skew += by
+
+        run.losses += name.startswith("fetcher")
+        wrong(step)
+        run.sim.later(seconds, wrong, -step)
+
+
+def _no_names(run: "Run") -> None:
+    run.note("no name resolves for 10 s")
+    now = run.sim.now - START
+    run.sites.outage = (now, now + 10.0)
+
+
+HARMS: dict[str, Callable[["Run"], None]] = {
+    "kill": _kill,
+    "die soon": _die_soon,
+    "frontiers away": _frontier_away,
+    "freeze": _freeze,
+    "freeze soon": _freeze_soon,
+    "freeze in claim": _freeze_in_claim,
+    "Kafka away": _kafka_away,
+    "cut off": _cut_off,
+    "Kafka slow": _kafka_slow,
+    "node away": _node_away,
+    "Cassandra away": _store_away,
+    "Cassandra slow": _store_slow,
+    "archive slow": _archive_slow,
+    "undecided": _undecided,
+    "overloaded": _overloaded,
+    "add": _add,
+    "remove": _remove,
+    "clock steps": _clock_steps,
+    "clock jumps": _clock_jumps,
+    "no names": _no_names,
+}

@@ -1,0 +1,341 @@
+"""Cassandra, simulated behind the store's session: `gossamer.store.cassandra` runs on it unchanged.
+
+Three copies of every row. A write lands on each of them at its own time, and counts when as many
+have it as the consistency level asks for; a read asks as many, and the newest stamp wins, whoever
+wrote it last. A write that nobody acknowledged may land later all the same. A conditional write
+may time out undecided: the next serial read settles it, either way.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import Any
+
+from cassandra import ConsistencyLevel, OperationTimedOut
+from cassandra import Unavailable as NotEnough
+from cassandra.protocol import OverloadedErrorMessage
+
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store import Row
+from gossamer.store.cassandra.cql import (
+    Statements,
+    all_columns_of,
+    columns_of,
+    partition_key_of,
+)
+from gossamer.store.cassandra.errors import translate_errors
+from gossamer.store.cassandra.session import Cassandra, Write
+from gossamer.store.cassandra.writes import IN_FLIGHT
+from gossamer.store.claims import ClaimRow
+from tests.simulation.kernel import Process, Sim
+
+COPIES = 3
+KINDS = ("get", "get_many", "scan", "scan_beyond", "put", "put_if_absent", "drop")
+Keys = tuple[tuple[Any, ...], Any]
+"""Partition and sort key."""
+Stamped = tuple[int, tuple[Any, ...]]
+
+
+class Partition:
+    """One partition on one node: rows with their stamps, and the stamp of the last drop."""
+
+    __slots__ = ("dropped", "rows")
+
+    def __init__(self) -> None:
+        self.dropped = -1
+        self.rows: dict[Any, Stamped] = {}
+
+    def put(self, sort: Any, stamp: int, values: tuple[Any, ...]) -> None:
+        old = self.rows.get(sort)
+        if old is None or (stamp, repr(values)) > (old[0], repr(old[1])):
+            self.rows[sort] = (stamp, values)
+
+    def drop(self, stamp: int) -> None:
+        self.dropped = max(self.dropped, stamp)
+        self.rows = {s: row for s, row in self.rows.items() if row[0] > self.dropped}
+
+
+class Nodes:
+    """The nodes of a cluster: each may be *away*; all may be *slow*, or *overloaded*."""
+
+    def __init__(self, sim: Sim) -> None:
+        self.sim = sim
+        self.away: set[int] = set()
+        self.slow = 1.0
+        self.undecided = 0.0
+        """How likely it is that a conditional write times out without saying what it did."""
+        self.overloaded = 0.0
+        """How likely it is that a node refuses a request because it has too many."""
+        self.at_claim: Callable[[Process], None] | None = None
+        """Is called, once, when somebody is about to claim."""
+        self.columns: dict[str, list[str]] = {}
+        self._data: list[dict[tuple[str, Any], Partition]] = [{} for _ in range(COPIES)]
+        self._hints: list[list[Any]] = [[] for _ in range(COPIES)]
+        self._pending: dict[tuple[str, Keys], tuple[Any, ...]] = {}
+
+    def answer(self, needed: int, time: float) -> list[int]:
+        """Take the time of a request; return the nodes that answer it."""
+        self.sim.effect(time * self.slow)
+        if self.overloaded and self.sim.chance(self.overloaded):
+            raise OverloadedErrorMessage(0x1001, "too many requests", None)
+        alive = [node for node in range(COPIES) if node not in self.away]
+        if len(alive) < needed:
+            self.sim.wait(0.5)
+            raise NotEnough("not enough copies", ConsistencyLevel.QUORUM, needed, len(alive))
+        self.sim.random.shuffle(alive)
+        return alive
+
+    def rows(self, nodes: Iterable[int], table: str, partition: Any) -> dict[Any, tuple[Any, ...]]:
+        """Return the rows of a partition, as these nodes have them together."""
+        copies = [self._data[node].get((table, partition)) for node in nodes]
+        found = [copy for copy in copies if copy is not None]
+        if len(found) == 2 and found[0].rows == found[1].rows:
+            found = found[:1]
+        dropped = max((copy.dropped for copy in found), default=-1)
+        merged: dict[Any, Stamped] = {}
+        for copy in found:
+            for sort, row in copy.rows.items():
+                old = merged.get(sort)
+                if row[0] > dropped and (old is None or row[0] > old[0]):
+                    merged[sort] = row
+        return {sort: values for sort, (_, values) in merged.items()}
+
+    def land(self, node: int, call: Any) -> None:
+        """Let a write reach a node, now or when it is back."""
+        if node in self.away:
+            self._hints[node].append(call)
+        else:
+            call(self._data[node])
+
+    def back(self, node: int) -> None:
+        """A node is there again, and hears what it missed."""
+        self.away.discard(node)
+        hints, self._hints[node] = self._hints[node], []
+        for call in hints:
+            call(self._data[node])
+
+    def write(self, needed: int, calls: list[Any]) -> None:
+        """Let writes reach the nodes; return once *needed* of them have each."""
+        time = self.sim.between(0.001, 0.01)
+        nodes = self.answer(needed, time)
+        late = self.sim.between(0.01, 3.0)
+        prompt, tardy = nodes[:needed], nodes[needed:]
+        tardy += [node for node in range(COPIES) if node not in nodes]
+        for call in calls:
+            for node in prompt:
+                self.land(node, call)
+            for node in tardy:
+                self.sim.later(late, self.land, node, call)
+
+    def all_rows(self, table: str) -> dict[Any, dict[Any, tuple[Any, ...]]]:
+        """Return all that is stored of a table, by partition, for who looks on from outside."""
+        keys = {key for data in self._data for key in data if key[0] == table}
+        everywhere = range(COPIES)
+        return {at: found for _, at in sorted(keys) if (found := self.rows(everywhere, table, at))}
+
+    def all_named(self, table: str) -> dict[Any, list[dict[str, Any]]]:
+        """Return the same with the columns by name."""
+        columns = self.columns.get(table, [])
+        return {
+            at: [dict(zip(columns, values, strict=False)) for values in rows.values()]
+            for at, rows in self.all_rows(table).items()
+        }
+
+    def insert(
+        self, table: str, keys: Keys, values: tuple[Any, ...], needed: int
+    ) -> tuple[Any, ...] | None:
+        """Put a row unless there is one; return that, or None. It may time out undecided."""
+        nodes = self.answer(2, self.sim.between(0.004, 0.03))
+        self._settle(table, keys, True)
+        partition, sort = keys
+        found = self.rows(nodes[:2], table, partition).get(sort)
+        lost = self.sim.chance(self.undecided)
+        if found is None and lost and self.sim.chance(0.5):
+            self._pending[table, keys] = values
+        elif found is None:
+            self._put(table, partition, sort, values)
+        if lost:
+            self.sim.wait(2.0)
+            raise OperationTimedOut()
+        return found
+
+    def serial(self, table: str, keys: Keys) -> tuple[Any, ...] | None:
+        """Read a row, once what was undecided of it is settled."""
+        nodes = self.answer(2, self.sim.between(0.004, 0.03))
+        self._settle(table, keys, self.sim.chance(0.5))
+        partition, sort = keys
+        return self.rows(nodes[:2], table, partition).get(sort)
+
+    def _settle(self, table: str, keys: Keys, completes: bool) -> None:
+        values = self._pending.pop((table, keys), None)
+        if values is not None and completes:
+            self._put(table, *keys, values)
+
+    def _put(self, table: str, partition: Any, sort: Any, values: tuple[Any, ...]) -> None:
+        call = partial(put, (table, partition), sort, int(self.sim.now * 1e6), values)
+        for node in range(COPIES):
+            self.land(node, call)
+
+
+def put(
+    at: tuple[str, Any],
+    sort: Any,
+    stamp: int,
+    values: tuple[Any, ...],
+    data: dict[tuple[str, Any], Partition],
+) -> None:
+    """Put a row into a node's *data*."""
+    if at not in data:
+        data[at] = Partition()
+    partition = data[at]
+    if stamp > partition.dropped:
+        partition.put(sort, stamp, values)
+
+
+def drop(at: tuple[str, Any], stamp: int, data: dict[tuple[str, Any], Partition]) -> None:
+    """Drop a partition of a node's *data*."""
+    if at not in data:
+        data[at] = Partition()
+    data[at].drop(stamp)
+
+
+class Meaning:
+    """What a statement is about: a row class, and what is done."""
+
+    def __init__(self, row: type[Row], kind: str) -> None:
+        self.table, self.kind = row.table, kind
+        names = list(all_columns_of(row))
+        self.columns = list(columns_of(row))
+        self._partition = [names.index(key) for key in partition_key_of(row)]
+        self._sort = names.index(row.sort_key) if row.sort_key else None
+        self.newest_first = row.newest_first
+
+    def keys(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        """Return the partition and the sort key of a row."""
+        sort = "" if self._sort is None else values[self._sort]
+        return tuple(values[at] for at in self._partition), sort
+
+    def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
+        """Return the partition that a question names, and what else it says."""
+        count = len(self._partition)
+        return tuple(values[:count]), list(values[count:])
+
+    def read(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the columns that a question asks for."""
+        return row[: len(self.columns)]
+
+
+def _claims(process: Process) -> bool:
+    return process.name.startswith(("frontier", "archive"))
+
+
+@cache
+def meanings(keyspace: str) -> dict[str, Meaning]:
+    """Return the meaning of every statement on every table."""
+    return {
+        getattr(Statements(keyspace, row), kind): Meaning(row, kind)
+        for row in _rows(Row)
+        for kind in KINDS
+    }
+
+
+def _rows(base: type[Row]) -> list[type[Row]]:
+    found = []
+    for row in base.__subclasses__():
+        if "table" in vars(row):
+            found.append(row)
+        found += _rows(row)
+    return found
+
+
+class SimCassandra(Cassandra):
+    """Stands for a session with the driver."""
+
+    def __init__(self, nodes: Nodes, keyspace: str, settings: CassandraSettings) -> None:
+        self.where = "Cassandra (simulated)"
+        self._errors = partial(translate_errors, self.where, settings)
+        self._nodes, self._sim, self._keyspace = nodes, nodes.sim, keyspace
+        self.process: Process = nodes.sim.process
+        self._meanings = meanings(keyspace)
+        self._claims = Statements(keyspace, ClaimRow).get
+        nodes.columns = {meaning.table: meaning.columns for meaning in self._meanings.values()}
+        self.answers: dict[str, list[tuple[Any, ...]]] = {}
+        """What questions about the cluster itself are answered."""
+        self._needed = {"ONE": 1, "LOCAL_ONE": 1, "ALL": 3}.get(settings.consistency, 2)
+
+    def close(self) -> None:
+        pass
+
+    def query(self, cql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of the answer."""
+        with self._errors():
+            if cql == self._claims and self._nodes.at_claim and _claims(self.process):
+                call, self._nodes.at_claim = self._nodes.at_claim, None
+                call(self.process)
+            nodes = self._nodes.answer(self._needed, self._sim.between(0.001, 0.01))
+            if cql in self.answers:
+                return self.answers[cql]
+            return self.look(nodes, cql, values)
+
+    def query_all(self, cql: str, each: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Return all rows of all answers, as many at a time as the driver has in flight."""
+        found = []
+        with self._errors():
+            for first in range(0, len(each), IN_FLIGHT):
+                nodes = self._nodes.answer(self._needed, self._sim.between(0.002, 0.02))
+                for values in each[first : first + IN_FLIGHT]:
+                    found += self.look(nodes, cql, values)
+        return found
+
+    def look(self, nodes: list[int], cql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows that *nodes* have."""
+        meaning = self._meanings[cql]
+        partition, others = meaning.split(values)
+        rows = self._nodes.rows(nodes[: self._needed], meaning.table, partition)
+        down, sorts = meaning.newest_first, list[Any]()
+        match meaning.kind:
+            case "get":
+                sorts = others or [""]
+            case "get_many":
+                sorts = others[0]
+            case "scan":
+                sorts = sorted(rows, reverse=down)[: others[0]]
+            case "scan_beyond":
+                after, limit = others
+                beyond = (sort for sort in rows if (sort < after if down else sort > after))
+                sorts = sorted(beyond, reverse=down)[:limit]
+        return [meaning.read(rows[sort]) for sort in sorts if sort in rows]
+
+    def write(self, writes: Iterable[Write]) -> None:
+        """Return once all *writes* are acknowledged; partitions land in any order."""
+        batches: dict[tuple[str, Any], list[Any]] = {}
+        for write in writes:
+            meaning = self._meanings[write.cql]
+            for row in write.rows:
+                values = tuple(row)
+                if meaning.kind == "drop":
+                    at = (meaning.table, values)
+                    batches.setdefault(at, []).append(partial(drop, at, write.timestamp))
+                else:
+                    partition, sort = meaning.keys(values)
+                    at = (meaning.table, partition)
+                    call = partial(put, at, sort, write.timestamp, values)
+                    batches.setdefault(at, []).append(call)
+        if not batches:
+            return
+        order = list(batches.values())
+        self._sim.random.shuffle(order)
+        with self._errors():
+            # All are in flight at once; dying in between leaves some landed and some not.
+            for calls in order:
+                self._nodes.write(self._needed, calls)
+
+    def _insert(self, insert: str, values: Sequence[Any]) -> dict[str, Any]:
+        meaning, row = self._meanings[insert], tuple(values)
+        found = self._nodes.insert(meaning.table, meaning.keys(row), row, self._needed)
+        return dict(zip(meaning.columns, meaning.read(found), strict=True)) if found else {}
+
+    def _serial_read(self, select: str, keys: Sequence[Any]) -> dict[str, Any]:
+        meaning = self._meanings[select]
+        partition, others = meaning.split(keys)
+        found = self._nodes.serial(meaning.table, (partition, others[0] if others else ""))
+        return dict(zip(meaning.columns, meaning.read(found), strict=True)) if found else {}

@@ -1,0 +1,195 @@
+"""What must hold after every run: the promises, looked at from outside.
+
+Politeness by the record of the servers; the rest by what is on the log, in the store, and on disk.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from gossamer.web.url import host_key
+from services.frontier.schedule import Schedule
+from services.frontier.workbench import Workbench
+from tests.simulation.broker import Broker
+from tests.simulation.nodes import Nodes
+from tests.simulation.web import Request, Sites
+
+JITTER = 0.001
+"""Seconds that count for nothing."""
+GRACE = 5.0
+"""Seconds in which a frontier reads what is on the log."""
+
+
+@dataclass
+class Story:
+    """What was appended to the topics that the promises are about, with the true time."""
+
+    orders: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    outcomes: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    fetched: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    judged: set[str] = field(default_factory=set)
+    archived: list[dict[str, Any]] = field(default_factory=list)
+    admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    letters: list[dict[str, Any]] = field(default_factory=list)
+
+    def listen(self, broker: Broker) -> None:
+        """Note what is appended from now on."""
+
+        def hear(topic: str, partition: int, value: bytes | None) -> None:
+            if topic in _HEARD and value:
+                getattr(self, _HEARD[topic])(broker.sim.now, json.loads(value))
+
+        broker.on_append.append(hear)
+
+    def order(self, now: float, event: dict[str, Any]) -> None:
+        self.orders.append((now, event))
+
+    def outcome(self, now: float, event: dict[str, Any]) -> None:
+        self.outcomes.append((now, event))
+
+    def page(self, now: float, event: dict[str, Any]) -> None:
+        event.pop("body", None)
+        self.fetched.append((now, event))
+
+    def judgement(self, now: float, event: dict[str, Any]) -> None:
+        self.judged.add(event["visit"]["id"])
+
+    def capture(self, now: float, event: dict[str, Any]) -> None:
+        self.archived.append(event)
+
+    def admission(self, now: float, event: dict[str, Any]) -> None:
+        self.admitted.update((found["url"], event) for found in event.get("urls", ()))
+
+    def letter(self, now: float, event: dict[str, Any]) -> None:
+        self.letters.append(event)
+
+
+_HEARD = {
+    "visits.ordered": "order",
+    "visits.ended": "outcome",
+    "pages.fetched": "page",
+    "pages.judged": "judgement",
+    "pages.archived": "capture",
+    "urls.admitted": "admission",
+    "dead.letters": "letter",
+}
+
+
+def polite(sites: Sites) -> Iterator[str]:
+    """Yield each breach of politeness, by host and whoever fetched."""
+    by_host: dict[str, list[Request]] = defaultdict(list)
+    for request in sites.requests:
+        by_host[request.host].append(request)
+    for host, requests in by_host.items():
+        requests.sort(key=lambda request: request.start)
+        for one, other in pairwise(requests):
+            gap = other.start - one.end
+            if gap < -JITTER:
+                yield f"two requests at once to {host}: {_both(one, other)}"
+            elif gap < sites.delay - JITTER:
+                yield f"only {gap:.3f} s between two requests to {host}: {_both(one, other)}"
+        forbidden = sites.sites[host].forbidden
+        for request in requests:
+            if forbidden and request.url.removeprefix(host).startswith(forbidden):
+                yield f"{request.url} is forbidden by robots.txt"
+
+
+def _both(one: Request, other: Request) -> str:
+    return f"{one.url} by {one.process}, {other.url} by {other.process}"
+
+
+def patient(story: Story, skew: float) -> Iterator[str]:
+    """Yield each order of a host that has asked for time, made when the frontier could know it."""
+    for ended_at, ended in story.outcomes:
+        if ended["event"] == "visit_ended" and (wait := ended.get("retry_after", 0.0)):
+            until = ended_at + wait - GRACE - skew
+            for ordered_at, order in story.orders:
+                if order["host"] == ended["host"] and ended_at + GRACE < ordered_at < until:
+                    early = until - ordered_at
+                    yield f"Retry-After of {ended['host']} broken: ordered {early:.0f} s early"
+
+
+def complete(story: Story, nodes: Nodes) -> Iterator[str]:
+    """Yield what was lost."""
+    outcomes = {row["url"]: row for rows in nodes.all_named("urls").values() for row in rows}
+    for url in story.admitted:
+        if url not in outcomes:
+            yield f"{url} was admitted, and has no outcome"
+    # A page may be fetched twice, and its copies are judged each: by the page, not by the visit.
+    poison = " ".join(str(letter) for letter in story.letters)
+    judged = story.judged
+    captured = {one["url"] for one in story.archived}
+    for _, page in story.fetched:
+        visit = page["visit"]
+        if visit.get("purpose", "page") != "page":
+            continue
+        if visit["id"] not in judged and page["status"] == 200 and visit["url"] not in poison:
+            yield f"{visit['url']} was fetched, and never judged"
+        if visit["url"] not in captured:
+            yield f"{visit['url']} was fetched, and never archived"
+
+
+def archived(story: Story, folder: Path) -> Iterator[str]:
+    """Yield each capture that was published and is not where it was said to be."""
+    sizes: dict[str, bytes] = {}
+    for one in story.archived:
+        file = one["file"]
+        if file not in sizes:
+            path = folder / file
+            path = path if path.exists() else path.with_name(path.name + ".open")
+            sizes[file] = path.read_bytes() if path.exists() else b""
+        if sizes[file][one["offset"] : one["offset"] + 2] != b"\x1f\x8b":
+            yield f"the capture of {one['url']} is not in {file}"
+
+
+def calm(story: Story, sites: Sites) -> Iterator[str]:
+    """Yield each host that was ordered again and again."""
+    by_host: dict[str, list[float]] = defaultdict(list)
+    for at, order in story.orders:
+        by_host[order["host"]].append(at)
+    for host, times in by_host.items():
+        for first, last in zip(times, times[10:], strict=False):
+            if last - first < 5 * sites.delay:
+                yield f"{host} was ordered eleven times within {last - first:.1f} s"
+                break
+
+
+def sparing(sites: Sites, allowed: int) -> Iterator[str]:
+    """Yield more requests for what had been answered already than harm excuses."""
+    answered: set[str] = set()
+    again = []
+    for request in sorted(sites.requests, key=lambda request: request.start):
+        if request.url in answered:
+            again.append(request.url)
+        if request.heard and request.status in (200, 301, 404):
+            robots = request.url == f"{host_key(request.url)}/robots.txt"
+            answered |= set() if robots else {request.url}
+    if len(again) > allowed:
+        yield f"{len(again)} requests for what was answered before, {allowed} are excused: {again}"
+
+
+def letters(story: Story, nonsense: int) -> Iterator[str]:
+    """Yield each dead letter of a sound record; nonsense has to be there."""
+    reasons = [letter["reason"] for letter in story.letters]
+    expected = [reason for reason in reasons if "priority" in reason]
+    yield from (f"dead letter: {reason}" for reason in reasons if reason not in expected)
+    if len(expected) < nonsense:
+        yield "a seed that makes no sense is in no dead letter"
+
+
+def bounded(benches: Iterable[Workbench]) -> Iterator[str]:
+    """Yield each workbench that holds more than a few entries a host."""
+    for bench in benches:
+        entries = sum(_entries(part) for part in vars(bench).values())
+        if entries > 8 * len(bench) + 250:
+            yield f"{entries} entries for {len(bench)} hosts in memory"
+
+
+def _entries(part: object) -> int:
+    if isinstance(part, list):
+        return len(part)
+    return sum(map(_entries, vars(part).values())) if isinstance(part, Schedule) else 0

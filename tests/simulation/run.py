@@ -1,0 +1,272 @@
+"""One seed, one run: a world, a fleet, what is done to it, and whether the promises held."""
+
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events.topics import TOPICS
+from gossamer.log import partition_of
+from gossamer.log.codec import encode
+from tests.simulation import promises
+from tests.simulation.broker import Broker
+from tests.simulation.fleet import CHANGELOG, Fleet, logged, replaced
+from tests.simulation.harms import HARMS, SKEW
+from tests.simulation.kernel import START, Sim
+from tests.simulation.nodes import Nodes
+from tests.simulation.web import make_sites
+
+PARTITIONS, SESSION, LONGEST_POLL = 4, 6.0, 60.0
+INSTANCES = {"frontier": 3, "fetcher": 3, "parser": 2, "dedup": 2, "archive": 2}
+"""The most of each service."""
+HARM_ENDS = 100.0
+DEADLINE = 2 * 3600.0
+"""Seconds after the beginning at which every crawl must be over."""
+CPU_LIMIT = 30.0
+"""Seconds of CPU that a run may take; most take half a second."""
+HOPELESS = 30
+"""So often may processes end with errors before the run is given up."""
+LOOK = 15.0
+SETTLED = 30.0
+
+
+@dataclass
+class Result:
+    """How a run went."""
+
+    seed: int
+    broken: list[str] = field(default_factory=list)
+    harms: list[str] = field(default_factory=list)
+    requests: int = 0
+    seconds: float = 0.0
+    steps: int = 0
+    repeated: int = 0
+
+
+class Run:
+    """A run of one seed."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.sim = sim = Sim(seed)
+        random = sim.random
+        self.result = Result(seed)
+        self.delay = random.choice([0.5, 1.0, 2.0])
+        self.broker = Broker(sim, PARTITIONS, SESSION, LONGEST_POLL)
+        self.broker.topic(CHANGELOG, PARTITIONS)
+        self.nodes = Nodes(sim)
+        wide = random.random() < 0.06
+        hosts, pages = (60, 2) if wide else (random.randrange(2, 9), random.randrange(2, 9))
+        self.sites = make_sites(sim, hosts, pages, self.delay)
+        self.story = promises.Story()
+        self.story.listen(self.broker)
+        self.fleet = Fleet(sim, self.broker, self.nodes, self.sites, folder)
+        self.batch = random.choice([1, 2, 4])
+        self.fleet.settings = self._settings(folder)
+        self.losses = 0
+        """How often something was done that may cost what was fetched and not yet told."""
+        self.slow: str | None = None
+        """The archive that is slow."""
+        self.kinds: list[str] = []
+        """What kinds of harm are done."""
+        self.nonsense = 0
+        """Records that have to become dead letters."""
+        self.far = 0.0
+        """By how much a clock was wrong."""
+        self.over_at: float | None = None
+
+    def _settings(self, folder: Path) -> dict[str, object]:
+        random = self.sim.random
+        return {
+            "kafka": {"servers": "simulated", "session": SESSION, "timeout": 10.0},
+            "cassandra": {"hosts": ["simulated"], "timeout": 5.0},
+            "frontier": {
+                "delay": self.delay,
+                "batch": self.batch,
+                "lease_slack": random.choice([9.0, 20.0, 60.0]),
+                "loaded_limit": random.choice([1, 3, 50]),
+                "checked_out_limit": random.choice([2, 50]),
+                "down_wait": 20.0,
+                "down_wait_limit": 60.0,
+                "dns_wait": 60.0,
+            },
+            "fetcher": {
+                "contact": "me@example.org",
+                "visit_limit": 6.0,
+                "first_byte_limit": 3.0,
+                "concurrency": random.choice([2, 20]),
+                "unparsed_limit": random.choice([3, 500]),
+            },
+            "parser": {"text": False},
+            "archive": {
+                "folder": str(folder),
+                "segment_size": random.choice([4_000, 20_000, 1_000_000]),
+            },
+        }
+
+    def begin(self) -> None:
+        """Start the fleet, sow the seeds, and plan what is done to it."""
+        random = self.sim.random
+        for service, most in {
+            "frontier": 3,
+            "fetcher": 3,
+            "parser": 2,
+            "dedup": 2,
+            "archive": 2,
+        }.items():
+            for number in range(1, random.randrange(1, most + 1) + 1):
+                name = f"{service}-{number}"
+                self.fleet.skews[name] = random.choice([0.0, 0.0, random.uniform(-SKEW, SKEW)])
+                self.sim.later(random.uniform(0, 3), self.fleet.start, name)
+        self._sow()
+        self._sow_nonsense()
+        self.kinds = random.sample(list(HARMS), random.randrange(4))
+        for kind in self.kinds:
+            for _ in range(random.randrange(1, 4)):
+                at = random.uniform(1, HARM_ENDS)
+                self.sim.later(at, HARMS[kind], self)
+        self.sim.later(LOOK, self._look)
+
+    def _sow(self) -> None:
+        events = [
+            CrawlDefined(at=START, scope="any()", max_depth=16),
+            *(SeedSown(url=url, priority=self._priority()) for url in self.sites.seeds()),
+        ]
+        for message in map(encode, events):
+            number = partition_of(message.partition_key, self.broker.counts[message.topic])
+            self.broker.append((message.topic, number), message.key.encode(), message.value)
+
+    def _sow_nonsense(self) -> None:
+        """Sow what no service can take: each becomes a dead letter, and nothing else happens."""
+        url = self.sites.seeds()[0]
+        for priority in self.sim.random.choice([[], [], [], [10**6], [10**9]]):
+            value = f'{{"event": "seed_sown", "v": 1, "url": "{url}x", "priority": {priority}}}'
+            self.broker.append(("seeds", 0), None, value.encode())
+            self.nonsense += 1
+
+    def _priority(self) -> int:
+        return self.sim.random.choice([0, 0, 0, 5, -5, 100, -100])
+
+    def note(self, what: str) -> None:
+        """Write down what is done."""
+        self.result.harms.append(f"{self.sim.now - START:7.2f} {what}")
+
+    def victim(self, *services: str) -> str | None:
+        """Draw a process that runs."""
+        names = [
+            name
+            for name, process in sorted(self.fleet.running.items())
+            if not (process.dead or process.frozen)
+            and (not services or name.partition("-")[0] in services)
+        ]
+        return self.sim.random.choice(names) if names else None
+
+    def unhindered(self, slow: str) -> None:
+        """See that only what a slow archive has to read has waited for it."""
+        self.fleet.running[slow].slow = 1.0
+        if len(self.kinds) > 1:
+            return
+        members = self.broker.group("archive").members.values()
+        held = {n for m in members if m.consumer.process.name == slow for n in m.owned}
+        done = self._outcomes()
+        for url, event in self.story.admitted.items():
+            if url not in done and partition_of(event["site"], PARTITIONS) not in held:
+                self.result.broken.append(f"{url} waits for {slow}, which does not read its pages")
+
+    def _look(self) -> None:
+        self.result.broken += promises.bounded(self.fleet.benches)
+        if self.sim.now - START > HARM_ENDS and self._idle():
+            self.over_at = self.sim.now + SETTLED
+        else:
+            self.sim.later(LOOK, self._look)
+
+    def _idle(self) -> bool:
+        for (topic, number), records in self.broker.logs.items():
+            for group in TOPICS[topic].consumers if topic in TOPICS else ():
+                if self.broker.group(group).offsets.get((topic, number), 0) < len(records):
+                    return False
+        outcomes = self._outcomes()
+        done = {url for url, row in outcomes.items() if not row["next_visit_at"]}
+        return set(self.story.admitted) <= done and self._required(outcomes) <= done
+
+    def _outcomes(self) -> dict[str, dict[str, Any]]:
+        rows = self.nodes.all_named("urls").values()
+        return {row["url"]: row for found in rows for row in found}
+
+    def _required(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
+        read = {url for url, row in outcomes.items() if row["outcome"] in ("page", "redirect")}
+        return self.sites.required(read)
+
+    def execute(self) -> Result:
+        """Let it happen; return how it went."""
+        with replaced(self.fleet):
+            self.begin()
+            try:
+                self.sim.run(START + DEADLINE, self._over)
+                self._judge()
+            except Hung:
+                self.result.broken.append("a process goes round and round, and time stands still")
+            finally:
+                for process in self.fleet.running.values():
+                    process.kill()
+                self.sim.run(self.sim.now)
+        return self.result
+
+    def _over(self) -> bool:
+        if len(self.fleet.exits) > HOPELESS:
+            return True
+        return self.over_at is not None and self.sim.now > self.over_at
+
+    def _judge(self) -> None:
+        result, sites = self.result, self.sites
+        skews = [*self.fleet.skews.values(), 0.0]
+        skew = max(skews) - min(skews) + self.far
+        if self.over_at is None:
+            result.broken.append("the crawl did not come to its end")
+        result.broken += promises.polite(sites)
+        result.broken += promises.patient(self.story, skew)
+        result.broken += promises.complete(self.story, self.nodes)
+        result.broken += promises.archived(self.story, self.fleet.folder)
+        result.broken += promises.calm(self.story, sites)
+        result.broken += promises.sparing(sites, self.losses * self.batch * len(sites.sites))
+        result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
+        lost = self._required(self._outcomes()) - set(self.story.admitted)
+        result.broken += [f"{url} is linked, and was never admitted" for url in sorted(lost)]
+        result.broken += promises.letters(self.story, self.nonsense)
+        result.requests, result.steps = len(sites.requests), self.sim.steps
+        result.seconds = self.sim.now - START
+
+
+class Hung(BaseException):
+    """Ends a run that takes too long."""
+
+
+def simulate(seed: int, log: bool = False) -> Result:
+    """Run *seed* in a folder of its own, in memory where the system has such a place."""
+    # What a dead process has left half done is ended by Python, which complains of it.
+    sys.unraisablehook = lambda _: None
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        run = Run(seed, Path(folder))
+        with limited(CPU_LIMIT), logged(log):
+            return run.execute()
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise Hung where the block takes more than *seconds* of CPU: a loop without an end."""
+
+    def end(*_: object) -> None:
+        raise Hung
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)

@@ -1,0 +1,256 @@
+"""The Web, simulated: hosts with their moods, and the record of what each was asked, and when.
+
+The record is the server's: true times, whoever asked. What the fetcher sees of an answer comes
+later, or not at all, and by a clock of its own.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Container
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from gossamer.events import Outcome
+from gossamer.events.outcomes import Hazard
+from gossamer.settings import FetcherSettings
+from gossamer.web.url import host_key
+from services.fetcher.outcome import Failure, Reply
+from services.fetcher.steps import Fetch
+from tests.simulation.kernel import START, Process, Sim
+
+EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
+SLOWER = (200, "User-agent: *\nCrawl-delay: 3\n")
+Window = tuple[float, float]
+"""From and until, in true time."""
+
+
+@dataclass
+class Request:
+    """A request as its server saw it. It lasts until it is answered, or nobody listens any more."""
+
+    host: str
+    url: str
+    start: float
+    end: float
+    status: int
+    process: str
+    retry_after: float = 0.0
+    heard: bool = False
+    """Whether the fetcher got the answer."""
+
+    def break_off(self, sim: Sim) -> None:
+        """Nobody listens any more."""
+        self.end = min(self.end, max(self.start, sim.now))
+
+
+@dataclass
+class Site:
+    """A host: what its paths answer, and its moods."""
+
+    host: str
+    paths: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Path → status, and body or Location."""
+    robots: tuple[int, str] = (404, "")
+    forbidden: str = ""
+    """The path that robots.txt disallows."""
+    down: Window = (0.0, 0.0)
+    nameless: Window = (0.0, 0.0)
+    """When its name does not resolve in time."""
+    failing: Window = (0.0, 0.0)
+    """When it answers 500 to everything."""
+    busy: Window = (0.0, 0.0)
+    """When it answers 429."""
+    retry_after: int = 0
+    silent: Window = (0.0, 0.0)
+    speed: float = 0.05
+    """Seconds that an answer takes, more or less."""
+
+
+def within(window: Window, now: float) -> bool:
+    """Return whether it is that time, in seconds since the beginning."""
+    return window[0] <= now - START < window[1]
+
+
+class Sites:
+    """All hosts, and the record."""
+
+    def __init__(self, sim: Sim, sites: list[Site], delay: float) -> None:
+        self.sim, self.delay = sim, delay
+        self.sites = {site.host: site for site in sites}
+        self.requests: list[Request] = []
+        self.outage: Window = (0.0, 0.0)
+        """When no name resolves."""
+
+    def seeds(self) -> list[str]:
+        """Return the home pages to begin with."""
+        return [f"{host}/" for host in sorted(self.sites)][::3]
+
+    def required(self, read: Container[str]) -> set[str]:
+        """Return the URLs that a crawl from the seeds has to visit: linked, and not forbidden.
+
+        Links count of those that were *read*: some hosts are away for longer than anybody waits.
+        """
+        found, coming = set[str](), self.seeds()
+        while coming:
+            url = coming.pop()
+            host, path = host_key(url), url.removeprefix(host_key(url))
+            site = self.sites.get(host)
+            if url in found or site is None or (site.forbidden and path.startswith(site.forbidden)):
+                continue
+            found.add(url)
+            if url not in read:
+                continue
+            status, body = site.paths.get(path, (404, ""))
+            if status in (301, 302):
+                coming.append(body)
+            elif status == 200:
+                coming += links_of(body)
+        return found
+
+    def request(self, url: str, process: Process) -> Request:
+        """Send a request: it arrives, and is answered, whatever becomes of who has sent it."""
+        now, host = self.sim.now + self.sim.between(0.002, 0.05), host_key(url)
+        site = self.sites[host]
+        path = url.removeprefix(host)
+        end = now + site.speed * self.sim.between(0.5, 2.0)
+        if within(site.silent, now):
+            made = Request(host, url, now, now + 3600.0, 0, process.name)
+        elif within(site.failing, now):
+            made = Request(host, url, now, end, 500, process.name)
+        elif within(site.busy, now):
+            made = Request(host, url, now, end, 429, process.name, site.retry_after)
+        else:
+            status = site.robots[0] if path == "/robots.txt" else site.paths.get(path, (404, ""))[0]
+            made = Request(host, url, now, end, status, process.name)
+        self.requests.append(made)
+        process.at_death.append(partial(made.break_off, self.sim))
+        return made
+
+    def answer(self, made: Request) -> tuple[tuple[tuple[str, str], ...], bytes]:
+        """Return headers and body of the answer to *made*."""
+        site = self.sites[made.host]
+        path = made.url.removeprefix(made.host)
+        body = site.robots[1] if path == "/robots.txt" else site.paths.get(path, (404, ""))[1]
+        headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),)
+        if made.status in (301, 302):
+            headers = (("Location", body),)
+        if made.status == 429:
+            headers = (("Retry-After", str(int(made.retry_after))),)
+        if path == "/robots.txt":
+            headers = (*headers, ("Content-Type", "text/plain"))
+        return headers, body.encode() if made.status == 200 else b""
+
+
+def links_of(body: str) -> list[str]:
+    """Return the links of a page of ours."""
+    return [part.split('"', 1)[0] for part in body.split('href="')[1:]]
+
+
+class SimWeb:
+    """Stands for `services.fetcher.http.client.Web` in one process."""
+
+    sites: Sites
+
+    def __init__(self, settings: FetcherSettings, clock: Any) -> None:
+        self.settings, self.clock = settings, clock
+        self.process = self.sites.sim.process
+
+    @asynccontextmanager
+    async def host(self) -> AsyncIterator["SimHostClient"]:
+        """Open a client for one order."""
+        yield SimHostClient(self)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+class SimHostClient:
+    """Makes the requests of one order."""
+
+    def __init__(self, web: SimWeb) -> None:
+        self._web, self._sites = web, web.sites
+
+    async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure:
+        """Return the response, or the failure."""
+        sites, sim = self._sites, self._sites.sim
+        site = sites.sites[host_key(step.url)]
+        if within(sites.outage, sim.now) or within(site.nameless, sim.now):
+            await asyncio.sleep(2.0)
+            return Failure(outcome=Outcome.DNS_UNANSWERED, reason="its name does not resolve")
+        started_at, begun = self._web.clock(), sim.now
+        if within(site.down, sim.now):
+            await asyncio.sleep(sim.between(0.002, 0.05))
+            return _failure(Outcome.HOST_DOWN, Hazard.HOST_DOWN, started_at, sim.now - begun)
+        # Sent at once: the fetcher has just looked at the clock, and could be stopped anywhere.
+        made = sites.request(step.url, self._web.process)
+        limit = self._web.settings.first_byte_limit
+        try:
+            if made.end - begun > limit:
+                await asyncio.sleep(limit)
+                made.break_off(sim)
+                return _failure(
+                    Outcome.SILENT_SERVER, Hazard.SILENT_SERVER, started_at, sim.now - begun
+                )
+            await asyncio.sleep(made.end - sim.now + sim.between(0.002, 0.05))
+        except asyncio.CancelledError:
+            made.break_off(sim)
+            raise
+        made.heard = True
+        headers, body = sites.answer(made)
+        return Reply(
+            status=made.status,
+            headers=headers,
+            body=body,
+            address="192.0.2.1",
+            started_at=started_at,
+            took=sim.now - begun,
+        )
+
+
+def _failure(outcome: Outcome, hazard: Hazard, started_at: float, took: float) -> Failure:
+    return Failure(
+        outcome=outcome, reason=str(outcome), hazard=hazard, started_at=started_at, took=took
+    )
+
+
+def make_sites(sim: Sim, hosts: int, pages: int, delay: float) -> Sites:
+    """Draw hosts and their pages."""
+    random = sim.random
+    names = []
+    for number in range(hosts):
+        sub = random.choice(["", "a.", "b.", "www."])
+        names.append(f"http://{sub}s{number - random.randrange(2)}.example")
+    names = sorted(set(names))
+    made = [_site(sim, host, names, pages) for host in names]
+    return Sites(sim, made, delay)
+
+
+def _site(sim: Sim, host: str, names: list[str], pages: int) -> Site:
+    random = sim.random
+    site = Site(host, speed=random.choice([0.02, 0.05, 0.3]))
+    paths = ["/", *(f"/p{n}" for n in range(random.randrange(1, pages)))]
+    for place, path in enumerate(paths):
+        links = [host + other for other in paths[place + 1 : place + 4]]
+        links += [f"{random.choice(names)}/" for _ in range(random.randrange(3))]
+        links += [f"{random.choice(names)}/p{random.randrange(pages)}"]
+        body = f"<title>{host}{path}</title><p>The page {path} of {host}.</p>" + "".join(
+            f'<a href="{link}">{link}</a>' for link in links
+        )
+        status = random.choices([200, 301, 404], [20, 1, 1])[0] if place else 200
+        site.paths[path] = (status, random.choice(links) if status == 301 else body)
+    _moods(sim, site, names)
+    return site
+
+
+def _moods(sim: Sim, site: Site, names: list[str]) -> None:
+    random = sim.random
+    elsewhere = (301, f"{random.choice(names)}/robots.txt")
+    site.robots = random.choice([(404, "")] * 4 + [elsewhere, elsewhere, EXCLUDES, SLOWER])
+    site.forbidden = "/p1" if site.robots is EXCLUDES else ""
+    start = random.uniform(0, 60)
+    window = (start, start + random.uniform(5, 60))
+    site.retry_after = random.choice([20, 90, 300])
+    mood = random.choice(["down", "nameless", "failing", "busy", "busy", "silent", *[""] * 6])
+    if mood:
+        setattr(site, mood, window)
