@@ -32,7 +32,7 @@ INTO_SETTINGS = {
 NO_PAGE = 3
 """The exit status when no seed gave a page."""
 INTERRUPTED = (End.INTERRUPTED, End.KILLED)
-CUT_SHORT = (*INTERRUPTED, End.PAGES)
+CUT_SHORT = (*INTERRUPTED, End.PAGES, End.TIME)
 """The ends of runs in which seeds may not have had their turn."""
 
 OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -19,6 +19,7 @@ from .cassandra_node import apply, opened
 RIVALS, ROWS = 6, 10
 
 
+@pytest.mark.nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_many_race_for_a_row_and_all_agree_who_won(tmp_path: Path) -> None:

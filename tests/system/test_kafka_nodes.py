@@ -12,6 +12,7 @@ from gossamer.settings.servers import KafkaSettings
 from tests.servers.nodes import three_of_each
 
 
+@pytest.mark.nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_log_is_there_while_two_of_three_brokers_are(tmp_path: Path) -> None:

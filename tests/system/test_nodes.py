@@ -29,6 +29,7 @@ LOSSES = 3
 """Harms after which a service may do again what it could not say that it had done."""
 
 
+@pytest.mark.nodes
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_crawl_goes_on_without_one_node_and_waits_without_two(tmp_path: Path) -> None:
