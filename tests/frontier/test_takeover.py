@@ -80,6 +80,15 @@ def busy(report: VisitEnded) -> VisitEnded:
     )
 
 
+def answer_late(sim: Simulation, reports: list[VisitEnded]) -> None:
+    """Let what was unread be read now: all hosts ask for an hour, which then has nearly passed."""
+    said = sim.now
+    for report in reports:
+        sim.handle(busy(report))
+    sim.catch_up()
+    sim.run(until=said + 3599.0)
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("down", [1.0, 10_000.0])
 def test_what_was_said_while_nobody_read_counts_before_anything_is_ordered(
@@ -94,11 +103,7 @@ def test_what_was_said_while_nobody_read_counts_before_anything_is_ordered(
     sim.start()
     orders = len(sim.orders)
     sim.run(until=sim.now + 1000.0)
-    said = sim.now
-    for report in reports:
-        sim.handle(busy(report))
-    sim.catch_up()
-    sim.run(until=said + 3599.0)
+    answer_late(sim, reports)
     assert len(sim.orders) == orders
     sim.run()
     assert len(sim.pages()) == 8
@@ -112,11 +117,7 @@ def test_an_answer_that_lies_unread_counts_before_its_lease_is_over() -> None:
     sim.unread = True
     sim.run(until=sim.now + 10_000.0)
     assert len(sim.orders) == orders
-    said = sim.now
-    for report in reports:
-        sim.handle(busy(report))
-    sim.catch_up()
-    sim.run(until=said + 3599.0)
+    answer_late(sim, reports)
     assert len(sim.orders) == orders
     sim.run()
     assert len(sim.pages()) == 1

@@ -57,9 +57,6 @@ class SimMessage:
     def headers(self) -> None:
         return None
 
-    def timestamp(self) -> tuple[int, int]:
-        return 0, 0
-
 
 class SimConsumer:
     """Stands for `confluent_kafka.Consumer`."""

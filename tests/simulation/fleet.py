@@ -22,6 +22,7 @@ import services.fetcher.__main__ as fetcher_main
 import services.frontier.__main__ as frontier_main
 import services.parser.__main__ as parser_main
 from gossamer import clock
+from gossamer.errors import Unavailable
 from gossamer.events import Event, PageParsed
 from gossamer.log import partition_of
 from gossamer.runtime.backends import open_fleet
@@ -248,54 +249,59 @@ class Fleet:
 
 
 def _must_be_delivered(error: Any, message: Any) -> None:
-    from gossamer.errors import Unavailable
-
     if error:
         raise Unavailable("the changelog does not take it")
 
 
-@contextmanager
-def replaced(fleet: Fleet) -> Iterator[None]:
-    """Put the simulation in the place of clocks, clients and the Web."""
-    sim, broker, nodes = fleet.sim, fleet.broker, fleet.nodes
-    SimWeb.sites, SimPool.sim = fleet.sites, sim
+PACE: dict[str, object] = {
+    # Nobody looks so often that a run takes long, nor waits so long that it has to last for days.
+    "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
+    "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
+    "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
+    "gossamer.runtime.process.TURN": 15.0,
+    "gossamer.log.kafka.reader.SLICE": 15.0,
+    "gossamer.log.kafka.tail.SLICE": 15.0,
+    "services.frontier.politeness.RETRY_WAIT": 20.0,
+    "services.frontier.politeness.SHORT_WAIT": 10.0,
+}
+
+
+def _stand_ins(fleet: Fleet) -> dict[str, object]:
+    """Return what stands in the place of clocks, clients and the Web."""
+    sim, broker = fleet.sim, fleet.broker
+    consumer = partial(SimConsumer, broker)
 
     def bench() -> Workbench:
         fleet.benches.append(Workbench())
         return fleet.benches[-1]
 
-    sessions = partial(_session, nodes)
-    consumers, producers = partial(SimConsumer, broker), partial(SimProducer, broker)
+    return {
+        "gossamer.clock.now": sim.clock,
+        "gossamer.clock.steady": lambda: sim.now,
+        "gossamer.clock.pause": sim.wait,
+        "gossamer.log.kafka.log.Consumer": consumer,
+        "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),
+        "gossamer.log.kafka.reader.Consumer": consumer,
+        "gossamer.log.kafka.tail.Consumer": consumer,
+        "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
+        "gossamer.store.cassandra.store.Cassandra": partial(_session, fleet.nodes),
+        "gossamer.store.cassandra.store.found_tables": lambda *_: {},
+        "gossamer.store.cassandra.store.table_problems": lambda *_: [],
+        "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
+        "services.frontier.hosts.Workbench": bench,
+        "services.fetcher.wiring.Web": SimWeb,
+        "services.parser.wiring.Pool": SimPool,
+        "services.parser.wiring.os.cpu_count": lambda: 2,
+        "services.archive.files.segment.os.fsync": lambda handle: None,
+    }
+
+
+@contextmanager
+def replaced(fleet: Fleet) -> Iterator[None]:
+    """Put the simulation in the place of what the services stand on."""
+    SimWeb.sites, SimPool.sim = fleet.sites, fleet.sim
     with ExitStack() as stack:
-        for target, value in {
-            "gossamer.clock.now": sim.clock,
-            "gossamer.clock.steady": lambda: sim.now,
-            "gossamer.clock.pause": sim.wait,
-            "gossamer.log.kafka.log.Consumer": consumers,
-            "gossamer.log.kafka.log.Producer": producers,
-            "gossamer.log.kafka.reader.Consumer": consumers,
-            "gossamer.log.kafka.tail.Consumer": consumers,
-            "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
-            "gossamer.store.cassandra.store.Cassandra": sessions,
-            "gossamer.store.cassandra.store.found_tables": lambda *_: {},
-            "gossamer.store.cassandra.store.table_problems": lambda *_: [],
-            "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(
-                sim, lambda: main
-            ),
-            "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
-            "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
-            "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
-            "gossamer.runtime.process.TURN": 15.0,
-            "gossamer.log.kafka.reader.SLICE": 15.0,
-            "gossamer.log.kafka.tail.SLICE": 15.0,
-            "services.frontier.hosts.Workbench": bench,
-            "services.frontier.politeness.RETRY_WAIT": 20.0,
-            "services.frontier.politeness.SHORT_WAIT": 10.0,
-            "services.fetcher.wiring.Web": SimWeb,
-            "services.parser.wiring.Pool": SimPool,
-            "services.parser.wiring.os.cpu_count": lambda: 2,
-            "services.archive.files.segment.os.fsync": lambda handle: None,
-        }.items():
+        for target, value in {**PACE, **_stand_ins(fleet)}.items():
             stack.enter_context(mock.patch(target, value))
         yield
 

@@ -122,7 +122,6 @@ class Sim:
         self.seed, self.random = seed, Random(seed)
         self.now = START
         self.current: Strand | None = None
-        self.steps = 0
         self.graveyard: list[object] = []
         """What dead processes have left."""
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
@@ -139,7 +138,6 @@ class Sim:
         self._hub = greenlet.getcurrent()
         while self._agenda and self._agenda[0][0] <= until and not over():
             self.now, _, call = heappop(self._agenda)
-            self.steps += 1
             call()
 
     @property

@@ -44,8 +44,6 @@ class Result:
     harms: list[str] = field(default_factory=list)
     requests: int = 0
     seconds: float = 0.0
-    steps: int = 0
-    repeated: int = 0
 
 
 class Run:
@@ -237,7 +235,7 @@ class Run:
         lost = self._required(self._outcomes()) - set(self.story.admitted)
         result.broken += [f"{url} is linked, and was never admitted" for url in sorted(lost)]
         result.broken += promises.letters(self.story, self.nonsense)
-        result.requests, result.steps = len(sites.requests), self.sim.steps
+        result.requests = len(sites.requests)
         result.seconds = self.sim.now - START
 
 
