@@ -1,6 +1,7 @@
 """Many simulated crawls, each of one seed: do the promises hold, whatever happens?
 
     python -m bench.simulate --seeds 20000 --cores 2
+    python -m bench.simulate --seeds 100 --scenario "torn flushes"
     python -m bench.simulate --seed 4711          one seed again: what was done, what broke
     python -m bench.simulate --seed 4711 --log    with every log line of every process
 
@@ -12,11 +13,14 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from multiprocessing import get_context
 
 from tests.simulation.run import Result, simulate
+from tests.simulation.scenarios import ANYTHING, SCENARIOS, WIDE, scenario_of
 
+NAMES = [scenario.name for scenario in (ANYTHING, WIDE, *SCENARIOS)]
 HASHES = "PYTHONHASHSEED"
 
 
@@ -27,6 +31,7 @@ def main() -> int:
     )
     parser.add_argument("--seeds", type=int, default=200, help="how many to run")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
+    parser.add_argument("--scenario", choices=NAMES, help="only seeds of this scenario")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seed", type=int, help="run this one, and say what happened")
     parser.add_argument("--log", action="store_true", help="print what the processes log")
@@ -38,10 +43,16 @@ def main() -> int:
                   {**os.environ, HASHES: "0"})  # fmt: skip
     if options.seed is not None:
         return report(simulate(options.seed, log=options.log))
-    return run(range(options.first, options.first + options.seeds), options.cores, options.stop)
+    named = (seed for seed in count(options.first) if options.scenario in (None, name_of(seed)))
+    return run([*islice(named, options.seeds)], options.cores, options.stop)
 
 
-def run(seeds: range, cores: int, stop: bool) -> int:
+def name_of(seed: int) -> str:
+    """Return the name of a seed's scenario."""
+    return scenario_of(seed).name
+
+
+def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
     """Run *seeds* on *cores*; print those that break a promise, and in the end how many did."""
     began, failed, kinds = time.monotonic(), 0, Counter[str]()
     requests = seconds = done = 0.0
@@ -59,12 +70,12 @@ def run(seeds: range, cores: int, stop: bool) -> int:
         f"{done:.0f} seeds in {took:.0f} s: {requests:.0f} requests in {seconds / 3600:.1f} "
         f"simulated hours; {failed} broke a promise"
     )
-    for kind, count in kinds.most_common():
-        print(f"  {count:5} {kind}")
+    for kind, times in kinds.most_common():
+        print(f"  {times:5} {kind}")
     return 1 if failed else 0
 
 
-def results(seeds: range, cores: int) -> Iterator[Result]:
+def results(seeds: Sequence[int], cores: int) -> Iterator[Result]:
     """Yield how each run went, as they end."""
     if cores == 1:
         yield from map(simulate, seeds)
@@ -82,7 +93,8 @@ def kind_of(line: str) -> str:
 def report(result: Result, most: int = 12) -> int:
     """Print what was done in a run, and what broke; return 1 if anything did."""
     print(
-        f"seed {result.seed}: {result.requests} requests in {result.seconds:.0f} simulated seconds"
+        f"seed {result.seed} ({result.scenario}): {result.requests} requests in "
+        f"{result.seconds:.0f} simulated seconds"
     )
     show("  ", result.harms)
     show("  ! ", result.broken[:most])

@@ -38,6 +38,7 @@ from gossamer.web.url import fingerprint, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
+from services.dedup.near import Kept, NearRow, bands
 from services.dedup.seen import finder_of
 from services.frontier.rows import (
     AsideRow,
@@ -97,6 +98,9 @@ def rows(count: int) -> Iterator[Row]:
         yield DigestRow(digest, url, digest, at)
         yield DigestRow(digest[::-1], url, at=at)
         yield DocumentRow(url, at, digest)
+        simhash = digest[:16]
+        for band in bands(site_of(url), simhash):
+            yield NearRow(band, (Kept(url, simhash, at),))
         yield QueuedUrl(
             f"{host} 0", n % A_HOST, url, int(at * 1e6), depth, via=via + before, trace=trace
         )

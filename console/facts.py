@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from console.open_crawl import OpenCrawl
 from gossamer.crawl import last_definition
 from gossamer.events import CrawlDefined
+from gossamer.log import partition_of
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.validators import Trust
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
 from services.dedup.seen import SeenRow
 from services.frontier.conditions import Condition
+from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.queue import HostQueues
+from services.frontier.revisit import Known, unpacked, unpacked_crawl, unpacked_site
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
@@ -39,6 +43,8 @@ READ = (
     RobotsRow,
     QueuedUrl,
     CaptureRow,
+    PlanRow,
+    PartitionPlansRow,
 )
 
 
@@ -62,6 +68,10 @@ class UrlFacts:
     robots: RobotsRow | None = None
     host: HostRow | None = None
     site: SiteRow | None = None
+    plan: PlanRow | None = None
+    """When it is visited again, once it was visited."""
+    shared: PartitionPlansRow | None = None
+    """What the pages of its partition have in common."""
     ahead: int | None = None
     """URLs before it in its host's queue; None if it is not in there."""
     met: bool = False
@@ -71,6 +81,20 @@ class UrlFacts:
     def host_key(self) -> str:
         """The host that it belongs to."""
         return host_key(self.url)
+
+    @property
+    def known(self) -> Known:
+        """What the revisit policies go by."""
+        return Known(
+            unpacked(self.plan.statistics if self.plan else b""),
+            unpacked_site(self.site.statistics if self.site else b""),
+            unpacked_crawl(self.shared.statistics if self.shared else b""),
+        )
+
+    @property
+    def trust(self) -> Trust:
+        """What is thought of the validators of its host."""
+        return (self.site.validators if self.site else {}).get(self.host_key, Trust())
 
     @property
     def unlisted(self) -> dict[str, int]:
@@ -117,6 +141,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         robots=store.table(RobotsRow).get(host),
         host=row,
         site=store.table(SiteRow).get(site),
+        plan=store.table(PlanRow).get(host, url),
+        shared=store.table(PartitionPlansRow).get(str(partition_of(site, crawl.log.partitions))),
         ahead=ahead,
         met=bool(seen or visit or ahead is not None),
     )

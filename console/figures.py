@@ -5,6 +5,9 @@ from datetime import UTC, datetime
 
 MOST = 10
 """The most parts that a list of counts has."""
+WHOLE = 100
+"""From here on, nobody wants to know what is behind the point."""
+NEARLY = 0.999
 LATEST = 250_000_000_000.0
 """The last instant that has a year of four digits."""
 
@@ -47,3 +50,13 @@ def counts(named: Mapping[str, float]) -> str:
 def largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return the ten largest, equal ones by name."""
     return sorted(items, key=lambda item: (-item[1], item[0]))[:MOST]
+
+
+def percent(share: float) -> str:
+    """Return a share from 0 to 1 as `83.2 %`."""
+    return f"{100 * share:.3g} %" if share == 1 or share < NEARLY else f"over {100 * NEARLY:.3g} %"
+
+
+def number(value: float) -> str:
+    """Return a number that need not be whole: `0.25`, `3.5`, `12,000`."""
+    return f"{value:,.0f}" if value >= WHOLE else f"{value:.3g}"

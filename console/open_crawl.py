@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from gossamer.errors import Unavailable
 from gossamer.log import Log
 from gossamer.runtime.backends import open_log, open_store
 from gossamer.runtime.pinned import check_topics
@@ -49,10 +50,28 @@ def open_crawl(settings: Settings, data: Path | None, create: bool = False) -> I
 @contextmanager
 def _of_fleet(settings: Settings) -> Iterator[OpenCrawl]:
     with ExitStack() as opened:
-        log = opened.enter_context(open_log(settings))
+        with _reached("kafka.servers"):
+            log = opened.enter_context(open_log(settings))
         name = f"the fleet on {settings.kafka.servers}"
-        store = cache(lambda: opened.enter_context(open_store(settings)))
+
+        @cache
+        def store() -> Store:
+            with _reached("cassandra.hosts"):
+                return opened.enter_context(open_store(settings))
+
         yield OpenCrawl(name, log, store, fleet=True)
+
+
+@contextmanager
+def _reached(setting: str) -> Iterator[None]:
+    """Say what to do where the servers that *setting* names do not answer."""
+    try:
+        yield
+    except Unavailable as error:
+        raise Unavailable(
+            f"{error}: see that it runs (scripts/fleet status says so of a local fleet), name "
+            f"others in {setting}, or a folder with --data"
+        ) from error
 
 
 def _of_folder(folder: Folder, create: bool) -> OpenCrawl:

@@ -7,6 +7,8 @@ from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
+from services.dedup.near import NearRow
+from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
 from services.frontier.rows import (
     AsideRow,
     DueRow,
@@ -32,6 +34,9 @@ TABLES: dict[type[Row], str] = {
     HistoryRow: "",
     ListedHost: SHORT_LIVED,
     DueRow: SHORT_LIVED,
+    DueVisit: SHORT_LIVED,
+    PlanRow: "",
+    PartitionPlansRow: "",
     AsideRow: "",
     PartitionRow: "",
     TallyRow: "",
@@ -39,6 +44,7 @@ TABLES: dict[type[Row], str] = {
     PinnedRow: "",
     DigestRow: "",
     DocumentRow: "",
+    NearRow: "",
     SegmentRow: "",
     CaptureRow: "",
 }

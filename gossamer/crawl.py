@@ -5,11 +5,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.log import Log
 from gossamer.log.control import in_force
+from gossamer.settings.policies import parse_policy
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 
@@ -29,6 +32,11 @@ class CrawlRequest:
     scope: str
     max_depth: int
     max_pages: int
+    revisit: str = ""
+    """A revisit policy; empty for the one that the crawl has, or `none`."""
+    budget: float | None = None
+    """Visits a day; None for as many as the crawl has."""
+    discovery_share: float | None = None
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
@@ -71,12 +79,27 @@ def define(
         judgement = parse_scope(scope).judge(seed, 0)
         if not judgement.inside:
             raise BadSettings(f"seed {seed} is out of scope: {judgement.rule}")
-    return CrawlDefined(
+    crawl = CrawlDefined(
         at=now,
         scope=scope,
         max_depth=request.max_depth,
         max_pages=request.max_pages,
         pages_before=pages,
+    )
+    return revisited(crawl, before, request)
+
+
+def revisited(
+    crawl: CrawlDefined, before: CrawlDefined | None, request: CrawlRequest
+) -> CrawlDefined:
+    """Return *crawl* with the revisits that *request* asks for; else those of *before*."""
+    old = before or crawl
+    share = request.discovery_share
+    return replace(
+        crawl,
+        revisit=request.revisit or old.revisit,
+        budget=old.budget if request.budget is None else request.budget,
+        discovery_share=old.discovery_share if share is None else share,
     )
 
 
@@ -101,7 +124,7 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
 
 
 def accept(event: CrawlDefined | SeedSown) -> None:
-    """Raise Poison if *event* is of a crawl, or of a scope, that no service can go by."""
+    """Raise Poison if *event* is of a crawl, a scope or a policy that no service can go by."""
     if event.crawl != DEFAULT_CRAWL:
         raise Poison(
             f"there is one crawl, {DEFAULT_CRAWL!r}, and this is for {event.crawl!r}: several at a "
@@ -110,7 +133,8 @@ def accept(event: CrawlDefined | SeedSown) -> None:
     if isinstance(event, CrawlDefined):
         try:
             parse_scope(event.scope)
-        except BadSettings as error:
+            parse_policy(event.revisit)
+        except (BadSettings, ValueError) as error:
             raise Poison(str(error)) from error
 
 
@@ -137,6 +161,19 @@ def left_out(crawl: CrawlDefined, url: str, depth: int) -> LeftOut | None:
 def limits(crawl: CrawlDefined) -> str:
     """Return what decides which URLs *crawl* leaves out, for comparing definitions."""
     return f"{crawl.max_depth} {crawl.scope}"
+
+
+def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
+    """Return why nothing is fetched although all is well, and what to do; "" if nothing forbids it.
+
+    *queued* is how many URLs wait.
+    """
+    if crawl is None:
+        return (
+            f"no crawl is defined, so nothing is fetched (URLs queued: {queued:,}): gossamer seed "
+            "URL --scope SCOPE does that, or crawl.scope with gossamer topics apply"
+        )
+    return "the crawl is paused" if crawl.paused else ""
 
 
 def last_definition(log: Log) -> CrawlDefined | None:

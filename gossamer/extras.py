@@ -12,6 +12,7 @@ from gossamer.errors import GossamerError
 EXTRAS = {
     "fleet": ("cassandra", "confluent_kafka", "cramjam", "faust", "rocksdict"),
     "parquet": ("pyarrow",),
+    "bench": ("matplotlib",),
 }
 """The modules that each extra in pyproject.toml installs."""
 

@@ -8,19 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gossamer.events.gone import PATIENCE, Patience
-from gossamer.events.outcomes import (
-    HAZARDS,
-    OUTCOMES,
-    Counting,
-    Meaning,
-    Wait,
-)
+from gossamer.events.hazards import HAZARDS, Counting
+from gossamer.events.outcomes import OUTCOMES, Meaning, Wait
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "outcomes-and-hazards.md"
 HEAD = """\
 # Outcomes and hazards
 
-<!-- Written by scripts/schemas, from the tables in gossamer/events/outcomes.py and gone.py. -->
+<!-- Written by scripts/schemas, from the tables in gossamer/events. -->
 
 ## Outcomes
 

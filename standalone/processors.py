@@ -28,7 +28,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
     runners = [
-        Runner(processor, opened.log, store, clock.now)
+        Runner(processor, opened.log, store, clock.now, clock.Steps())
         for processor, store in zip(processors, stores, strict=True)
     ]
     version = None

@@ -6,9 +6,13 @@ from dataclasses import dataclass, field
 from gossamer.crawl import limits
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
+from gossamer.log import Log
 from gossamer.log.sqlite import PARTITIONS
+from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
+from services.frontier.plan_rows import PartitionPlansRow
+from services.frontier.revisiting import Revisiting
 from services.frontier.rows import PartitionRow, TallyRow
 from standalone.folder import Opened
 
@@ -31,9 +35,21 @@ class Progress:
     latest: list[tuple[str, str]] = field(default_factory=list)
     next_due_at: float = 0.0
     due_count: int = 0
-    backlog: dict[str, int] = field(default_factory=dict)
-    """Topic → records that its slowest reader has not moved past."""
+    hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Hour, since 1970 → pages that were new, changed, unchanged; at least the last 24."""
+    revisiting: Revisiting = field(default_factory=Revisiting)
+    backlogs: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Group → topic → records that it has not moved past."""
     dead_letters: int = 0
+
+    @property
+    def backlog(self) -> dict[str, int]:
+        """Topic → records that its slowest reader has not moved past."""
+        slowest: dict[str, int] = {}
+        for topics in self.backlogs.values():
+            for topic, records in topics.items():
+                slowest[topic] = max(records, slowest.get(topic, 0))
+        return slowest
 
     @property
     def active(self) -> int:
@@ -52,18 +68,29 @@ class Progress:
 
 
 def read_progress(opened: Opened) -> Progress:
-    """Return how the crawl stands now."""
-    progress = Progress()
-    tallies = opened.store.table(TallyRow)
+    """Return how the crawl of a folder stands now."""
+    for row in (TallyRow, PartitionPlansRow):
+        opened.store.table(row)  # Made where it is missing, while nothing is being read.
     with opened.database.reading():
-        for partition in range(PARTITIONS):
-            if row := tallies.get(str(partition)):
-                _add(progress, row)
-        for topic in TOPICS.values():
-            if topic.keep is Keep.UNTIL_READ:
-                behind = (opened.log.backlog(reader, topic.name) for reader in topic.consumers)
-                progress.backlog[topic.name] = max(behind)
-        progress.dead_letters = opened.log.backlog("nobody", DEAD_LETTERS.name)
+        return progress_of(opened.log, opened.store)
+
+
+def progress_of(log: Log, store: Store) -> Progress:
+    """Return how the crawl on *log* and *store* stands now, a folder's or a fleet's."""
+    progress = Progress()
+    for row in store.table(TallyRow).get_all([(str(p), "") for p in range(log.partitions)]):
+        _add(progress, row)
+    for plans in store.table(PartitionPlansRow).get_all(
+        [(str(p), "") for p in range(log.partitions)]
+    ):
+        progress.revisiting.add(plans)
+    for topic in TOPICS.values():
+        if topic.keep is Keep.UNTIL_READ:
+            for group in topic.consumers:
+                backlog = log.backlog(group, topic.name)
+                progress.backlogs.setdefault(group, {})[topic.name] = backlog
+    # Nobody moves past them; a broker may refuse to answer for a group that is none of ours.
+    progress.dead_letters = log.backlog("frontier", DEAD_LETTERS.name)
     progress.latest = progress.latest[-10:]
     return progress
 
@@ -82,6 +109,9 @@ def _add(progress: Progress, row: TallyRow) -> None:
     progress.largest.update(row.largest)
     progress.latest += row.latest
     progress.due_count += row.due_count
+    for hour, (new, changed, unchanged) in row.hours.items():
+        a, b, c = progress.hours.get(hour, (0, 0, 0))
+        progress.hours[hour] = (a + new, b + changed, c + unchanged)
     if row.next_due_at and (not progress.next_due_at or row.next_due_at < progress.next_due_at):
         progress.next_due_at = row.next_due_at
 

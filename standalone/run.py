@@ -17,6 +17,7 @@ from gossamer.log.codec import encode
 from gossamer.runtime.pinned import pin
 from gossamer.settings import Settings
 from gossamer.telemetry import gauge
+from services.frontier.plans import NEVER
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
 from standalone.processes import KINDS, Child, ChildConfig
@@ -82,7 +83,7 @@ class Run:
         if crawl.max_pages and progress.pages >= crawl.pages_before + crawl.max_pages:
             return End.PAGES
         soon = 0 < progress.next_due_at <= now + self.settings.standalone.patience
-        if progress.active or soon:
+        if progress.active or soon or (crawl.revisit != NEVER and progress.revisiting.planned):
             return None
         return End.WAITING if progress.due_count else End.DONE
 

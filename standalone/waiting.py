@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from heapq import merge
 
 from gossamer.log.sqlite import PARTITIONS
+from gossamer.store import Store
 from services.frontier.calendar import entries
 from services.frontier.conditions import Condition
 from services.frontier.rows import DueRow, HostRow, PartitionRow, UrlRow
-from standalone.folder import Opened
 
 MOST = 5
 """The most hosts that are named."""
@@ -24,10 +24,10 @@ class Waiting:
     """The blocked hosts whose wait ends first."""
 
 
-def read_waiting(opened: Opened, blocked: int) -> Waiting:
-    """Return what waits now, with *blocked* hosts in all."""
+def read_waiting(store: Store, blocked: int) -> Waiting:
+    """Return what waits now in the store of a folder, with *blocked* hosts in all."""
     first_at, hosts = 0.0, list[HostRow]()
-    for due, host in _waiting(opened):
+    for due, host in _waiting(store):
         first_at = first_at or due.at
         if host:
             hosts.append(host)
@@ -36,14 +36,14 @@ def read_waiting(opened: Opened, blocked: int) -> Waiting:
     return Waiting(first_at, tuple(hosts))
 
 
-def _waiting(opened: Opened) -> Iterator[tuple[DueRow, HostRow | None]]:
+def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
     """Yield what waits, the soonest first, with its host where that is blocked."""
-    store = opened.store
     partitions, dues = store.table(PartitionRow), store.table(DueRow)
     hosts, urls = store.table(HostRow), store.table(UrlRow)
     known = [row for p in range(PARTITIONS) if (row := partitions.get(str(p)))]
     # Entries stay until their bucket is over: they count as far as the rows say the same.
-    for due in merge(*(entries(row, dues) for row in known), key=lambda due: due.at):
+    calendars = [entries(dues, row.partition, row.due_bucket, row.last_due_bucket) for row in known]
+    for due in merge(*calendars, key=lambda due: due.at):
         if due.url:
             url = urls.get(due.host, due.url)
             if url and url.next_visit_at == due.at:

@@ -6,12 +6,21 @@ from typing import Any
 import structlog
 from rich.console import Console
 
-from console.cli.options import add_config, add_data, lines_of, natural, port, seconds, whole
+from console.cli.options import (
+    REVISITS,
+    add_config,
+    add_data,
+    lines_of,
+    natural,
+    port,
+    seconds,
+    whole,
+)
 from console.cli.report import Ended, no_seed, report
 from console.cli.view import Lines, LiveView, NoView
 from gossamer import clock
 from gossamer.crawl import SCOPES, CrawlRequest, read_seeds
-from gossamer.settings import Nested, load_settings
+from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
 from services.frontier.conditions import Condition
@@ -27,6 +36,9 @@ INTO_SETTINGS = {
     "depth": ("crawl", "max_depth"),
     "allow_network": ("fetcher", "allow_networks"),
     "nameserver": ("fetcher", "nameserver"),
+    "revisit": ("crawl", "revisit"),
+    "budget": ("crawl", "budget"),
+    "discovery_share": ("crawl", "discovery_share"),
 }
 """Option → the setting that it overrides."""
 NO_PAGE = 3
@@ -47,6 +59,7 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         "--allow-network",
         {"action": "append", "metavar": "CIDR", "help": "visit this private network all the same"},
     ),
+    *REVISITS,
     ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to ask"}),
     ("--no-text", {"action": "store_true", "help": "links and archive, without main text"}),
     (
@@ -72,12 +85,7 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings(options.config, _overrides(options))
     request_headers(settings.fetcher)  # Refuses to go on without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
-    request = CrawlRequest(
-        seeds=read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds")),
-        scope=options.scope or settings.crawl.scope,
-        max_depth=settings.crawl.max_depth,
-        max_pages=options.max_pages,
-    )
+    request = _request(options, settings.crawl)
     folder, started_at = Folder(options.data), clock.now()
     pages_before = read_progress(folder.open()).pages if folder.database.exists() else 0
     with _view(options) as show:
@@ -89,13 +97,25 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
-        waiting = read_waiting(folder.open(), progress.conditions[Condition.BLOCKED])
+        waiting = read_waiting(folder.open().store, progress.conditions[Condition.BLOCKED])
         print(report(Ended(end, progress, waiting, took, pages_before, folder)))
         if failed:
             print(no_seed(failed))
     if end in INTERRUPTED:
         return 130
     return NO_PAGE if failed else 0
+
+
+def _request(options: argparse.Namespace, crawl: CrawlSettings) -> CrawlRequest:
+    return CrawlRequest(
+        seeds=read_seeds(lines_of(options.seeds, options.seeds_file, "--seeds")),
+        scope=options.scope or crawl.scope,
+        max_depth=crawl.max_depth,
+        max_pages=options.max_pages,
+        revisit=crawl.revisit,
+        budget=crawl.budget if "budget" in crawl.model_fields_set else None,
+        discovery_share=crawl.discovery_share,
+    )
 
 
 def _overrides(options: argparse.Namespace) -> Nested:

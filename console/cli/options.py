@@ -6,12 +6,28 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from console.open_crawl import DATA, OpenCrawl, open_crawl
 from gossamer.errors import BadSettings
-from gossamer.settings import Settings, load_settings
+from gossamer.settings import Nested, Settings, load_settings
+from gossamer.settings.policies import POLICIES
 from gossamer.telemetry import configure_logs
 
+IN_A_FLEET = "optimal"
+"""The revisit policy of a fleet for which no other is set."""
+REVISITS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "--revisit",
+        {"metavar": "POLICY", "help": f"when pages are visited again: {', '.join(POLICIES)}"},
+    ),
+    ("--budget", {"type": float, "metavar": "N", "help": "at most N visits a day"}),
+    (
+        "--discovery-share",
+        {"type": float, "metavar": "X", "help": "part of the budget for new URLs, 0 to 1"},
+    ),
+)
+"""Options for revisits: how settings of the crawl are given for a run, or from now on."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _duration = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 
@@ -32,9 +48,9 @@ def add_config(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
 
 
-def settings_of(options: argparse.Namespace) -> Settings:
+def settings_of(options: argparse.Namespace, overrides: Nested | None = None) -> Settings:
     """Return the settings of a command, and log as they ask."""
-    settings = load_settings(options.config)
+    settings = load_settings(options.config, overrides)
     logs = settings.logs
     # What libraries warn of meanwhile is harmless, or becomes an error of ours.
     configure_logs(logs.json_lines, logs.level if "level" in logs.model_fields_set else "error")

@@ -14,12 +14,13 @@ from gossamer.log.codec import decode
 ROWS = 500
 """Rows in a Parquet row group."""
 
+_INSTANT = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema(
     [
         ("url", pa.string()),
         ("site", pa.string()),
         ("status", pa.int32()),
-        ("fetched_at", pa.timestamp("us", tz="UTC")),
+        ("fetched_at", _INSTANT),
         ("content_type", pa.string()),
         ("title", pa.string()),
         ("description", pa.string()),
@@ -28,6 +29,12 @@ SCHEMA = pa.schema(
         ("links", pa.list_(pa.string())),
         ("verdict", pa.string()),
         ("duplicate_of", pa.string()),
+        ("near_duplicate_of", pa.string()),
+        ("change", pa.float32()),
+        ("first_seen", _INSTANT),
+        ("last_changed", _INSTANT),
+        ("last_visited", _INSTANT),
+        ("unchanged", pa.bool_()),
         ("digest", pa.string()),
         ("depth", pa.int32()),
         ("via", pa.string()),
@@ -51,4 +58,15 @@ def _row(record: Record) -> dict[str, Any]:
     page = decode(record)
     assert isinstance(page, Page)
     row = {name: getattr(page, name) for name in SCHEMA.names}
-    return {**row, "fetched_at": round(page.fetched_at * 1e6), "verdict": page.verdict.value}
+    return {
+        **row,
+        **{
+            name: _micros(row[name]) for name in SCHEMA.names if SCHEMA.field(name).type == _INSTANT
+        },
+        "verdict": page.verdict.value,
+    }
+
+
+def _micros(at: float) -> int | None:
+    """Return what Parquet has of an instant; nothing where it is not known."""
+    return round(at * 1e6) if at else None

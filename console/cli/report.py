@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from console.figures import counts, duration, instant, largest, plural, size
+from console.figures import counts, duration, instant, largest, number, percent, plural, size
 from console.printable import printable
+from gossamer.events import Outcome
 from services.frontier.conditions import Condition
+from services.frontier.revisit import spelled
 from standalone.folder import Folder
 from standalone.progress import Progress
 from standalone.run import End
@@ -46,24 +48,67 @@ def report(run: Ended) -> str:
     progress, took, pages_before = run.progress, run.took, run.pages_before
     fresh = progress.pages - pages_before
     rate = fresh / took if took > 0 else 0.0
-    duplicates = progress.verdicts["duplicate"]
+    duplicates, near = progress.verdicts["duplicate"], progress.verdicts["near_duplicate"]
     lines = [
         f"Ended after {duration(took)}: {run.end.value}.",
         f"  pages       {fresh:,} in this run ({rate:.1f}/s), {progress.pages:,} in all, "
-        f"{duplicates:,} of them duplicates",
+        f"{duplicates:,} of them duplicates, {near:,} nearly",
+        *totals(progress, run.waiting),
+        *_left(run),
+    ]
+    if progress.hazards["private_address"]:
+        lines.append("  Private addresses are not visited; --allow-network CIDR allows a network.")
+    return "\n".join([*lines, *_places(run.folder)])
+
+
+def totals(progress: Progress, waiting: Waiting) -> list[str]:
+    """Return the lines of what came of all visits, and of how the hosts are."""
+    lines = [
         f"  received    {size(progress.received)}",
         f"  outcomes    {counts(progress.outcomes)}",
     ]
+    lines += revisits(progress)
     lines += _if_any("  refused     ", counts(progress.refused))
     lines += _if_any("  hazards     ", counts(progress.hazards))
     lines.append(f"  hosts       {counts(progress.conditions)}")
     lines += _hosts("  slowest     ", progress.slowest, lambda value: f"{value:.2f} s")
     lines += _hosts("  largest     ", progress.largest, size)
-    lines += _blocked(progress, run.waiting)
-    lines += _left(run)
-    if progress.hazards["private_address"]:
-        lines.append("  Private addresses are not visited; --allow-network CIDR allows a network.")
-    return "\n".join([*lines, *_places(run.folder)])
+    return lines + _blocked(progress, waiting)
+
+
+def revisits(progress: Progress) -> list[str]:
+    """Return the lines of how coming back stands; none where nothing comes back."""
+    of = progress.revisiting
+    lines = [f"  revisits    {planned(progress)}"] if of.active else []
+    if of.active and (kept := freshness(progress)):
+        price = f"; a visit must bring {spelled(of.mean_price)} of it" if of.mean_price else ""
+        lines.append(f"  freshness   {kept}{price}")
+    not_modified = progress.outcomes[Outcome.NOT_MODIFIED]
+    if again := sum(of.spent.values()):
+        lines.append(f"  revisited   {again:,}: {counts(of.spent)}")
+    if not_modified:
+        lines.append(f"  unmodified  {plural(not_modified, 'answer')} 304, without the page")
+    if of.liars:
+        hosts = plural(of.liars, "host")
+        lines.append(f"  liars       {hosts} whose ETag or Last-Modified is not trusted any more")
+    return lines
+
+
+def planned(progress: Progress) -> str:
+    """Return the policy and the budget in force, and what is planned."""
+    of = progress.revisiting
+    budget = f", {number(of.budget)} visits a day" if of.budget else ""
+    due = f", next {instant(of.next_at)}" if of.next_at else ", none within the hour"
+    return f"{printable(of.policy)}{budget}; {of.planned:,} planned{due}"
+
+
+def freshness(progress: Progress) -> str:
+    """Return the expected freshness and age; "" if no page is kept fresh."""
+    of = progress.revisiting
+    if of.expected_freshness is None or of.expected_age is None:
+        return ""
+    share, age = percent(of.expected_freshness), spelled(of.expected_age)
+    return f"{share} of the copies expected to be right, {age} behind on the average"
 
 
 def no_seed(why: Mapping[str, str]) -> str:
@@ -109,7 +154,8 @@ def _left(run: Ended) -> list[str]:
 def _again(run: Ended) -> list[str]:
     """Say how to go on, if there is anything that going on would do."""
     progress, first_at = run.progress, run.waiting.first_at
-    if run.end is End.KILLED or progress.active or any(progress.backlog.values()):
+    goes_on = progress.active or progress.revisiting.active
+    if run.end is End.KILLED or goes_on or any(progress.backlog.values()):
         return ["  Run the same command again to go on."]
     if not first_at:
         return []

@@ -4,16 +4,27 @@ import argparse
 
 from msgspec.structs import replace
 
-from console.cli.options import add_crawl, lines_of, open_from, settings_of, whole
-from console.figures import plural
+from console.cli.options import (
+    IN_A_FLEET,
+    REVISITS,
+    add_crawl,
+    lines_of,
+    open_from,
+    settings_of,
+    whole,
+)
+from console.figures import number, percent, plural
 from console.printable import printable
 from gossamer import clock
-from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds
+from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds, revisited
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
-from gossamer.settings import CrawlSettings
+from gossamer.settings import CrawlSettings, Nested
 from gossamer.web.scope import parse_scope
+from services.frontier.plans import NEVER
+
+REVISITING = ("revisit", "budget", "discovery_share")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -31,6 +42,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--depth", type=whole, metavar="N", help="from now on: follow at most N links from a seed"
     )
+    for name, what in REVISITS:
+        command.add_argument(name, **{**what, "help": f"from now on: {what['help']}"})
     add_crawl(command)
 
 
@@ -40,23 +53,58 @@ def run(options: argparse.Namespace) -> int:
         most = PRIORITY_LIMIT
         raise BadSettings(f"--priority {options.priority}: a priority is from -{most} to {most}")
     seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
-    if not seeds:
+    given = {name: value for name in REVISITING if (value := getattr(options, name)) is not None}
+    if not seeds and (options.scope or not given):
         raise BadSettings("name at least one seed: a URL, or --file FILE")
-    settings = settings_of(options)
+    settings = settings_of(options, {"crawl": given})
     now = clock.now()
     events = [SeedSown(at=now, url=seed, priority=options.priority) for seed in seeds]
     with open_from(options, create=True) as opened:
         before = last_definition(opened.log)
         crawl = requested(seeds, before, options.scope, options.depth, settings.crawl)
+        crawl = _revisited(crawl, before, given, settings.crawl)
+        if before is None and opened.fleet and not settings.crawl.revisit:
+            crawl = replace(crawl, revisit=IN_A_FLEET)
         if crawl != before:
             crawl = replace(crawl, at=now)
             # Before the seeds: they are judged by it.
             opened.log.append([encode(crawl)])
         opened.log.append([encode(event) for event in events])
-    since = "as before" if crawl == before else "from now on"
     print(f"{plural(len(seeds), 'seed')} for {opened.name}.")
+    since = "as before" if _same(crawl, before, ("scope", "max_depth")) else "from now on"
     print(f"Scope {since}: {printable(crawl.scope, 5000)}, {crawl.max_depth} links deep.")
+    since = "as before" if _same(crawl, before, REVISITING) else "from now on"
+    print(f"Revisits {since}: {printable(crawl.revisit)}{_spending(crawl)}.")
     return 0
+
+
+def _same(crawl: CrawlDefined, before: CrawlDefined | None, fields: tuple[str, ...]) -> bool:
+    return before is not None and all(getattr(crawl, f) == getattr(before, f) for f in fields)
+
+
+def _spending(crawl: CrawlDefined) -> str:
+    if crawl.revisit == NEVER:
+        return ", each page is visited once"
+    budget = f", at most {number(crawl.budget)} visits a day" if crawl.budget else ", no budget"
+    share = crawl.discovery_share
+    return budget + ("" if share is None else f", {percent(share)} of them to new URLs")
+
+
+def _revisited(
+    crawl: CrawlDefined, before: CrawlDefined | None, given: Nested, settings: CrawlSettings
+) -> CrawlDefined:
+    """Return *crawl* with the revisits that are given; a new one has those of the settings."""
+    asked = given if before else settings.model_fields_set
+    request = CrawlRequest(
+        (),
+        "",
+        0,
+        0,
+        revisit=settings.revisit if "revisit" in asked else "",
+        budget=settings.budget if "budget" in asked else None,
+        discovery_share=settings.discovery_share if "discovery_share" in asked else None,
+    )
+    return revisited(crawl, before, request)
 
 
 def requested(

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from console.cli.options import add_config, settings_of
+from console.cli.options import IN_A_FLEET, add_config, settings_of
 from gossamer import clock
 from gossamer.crawl import last_definition
 from gossamer.errors import BadSettings
@@ -47,8 +47,19 @@ def define(settings: Settings) -> Iterator[str]:
     log = KafkaLog(settings.kafka)
     try:
         if last_definition(log) is None:
-            scope, depth = settings.crawl.scope, settings.crawl.max_depth
-            log.append([encode(CrawlDefined(at=clock.now(), scope=scope, max_depth=depth))])
-            yield f"crawl defined: scope {scope}, {depth} links deep"
+            crawl = settings.crawl
+            defined = CrawlDefined(
+                at=clock.now(),
+                scope=crawl.scope,
+                max_depth=crawl.max_depth,
+                revisit=crawl.revisit or IN_A_FLEET,
+                budget=crawl.budget,
+                discovery_share=crawl.discovery_share,
+            )
+            log.append([encode(defined)])
+            yield (
+                f"crawl defined: scope {crawl.scope}, {crawl.max_depth} links deep, "
+                f"revisits: {defined.revisit}"
+            )
     finally:
         log.close()

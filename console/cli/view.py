@@ -8,8 +8,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from console.cli.report import progress_line
+from console.cli.report import freshness, planned, progress_line
 from console.figures import counts, plural, size
+from console.plot import day
 from console.printable import printable
 from gossamer import clock
 from gossamer.events.outcomes import OUTCOMES, Outcome
@@ -93,10 +94,10 @@ class LiveView(NoView):
         """Draw how the crawl stands."""
         now = clock.now()
         rate = self._speed.measure(progress.pages, now)
-        self._live.update(draw(progress, rate, now - self._started_at, notice))
+        self._live.update(draw(progress, rate, now - self._started_at, notice, now))
 
 
-def draw(progress: Progress, rate: float, elapsed: float, notice: str) -> Group:
+def draw(progress: Progress, rate: float, elapsed: float, notice: str, now: float) -> Group:
     """Return the view. Everything from the Web is shown as plain text, never as markup."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
@@ -111,10 +112,25 @@ def draw(progress: Progress, rate: float, elapsed: float, notice: str) -> Group:
             "queue",
             f"{plural(progress.queued, 'URL')}, {progress.due_count:,} waiting for a later time",
         ),
+        *_coming_back(progress),
         ("errors", counts(errors)),
         ("under way", counts(waiting)),
+        *_last_day(progress, now),
     ):
         table.add_row(title, Text(text))
     latest = [Text(f"  {outcome:<12} {printable(url)}") for url, outcome in progress.latest[-6:]]
     foot = Text(notice or "Ctrl-C to stop", style="yellow" if notice else "dim")
     return Group(table, *latest, foot)
+
+
+def _coming_back(progress: Progress) -> list[tuple[str, str]]:
+    if not progress.revisiting.active:
+        return []
+    return [("revisits", planned(progress)), ("freshness", freshness(progress) or "none yet")]
+
+
+def _last_day(progress: Progress, now: float) -> list[tuple[str, str]]:
+    """Return the plot of the last day, where it has more to show than how many pages there are."""
+    if len(progress.hours) > 1 or progress.revisiting.active:
+        return day(progress.hours, now)
+    return []

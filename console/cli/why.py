@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from console.cli.options import add_crawl, open_from
+from console.coming_back import coming_back
 from console.facts import UrlFacts, read_facts
 from console.figures import instant, plural
 from console.printable import printable
@@ -11,7 +12,8 @@ from gossamer import clock
 from gossamer.crawl import typed
 from gossamer.errors import BadSettings
 from gossamer.events.gone import PATIENCE, Gone
-from gossamer.events.outcomes import HAZARDS, OUTCOMES, Hazard, Outcome
+from gossamer.events.hazards import HAZARDS, Hazard
+from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, site_of
 from services.archive.rows import CaptureRow
@@ -54,6 +56,7 @@ def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
     if facts.document:
         yield from _document(facts.document)
     yield from map(_captured, facts.captures)
+    yield from coming_back(facts, now)
     if facts.robots:
         yield f"robots.txt of {facts.host_key}: {facts.robots.rules.explain(facts.url)}"
     if facts.host and facts.ahead is not None:
@@ -91,7 +94,7 @@ def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:
     status = f" {visit.status}" if visit.status else ""
     reason = f" ({visit.reason})" if visit.reason else ""
     target = f" to {visit.location}" if visit.location else ""
-    verb = "visited" if visit.attempt or history else "refused"
+    verb = "visited" if visit.earlier or visit.attempt or history else "refused"
     yield f"{verb}: {instant(visit.at)}: {visit.outcome}{status}{target}{reason}"
     if verb == "visited" and visit.outcome in OUTCOMES:
         yield f"meaning: {OUTCOMES[Outcome(visit.outcome)].text}"
@@ -109,13 +112,19 @@ def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:
 
 
 def _in_short(visit: HistoryRow) -> str:
-    parts = [visit.outcome, str(visit.status or ""), visit.verdict, visit.duplicate_of]
+    changed = _changed(visit.change).strip()
+    parts = [visit.outcome, str(visit.status or ""), visit.verdict, visit.duplicate_of, changed]
     return " ".join(part for part in parts if part)
+
+
+def _changed(change: float) -> str:
+    return f" ({max(1, round(100 * change))} % of it changed)" if change > 0 else ""
 
 
 def _judged(judgement: JudgementRow) -> str:
     of = f" of {judgement.duplicate_of}" if judgement.duplicate_of else ""
     why = f" ({judgement.reason})" if judgement.reason else ""
+    of += _changed(judgement.change)
     return f"verdict: {judgement.verdict}{of}; links released: {judgement.links}{why}"
 
 

@@ -12,6 +12,15 @@ from gossamer.events.errands import (
 from gossamer.events.errands import (
     RobotsAsked as RobotsAsked,
 )
+from gossamer.events.hints import (
+    ChangeHint as ChangeHint,
+)
+from gossamer.events.hints import (
+    ChangesHinted as ChangesHinted,
+)
+from gossamer.events.hints import (
+    EvidenceKind as EvidenceKind,
+)
 from gossamer.events.outcomes import (
     Outcome as Outcome,
 )
@@ -20,6 +29,15 @@ from gossamer.events.outcomes import (
 )
 from gossamer.events.outcomes import (
     Verdict as Verdict,
+)
+from gossamer.events.public import (
+    Page as Page,
+)
+from gossamer.events.public import (
+    PageArchived as PageArchived,
+)
+from gossamer.events.public import (
+    Tombstone as Tombstone,
 )
 from gossamer.events.records import (
     DEFAULT_CRAWL as DEFAULT_CRAWL,
@@ -46,12 +64,6 @@ from gossamer.events.records import (
     LinksSetAside as LinksSetAside,
 )
 from gossamer.events.records import (
-    Page as Page,
-)
-from gossamer.events.records import (
-    PageArchived as PageArchived,
-)
-from gossamer.events.records import (
     PageFetched as PageFetched,
 )
 from gossamer.events.records import (
@@ -64,9 +76,6 @@ from gossamer.events.records import (
     SeedSown as SeedSown,
 )
 from gossamer.events.records import (
-    Tombstone as Tombstone,
-)
-from gossamer.events.records import (
     UrlsAdmitted as UrlsAdmitted,
 )
 from gossamer.events.records import (
@@ -77,6 +86,9 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     VisitEnded as VisitEnded,
+)
+from gossamer.events.retries import (
+    RefetchAsked as RefetchAsked,
 )
 from gossamer.events.retries import (
     RetryAsked as RetryAsked,

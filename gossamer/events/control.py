@@ -13,6 +13,13 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """How many pages more than *pages_before*; 0 = no limit."""
     pages_before: int = 0
     paused: bool = False
+    revisit: str = "none"
+    """When pages are visited again: `none`, `fixed:1d`, `selective-incremental`, `adaptive`,
+    `optimal`."""
+    budget: float = 0.0
+    """Visits a day; 0: as many as politeness allows."""
+    discovery_share: float | None = None
+    """Which part of the budget URLs have that were never visited; None: as a visit is worth it."""
 
 
 class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned"):

@@ -30,6 +30,7 @@ class Trail(TypedDict):
     attempt: int
     trace: str
     duplicates: int
+    earlier: int
 
 
 class Provenance(Trail):
@@ -55,7 +56,7 @@ class Trailed(Protocol):
 
     @property
     def attempt(self) -> int:
-        """How often it was tried before."""
+        """How often it was tried before, in vain and in a row."""
 
     @property
     def trace(self) -> str:
@@ -64,6 +65,10 @@ class Trailed(Protocol):
     @property
     def duplicates(self) -> int:
         """Duplicates in a row on the way to the URL."""
+
+    @property
+    def earlier(self) -> int:
+        """How many visits to it had come to an end before."""
 
 
 def trail(of: Trailed) -> Trail:
@@ -75,6 +80,7 @@ def trail(of: Trailed) -> Trail:
         attempt=of.attempt,
         trace=of.trace,
         duplicates=of.duplicates,
+        earlier=of.earlier,
     )
 
 
@@ -87,8 +93,16 @@ def provenance(of: Trailed, crawl: str, tried: bool = False) -> Provenance:
         attempt=of.attempt + tried,
         trace=of.trace,
         duplicates=of.duplicates,
+        earlier=of.earlier,
         crawl=crawl,
     )
+
+
+def ended(visit: Trailed, crawl: str) -> Provenance:
+    """Return what *visit*, which has come to an end, hands on."""
+    how = provenance(visit, crawl)
+    how["earlier"], how["attempt"] = visit.earlier + 1, 0
+    return how
 
 
 def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
@@ -100,6 +114,7 @@ def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
         attempt=0,
         trace=found.trace,
         duplicates=found.duplicates,
+        earlier=0,
         crawl=event.crawl,
     )
 

@@ -1,4 +1,6 @@
-"""Every event that services write, and the parts they are made of.
+"""Every event that services write to each other, and the parts they are made of.
+
+What others read is in `gossamer.events.public`.
 
 An event is a frozen struct, one JSON object on the log, tagged with its name and version. What
 belongs together is one event: the links of a page to one site, a host with its batch of visits.
@@ -14,6 +16,7 @@ from msgspec import Meta, Struct
 from gossamer.events.outcomes import Outcome, Purpose, Verdict
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
+from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
 
 DEFAULT_CRAWL = "default"
 PRIORITY_LIMIT = 100
@@ -41,7 +44,8 @@ class Discovery(Struct, frozen=True):
     trace: str = ""
     """Identifies the URL in the events and logs of all services."""
     duplicates: int = 0
-    """Duplicates in a row on the way here; a page with a text of its own ends the row."""
+    """Duplicates and near duplicates in a row on the way here; a page with a text of its own ends
+    the row."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
@@ -83,11 +87,27 @@ class Visit(Struct, frozen=True):
     via: str = ""
     purpose: Purpose = Purpose.PAGE
     attempt: int = 0
-    """How often it was tried before."""
+    """How often it was tried before, in vain and in a row."""
     trace: str = ""
     duplicates: int = 0
     asker: str = ""
     """The host that a robots.txt is about which lies at another one, and is visited there."""
+    earlier: int = 0
+    """How many visits to the URL had come to an end before."""
+    validators: Validators = NO_VALIDATORS
+    """Those of the version that the last of these visits found."""
+    conditional: bool = False
+    """Whether they are sent: the page is wanted only if it has changed."""
+    statistics: bytes = b""
+    """What the revisit scheduler knows of the page: its own, and it comes back with the verdict."""
+
+    @property
+    def conditions(self) -> Headers:
+        """The headers that ask for the page only if it has changed; () if it is wanted anyhow.
+
+        A 304 is an answer only where there are some.
+        """
+        return conditions(self.validators) if self.conditional else ()
 
 
 class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
@@ -178,8 +198,17 @@ class PageParsed(Event, frozen=True, kw_only=True, tag="page_parsed"):
     """Bytes of the decoded body."""
     digest: str = ""
     """Of the text, white space folded; of the body where there is no text."""
+    simhash: str = ""
+    """Of the main text, else of the visible one, in 16 hexadecimal digits: few bits differ where
+    texts do in little. "" where there are too few words."""
+    sketch: bytes = b""
+    """Of all words that a reader sees: says how much has changed (`gossamer.text.sketch`)."""
+    blocks: bytes = b""
+    """What a reader sees, block by block, four bytes each (`gossamer.text.blocks`)."""
     payload_digest: str = ""
     """SHA-1 in base 32, as WARC writes it, of the body as received."""
+    validators: Validators = NO_VALIDATORS
+    """By which the server can be asked later whether the page has changed."""
     title: str = ""
     description: str = ""
     language: str = ""
@@ -202,6 +231,11 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     verdict: Verdict
     digest: str
     duplicate_of: str = ""
+    near_duplicate_of: str = ""
+    """The page of the same site that has nearly the same text."""
+    change: float | None = None
+    """How much has changed since the visit before: 0 nothing but what every visit changes, 1 all
+    words. None: there was no document before."""
     links: int = 0
     """How many links were released to be followed."""
     reason: str = ""
@@ -210,6 +244,8 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     status: int = 0
     size: int = 0
     hazards: tuple[str, ...] = ()
+    validators: Validators = NO_VALIDATORS
+    """By which the server can be asked later whether the page has changed."""
 
 
 class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):
@@ -222,47 +258,6 @@ class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):
     urls: tuple[Discovery, ...]
 
 
-class Page(Event, frozen=True, kw_only=True, tag="page"):
-    """Public: the newest version of a document, with its verdict. A tombstone when it is gone."""
-
-    url: str
-    site: str
-    status: int
-    fetched_at: float
-    content_type: str
-    title: str
-    description: str
-    language: str
-    text: str | None
-    links: tuple[str, ...]
-    verdict: Verdict
-    duplicate_of: str
-    digest: str
-    depth: int
-    via: str
-    canonical: str
-    noindex: bool
-    truncated: bool
-    hazards: tuple[str, ...]
-    trace: str = ""
-
-
-class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
-    """Public: where a capture lies in the WARC files."""
-
-    url: str
-    site: str
-    fetched_at: float
-    status: int
-    content_type: str
-    digest: str
-    """SHA-1 in base 32 of the body as received, as in the record's WARC-Payload-Digest."""
-    file: str
-    offset: int
-    length: int
-    trace: str = ""
-
-
 class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
     """A record that could not be read or processed, whole, and why."""
 
@@ -273,21 +268,3 @@ class DeadLetter(Event, frozen=True, kw_only=True, tag="dead_letter"):
     key: str
     reason: str
     value: bytes
-
-
-class Tombstone(Struct, frozen=True):
-    """A document is gone: an empty value takes its place on the `pages` topic.
-
-    What is not in the record's key is in its headers, as text, under the names of these fields.
-    """
-
-    url: str
-    site: str
-    reason: str = ""
-    """Why, as in `gossamer.events.gone.Gone`."""
-    at: float = 0.0
-    """When the visit was made that found it gone."""
-    status: int = 0
-    """Of that visit."""
-    trace: str = ""
-    """By which the document is known."""

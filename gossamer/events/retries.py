@@ -10,3 +10,12 @@ class RetryAsked(Event, frozen=True, kw_only=True, tag="retry_asked"):
     host: str
     urls: tuple[str, ...] = ()
     """Canonical, of that host; those that never failed are left as they are."""
+
+
+class RefetchAsked(Event, frozen=True, kw_only=True, tag="refetch_asked"):
+    """URLs of a host are to be visited again now, however they fared and whenever they are due."""
+
+    site: str
+    host: str
+    urls: tuple[str, ...]
+    """Canonical, of that host; those that were never admitted are left as they are."""

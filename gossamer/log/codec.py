@@ -7,7 +7,7 @@ from operator import or_
 import msgspec
 
 from gossamer.errors import Poison
-from gossamer.events import DeadLetter, Event, SeedSown, Tombstone, topics
+from gossamer.events import DeadLetter, Event, Page, SeedSown, Tombstone, topics
 from gossamer.events.topics import SITE_KEYED, Topic
 from gossamer.log import Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
@@ -16,6 +16,8 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 LARGE = 1_000_000_000
 """The largest depth of a seed: what fits the integers of every store."""
 TOMBSTONE_HEADERS = ("reason", "at", "status", "trace")
+UNCHANGED_HEADER = ("unchanged", "1")
+"""Of a document that says nothing new: a consumer need not read it."""
 LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
 """Characters of each in a dead letter, which must fit its topic whatever it holds."""
 
@@ -49,7 +51,8 @@ def encode(event: Event | Tombstone) -> Message:
         raise Poison(
             f"the answer for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
         )
-    return Message(topic.name, key_of(event), value, partition_key_of(event))
+    headers = (UNCHANGED_HEADER,) if isinstance(event, Page) and event.unchanged else ()
+    return Message(topic.name, key_of(event), value, partition_key_of(event), headers)
 
 
 def tombstone(record: Record) -> Tombstone:

@@ -138,7 +138,7 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
 
 def run_processor(backends: Backends, processor: Processor) -> None:
     """Run *processor* along the log until it is to stop."""
-    runner = Runner(processor, backends.log, backends.store, clock.now)
+    runner = Runner(processor, backends.log, backends.store, clock.now, clock.Steps())
     try:
         while not backends.stop.is_set():
             due = runner.due()

@@ -24,12 +24,15 @@ class Processor(ABC):
     """The topics whose records it handles; every processor gets the control topic besides."""
     awaits: ClassVar[tuple[Topic, ...]] = ()
     """Those of which it is told when it has caught up."""
+    reckons: ClassVar[bool] = False
+    """Whether it reckons by times that it wrote down before, and restarts when the clock is set."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others; called before any record of them."""
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Forget all that is in memory, and go on from the store: a handler came half way."""
+        """Forget all that is in memory, and go on from the store: a handler came half way, or the
+        clock was set."""
         self.assign(partitions, now)
 
     def must_catch_up(self, now: float) -> bool:

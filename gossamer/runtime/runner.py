@@ -5,7 +5,7 @@ from functools import partial
 
 import structlog
 
-from gossamer.clock import Clock, steady
+from gossamer.clock import Clock, Steps, steady
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import Event
 from gossamer.log import Log, Message, Record
@@ -21,10 +21,21 @@ logger = structlog.get_logger()
 
 
 class Runner:
-    """One processor on the log: poll, handle, wake, advance, one step after another."""
+    """One processor on the log: poll, handle, wake, advance, one step after another.
 
-    def __init__(self, processor: Processor, log: Log, store: Store, clock: Clock) -> None:
+    *steps* tells whether *clock* was set; without it nobody looks.
+    """
+
+    def __init__(
+        self,
+        processor: Processor,
+        log: Log,
+        store: Store,
+        clock: Clock,
+        steps: Steps | None = None,
+    ) -> None:
         self._processor, self._store, self._clock = processor, store, clock
+        self._steps = steps if processor.reckons else None
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
         self._partitions: frozenset[int] | None = None
@@ -41,8 +52,7 @@ class Runner:
         the log has not moved.
         """
         self._assign()
-        if self._partitions and self._processor.must_catch_up(self._clock()):
-            self._arrears.assign(self._partitions, frozenset())
+        self._look_back()
         answers: list[Message] = []
         # To its end: what is ordered by a crawl's older definition may be out of its scope.
         while news := self._control.poll(0):
@@ -74,12 +84,19 @@ class Runner:
             # Afterwards: what came until then is as old as the partitions' new owner.
             self._arrears.assign(self._partitions - before, before & self._partitions)
 
+    def _look_back(self) -> None:
+        if self._steps and self._steps.seen():
+            logger.warning("the clock was set", service=self._processor.name)
+            self._restart()
+        if self._partitions and self._processor.must_catch_up(self._clock()):
+            self._arrears.assign(self._partitions, frozenset())
+
     def _answers(self, records: Sequence[Record]) -> list[Message]:
         answers = answer_all(self._processor, records, self._clock, self._restart)
         return [message for found in answers for message in found]
 
     def _restart(self) -> None:
-        """Go back to the last advance: what a handler has half done is neither kept nor known."""
+        """Go back to the last advance: what is in memory is neither kept nor known."""
         self._store.discard()
         partitions = self._partitions or frozenset()
         self._processor.restart(partitions, self._clock())

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from gossamer.errors import BadSettings
+from gossamer.settings.policies import parse_policy
 from gossamer.settings.units import (
     BodyBytes,
     Bytes,
@@ -45,11 +46,25 @@ class CrawlSettings(Section):
     the seeds."""
     max_depth: Annotated[Natural, unit("links")] = 16
     """How far from a seed URLs are followed (hazard trap_depth)."""
+    revisit: Annotated[str, unit("revisit policy")] = ""
+    """When pages are visited again: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or
+    `optimal`; empty: `none` in a folder, `optimal` in a fleet."""
+    budget: Annotated[float, Field(ge=0), unit("visits a day")] = 0.0
+    """Most visits a day, to new URLs and to pages that are known; 0: as many as politeness
+    allows."""
+    discovery_share: Annotated[float | None, Field(ge=0, le=1), unit("share")] = None
+    """Which part of the budget URLs have that were never visited, while some wait; without it, as
+    much as a visit to them is worth beside another one to a page that is known."""
 
     def model_post_init(self, context: Any) -> None:
-        """Refuse a scope that does not parse."""
+        """Refuse a scope or a policy that does not parse."""
         if self.scope:
             parse_scope(self.scope)
+        if self.revisit:
+            try:
+                parse_policy(self.revisit)
+            except ValueError as error:
+                raise BadSettings(f"crawl.revisit: {error}") from error
 
 
 class FrontierSettings(Section):
@@ -66,7 +81,8 @@ class FrontierSettings(Section):
     """How much longer than its visits can take an order may go unanswered before the host is given
     to another fetcher."""
     checked_out_limit: Hosts = 512
-    """Most hosts ordered from the fetchers at once, for each frontier."""
+    """Most hosts ordered from the fetchers at once, for each frontier. Half of them are shared out
+    among its partitions, at least one to each: one that is held up leaves the others theirs."""
     loaded_limit: Hosts = 50_000
     """Most hosts kept in a frontier's memory; the others wait in the store."""
     url_budget: Annotated[Positive, unit("URLs")] = 5000
@@ -151,6 +167,9 @@ class ParserSettings(Section):
     """Processes that read pages; 0: as many as there are cores."""
     text: bool = True
     """Whether the main text is extracted; without it reading a page is a third of the work."""
+    simhash_words: Annotated[Natural, unit("words")] = 50
+    """Near duplicates are looked for among texts with so many words: shorter ones of a site are too
+    much alike. 0: no simhashes are made (0.6 ms for 1,000 characters)."""
     page_limit: Seconds = 10.0
     """The most time that reading a page may take; then it goes to the dead letters."""
     memory_limit: Bytes = 512 << 20
@@ -176,9 +195,14 @@ class DedupSettings(Section):
 
     duplicates_limit: Annotated[Natural, unit("pages")] = 10
     """How many duplicates in a row are followed: pages with different links and a text that another
-    URL had before (hazard trap_duplicates)."""
+    URL had before, or nearly the same one (hazard trap_duplicates)."""
+    near_distance: Annotated[int, Field(ge=0, le=3), unit("bits")] = 3
+    """In how many of their 64 bits the simhashes of near duplicates differ at most; from 0 to 3."""
     refused_limit: Seconds = 2592000.0
     """How long a URL that was published is refused (4xx) before its document counts as gone."""
+    republish_unchanged: bool = False
+    """Whether a document that a visit finds unchanged is published again, with the record header
+    `unchanged: 1`. After a 304 there is no text to publish: it never is."""
     folder: Path = Path("gossamer-data/dedup")
     """Where each instance keeps its tables, in a folder of its own name. It must outlive the
     process, or the tables are read anew from their changelog."""

@@ -28,6 +28,8 @@ class Row(Struct, frozen=True):
     """Whether a partition's rows are in descending order."""
     decides: ClassVar[bool] = False
     """Whether rows of this class make others valid: they are written after all that do not."""
+    holder: ClassVar[str] = ""
+    """The field that says whose a row is, where rows are taken over (`Table.replace`)."""
     buckets: ClassVar[int] = 1
     """In how many partitions Cassandra keeps what is one here, by a hash of the sort key: for those
     that may grow large. A scan reads all of them."""
@@ -62,6 +64,12 @@ class Table(Protocol[R]):
         """Write *row* unless one with its keys exists; return the row that is there then.
 
         Where several processes write, this is decided at once and not at the flush.
+        """
+
+    def replace(self, row: R, old: R) -> None:
+        """Write *row* if the row with its keys is still that of *old*'s holder.
+
+        It is decided as `put_if_absent` is, which says what came of it if it is asked next.
         """
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:

@@ -123,6 +123,12 @@ class SqliteTable(Generic[R]):
             self.put(row)
         return row if found is None else found
 
+    def replace(self, row: R, old: R) -> None:
+        """Write *row* if the row with its keys is still that of *old*'s holder."""
+        found, holder = self.get(*self._overlay.keys(row)), self._row.holder
+        if found and getattr(found, holder) == getattr(old, holder):
+            self.put(row)
+
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
         return self._overlay.scan(partition, after, limit, self._stored)

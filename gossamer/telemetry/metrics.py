@@ -54,6 +54,12 @@ COUNTERS: dict[str, About] = {
     "gossamer_leases_expired_total": About(
         "Orders that no fetcher answered in time: fetchers that died."
     ),
+    "gossamer_revisits_total": About(
+        "Visits ordered to pages that were visited before, by what decided when.", ("basis",)
+    ),
+    "gossamer_lying_validators_total": About(
+        "Hosts whose ETag or Last-Modified was found to lie, and is not sent back any more."
+    ),
     "gossamer_archived_bytes_total": About("Bytes written to WARC files."),
     "gossamer_parser_replaced_total": About("Parser processes that died or were stopped."),
 }
@@ -68,6 +74,29 @@ GAUGES: dict[str, About] = {
     "gossamer_oldest_order_seconds": About(
         "Age of the oldest order that this frontier made and no fetcher has answered to its last "
         "visit; 0 if there is none. It stays below the lease."
+    ),
+    "gossamer_revisit_policy": About("Always 1; the label says by which policy.", ("policy",)),
+    "gossamer_revisit_budget": About(
+        "Visits a day to pages of this frontier's partitions that were visited before: their share "
+        "of the crawl's budget; 0: as many as politeness allows."
+    ),
+    "gossamer_revisits_planned": About(
+        "Pages of this frontier's partitions to which another visit is planned."
+    ),
+    "gossamer_revisits_late_seconds": About(
+        "For how long the oldest planned visit has been due, and waits for the budget or for its "
+        "turn; 0 if none is due."
+    ),
+    "gossamer_expected_freshness_ratio": About(
+        "The share of the pages to which another visit is planned, by weight, whose copy is "
+        "expected to be as the page is; of this frontier's partitions."
+    ),
+    "gossamer_expected_age_seconds": About(
+        "For how long their copies are expected to have been out of date, on the average."
+    ),
+    "gossamer_visit_price_seconds": About(
+        "The freshness of a page of weight 1 that a visit must bring to be made within the budget, "
+        "by the policy `optimal`."
     ),
     "gossamer_fetches_open": About("Orders under way in the fetcher."),
     "gossamer_smallest_gap_ratio": About(

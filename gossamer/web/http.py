@@ -24,6 +24,7 @@ but a success's. Not 305: its Location named a proxy, and obeying it would hand 
 sent it (15.4.6). Not 304, which says that nothing changed, nor a status that means nothing yet.
 """
 
+NOT_MODIFIED = 304
 GONE = frozenset({404, 410})
 """Statuses that say that there is no such page: it is no document any more."""
 

@@ -4,7 +4,9 @@
 three WARC records of it, in memory: the response (the body as received), the request, and
 metadata about how the page was found. They are appended to the open *segment* of its crawl,
 `gossamer-CRAWL-TIME-SERIAL-WRITER.warc.gz.open`, one gzip member each, so that any record can be
-read alone; where the response lies is published on `pages.archived`.
+read alone; where the response lies is published on `pages.archived`. A 304 has no body: its record
+is a *revisit*, which refers to the last response that had one. That one is looked up among the
+captures of the URL, a read for each 304.
 
 **Why the sync comes before the commit.** Once the log has moved past a page, it does not bring
 that page again, so the page must be on the disk by then. Before each commit (`settle`) the

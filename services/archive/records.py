@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from io import BytesIO
+from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from warcio.recordloader import ArcWarcRecord
@@ -21,6 +22,8 @@ from gossamer.web.url import host_key, is_address
 
 WARC = "WARC/1.1"
 SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+"""The profile of a revisit record for a 304."""
 SOFTWARE = f"gossamer/{version('gossamer')}"
 FIELDS = "application/warc-fields"
 ORIGINAL = "X-Crawler-"
@@ -33,26 +36,51 @@ Fields = list[tuple[str, str]]
 _breaks = re.compile("[\0\r\n]+")
 
 
+class Body(NamedTuple):
+    """Where the body of a capture is."""
+
+    record_id: str = ""
+    """The WARC-Record-ID of the response that has it."""
+    fetched_at: float = 0.0
+    """When that was fetched; 0 if nobody knows of it."""
+    digest: str = ""
+    """Its WARC-Payload-Digest, of the body as received."""
+
+
 @dataclass(frozen=True)
 class Capture:
     """The records of one page, in the order in which they are written to the file."""
 
+    kind: str
+    """Of the first record: `response`, or `revisit` after a 304."""
     response: bytes
     request: bytes
     metadata: bytes
-    digest: str
-    """The WARC-Payload-Digest of the response, of the body as received."""
+    body: Body
+    """In this response, or in the one that a revisit record refers to."""
 
 
-def capture(page: PageFetched, file: str) -> Capture:
+def is_revisit(page: PageFetched) -> bool:
+    """Return whether the server has only said that *page* is as it was."""
+    return page.status == 304 and bool(page.visit.conditions)
+
+
+def capture(page: PageFetched, file: str, earlier: Body | None = None) -> Capture:
     """Return the records of *page* in *file*; ValueError or OverflowError if its URL or time is
-    invalid.
+    invalid. *earlier* is the body that a 304 leaves out, if it is known.
     """
-    digest = payload_digest(page.body)
+    kind = "revisit" if is_revisit(page) else "response"
+    identity = _identity(page, kind)
+    own = Body(identity, page.started_at, payload_digest(page.body))
+    body = (earlier or Body()) if kind == "revisit" else own
     info = ("WARC-Warcinfo-ID", _warcinfo_id(file))
-    concurrent = ("WARC-Concurrent-To", _identity(page, "response"))
+    concurrent = ("WARC-Concurrent-To", identity)
+    about = [info, *(_reference(page, body) if kind == "revisit" else [])]
+    if body.digest:
+        about.append(("WARC-Payload-Digest", body.digest))
     return Capture(
-        response=_response(page, [info, ("WARC-Payload-Digest", digest)]),
+        kind=kind,
+        response=_response(page, kind, about),
         request=_record(
             page,
             "request",
@@ -61,7 +89,7 @@ def capture(page: PageFetched, file: str) -> Capture:
             "application/http; msgtype=request",
         ),
         metadata=_record(page, "metadata", _fields(_metadata(page)), [info, concurrent], FIELDS),
-        digest=digest,
+        body=body,
     )
 
 
@@ -90,11 +118,22 @@ def date(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def _response(page: PageFetched, about: Fields) -> bytes:
+def _reference(page: PageFetched, body: Body) -> Fields:
+    # The standard, 6.7.3; 6.7.2 names all three for what a revisit record refers to.
+    found = [("WARC-Profile", NOT_MODIFIED)]
+    if body.record_id:
+        found.append(("WARC-Refers-To", body.record_id))
+    if body.fetched_at:
+        found.append(("WARC-Refers-To-Target-URI", page.visit.url))
+        found.append(("WARC-Refers-To-Date", date(body.fetched_at)))
+    return found
+
+
+def _response(page: PageFetched, kind: str, about: Fields) -> bytes:
     if page.truncated:
         about = [*about, ("WARC-Truncated", page.truncated)]
     head = _head(f"HTTP/{page.http_version} {page.status} {page.reason}", _stored_headers(page))
-    return _record(page, "response", head + page.body, about, "application/http; msgtype=response")
+    return _record(page, kind, head + page.body, about, "application/http; msgtype=response")
 
 
 def _request_block(page: PageFetched) -> bytes:
@@ -157,10 +196,10 @@ def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_t
 
 def _member(about: Fields, block: bytes, content_type: str) -> bytes:
     headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
-    # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII.
-    record = ArcWarcRecord(
-        "warc", about[0][1], headers, BytesIO(block), None, content_type, len(block)
-    )
+    # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. Of a
+    # revisit record it would write only headers that it has parsed, so it does not hear of one.
+    kind = about[0][1] if about[0][1] != "revisit" else "warcinfo"
+    record = ArcWarcRecord("warc", kind, headers, BytesIO(block), None, content_type, len(block))
     out = BytesIO()
     WARCWriter(out, gzip=True, warc_version=WARC).write_record(record)
     return out.getvalue()

@@ -37,3 +37,8 @@ class CaptureRow(Row, frozen=True):
     offset: int
     length: int
     digest: str
+    """Of the body as received; of a 304 that of the body which it leaves out."""
+    record_id: str = ""
+    """The WARC-Record-ID of the response with that body: this capture's, or an earlier one's."""
+    body_at: float = 0.0
+    """When that response was fetched; 0 if it is not known."""

@@ -15,9 +15,11 @@ from gossamer.telemetry import count
 from gossamer.web.http import first_value
 from services.archive.files.repair import repair
 from services.archive.files.segment import Segment, complete, file_name, translate_errors
-from services.archive.records import Capture, capture, warcinfo
+from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
 from services.archive.rows import CaptureRow, SegmentRow
 
+LOOK_BACK = 10
+"""Captures of a URL among which the body is looked for that a 304 leaves out."""
 STANDALONE_WRITER = "archive"
 """The writer where there is only one: its files lie in the folder itself."""
 
@@ -66,7 +68,7 @@ class Archive(Processor):
         segment = self._open.get(event.crawl)
         file = segment.file if segment else self._next_file(event.crawl, now)
         # Before anything is written: a page that no record can hold goes to the dead letters.
-        made = capture(event, file)
+        made = capture(event, file, self._body(event))
         segment = segment or self._begin(file, event.crawl, now)
         offset = segment.append(made.response + made.request + made.metadata)
         count("gossamer_archived_bytes_total", segment.size - offset)
@@ -75,8 +77,16 @@ class Archive(Processor):
         if event.visit.purpose is not Purpose.PAGE:
             return []
         archived = _archived(event, made, self._prefix + file, offset, now)
-        self._captures.put(_capture_row(archived))
+        self._captures.put(_capture_row(archived, made.body))
         return [archived]
+
+    def _body(self, page: PageFetched) -> Body | None:
+        """Return the body that *page*, a 304, leaves out: of the last capture that has it."""
+        if not is_revisit(page):
+            return None
+        # Those before this visit: its record may come again.
+        earlier = self._captures.scan(page.visit.url, after=page.started_at, limit=LOOK_BACK)
+        return next((body for row in earlier if (body := _body_of(row))), None)
 
     def _next_file(self, crawl: str, now: float) -> str:
         return file_name(crawl, self._serial + 1, self._writer, now)
@@ -158,7 +168,8 @@ def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: flo
         fetched_at=page.started_at,
         status=page.status,
         content_type=first_value(page.headers, "content-type"),
-        digest=made.digest,
+        digest=made.body.digest,
+        record_type=made.kind,
         file=file,
         offset=offset,
         length=len(made.response),
@@ -166,7 +177,15 @@ def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: flo
     )
 
 
-def _capture_row(archived: PageArchived) -> CaptureRow:
+def _body_of(row: CaptureRow) -> Body | None:
+    if 200 <= row.status < 300:
+        return Body(row.record_id, row.fetched_at, row.digest)
+    # What a 304 refers to. All others are errors and redirects, which the server does not mean.
+    known = row.status == 304 and row.body_at
+    return Body(row.record_id, row.body_at, row.digest) if known else None
+
+
+def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:
     return CaptureRow(
         url=archived.url,
         fetched_at=archived.fetched_at,
@@ -175,4 +194,6 @@ def _capture_row(archived: PageArchived) -> CaptureRow:
         offset=archived.offset,
         length=archived.length,
         digest=archived.digest,
+        record_id=body.record_id,
+        body_at=body.fetched_at,
     )

@@ -24,6 +24,25 @@ links again. A site that makes up folders without an end has the same text in al
 duplicates on the way to a page are counted, and beyond `dedup.duplicates_limit` in a row its links
 are not followed (`trap_duplicates`).
 
+**What a near duplicate is.** A page that is no duplicate, and whose simhash differs in at most
+`dedup.near_distance` bits from that of a page that its site had before (`near`). It is published as
+one, with the URL of the other, and its links are followed. It is counted on the way as a duplicate
+is: a site that makes up pages without an end often gives each a word of its own.
+
+**What another visit says.** A page that was published before has changed or not (`documents`). It
+has not if its text has the digest of the visit before, or if nothing else differs than what every
+visit changes: a date, a counter, an advert (`gossamer.text.volatile`). Otherwise a sketch of the
+text says how much (`gossamer.text.sketch`). Both are kept in the row of the document, 350 bytes at
+most, with what the visit was told that found it changed last, so that a record that comes again is
+told the same. A duplicate is one still, whether it has changed or not: `change` says that of every
+page. After a 304 the page is unchanged without a look at it, and one that the parser could not read
+is unread: nothing is known of either but that, and the row stays as it was.
+
+**What is published.** What is news to who knows the newest document: it is the first, or another
+text, or it is a copy of another page and was none, or the other way round. A visit that finds
+nothing of that publishes nothing, unless `dedup.republish_unchanged` asks for it. The row remembers
+which visit was news last: its record is news again when it comes again.
+
 **How a document goes.** Only dedup writes to `pages`, so only it says that a document is gone
 (`documents`): the parser tells it of every answer that a server gave. Where a URL says of itself
 that there is no document (410, a redirect for good, noindex) one visit is enough, otherwise several

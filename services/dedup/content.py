@@ -1,20 +1,24 @@
-"""The content test: who had a text first, and whose links of it are followed.
+"""The content test: who had a text first, or nearly, and whose links of it are followed.
 
 Who was first leads until it is gone, or has another text: then whoever comes next with the text
 takes its place. So does the page that the leader itself names as the canonical one. Of several who
-take a place at once the last one keeps it, and the others learn so at their next visit.
+would take a place at once one does, and the others are its duplicates.
 """
 
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered
-from gossamer.events.outcomes import Hazard
+from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered, Verdict
+from gossamer.events.hazards import Hazard
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from services.dedup.documents import DocumentRow
 from services.dedup.links import Aside, digest_with_links, links_of, release
+from services.dedup.near import Near
+
+ATTEMPTS = 5
+"""How often a place is asked for that others take, and lose, or that is left open, meanwhile."""
 
 
 class DigestRow(Row, frozen=True):
@@ -22,6 +26,7 @@ class DigestRow(Row, frozen=True):
 
     table = "digests"
     partition_key = "digest"
+    holder = "url"
 
     digest: str
     url: str
@@ -36,8 +41,9 @@ class DigestRow(Row, frozen=True):
 class Judgement(NamedTuple):
     """What the content test says of a page."""
 
-    duplicate_of: str
-    """The URL that had the text before; "" if none had."""
+    verdict: Verdict
+    original: str
+    """The URL that had the text before, or nearly the same one; "" if none had."""
     released: list[UrlsDiscovered]
     set_aside: list[LinksSetAside]
     reason: str
@@ -51,25 +57,44 @@ class Content:
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._limit = settings.duplicates_limit
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
+        self._near = Near(settings, store)
         self.aside = Aside()
 
-    def judge(self, page: PageParsed, crawl: CrawlDefined | None, now: float) -> Judgement:
-        """Say whether *page* is a duplicate, and release its links unless somebody did."""
+    def judge(
+        self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float
+    ) -> Judgement:
+        """Say whether others had the text of *page* or its links, and release these if none had.
+
+        *change* is how much it has changed since the visit before; None if there was none.
+        """
         links = links_of(page, crawl)
         with_links = digest_with_links(page, links)
         first = self._leader(page, with_links)
-        duplicate = first.url != page.visit.url
-        duplicates = page.visit.duplicates + 1 if duplicate else 0
+        verdict, original = self._verdict(page, first, change)
+        duplicates = page.visit.duplicates + 1 if original else 0
         trapped = bool(links.followed) and duplicates > self._limit
         reason = self._trap() if trapped else self._held_back(page, first, with_links)
-        hazards = {Hazard.EXACT_DUPLICATE: duplicate, Hazard.TRAP_DUPLICATES: trapped}
+        exact = verdict is Verdict.DUPLICATE
+        hazards = {Hazard.EXACT_DUPLICATE: exact, Hazard.TRAP_DUPLICATES: trapped}
         return Judgement(
-            first.url if duplicate else "",
+            verdict,
+            original,
             [] if reason else release(page, links.followed, duplicates, now),
             [] if reason else [*self.aside.set_aside(page, links.beyond, duplicates, now)],
             reason,
             tuple(hazard for hazard, met in hazards.items() if met),
         )
+
+    def _verdict(
+        self, page: PageParsed, first: DigestRow, change: float | None
+    ) -> tuple[Verdict, str]:
+        if first.url != page.visit.url:
+            return Verdict.DUPLICATE, first.url
+        if near := self._near.leader(page):
+            return Verdict.NEAR_DUPLICATE, near
+        if change is None:
+            return Verdict.FIRST, ""
+        return Verdict.CHANGED if change else Verdict.UNCHANGED, ""
 
     def _leader(self, page: PageParsed, links: str) -> DigestRow:
         """Return the row of who has the text of *page* first: its own, if nobody else does now."""
@@ -81,12 +106,14 @@ class Content:
         return first if first and self._stands(first, page) else replace(own, links="")
 
     def _claim(self, own: DigestRow, page: PageParsed) -> DigestRow:
-        first = self._digests.put_if_absent(own)
-        if self._stands(first, page):
-            return first
         # The links may have been released by yet another: that is asked for by themselves.
         heir = replace(own, links="")
-        self._digests.put(heir)
+        for _ in range(ATTEMPTS):
+            first = self._digests.put_if_absent(own)
+            if self._stands(first, page):
+                return first
+            # Not `put`: what the nodes have decided has their time, and they may be ahead of ours.
+            self._digests.replace(heir, first)
         return heir
 
     def _stands(self, first: DigestRow, page: PageParsed) -> bool:

@@ -4,9 +4,15 @@ A document is gone when its URL says so of itself (410, a redirect for good, noi
 after visit does not find it (404, a redirect for now), or when it is refused for long. Errors say
 nothing about it. A tombstone then takes its place, and its headers say why; a URL of which `pages`
 never had a document gets none.
+
+A document is published when something of it is new: it is first, it has changed, or it is a copy of
+another page, or none any more. Its row remembers which visit that was, and which one found it
+changed last. So a record that comes again after a crash is told, and publishes, what it did before,
+however many visits later the row is.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,10 +21,15 @@ from gossamer.events.gone import PATIENCE, Gone
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.telemetry import count
+from gossamer.text.blocks import unpacked
+from gossamer.text.sketch import change
+from gossamer.text.volatile import compare
 from gossamer.web.http import REDIRECTS
 
 FOR_GOOD = frozenset({301, 308})
-BUSY = 429
+OURS = frozenset({412, 429})
+"""Refusals of our pace or our conditions, which say nothing about the page."""
+NONE_BEFORE = -1.0
 
 
 class DocumentRow(Row, frozen=True):
@@ -38,6 +49,32 @@ class DocumentRow(Row, frozen=True):
     """How many visits in a row did not find it."""
     missed_since: float = 0.0
     """When the first of them was made."""
+    simhash: str = ""
+    """Of its text: by which others are its near duplicates."""
+    sketch: bytes = b""
+    """Of its text: says by how much the next version differs (`gossamer.text.sketch`)."""
+    volatile: bytes = b""
+    """What is known of the places that every visit changes (`gossamer.text.volatile`)."""
+    change: float = NONE_BEFORE
+    """How much the visit at `last_changed` found changed, from 0 to 1; -1: there was no document
+    before."""
+    first_seen: float = 0.0
+    """When the first visit was made that found the document; it stays while that is gone."""
+    last_changed: float = 0.0
+    """When the visit was made that found it first, or changed."""
+    published_at: float = 0.0
+    """When the visit was made whose document was published last because it was news."""
+    copy_of: str = ""
+    """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
+
+
+class Version(NamedTuple):
+    """What a visit found, beside the document that the URL had before."""
+
+    change: float | None
+    """How much has changed; None if there was none."""
+    row: DocumentRow
+    """What is to be kept."""
 
 
 def absence(page: PageParsed) -> Gone | None:
@@ -46,7 +83,7 @@ def absence(page: PageParsed) -> Gone | None:
         return Gone.NOINDEX if page.noindex else None
     if page.status in REDIRECTS and page.links:
         return Gone.MOVED if page.status in FOR_GOOD else Gone.REDIRECTED
-    if page.status == BUSY or page.status // 100 != 4:
+    if page.status in OURS or page.status // 100 != 4:
         return None
     return {404: Gone.MISSING, 410: Gone.REMOVED}.get(page.status, Gone.REFUSED)
 
@@ -56,12 +93,55 @@ class Documents:
 
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._refused_limit = settings.refused_limit
+        self._republish = settings.republish_unchanged
         self._rows = store.table(DocumentRow)
 
-    def publish(self, page: PageParsed, verdict: Verdict, duplicate_of: str, now: float) -> Page:
-        """Return the document on *page*."""
-        self._rows.put(DocumentRow(page.visit.url, page.fetched_at, page.digest))
-        return _document(page, verdict, duplicate_of, now)
+    def version(self, page: PageParsed) -> Version:
+        """Compare *page* with the document that its URL had before.
+
+        A record that comes again is told what it was told before, and changes nothing.
+        """
+        known, blocks = self._rows.get(page.visit.url), unpacked(page.blocks)
+        if known is None or known.gone:
+            seen = known.first_seen or known.at if known else page.fetched_at
+            return Version(None, _row(page, compare(b"", blocks).state, seen))
+        same_visit = page.fetched_at == known.at and page.digest == known.digest
+        if same_visit or page.fetched_at < known.at:
+            return Version(_told_before(known, page.fetched_at), known)
+        same, state = compare(known.volatile, blocks)
+        same = same or page.digest == known.digest
+        changed = 0.0 if same else change(known.sketch, page.sketch)
+        return Version(changed, _later(known, page, state, changed))
+
+    def publish(
+        self, page: PageParsed, version: Version, verdict: Verdict, original: str, now: float
+    ) -> Iterator[Page]:
+        """Yield the document on *page*, if anything of it is news.
+
+        By its *verdict* it is perhaps a copy of *original*.
+        """
+        row, at = version.row, page.fetched_at
+        copy_of = f"{verdict} {original}" if original else ""
+        # By the visit, so that a record that comes again is news again.
+        news = version.change != 0.0 or copy_of != row.copy_of or at <= row.published_at
+        if news and at >= row.published_at:
+            row = replace(row, published_at=at, copy_of=copy_of)
+        self._rows.put(row)
+        if news or self._republish:
+            yield replace(
+                _document(page, version, verdict, now),
+                unchanged=not news,
+                duplicate_of=original if verdict is Verdict.DUPLICATE else "",
+                near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
+            )
+
+    def confirm(self, page: PageParsed) -> DocumentRow | None:
+        """Take in that the document is as it was; return its row, if `pages` has or had it."""
+        row = self._rows.get(page.visit.url)
+        if row and not row.gone and row.at < page.fetched_at:
+            row = replace(row, at=page.fetched_at, missed=0, missed_since=0.0)
+            self._rows.put(row)
+        return row
 
     def miss(self, page: PageParsed, reason: Gone) -> Iterator[Tombstone]:
         """Take in that *page* is no document; yield the tombstone if the document is now gone.
@@ -101,7 +181,41 @@ class Documents:
         )
 
 
-def _document(page: PageParsed, verdict: Verdict, duplicate_of: str, now: float) -> Page:
+def _told_before(known: DocumentRow, at: float) -> float | None:
+    """Return what the visit *at* was told, by the row that it or a later one left.
+
+    None also to one whose document has changed since: it has published, or a later one will.
+    """
+    if at > known.last_changed:
+        return 0.0
+    return known.change if at == known.last_changed and known.change != NONE_BEFORE else None
+
+
+def _row(page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
+    return DocumentRow(
+        page.visit.url,
+        page.fetched_at,
+        page.digest,
+        simhash=page.simhash,
+        sketch=page.sketch,
+        volatile=volatile,
+        first_seen=first_seen,
+        last_changed=page.fetched_at,
+    )
+
+
+def _later(known: DocumentRow, page: PageParsed, volatile: bytes, changed: float) -> DocumentRow:
+    row = _row(page, volatile, known.first_seen or known.at)
+    return replace(
+        row,
+        last_changed=page.fetched_at if changed else known.last_changed,
+        change=changed or known.change,
+        published_at=known.published_at,
+        copy_of=known.copy_of,
+    )
+
+
+def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) -> Page:
     return Page(
         crawl=page.crawl,
         at=now,
@@ -116,7 +230,7 @@ def _document(page: PageParsed, verdict: Verdict, duplicate_of: str, now: float)
         text=page.text,
         links=tuple(link.url for link in page.links),
         verdict=verdict,
-        duplicate_of=duplicate_of,
+        duplicate_of="",
         digest=page.digest,
         depth=page.visit.depth,
         via=page.visit.via,
@@ -125,4 +239,8 @@ def _document(page: PageParsed, verdict: Verdict, duplicate_of: str, now: float)
         truncated=page.truncated,
         hazards=page.hazards,
         trace=page.visit.trace,
+        change=version.change,
+        first_seen=version.row.first_seen,
+        last_changed=min(version.row.last_changed, page.fetched_at),
+        last_visited=page.fetched_at,
     )

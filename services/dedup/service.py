@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, MutableMapping
 
+from msgspec.structs import replace
+
 from gossamer.crawl import accept
 from gossamer.errors import Poison
 from gossamer.events import (
@@ -16,7 +18,8 @@ from gossamer.events import (
     Verdict,
     topics,
 )
-from gossamer.events.outcomes import count_hazards
+from gossamer.events.gone import Gone
+from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.provenance import sown
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import DedupSettings
@@ -25,12 +28,14 @@ from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
+from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.links import links_of, release
 from services.dedup.seen import finder_of, is_same
 
 UNPUBLISHED = "the page asks not to be indexed: it is not published"
+IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
 
 
 class Dedup(Processor):
@@ -54,7 +59,7 @@ class Dedup(Processor):
             case UrlsDiscovered():
                 return self._discovered(event, now)
             case PageParsed():
-                return self._parsed(event, now)
+                return _counted(self._parsed(event, now))
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
@@ -88,7 +93,11 @@ class Dedup(Processor):
             )
 
     def _parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
-        if 200 <= page.status < 300:
+        if page.status == 304 and page.visit.conditions:
+            yield self._not_modified(page, now)
+        elif 200 <= page.status < 300 and Hazard.PARSER_FAULT in page.hazards:
+            yield _verdict(page, Verdict.UNREAD, now)
+        elif 200 <= page.status < 300:
             yield from self._judge(page, now)
         elif page.status in REDIRECTS:
             links, duplicates = links_of(page, self._crawl), page.visit.duplicates
@@ -98,18 +107,32 @@ class Dedup(Processor):
             yield from self._documents.miss(page, reason)
 
     def _judge(self, page: PageParsed, now: float) -> Iterator[Event]:
-        judgement = self._content.judge(page, self._crawl, now)
-        verdict = Verdict.DUPLICATE if judgement.duplicate_of else Verdict.FIRST
-        count("gossamer_verdicts_total", verdict=verdict)
+        version = self._documents.version(page)
+        judgement = self._content.judge(page, version.change, self._crawl, now)
         count_hazards(self.name, judgement.hazards)
         yield from judgement.released
         yield from judgement.set_aside
-        yield _judged(page, verdict, judgement, now)
+        yield _judged(page, judgement, version.change, now)
         if not page.noindex:
-            yield self._documents.publish(page, verdict, judgement.duplicate_of, now)
+            verdict, original = judgement.verdict, judgement.original
+            yield from self._documents.publish(page, version, verdict, original, now)
+
+    def _not_modified(self, page: PageParsed, now: float) -> PageJudged:
+        row = self._documents.confirm(page)
+        judged = replace(_verdict(page, Verdict.UNCHANGED, now), change=0.0)
+        if row and row.gone not in ("", Gone.NOINDEX):
+            return replace(judged, reason=IS_BACK, validators=NO_VALIDATORS)
+        return replace(judged, digest=row.digest if row else "")
 
 
-def _judged(page: PageParsed, verdict: Verdict, judgement: Judgement, now: float) -> PageJudged:
+def _counted(answer: Iterator[Event | Tombstone]) -> Iterator[Event | Tombstone]:
+    for event in answer:
+        if isinstance(event, PageJudged):
+            count("gossamer_verdicts_total", verdict=event.verdict)
+        yield event
+
+
+def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:
     return PageJudged(
         crawl=page.crawl,
         at=now,
@@ -118,11 +141,22 @@ def _judged(page: PageParsed, verdict: Verdict, judgement: Judgement, now: float
         visit=page.visit,
         verdict=verdict,
         digest=page.digest,
-        duplicate_of=judgement.duplicate_of,
-        links=sum(len(event.urls) for event in judgement.released),
-        reason="; ".join(filter(None, (judgement.reason, UNPUBLISHED * page.noindex))),
         fetched_at=page.fetched_at,
         status=page.status,
         size=page.size,
+        hazards=page.hazards,
+        validators=page.validators,
+    )
+
+
+def _judged(page: PageParsed, judgement: Judgement, change: float | None, now: float) -> PageJudged:
+    verdict, original = judgement.verdict, judgement.original
+    return replace(
+        _verdict(page, verdict, now),
+        duplicate_of=original if verdict is Verdict.DUPLICATE else "",
+        change=change,
+        near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
+        links=sum(len(event.urls) for event in judgement.released),
+        reason="; ".join(filter(None, (judgement.reason, UNPUBLISHED * page.noindex))),
         hazards=page.hazards + judgement.hazards,
     )

@@ -14,7 +14,8 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import OUTCOMES, Hazard, count_hazards
+from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.events.outcomes import OUTCOMES
 from gossamer.telemetry import count
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of

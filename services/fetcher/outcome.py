@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
 from gossamer.events import Outcome
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
 
 TEXT_TYPES = {
@@ -86,9 +86,12 @@ def anything(status: int, headers: Headers) -> bool:
     return True
 
 
-def assess(reply: Reply, url: str, now: float) -> Assessment:
-    """Return how the visit of *url* ended whose response is *reply*."""
-    assessment = _by_status(reply, url, now)
+def assess(reply: Reply, url: str, now: float, conditional: bool = False) -> Assessment:
+    """Return how the visit of *url* ended whose response is *reply*.
+
+    *conditional*: it was asked for only if it has changed.
+    """
+    assessment = _not_modified(conditional) if reply.status == 304 else _by_status(reply, url, now)
     hazard = CUT.get(reply.truncated)
     if hazard is None:
         return assessment
@@ -113,6 +116,15 @@ def _by_status(reply: Reply, url: str, now: float) -> Assessment:
             return Assessment(outcome=Outcome.GONE if gone else Outcome.CLIENT_ERROR)
     # RFC 9110, 15: an invalid status code is treated as a server error.
     return Assessment(outcome=Outcome.SERVER_ERROR)
+
+
+def _not_modified(conditional: bool) -> Assessment:
+    if conditional:
+        return Assessment(outcome=Outcome.NOT_MODIFIED)
+    # RFC 9110, 15.4.5: it answers a condition. Mostly a cache has kept somebody else's answer; that
+    # says nothing about the page, so it is asked for again.
+    reason = "status 304, though no condition was sent"
+    return Assessment(outcome=Outcome.SERVER_ERROR, reason=reason)
 
 
 def _success(reply: Reply) -> Assessment:

@@ -18,7 +18,7 @@ from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.faults import OwnFault, Pauses
 from services.fetcher.http.client import HostClient, Web
 from services.fetcher.outcome import Failure
-from services.fetcher.skew import ClockSkew, ahead_of
+from services.fetcher.skew import ClockSkew
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
 
@@ -65,7 +65,7 @@ class Fetcher:
         """
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
-        run = OrderRun(event, emit, self._clock)
+        run = OrderRun(event, emit, self._clock, self._skew)
         gauge("gossamer_fetches_open", self._opened(1))
         try:
             await self._carry_out(run)
@@ -157,17 +157,23 @@ async def _rest(seconds: float, paused: asyncio.Event) -> None:
 class OrderRun:
     """One order under way, and how far it has come."""
 
-    def __init__(self, order: HostCheckedOut, emit: Emitter, clock: Clock) -> None:
-        self.order, self._emitter, self._clock = order, emit, clock
+    def __init__(self, order: HostCheckedOut, emit: Emitter, clock: Clock, skew: ClockSkew) -> None:
+        self.order, self._emitter, self._clock, self._skew = order, emit, clock, skew
         self.came_at = clock()
-        self._ahead = ahead_of(order.at, self.came_at)
+        self._ahead = skew.ahead(order.epoch, order.at, self.came_at)
         self.asked_at = 0.0
         """When the current visit last made a request; 0 if it has made none."""
         self._ended, self._over = 0, False
 
     def now(self) -> float:
-        """Return the time by which the lease is reckoned: the later of two clocks."""
-        return self._clock() + self._ahead
+        """Return the time by which the lease is reckoned: the later of two clocks.
+
+        An order that came after this one may show that the other is ahead: one of the same host, of
+        which both were held up here, is proof that this one's lease is over.
+        """
+        now = self._clock()
+        self._ahead = max(self._ahead, self._skew.ahead(self.order.epoch, self.order.at, now))
+        return now + self._ahead
 
     def emit(self, events: tuple[Event, ...]) -> None:
         """Put *events* on the log and count them; raise Poison if one is too large for that."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from gossamer.events import Event, HostCheckedOut
+from gossamer.web.http import Headers
 from services.fetcher.outcome import Failure, Reply, Wanted
 
 T = TypeVar("T")
@@ -28,6 +29,8 @@ class Fetch:
     url: str
     wanted: Wanted
     limit: int
+    conditions: Headers = ()
+    """Headers that are sent beside those of every request."""
 
 
 @dataclass(frozen=True)

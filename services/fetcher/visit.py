@@ -1,7 +1,8 @@
 """The conversation of an order: which URL comes next, after what pause, and when to stop."""
 
 from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
-from gossamer.events.outcomes import OUTCOMES, Hazard
+from gossamer.events.hazards import Hazard
+from gossamer.events.outcomes import OUTCOMES
 from services.fetcher.ending import Ending, events, failed, unvisited, without_request
 from services.fetcher.outcome import Failure, assess, wanted
 from services.fetcher.robots_visit import visit_robots
@@ -45,9 +46,11 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
         return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
-    answer = yield from pace.ask(Fetch(visit.url, wanted, pace.terms.body_limit))
+    conditions = visit.conditions
+    answer = yield from pace.ask(Fetch(visit.url, wanted, pace.terms.body_limit, conditions))
     if answer is None:
         return unvisited(pace.why)
     if isinstance(answer, Failure):
         return failed(answer)
-    return Ending(assessment=assess(answer, visit.url, pace.now), answer=answer)
+    found = assess(answer, visit.url, pace.now, conditional=bool(conditions))
+    return Ending(assessment=found, answer=answer)

@@ -45,8 +45,21 @@ is ready while one with a lower number waits there makes room for it. A number i
 the time at which the URL was asked for. PolyBot bounds memory by reading its request files late,
 and shows that this leaves the order as it is (section 3.5); a directory also takes hosts back whose
 queue is long. The guarantee is the same: two URLs of a host are fetched in the order they were
-asked for, and so are URLs of different hosts unless politeness, or a host that is down, held one
-back. `tests/frontier/test_order.py` checks every order against it.
+asked for, and so are URLs of different hosts unless politeness, a host that is down, or a partition
+that has all its slots taken, held one back. `tests/frontier/test_order.py` checks every order
+against it.
+
+**Why a partition has slots of its own.** Where parser or archive are behind in one partition,
+fetchers hold its orders back. The hosts of the others must not wait for these: half of the hosts
+that may be checked out at once are shared out among the partitions (`slots.py`), and a ready host
+of one that has none left makes room in memory for a host of one that has.
+
+**How a page comes back.** After each verdict, and after each visit that ended without a document,
+the crawl's revisit policy says when next (`revisit/`, pure; `revisits.py` is the shell around it).
+Planned visits wait in a calendar of their own with all that their orders need (`plans.py`), so what
+is known of a page travels with its visit and comes back with the verdict, and nothing is read when
+it is due. A budget pays for each visit; it is shared out among the partitions by what their pages
+ask for, and between pages that are known and new URLs, which wait in another calendar.
 
 **What a trap may leave.** A site without end would fill the store as well as the queue. So the
 hosts of a site are limited as the URLs of a host are, and of the URLs that a rule refuses for good
@@ -68,7 +81,7 @@ then drops, then messages, then the log's commit.
     after the crash the store has …         and so
     a host checked out, and no order        its lease ends, and it is ordered again
     URLs in a queue, and the log has        they are queued twice; at the check-out a URL whose row
-      not moved past them                   counts more attempts than the entry is passed over
+      not moved past them                   has come further than the entry is passed over
     a URL's outcome, and its host's         the outcome comes again, and is taken in again; if the
       cursor before it                      lease has ended meanwhile, the URL is passed over
     an entry in the directory, and a row    the entry is stale, and is skipped when it is met
@@ -76,4 +89,8 @@ then drops, then messages, then the log's commit.
     a site's counts, and not its host       the host is admitted again, and counted twice
     a URL that is due, and not queued       it is found due again: the row that says it is queued is
                                             written last
+    a planned visit taken, and its bucket   it is taken again; at the check-out its URL has come
+      not yet dropped                       further, it is passed over, and its token is given back
+    a verdict, and the log has not moved    it is planned again, alike, under the same key; the sums
+      past it                               of its partition have counted it twice
 """

@@ -8,11 +8,15 @@ from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.url import host_key
+from gossamer.web.validators import EVERY, NO_VALIDATORS, is_conditional
 from services.frontier.conditions import Condition
 from services.frontier.directory import BUCKET, request_number
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
+from services.frontier.plan_rows import DueVisit
 from services.frontier.refusals import Candidate, Refusals, refusal
+from services.frontier.revisit import Basis, PageState, packed, weight_of
+from services.frontier.revisits import Revisits
 from services.frontier.rows import DueRow, HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
@@ -26,10 +30,11 @@ class Admission:
         hosts: Hosts,
         loading: Loading,
         refusals: Refusals,
+        revisits: Revisits,
         store: Store,
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
-        self._urls, self._refusals = store.table(UrlRow), refusals
+        self._urls, self._refusals, self._revisits = store.table(UrlRow), refusals, revisits
         self._ahead = 0
 
     def admit(self, event: UrlsAdmitted, crawl: CrawlDefined | None, now: float) -> None:
@@ -47,8 +52,14 @@ class Admission:
         self._hosts.claims.of(event.site).tally.admitted += 1
         row = replace(host.row, admitted=host.row.admitted + 1)
         number = request_number(found.priority, self._moment(event.site, now))
-        url = QueuedUrl("", 0, found.url, number, **admitted(found, event))
-        self._queue(host, row, url, now)
+        worth = packed(PageState(weight=weight_of(found.depth, found.priority)))
+        how = admitted(found, event)
+        url = QueuedUrl("", 0, found.url, number, statistics=worth, **how)
+        if self._revisits.limited:
+            self._hosts.update(host, row)
+            self._revisits.hold(row, url, now)
+        else:
+            self._queue(host, row, url, now)
 
     def again(self, due: DueRow, now: float) -> None:
         """Queue a URL whose time has come, unless that has been done."""
@@ -56,6 +67,30 @@ class Admission:
         if visit is None or visit.next_visit_at != due.at:
             return
         self._requeue(due.site, visit, now)
+
+    def revisit(self, due: DueVisit, now: float) -> None:
+        """Queue a URL whose visit is due; on condition, as long as that can be trusted."""
+        trust = self._hosts.sites.validators(due.site, due.host)
+        number = due.number or request_number(0, self._moment(due.site, now))
+        url = QueuedUrl(
+            "",
+            0,
+            due.url,
+            number,
+            validators=NO_VALIDATORS if trust.lie else due.validators,
+            conditional=is_conditional(due.validators, trust, due.earlier % EVERY),
+            statistics=due.statistics,
+            basis=due.basis,
+            **provenance(due, due.crawl),
+        )
+        host = self._hosts.find(due.site, due.host)
+        self._queue(host, host.row, url, now)
+
+    def refetch(self, site: str, key: str, url: str, now: float) -> None:
+        """Queue a URL that was visited, however it fared and whenever it is due."""
+        visit = self._urls.get(key, url)
+        if visit is not None and (visit.earlier or visit.attempt):
+            self._requeue(site, visit, now, Basis.ASKED)
 
     def once_more(self, site: str, key: str, url: str, now: float) -> None:
         """Queue a URL that failed, although no attempt is left to it or its time has not come."""
@@ -66,14 +101,24 @@ class Admission:
         if OUTCOMES[Outcome(visit.outcome)].fate is not Fate.WAIT or not visit.next_visit_at:
             self._requeue(site, visit, now)
 
-    def _requeue(self, site: str, visit: UrlRow, now: float) -> None:
+    def _requeue(self, site: str, visit: UrlRow, now: float, basis: str = "") -> None:
         if visit.next_visit_at:
             # Last: as long as the queue does not have it, it must be found due again.
             self._urls.put(replace(visit, next_visit_at=0.0), last=True)
             self._hosts.claims.of(site).tally.due_count -= 1
         host = self._hosts.find(site, visit.host)
         number = request_number(0, self._moment(site, now))
-        url = QueuedUrl("", 0, visit.url, number, **provenance(visit, visit.crawl))
+        known = self._revisits.known(visit.host, visit.url)
+        url = QueuedUrl(
+            "",
+            0,
+            visit.url,
+            number,
+            validators=known.validators if known else NO_VALIDATORS,
+            statistics=known.statistics if known else b"",
+            basis=basis,
+            **provenance(visit, visit.crawl),
+        )
         self._queue(host, host.row, url, now)
 
     def errand(self, event: RobotsAsked, now: float) -> None:

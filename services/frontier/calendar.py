@@ -1,114 +1,170 @@
-"""The calendar: URLs to try again and blocked hosts, by the time at which they are due.
+"""The calendar: what is due at a later time, the soonest first.
 
-They wait in due-time buckets in the store; memory holds those of the next hour, however many there
-are. A bucket is dropped whole when its time is over. After a crash an entry may be due twice: its
-reader must check it against the row of the URL or host.
+Entries wait in due-time buckets in the store, where their keys begin with the time. Memory holds
+the soonest of the next hour, a bounded number: up to the horizon, a position in the store, every
+entry is in memory or was taken. What lies beyond is read when memory is empty. A bucket is dropped
+whole when all of it was taken and its time is over. After a crash, or where a clock was set back,
+an entry may be due twice: its reader must check it against the row that it is about.
 """
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
 from gossamer.store import Table
-from services.frontier.rows import DueRow, PartitionRow
+from services.frontier.rows import Due
 
 BUCKET = 600.0
 AHEAD = 7
-"""Buckets held in memory, with the current one."""
+"""Buckets whose entries are read before their time, with the current one."""
 AT_A_TIME = 20
-"""Buckets that are loaded in one step of the log."""
+"""Buckets that are read in one step of the log."""
+MOST, PAGE = 5000, 1000
+"""Entries that are read into memory, which holds up to twice as many; and in one scan."""
 
-Entry = tuple[float, str, DueRow]
+R = TypeVar("R", bound=Due)
+Position = tuple[int, str]
+"""A bucket, and a key in it."""
 
 
-class Calendar:
-    """The calendar of one partition."""
+class Calendar(Generic[R]):
+    """The entries of one partition, which are in the buckets of *prefix*.
 
-    def __init__(self, partition: PartitionRow, entries: Table[DueRow], now: float) -> None:
-        self._entries = entries
-        self._partition = partition.partition
-        self._loaded: list[Entry] = []
-        self.first_bucket = _bucket(now) if partition.due_bucket < 0 else partition.due_bucket
-        self.last_bucket = partition.last_due_bucket
-        self._horizon = self.first_bucket
+    `first_bucket` and `last_bucket` are to be stored with what is flushed next, and given to the
+    next owner: before the one and after the other there is nothing. -1: nothing was stored yet.
+    """
+
+    def __init__(
+        self,
+        table: Table[R],
+        prefix: str,
+        first_bucket: int,
+        last_bucket: int,
+        now: float,
+        most: int = MOST,
+    ) -> None:
+        self._table, self._prefix, self._most = table, prefix, most
+        self.first_bucket = _bucket(now) if first_bucket < 0 else first_bucket
+        self.last_bucket = last_bucket
+        self._held: dict[Position, R] = {}
+        self._order: list[Position] = []
+        """The positions of those held, as a heap."""
+        self._met = set[int]()
+        """Buckets up to the horizon that have entries in the store."""
+        self._bucket = self.first_bucket
+        """The bucket that the horizon is in …"""
+        self._last: R | None = None
+        """… and the last entry of it before the horizon."""
+        self._ahead = 0
+        """The bucket up to which it was time to read when we last did."""
         self._load(now)
 
-    def add(self, at: float, site: str, host: str, url: str = "") -> None:
-        """Bring *url*, or the host itself, back at *at*."""
-        bucket = _bucket(at)
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, row: R) -> None:
+        """Bring *row* back at its time; its key says what it is about."""
+        bucket = _bucket(row.at)
         # Sooner than the first where the clock was ahead.
         self.first_bucket = min(self.first_bucket, bucket)
         self.last_bucket = max(self.last_bucket, bucket)
-        key = f"{at:017.3f} {host} {url}"
-        row = DueRow(self._key(bucket), key, at, site, host, url)
-        self._entries.put(row)
-        if bucket < self._horizon:
-            heappush(self._loaded, (at, key, row))
+        row = replace(row, bucket=_key(self._prefix, bucket), key=f"{row.at:021.7f} {row.key}")
+        self._table.put(row)
+        if self._is_before_the_horizon(bucket, row.key):
+            self._hold(bucket, row)
+            if len(self) > 2 * self._most:
+                self._give_back()
+
+    def _is_before_the_horizon(self, bucket: int, key: str) -> bool:
+        if bucket == self._bucket:
+            return self._last is not None and key <= self._last.key
+        return bucket < self._bucket
+
+    def _hold(self, bucket: int, row: R) -> None:
+        position = bucket, row.key
+        if position not in self._held:
+            heappush(self._order, position)
+        self._held[position] = row
+        self._met.add(bucket)
+
+    def _give_back(self) -> None:
+        """Hold only the soonest: the store has the others, which are beyond the horizon now."""
+        self._order = sorted(self._order)[: self._most]
+        self._held = {position: self._held[position] for position in self._order}
+        self._bucket, self._last = self._order[-1][0], self._held[self._order[-1]]
 
     def due(self) -> float | None:
-        """Return when the next entry is due, or the next bucket must be loaded; None if neither."""
-        if self._loaded:
-            return self._loaded[0][0]
-        if self.last_bucket >= self._horizon:
-            return (self._horizon - AHEAD + 1) * BUCKET
-        return None
+        """Return when the next entry is due, or more must be read; None if there is nothing."""
+        if self._order:
+            return self._held[self._order[0]].at
+        if self._bucket > self.last_bucket:
+            return None
+        return self._last.at if self._last else (self._bucket - AHEAD + 1) * BUCKET
 
     def next_entry(self) -> float:
-        """Return when the next entry is due, if that is within the hour; else 0."""
-        return self._loaded[0][0] if self._loaded else 0.0
+        """Return when the next entry is due, if that is within the hour; else 0.
 
-    def take(self, now: float, most: int) -> list[DueRow]:
+        As long as the hour has not been read: when that was due.
+        """
+        if self._order or self._bucket < min(self._ahead, self.last_bucket + 1):
+            return self.due() or 0.0
+        return 0.0
+
+    def take(self, now: float, most: int) -> list[R]:
         """Remove and return what is due, oldest first, at most *most*."""
-        if not self._loaded or self._loaded[0][0] > now:
-            self._load(now)
-        taken: list[DueRow] = []
-        while self._loaded and self._loaded[0][0] <= now and len(taken) < most:
-            taken.append(heappop(self._loaded)[2])
-        over = min(_bucket(now), self._horizon)
-        if self._loaded:
-            over = min(over, _bucket(self._loaded[0][0]))
-        for bucket in self._from(self.first_bucket, over):
-            self._entries.drop(self._key(bucket))
-        self.first_bucket = max(self.first_bucket, over)
+        taken: list[R] = []
+        while self._is_due(now) and len(taken) < most:
+            taken.append(self._held.pop(heappop(self._order)))
+        self._drop(now)
         return taken
 
+    def _is_due(self, now: float) -> bool:
+        if not self._order:
+            self._load(now)
+        return bool(self._order) and self._held[self._order[0]].at <= now
+
+    def _drop(self, now: float) -> None:
+        """Drop the buckets that are over, and of which all was taken."""
+        over = min(_bucket(now), self._bucket)
+        if self._order:
+            over = min(over, self._order[0][0])
+        # Only those that had entries: between them, a clock that was wrong leaves millions.
+        for bucket in [bucket for bucket in self._met if bucket < over]:
+            self._table.drop(_key(self._prefix, bucket))
+            self._met.remove(bucket)
+        self.first_bucket = max(self.first_bucket, over)
+
     def _load(self, now: float) -> None:
-        ahead = _bucket(now) + AHEAD
-        # Not all that was due while nobody was there at once: the next ones when these are taken.
-        for bucket in self._from(self._horizon, min(ahead, self._horizon + AT_A_TIME)):
-            self._horizon = bucket + 1
-            after: str | None = None
-            while rows := self._entries.scan(self._key(bucket), after):
-                for row in rows:
-                    heappush(self._loaded, (row.at, row.key, row))
-                after = rows[-1].key
-        if self._horizon > self.last_bucket:
-            self._horizon = max(self._horizon, ahead)
-
-    def _from(self, first: int, end: int) -> range:
-        # Beyond the last there is nothing, however far ahead a clock is.
-        return range(first, min(end, self.last_bucket + 1))
-
-    def written(self, partition: PartitionRow) -> PartitionRow:
-        """Return *partition* with the buckets in which the calendar begins and ends."""
-        return replace(partition, due_bucket=self.first_bucket, last_due_bucket=self.last_bucket)
-
-    def _key(self, bucket: int) -> str:
-        return _key(self._partition, bucket)
+        """Move the horizon on, to the end of the next hour or as far as memory has room."""
+        self._ahead = _bucket(now) + AHEAD
+        # Not all buckets of an outage at once; and beyond the last there is nothing.
+        end = min(self._ahead, self.last_bucket + 1, self._bucket + AT_A_TIME)
+        while self._bucket < end and (room := self._most - len(self)) > 0:
+            after = self._last.key if self._last else None
+            rows = self._table.scan(_key(self._prefix, self._bucket), after, min(PAGE, room))
+            for row in rows:
+                self._hold(self._bucket, row)
+            if rows:
+                self._last = rows[-1]
+            else:
+                self._bucket, self._last = self._bucket + 1, None
+        if self._bucket > self.last_bucket:
+            self._bucket = max(self._bucket, self._ahead)
 
 
-def entries(partition: PartitionRow, table: Table[DueRow]) -> Iterator[DueRow]:
-    """Yield what is in the calendar of *partition*, the soonest first; some may have been taken."""
-    for bucket in range(partition.due_bucket, partition.last_due_bucket + 1):
+def entries(table: Table[R], prefix: str, first_bucket: int, last_bucket: int) -> Iterator[R]:
+    """Yield what is in these buckets, the soonest first; some of it may have been taken."""
+    for bucket in range(first_bucket, last_bucket + 1):
         after: str | None = None
-        while rows := table.scan(_key(partition.partition, bucket), after):
+        while rows := table.scan(_key(prefix, bucket), after):
             yield from rows
             after = rows[-1].key
 
 
-def _key(partition: str, bucket: int) -> str:
-    return f"{partition}/{bucket}"
+def _key(prefix: str, bucket: int) -> str:
+    return f"{prefix}/{bucket}"
 
 
 def _bucket(at: float) -> int:

@@ -6,21 +6,31 @@ from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, RobotsAnswered, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate, Health
-from gossamer.events.provenance import provenance
+from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.politeness import courtesy_delay, refused_wait, retry_wait, trouble_wait
-from services.frontier.rows import HistoryRow, HostRow, RobotsRow, UrlRow
+from services.frontier.politeness import (
+    courtesy_delay,
+    elsewhere_wait,
+    refused_wait,
+    retry_wait,
+    trouble_wait,
+)
+from services.frontier.revisits import Revisits
+from services.frontier.rows import HistoryRow, HostRow, QueuedUrl, RobotsRow, UrlRow
 from services.frontier.workbench import Host
 
 UNASKED_ROBOTS_AGE = 86400.0
-ROBOTS = "robots"
-"""The kind of trouble of a host whose robots.txt cannot be had though it answers."""
+ROBOTS, ELSEWHERE = "robots", "robots elsewhere"
+"""The kinds of trouble of a host whose robots.txt cannot be had though it answers, and of one whose
+robots.txt was asked for where it lies, and has not come."""
 Report = VisitEnded | RobotsAnswered
+JUDGED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
+"""The outcomes of which the verdict is still to come."""
 Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
 
@@ -29,9 +39,15 @@ class CheckIn:
     """Takes outcomes in; drops those that are not the next one of their host's last order."""
 
     def __init__(
-        self, settings: FrontierSettings, hosts: Hosts, loading: Loading, store: Store
+        self,
+        settings: FrontierSettings,
+        hosts: Hosts,
+        loading: Loading,
+        revisits: Revisits,
+        store: Store,
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
+        self._revisits = revisits
         self._urls = store.table(UrlRow)
         self._history = store.table(HistoryRow)
 
@@ -80,6 +96,7 @@ class CheckIn:
 
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
+        self._hosts.sites.paced(event.site, delay)
         return replace(row, delay=delay, ready_at=now + delay)
 
     def _page_ended(
@@ -97,14 +114,23 @@ class CheckIn:
         if fate is Fate.WAIT and not given_up:
             next_visit_at = now + wait
         if fate is not Fate.STAY:
-            counted = fate is not Fate.WAIT or given_up
-            self._urls.put(_url_row(event, next_visit_at, counted, now))
-            if event.outcome is not Outcome.PAGE:
-                self._history.put(_history_row(event, now))
+            self._written(event, next_visit_at, now)
         if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
             row = self._hosts.queues.advance(row)
         in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
         return row, now + wait if in_trouble else 0.0
+
+    def _written(self, event: VisitEnded, next_visit_at: float, now: float) -> None:
+        how = ended(event.visit, event.crawl)
+        if next_visit_at:
+            again = OUTCOMES[event.outcome].fate is Fate.AGAIN
+            how = provenance(event.visit, event.crawl, tried=again)
+        self._urls.put(_url_row(event, next_visit_at, how, now))
+        if event.outcome in JUDGED:
+            return
+        self._history.put(_history_row(event, now))
+        if not next_visit_at:
+            self._revisits.missed(event, event.visit, event.started_at or now)
 
     def robots_ended(
         self, host: Host, row: HostRow, event: Report, now: float
@@ -116,7 +142,7 @@ class CheckIn:
             return self._robots_asked(host, row, event, now)
         if event.robots and not event.robots.forbidden:
             self._hosts.learn_robots(host, RobotsRow(event.host, event.robots))
-            return _untroubled(row, ROBOTS), 0.0
+            return _untroubled(row, ROBOTS, ELSEWHERE), 0.0
         if event.outcome is Outcome.PRIVATE_ADDRESS:
             # Nothing of this host is going to be asked: let each URL of its queue learn that.
             self._allow_all(host, now)
@@ -131,7 +157,8 @@ class CheckIn:
         if now - since >= self._settings.robots_unreachable_limit:
             self._allow_all(host, now, since)
             return row, 0.0
-        until = now + self._settings.down_wait
+        row = _troubled(row, ELSEWHERE)
+        until = now + elsewhere_wait(self._settings, row.host, row.troubles[ELSEWHERE])
         rules = RobotsRules(forbidden=_why(event), fetched_at=now, expires_at=until)
         self._hosts.learn_robots(host, RobotsRow(event.host, rules, since, event.location))
         return row, until
@@ -158,24 +185,15 @@ class CheckIn:
         self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
         given_up = row.troubles.get(kind, 0) > self._settings.retries and not event.robots
         if row.queued and given_up:
-            self._urls.put(self._given_up(row, event, now))
+            [first] = self._hosts.queues.first(row, 1)
+            self._urls.put(_given_up(row, first, event, now))
+            self._revisits.missed(event, first, now)
             row = self._hosts.queues.advance(row)
         return row, until
 
     def _allow_all(self, host: Host, now: float, unreachable_since: float = 0.0) -> None:
         rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_ROBOTS_AGE)
         self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
-
-    def _given_up(self, row: HostRow, event: Report, now: float) -> UrlRow:
-        [first] = self._hosts.queues.first(row, 1)
-        return UrlRow(
-            host=row.host,
-            url=first.url,
-            outcome=event.outcome,
-            at=now,
-            reason=f"robots.txt: {event.reason}",
-            **provenance(first, first.crawl, tried=True),
-        )
 
     def _release(self, host: Host, row: HostRow, blocked_until: float, event: VisitEnded) -> None:
         row = self._hosts.queues.renumbered(row)
@@ -188,6 +206,17 @@ class CheckIn:
             self._loading.block(host, row)
         else:
             self._loading.rest(host, row)
+
+
+def _given_up(row: HostRow, first: QueuedUrl, event: Report, now: float) -> UrlRow:
+    return UrlRow(
+        host=row.host,
+        url=first.url,
+        outcome=event.outcome,
+        at=now,
+        reason=f"robots.txt: {event.reason}",
+        **ended(first, first.crawl),
+    )
 
 
 def _elsewhere(event: VisitEnded) -> bool:
@@ -205,7 +234,7 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     if health.failed:
         row = _troubled(row, health)
     elif asked and health is Health.WELL:
-        row = _untroubled(row, *(kind for kind in row.troubles if kind != ROBOTS))
+        row = _untroubled(row, *(row.troubles.keys() - {ROBOTS, ELSEWHERE}))
     return replace(
         row,
         done=row.done + 1,
@@ -237,7 +266,7 @@ def _history_row(event: VisitEnded, now: float) -> HistoryRow:
     )
 
 
-def _url_row(event: VisitEnded, next_visit_at: float, counted: bool, now: float) -> UrlRow:
+def _url_row(event: VisitEnded, next_visit_at: float, how: Provenance, now: float) -> UrlRow:
     return UrlRow(
         host=event.host,
         url=event.visit.url,
@@ -247,5 +276,5 @@ def _url_row(event: VisitEnded, next_visit_at: float, counted: bool, now: float)
         reason=event.reason,
         location=event.location,
         next_visit_at=next_visit_at,
-        **provenance(event.visit, event.crawl, counted),
+        **how,
     )

@@ -1,18 +1,20 @@
 """Check-out: a ready host becomes an order, with all that its visits need."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
 from msgspec.structs import replace
 
 from gossamer.crawl import LeftOut, left_out
-from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, Visit
+from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
 from gossamer.events.provenance import provenance, rediscovered, trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from services.frontier.conditions import Trigger
+from services.frontier.errands import known_answer
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.politeness import courtesy_delay
@@ -48,16 +50,28 @@ class CheckOut:
         self._settings, self._visit_limit = settings, visit_limit
         self._hosts, self._loading, self._refusals = hosts, loading, refusals
         self._urls = store.table(UrlRow)
+        self._answers: list[RobotsAnswered] = []
+
+    def answers(self) -> Iterator[RobotsAnswered]:
+        """Yield, once, the answers to errands that were passed over since, as they were known."""
+        answers, self._answers = self._answers, []
+        yield from answers
 
     def order(
         self, host: Host, most: int, crawl: CrawlDefined, now: float
     ) -> HostCheckedOut | None:
         """Check *host* out with at most *most* of its URLs; its row says so in the store.
 
-        None if nothing is left of its queue but what has been visited, or what *crawl* leaves out:
-        then the host is idle.
+        None if nothing is left of its queue but what has been visited, what *crawl* leaves out, or
+        errands whose answer is known: then the host is idle. None, too, if it rests: when it was
+        visited last, somebody else had it, and perhaps another clock.
         """
         manners = self._manners(host, now)
+        claim = self._hosts.claims.of(host.row.site)
+        if not claim.has_ordered(host.row) and now < claim.made_at + manners.delay:
+            row = replace(host.row, ready_at=claim.made_at + manners.delay)
+            self._hosts.update(host, row, Trigger.TAKEN_OVER)
+            return None
         queued = self._first(host, self._batch(manners.delay, most), crawl, now)
         if not queued:
             self._loading.unload(host, host.row, Trigger.NOTHING_NEW)
@@ -77,23 +91,26 @@ class CheckOut:
     def _first(self, host: Host, count: int, crawl: CrawlDefined, now: float) -> list[QueuedUrl]:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
-        URLs that were queued twice, as after a crash, are passed over here; and those that *crawl*
-        leaves out, because it was wider when they were admitted.
+        URLs that were queued twice, as after a crash, are passed over here; those that *crawl*
+        leaves out, because it was wider when they were admitted; and errands whose answer is known.
         """
-        queues = self._hosts.queues
+        queues, robots = self._hosts.queues, self._hosts.robots(host)
         while queued := queues.first(host.row, count):
             visited = self._visited(host, queued)
             left = [
                 None if met or url.asker else left_out(crawl, url.url, url.depth)
                 for met, url in zip(visited, queued, strict=True)
             ]
-            over = [met or why is not None for met, why in zip(visited, left, strict=True)]
+            answers = [known_answer(url, robots, now) if url.asker else None for url in queued]
+            over = [any(why) for why in zip(visited, left, answers, strict=True)]
             alike = over.index(not over[0]) if (not over[0]) in over else len(over)
             if not over[0]:
                 return _of_one_crawl(queued[:alike])
             for url, why in zip(queued[:alike], left, strict=False):
                 if why:
                     self._leave_out(host.row.site, url, why, now)
+            self._hosts.claims.of(host.row.site).plans.passed_over(queued[:alike])
+            self._answers += [answer for answer in answers[:alike] if answer]
             self._hosts.update(host, queues.passed(host.row, alike))
         return []
 
@@ -102,10 +119,13 @@ class CheckOut:
         self._refusals.write(site, found, how, Refusal(*why), now)
 
     def _visited(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
-        met = [url.url for url in queued]
-        tried = {row.url: row.attempt for row in self._urls.get_many(host.row.host, met)}
+        # An errand is no visit to the page at its URL, if that was admitted, too.
+        met = ["" if url.asker else url.url for url in queued]
+        rows = self._urls.get_many(host.row.host, [*filter(None, met)])
+        come = {row.url: (row.earlier, row.attempt) for row in rows}
         return [
-            not url.asker and (tried.get(url.url, 0) > url.attempt or url.url in met[:at])
+            not url.asker
+            and (come.get(url.url, (0, 0)) > (url.earlier, url.attempt) or url.url in met[:at])
             for at, url in enumerate(queued)
         ]
 
@@ -118,6 +138,8 @@ class CheckOut:
     ) -> HostCheckedOut:
         claim = self._hosts.claims.of(row.site)
         claim.tally.orders += 1
+        if manners.robots:
+            claim.plans.ordered(queued)
         order = f"{claim.epoch}.{claim.tally.orders}"
         visits = _visits(order, queued) if manners.robots else (_robots_visit(order, row.host),)
         longest = sum(map(_requests, visits)) * (manners.delay + self._visit_limit)
@@ -151,6 +173,7 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
     return replace(
         row,
         order=order.order,
+        ordered_at=order.at,
         expires_at=order.expires_at,
         ordered=len(order.visits),
         done=0,
@@ -165,6 +188,9 @@ def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
             url=url.url,
             purpose=Purpose.ROBOTS if url.asker else Purpose.PAGE,
             asker=url.asker,
+            validators=url.validators,
+            conditional=url.conditional,
+            statistics=url.statistics,
             **trail(url),
         )
         for index, url in enumerate(queued)

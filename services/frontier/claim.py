@@ -11,7 +11,15 @@ from gossamer.store.claims import Claimant
 from services.frontier.aside import Aside
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
-from services.frontier.rows import AsideRow, DueRow, ListedHost, PartitionRow, TallyRow
+from services.frontier.plans import Plans
+from services.frontier.rows import (
+    AsideRow,
+    DueRow,
+    HostRow,
+    ListedHost,
+    PartitionRow,
+    TallyRow,
+)
 from services.frontier.tally import Tally
 
 
@@ -23,22 +31,33 @@ class Claim:
         self._rows = store.table(PartitionRow)
         self._written = found = self._rows.get(key) or PartitionRow(key)
         tallies = store.table(TallyRow)
-        self.epoch = epoch
+        self.partition, self.epoch, self.made_at = partition, epoch, now
         self.caught_up = False
         """Whether all outcomes from before the claim were taken in."""
         self.directory = Directory(found, store.table(ListedHost))
-        self.calendar = Calendar(found, store.table(DueRow), now)
+        dues, first, last = store.table(DueRow), found.due_bucket, found.last_due_bucket
+        self.calendar = Calendar(dues, key, first, last, now)
         self.aside = Aside(found, store.table(AsideRow))
+        self.plans = Plans(key, store, now)
         self._settled = self._standing()
         self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
 
     def _standing(self) -> PartitionRow:
-        directory = replace(self._written, hours=self.directory.buckets)
-        return self.aside.written(self.calendar.written(directory))
+        row = replace(
+            self._written,
+            hours=self.directory.buckets,
+            due_bucket=self.calendar.first_bucket,
+            last_due_bucket=self.calendar.last_bucket,
+        )
+        return self.aside.written(row)
+
+    def has_ordered(self, host: HostRow) -> bool:
+        """Return whether the last order of *host* was made under this claim: by our clock."""
+        return not host.order or host.order.startswith(f"{self.epoch}.")
 
     def wait(self, until: float, site: str, host: str, url: str = "") -> None:
         """Bring *url*, or the host itself, back at *until*."""
-        self.calendar.add(until, site, host, url)
+        self.calendar.add(DueRow("", f"{host} {url}", until, site, host, url))
         self.tally.due_count += 1
 
     def write(self) -> None:
@@ -49,10 +68,13 @@ class Claim:
         """
         before, self._settled = self._settled, self._standing()
         hours = tuple(sorted({*before.hours, *self._settled.hours}))
-        row = replace(self._settled, due_bucket=before.due_bucket, hours=hours)
+        # Sooner than before where the clock was set back.
+        first = min(before.due_bucket, self._settled.due_bucket)
+        row = replace(self._settled, due_bucket=first, hours=hours)
         if row != self._written:
             self._written = row
             self._rows.put(row)
+        self.plans.write()
         self.tally.next_due_at = self.calendar.next_entry()
         self.tally.write()
 
@@ -61,7 +83,7 @@ class Claims:
     """The partitions that this frontier has claimed, of *partitions* in all."""
 
     def __init__(self, store: Store, partitions: int) -> None:
-        self._store, self._partitions = store, partitions
+        self._store, self.in_all = store, partitions
         self._claims: dict[int, Claim] = {}
         self._claimant = Claimant(store)
 
@@ -73,10 +95,10 @@ class Claims:
         for lost in self._claims.keys() - partitions:
             del self._claims[lost]
             self._claimant.release([lost])
-        if max(partitions, default=0) >= self._partitions:
+        if max(partitions, default=0) >= self.in_all:
             raise GossamerError(
                 f"partition {max(partitions)} was added while the crawl ran, which began with "
-                f"{self._partitions}: the number is fixed for a crawl"
+                f"{self.in_all}: the number is fixed for a crawl"
             )
         if gained := partitions - self._claims.keys():
             epoch = self._claimant.claim(gained, now)
@@ -97,13 +119,17 @@ class Claims:
         for partition in partitions & self._claims.keys():
             self._claims[partition].caught_up = True
 
+    def partition_of(self, site: str) -> int:
+        """Return the partition of *site*, whether it is claimed or not."""
+        return partition_of(site, self.in_all)
+
     def of(self, site: str) -> Claim:
         """Return the claim that *site* falls under."""
-        return self._claims[partition_of(site, self._partitions)]
+        return self._claims[self.partition_of(site)]
 
     def has(self, site: str) -> bool:
         """Return whether *site* falls under one of them."""
-        return partition_of(site, self._partitions) in self._claims
+        return self.partition_of(site) in self._claims
 
     def last_number(self) -> int:
         """Return the largest request number given out."""

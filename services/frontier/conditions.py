@@ -47,6 +47,7 @@ class Trigger(StrEnum):
     TROUBLED = "troubled"
     LEASE_EXPIRED = "lease expired"
     RESTARTED = "restarted"
+    TAKEN_OVER = "taken over"
 
 
 class Transition(NamedTuple):
@@ -130,6 +131,12 @@ TRANSITIONS = (
         Trigger.RESTARTED,
         Condition.RESTING,
         "A new run found it checked out, and knows that all fetchers of earlier runs are dead.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.TAKEN_OVER,
+        Condition.RESTING,
+        "Another frontier had it until a moment ago, or the clock was set: the delay begins anew.",
     ),
     # The fetcher was slow, not dead: what it reports late still counts until the next order.
     *(

@@ -7,10 +7,11 @@ there as an errand, a visit like any other; `RobotsAnswered` goes back to the fr
 that it is about, and that one waits meanwhile, as while its robots.txt is unreachable.
 
 What is known needs no visit. Where the URL is the robots.txt of its own host, its rules are the
-answer as long as they are valid; and where that host waits for its rules too, they are asked for
-where it waits for them. So robots.txt files that redirect to each other come to an end, after the
-redirects that are followed. Hosts whose files lie at each other, but are no robots.txt there, wait
-for each other as for what is unreachable.
+answer as long as they are valid, also to errands that were queued before they were known: however
+many hosts redirect there, it is visited once. And where that host waits for its rules too, they are
+asked for where it waits for them. So robots.txt files that redirect to each other come to an end,
+after the redirects that are followed. Hosts whose files lie at each other, but are no robots.txt
+there, wait for each other as for what is unreachable.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,7 @@ from services.frontier.checkin import UNASKED_ROBOTS_AGE, CheckIn
 from services.frontier.conditions import Condition
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.rows import RobotsRow
+from services.frontier.rows import QueuedUrl, RobotsRow
 
 
 class Errands:
@@ -46,16 +47,15 @@ class Errands:
         elif known and known.asked and known.rules.expires_at > now:
             site, hops = site_of(known.asked), event.hops + 1
             yield replace(event, at=now, site=site, url=known.asked, hops=hops)
-        elif known and known.rules.expires_at > now and not known.rules.forbidden:
-            yield _answer(event, known.rules, now)
+        elif answer := known_answer(event, known, now):
+            yield answer
         else:
             self._admission.errand(event, now)
 
     def _known(self, event: RobotsAsked) -> RobotsRow | None:
-        host = host_key(event.url)
-        if event.url != f"{host}/robots.txt":
+        if not _is_its_own(event):
             return None
-        return self._hosts.robots(self._hosts.find(event.site, host))
+        return self._hosts.robots(self._hosts.find(event.site, host_key(event.url)))
 
     def answered(self, event: RobotsAnswered, now: float) -> None:
         """Give a host that waits its rules; what comes when it does not wait any more is late."""
@@ -70,13 +70,27 @@ class Errands:
         self._loading.wait_until(host, replace(row, ready_at=ready_at))
 
 
-def _answer(event: RobotsAsked, rules: RobotsRules, now: float) -> RobotsAnswered:
+def known_answer(
+    errand: RobotsAsked | QueuedUrl, robots: RobotsRow | None, now: float
+) -> RobotsAnswered | None:
+    """Return the answer to *errand*, if *robots*, of the host where the file lies, has it."""
+    if not robots or robots.rules.expires_at <= now or robots.rules.forbidden:
+        return None
+    return _answer(errand, robots.rules, now) if _is_its_own(errand) else None
+
+
+def _is_its_own(errand: RobotsAsked | QueuedUrl) -> bool:
+    """Return whether the file is the robots.txt of the host where it lies."""
+    return errand.url == f"{host_key(errand.url)}/robots.txt"
+
+
+def _answer(errand: RobotsAsked | QueuedUrl, rules: RobotsRules, now: float) -> RobotsAnswered:
     return RobotsAnswered(
-        crawl=event.crawl,
+        crawl=errand.crawl,
         at=now,
-        site=site_of(event.asker),
-        host=event.asker,
-        url=event.url,
+        site=site_of(errand.asker),
+        host=errand.asker,
+        url=errand.url,
         outcome=Outcome.PAGE,
         robots=rules,
     )

@@ -7,9 +7,10 @@ from collections import deque
 from typing import NamedTuple
 
 from gossamer.events import HostCheckedOut
-from gossamer.telemetry import gauge, gauge_age
+from gossamer.telemetry import gauge, gauge_age, gauges
 from services.frontier.conditions import Condition
 from services.frontier.hosts import Hosts
+from services.frontier.revisiting import Revisiting
 
 
 class Ordered(NamedTuple):
@@ -40,6 +41,23 @@ class Figures:
             hosts = sum(tally.conditions[condition] for tally in tallies)
             gauge("gossamer_hosts", hosts, condition=condition)
         gauge_age("gossamer_oldest_order_seconds", self._oldest())
+        self._show_revisits()
+
+    def _show_revisits(self) -> None:
+        standing = Revisiting()
+        for claim in self._hosts.claims:
+            standing.add(claim.plans.row, claim.plans.crawl)
+        gauges("gossamer_revisit_policy", "policy", {standing.policy: 1})
+        gauge("gossamer_revisit_budget", standing.budget)
+        gauge("gossamer_revisits_planned", standing.planned if standing.active else 0)
+        gauge_age("gossamer_revisits_late_seconds", standing.next_at or None)
+        for name, value in (
+            ("gossamer_expected_freshness_ratio", standing.expected_freshness),
+            ("gossamer_expected_age_seconds", standing.expected_age),
+            ("gossamer_visit_price_seconds", standing.mean_price),
+        ):
+            if value is not None:
+                gauge(name, value)
 
     def _oldest(self) -> float | None:
         while self._ordered and not self._is_open(self._ordered[0]):

@@ -19,13 +19,16 @@ from services.frontier.workbench import Host, Workbench
 
 
 class Hosts:
-    """All hosts of the claimed partitions; those in memory are on the *bench*."""
+    """All hosts of the claimed partitions; those in memory are on the *bench*.
 
-    def __init__(self, store: Store, claims: Claims) -> None:
+    At most *checked_out_limit* are checked out.
+    """
+
+    def __init__(self, store: Store, claims: Claims, checked_out_limit: int) -> None:
         self._rows, self._robots = store.table(HostRow), store.table(RobotsRow)
         self.claims, self.sites = claims, Sites(store)
         self.queues = HostQueues(store.table(QueuedUrl))
-        self.bench = Workbench()
+        self.bench = Workbench(checked_out_limit, claims.partition_of)
 
     def find(self, site: str, key: str) -> Host:
         """Return the host, in memory or not; a new one is idle, and stored at its first update."""

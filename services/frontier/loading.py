@@ -5,8 +5,11 @@ loaded host leaves when it has no work or is blocked, or to make room for one th
 directory when that should be ordered first.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
+from services.frontier.claim import Claim
 from services.frontier.conditions import LISTED, Condition, Trigger
 from services.frontier.directory import Directory, is_outdated
 from services.frontier.hosts import Hosts
@@ -31,6 +34,7 @@ class Loading:
         """Claim *partitions*, and have the hosts of these in memory, and of no others."""
         self._claims.assign(partitions, now)
         self._hosts.sites.forget()
+        self._bench.slots.share_out(len(partitions))
         for host in [*self._bench.hosts.values()]:
             if not self._claims.has(host.row.site):
                 self._bench.unload(host)
@@ -102,32 +106,69 @@ class Loading:
                     self._directory(entry).delist(entry.host, entry.number)
 
     def _take(self, most: int) -> list[ListedHost]:
-        taken: list[ListedHost] = []
-        while len(taken) < most and (entry := self._first_waiting()):
+        # Hosts of a partition of which none may be checked out are loaded if there is room for all.
+        taken, able = list[ListedHost](), self._able()
+        while len(taken) < most and (
+            entry := self._first_waiting(able) or self._first_waiting(self._claims)
+        ):
             self._directory(entry).take(entry)
             taken.append(entry)
         return taken
 
-    def is_overtaken(self, host: Host) -> bool:
-        """Return whether somebody waits for room whose turn is before that of *host*."""
+    def is_overtaken(self, host: Host | None) -> bool:
+        """Return whether somebody waits for room whose turn is before that of *host*, if any."""
         if len(self._bench) < self._limit:
             return False
-        waiting = self._first_waiting()
-        return waiting is not None and waiting.number < host.row.number
+        waiting = self._first_waiting(self._able())
+        return waiting is not None and (host is None or waiting.number < host.row.number)
 
-    def make_room(self) -> None:
-        """Have room for one who waits, in place of a host that is ready."""
-        if host := self._bench.late_ready():
-            row, directory = host.row, self._directory(host.row)
-            directory.delist(row.host, row.listed)
-            listed = directory.give_back(row.site, row.host, row.number)
-            self._hosts.update(host, replace(row, listed=listed))
-            self._bench.unload(host)
+    @property
+    def is_in_the_way(self) -> bool:
+        """Whether somebody waits for the room of ready hosts whose partitions have no slots."""
+        return self._bench.late_ready() is not None and self.is_overtaken(None)
+
+    def make_room(self) -> bool:
+        """Have room for one who waits, in place of a host that is ready; False: none is."""
+        host = self._bench.late_ready()
+        if host is None:
+            return False
+        row, directory = host.row, self._directory(host.row)
+        directory.delist(row.host, row.listed)
+        listed = directory.give_back(row.site, row.host, row.number)
+        self._hosts.update(host, replace(row, listed=listed))
+        self._bench.unload(host)
+        return True
+
+    def _able(self) -> list[Claim]:
+        """Return the claims of which one more host may be checked out."""
+        return [claim for claim in self._claims if self._bench.slots.has_room(claim.partition)]
 
     def _load(self, host: Host, now: float) -> None:
+        host.row = self._reckoned(host.row, now)
         self._bench.load(host)
         if self._claims.caught_up:
             self._free(host, now)
+
+    def _reckoned(self, row: HostRow, now: float) -> HostRow:
+        """Return *row* with its times by our clock, where they may be somebody else's.
+
+        A lease that began before our claim lasts for a whole one from then; a rest for a delay from
+        then, or from now if it says so: the visit may have ended since, and its order is older.
+        """
+        claim = self._claims.of(row.site)
+        if claim.has_ordered(row):
+            return row
+        if row.condition is Condition.CHECKED_OUT and row.ordered_at:
+            end = claim.made_at + row.expires_at - row.ordered_at
+            return replace(row, ordered_at=claim.made_at, expires_at=end)
+        if row.condition is Condition.RESTING:
+            rested = max(claim.made_at + row.delay, min(row.ready_at, now + row.delay))
+            return replace(row, ready_at=rested)
+        return row
+
+    def start_over(self) -> None:
+        """Forget all hosts; fetchers that have some of them may live."""
+        self._alone = False
 
     def caught_up(self, now: float) -> None:
         """Free what dead fetchers have: what they had to say was taken in, and nothing ordered."""
@@ -140,8 +181,8 @@ class Loading:
             row = replace(host.row, ready_at=now + host.row.delay)
             self._hosts.update(host, row, Trigger.RESTARTED)
 
-    def _first_waiting(self) -> ListedHost | None:
-        waiting = [entry for claim in self._claims if (entry := self._beyond(claim.directory))]
+    def _first_waiting(self, claims: Iterable[Claim]) -> ListedHost | None:
+        waiting = [entry for claim in claims if (entry := self._beyond(claim.directory))]
         return min(waiting, key=lambda entry: entry.number, default=None)
 
     def _beyond(self, directory: Directory) -> ListedHost | None:

@@ -39,6 +39,13 @@ def trouble_wait(
     return spread(host) * _wait(settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30))
 
 
+def elsewhere_wait(settings: FrontierSettings, host: str, times: int) -> float:
+    """Return how long *host* waits for its robots.txt from where that lies, which it has asked for
+    *times* times in a row: the host there may have to wait for its turn behind this one."""
+    doubled = settings.down_wait * 2.0 ** min(max(times, 1) - 1, 30)
+    return spread(host) * min(doubled, settings.down_wait_limit)
+
+
 def spread(host: str) -> float:
     """Return a factor from 1 to 1.25 that differs between hosts, and never for one."""
     return 1.0 + SPREAD * murmur2(host.encode()) / 2**32

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.crawl import left_out
 from gossamer.events import CrawlDefined, Discovery
-from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.provenance import Provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store

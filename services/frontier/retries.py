@@ -7,7 +7,7 @@ what the server itself asked for, Retry-After or robots.txt, is obeyed.
 
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, RetryAsked
+from gossamer.events import Outcome, RefetchAsked, RetryAsked
 from services.frontier.admission import Admission
 from services.frontier.conditions import Condition
 from services.frontier.hosts import Hosts
@@ -29,6 +29,11 @@ class Retries:
         self._lift(host, now)
         for url in event.urls:
             self._admission.once_more(event.site, event.host, url, now)
+
+    def refetch(self, event: RefetchAsked, now: float) -> None:
+        """Queue URLs that were visited before."""
+        for url in event.urls:
+            self._admission.refetch(event.site, event.host, url, now)
 
     def _lift(self, host: Host, now: float) -> None:
         row = host.row

@@ -5,6 +5,7 @@ from msgspec import field
 from gossamer.events import DEFAULT_CRAWL, Discovery
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
+from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.conditions import Condition
 
 YEAR = 365 * 86400
@@ -40,7 +41,9 @@ class HostRow(Row, frozen=True):
     """The request number it stands under in the directory; 0: not listed."""
 
     order: str = ""
+    ordered_at: float = 0.0
     expires_at: float = 0.0
+    """Of the lease, which began when it was ordered: by the clock of who ordered it."""
     ordered: int = 0
     done: int = 0
     delay: float = 0.0
@@ -52,7 +55,8 @@ class HostRow(Row, frozen=True):
     received: int = 0
     seconds: float = 0.0
     troubles: dict[str, int] = field(default_factory=dict)
-    """Kind of trouble → how often in a row; an answer ends all but `robots`, its rules that."""
+    """Kind of trouble → how often in a row; an answer ends all but those of robots.txt, its rules
+    these."""
     last_took: float = 0.0
     refused: int = 0
     """Orders in a row that came back with nothing asked."""
@@ -68,6 +72,10 @@ class SiteRow(Row, frozen=True):
     hosts: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → how many URLs it has refused for good; the first hundred of them are in `urls`."""
+    validators: dict[str, Trust] = field(default_factory=dict)
+    """Host → what is thought of its ETags and Last-Modified; a host that is not here is trusted."""
+    statistics: bytes = b""
+    """As `services.frontier.revisit` packs what it knows of a site."""
 
 
 class RobotsRow(Row, frozen=True):
@@ -100,8 +108,18 @@ class QueuedUrl(Row, frozen=True):
     crawl: str = DEFAULT_CRAWL
     trace: str = ""
     duplicates: int = 0
+    earlier: int = 0
+    """How many visits to the URL had come to an end when it was queued."""
     asker: str = ""
     """The host that it is an errand for: whose robots.txt lies here."""
+    validators: Validators = NO_VALIDATORS
+    conditional: bool = False
+    """Whether it is asked for only if it has changed."""
+    statistics: bytes = b""
+    """What is known of the page, as `services.frontier.revisit` packs it."""
+    basis: str = ""
+    """What decided that it is visited again: `services.frontier.revisit.Basis`; "" if it is new, or
+    is tried once more."""
 
 
 class UrlRow(Row, frozen=True):
@@ -122,7 +140,10 @@ class UrlRow(Row, frozen=True):
     hops: int = 0
     via: str = ""
     attempt: int = 0
-    """How often it was tried, as far as that counts: a host in trouble is not the URL's doing."""
+    """How often it was tried since its last visit that came to an end, as far as that counts: a
+    host in trouble is not the URL's doing."""
+    earlier: int = 0
+    """How many visits to it have come to an end."""
     crawl: str = DEFAULT_CRAWL
     next_visit_at: float = 0.0
     """When it is due again; 0: never, or it is in the queue already."""
@@ -144,10 +165,13 @@ class JudgementRow(Row, frozen=True):
     at: float
     digest: str = ""
     duplicate_of: str = ""
+    """Or nearly: the verdict says so."""
     links: int = 0
     """How many were released."""
     reason: str = ""
     """Which rule held others back, or the document."""
+    change: float = -1.0
+    """How much had changed since the visit before, from 0 to 1; -1: it was the first one."""
 
 
 class HistoryRow(Row, frozen=True):
@@ -169,6 +193,8 @@ class HistoryRow(Row, frozen=True):
     verdict: str = ""
     digest: str = ""
     duplicate_of: str = ""
+    change: float = -1.0
+    """How much had changed since the visit before, from 0 to 1; -1: it was the first one."""
 
 
 class ListedHost(Row, frozen=True):
@@ -185,15 +211,22 @@ class ListedHost(Row, frozen=True):
     host: str
 
 
-class DueRow(Row, frozen=True):
-    """A URL to queue again at a time, or (no URL) a host to unblock."""
+class Due(Row, frozen=True):
+    """What a calendar has rows of (`calendar.py`), which sets the bucket, and puts the time before
+    the key."""
 
-    table = "due"
     partition_key, sort_key = "bucket", "key"
 
     bucket: str
     key: str
     at: float
+
+
+class DueRow(Due, frozen=True):
+    """A URL to queue again at a time, or (no URL) a host to unblock."""
+
+    table = "due"
+
     site: str
     host: str
     url: str = ""
@@ -259,3 +292,5 @@ class TallyRow(Row, frozen=True):
     """When the next URL or host is due, if within the hour; 0: not within the hour."""
     due_count: int = 0
     """How many URLs and hosts wait for their time."""
+    hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Hour, since 1970 → pages fetched in it that were new, changed, unchanged; the last 24."""

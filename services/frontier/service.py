@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gossamer.crawl import accept
+from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
+    ChangesHinted,
     CrawlDefined,
     Event,
-    HostCheckedOut,
     LinksSetAside,
-    Outcome,
     PageJudged,
+    RefetchAsked,
     RetryAsked,
     RobotsAnswered,
     RobotsAsked,
@@ -34,10 +34,11 @@ from services.frontier.conditions import Trigger
 from services.frontier.errands import Errands
 from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
+from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading
 from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
-from services.frontier.rows import HistoryRow, JudgementRow
+from services.frontier.revisits import Revisits
 from services.frontier.workbench import Host
 
 NO_LIMIT = 1 << 60
@@ -55,6 +56,7 @@ class Frontier(Processor):
     name = "frontier"
     reads = (topics.URLS_ADMITTED, topics.VISITS_ENDED, topics.PAGES_JUDGED)
     awaits = (topics.VISITS_ENDED,)
+    reckons = True
 
     def __init__(
         self,
@@ -66,16 +68,17 @@ class Frontier(Processor):
     ) -> None:
         self._settings = settings
         self._claims = Claims(store, partitions)
-        self._hosts = hosts = Hosts(store, self._claims)
+        self._hosts = hosts = Hosts(store, self._claims, settings.checked_out_limit)
         self._loading = Loading(hosts, settings.loaded_limit, alone)
         refusals = Refusals(hosts, store)
-        self._admission = Admission(settings, hosts, self._loading, refusals, store)
+        self._revisits = Revisits(hosts, store)
+        self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
-        self._check_in = CheckIn(settings, hosts, self._loading, store)
+        self._check_in = CheckIn(settings, hosts, self._loading, self._revisits, store)
         self._retries = Retries(hosts, self._loading, self._admission)
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in)
         self._figures = Figures(self._hosts)
-        self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
+        self._judgements = Judgements(hosts, store)
         self._crawl: CrawlDefined | None = None
         self._asked_at = self._read_until = 0.0
         """When we last asked for all outcomes until then; and until when all were taken in."""
@@ -92,6 +95,8 @@ class Frontier(Processor):
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions* anew, and load what the store says of them."""
+        self._loading.start_over()
+        self._asked_at = self._read_until = 0.0
         self.assign(frozenset(), now)
         self.assign(partitions, now)
 
@@ -138,24 +143,39 @@ class Frontier(Processor):
                 return self._set_aside(event, now)
             case RobotsAsked():
                 return [*self._errands.asked(event, now)]
-        self._take_in(event, now)
+            case RetryAsked() | RefetchAsked() | ChangesHinted():
+                self._asked(event, now)
+            case _:
+                self._take_in(event, now)
         return ()
+
+    def _asked(self, event: RetryAsked | RefetchAsked | ChangesHinted, now: float) -> None:
+        """Visit sooner what somebody asks for, or has heard of."""
+        match event:
+            case RetryAsked():
+                self._retries.asked(event, now)
+            case RefetchAsked():
+                self._retries.refetch(event, now)
+            case ChangesHinted():
+                self._revisits.hinted(event, now)
 
     def _take_in(self, event: Event, now: float) -> None:
         """Take in an event that has no answer."""
         match event:
             case UrlsAdmitted():
                 self._admission.admit(event, self._crawl, now)
-            case RetryAsked():
-                self._retries.asked(event, now)
             case VisitEnded():
                 self._check_in.ended(event, now)
             case RobotsAnswered():
                 self._errands.answered(event, now)
+            case RefetchAsked():
+                self._retries.refetch(event, now)
             case PageJudged():
-                self._judged(event)
+                self._judgements.judged(event)
+                self._revisits.judged(event)
             case CrawlDefined():
                 accept(event)
+                self._revisits.define(event)
                 self._crawl = event
 
     def _set_aside(self, event: LinksSetAside, now: float) -> Iterator[Event]:
@@ -164,42 +184,16 @@ class Frontier(Processor):
         self._claims.of(event.site).aside.add(event.via, others)
         yield from by_site(wanted, event.via, event.crawl, now)
 
-    def _judged(self, event: PageJudged) -> None:
-        self._claims.of(event.site).tally.judged(event.verdict, event.hazards)
-        self._judgements.put(
-            JudgementRow(
-                host=event.host,
-                url=event.visit.url,
-                verdict=event.verdict,
-                at=event.at,
-                digest=event.digest,
-                duplicate_of=event.duplicate_of,
-                links=event.links,
-                reason=event.reason,
-            )
-        )
-        self._history.put(
-            HistoryRow(
-                url=event.visit.url,
-                at=event.fetched_at or event.at,
-                outcome=Outcome.PAGE,
-                status=event.status,
-                size=event.size,
-                verdict=event.verdict,
-                digest=event.digest,
-                duplicate_of=event.duplicate_of,
-            )
-        )
-
     def due(self) -> float | None:
         """Return when the next delay, lease or wait ends; 0 when there is work now."""
         bench = self._hosts.bench
         at_work = self._loading.unfinished or self._behind()
-        if at_work or (self._orderable() and bench.first_ready()):
+        if at_work or (self._orderable() and (bench.first_ready() or self._loading.is_in_the_way)):
             return 0.0
         read = self._claims.caught_up and not self._unread
         ends = [bench.next_rested(), bench.next_expired() if read else None]
         ends += [claim.calendar.due() for claim in self._claims]
+        ends += [self._revisits.due()]
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float) -> Iterator[Event]:
@@ -233,15 +227,19 @@ class Frontier(Processor):
                     self._admission.again(due, now)
                 else:
                     self._loading.unblock(due)
+        for visit in self._revisits.wake(now, left):
+            self._admission.revisit(visit, now)
 
     def _fill(self, now: float) -> None:
         self._loading.fill(now)
         for host in self._hosts.bench.rested(now):
             self._hosts.update(host, host.row, Trigger.DELAY_OVER)
 
-    def _orders(self, crawl: CrawlDefined, now: float) -> Iterator[HostCheckedOut]:
+    def _orders(self, crawl: CrawlDefined, now: float) -> Iterator[Event]:
         while (most := self._orderable()) and (host := self._first(now)):
-            if order := self._check_out.order(host, most, crawl, now):
+            order = self._check_out.order(host, most, crawl, now)
+            yield from self._check_out.answers()
+            if order:
                 self._figures.ordered(order)
                 yield order
             else:
@@ -249,17 +247,15 @@ class Frontier(Processor):
 
     def _first(self, now: float) -> Host | None:
         """Return the host whose turn it is, if any is ready."""
-        while (host := self._hosts.bench.first_ready()) and self._loading.is_overtaken(host):
-            self._loading.make_room()
+        first_ready = self._hosts.bench.first_ready
+        while self._loading.is_overtaken(host := first_ready()) and self._loading.make_room():
             self._fill(now)
         return host
 
     def _orderable(self) -> int:
-        """Return how many URLs may be ordered now, by pause, page limit and hosts checked out."""
+        """Return how many URLs may be ordered now, by pause and page limit."""
         bench, crawl = self._hosts.bench, self._crawl
         if crawl is None or crawl.paused or not self._claims.caught_up:
-            return 0
-        if bench.checked_out >= self._settings.checked_out_limit:
             return 0
         if not crawl.max_pages:
             return NO_LIMIT
@@ -268,14 +264,7 @@ class Frontier(Processor):
 
     def note(self) -> str:
         """Return why nothing is ordered although all is well."""
-        if self._crawl is None:
-            waiting = sum(claim.tally.queued for claim in self._claims)
-            return (
-                f"no crawl is defined, so nothing is fetched (URLs queued: {waiting:,}): "
-                "gossamer seed URL --scope SCOPE does that, or crawl.scope with gossamer topics "
-                "apply"
-            )
-        return "the crawl is paused" if self._crawl.paused else ""
+        return why_idle(self._crawl, sum(claim.tally.queued for claim in self._claims))
 
     def settle(self) -> None:
         """Put the totals and the positions of the claims into the store, and set the gauges."""

@@ -6,14 +6,17 @@ a row in `urls` only while few of its site were refused by the same rule; the ot
 
 from msgspec.structs import replace
 
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.store import Store
+from gossamer.web.validators import Trust
+from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.rows import SiteRow
 
 SAMPLE = 100
 """Of the URLs of a site that a rule refuses for good, so many have a row each."""
 FOR_GOOD = frozenset({Hazard.REDIRECT, Hazard.TRAP_HOSTS, Hazard.TRAP_URLS, Hazard.ROBOTS_EXCLUDED})
 """The rules of admission whose refusals nothing takes back."""
+DAY, A_TENTH = 86400.0, 0.1
 REMEMBERED = 10_000
 """Sites whose rows are kept in memory, the last used ones."""
 
@@ -46,6 +49,33 @@ class Sites:
         count = row.refused.get(rule, 0) + 1
         self._put(replace(row, refused={**row.refused, rule: count}))
         return count <= SAMPLE
+
+    def revisits(self, site: str) -> SiteState:
+        """Return what the revisit policies know of the pages of *site*."""
+        return unpacked_site(self._row(site).statistics)
+
+    def learn(self, site: str, state: SiteState) -> None:
+        """Remember what they know now."""
+        row, statistics = self._row(site), packed(state)
+        if row.statistics != statistics:
+            self._put(replace(row, statistics=statistics))
+
+    def paced(self, site: str, delay: float) -> None:
+        """Have the policies know what politeness allows: a visit each *delay* to each host."""
+        state, hosts = self.revisits(site), max(1, self._row(site).hosts)
+        limit = DAY / delay * hosts if delay else 0.0
+        if abs(limit - state.limit) > A_TENTH * state.limit:
+            self.learn(site, replace(state, limit=limit))
+
+    def validators(self, site: str, host: str) -> Trust:
+        """Return what is thought of a host's validators."""
+        return self._row(site).validators.get(host, Trust())
+
+    def trust(self, site: str, host: str, trust: Trust) -> None:
+        """Think so of a host's validators from now on."""
+        row = self._row(site)
+        if row.validators.get(host, Trust()) != trust:
+            self._put(replace(row, validators={**row.validators, host: trust}))
 
     def _row(self, site: str) -> SiteRow:
         row = self._recent.pop(site, None) or self._rows.get(site) or SiteRow(site)

@@ -3,13 +3,16 @@
 from collections import Counter
 
 from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
-from gossamer.events.outcomes import OUTCOMES, Hazard, Wait, counted_by
+from gossamer.events.hazards import Hazard, counted_by
+from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.store import Table
 from services.frontier.conditions import Condition
 from services.frontier.rows import TallyRow
 
 MOST = 10
 """How many hosts or visits a list shows."""
+HOURS = 24
+"""For how many hours pages are counted by the hour."""
 
 
 class Tally:
@@ -26,6 +29,7 @@ class Tally:
         self.slowest, self.largest = dict(row.slowest), dict(row.largest)
         self.latest = list(row.latest)
         self.next_due_at, self.due_count = row.next_due_at, row.due_count
+        self.hours = dict(row.hours)
 
     def changed(self, before: Condition | None, after: Condition) -> None:
         """Count a host's change of condition; *before* is None when it is new."""
@@ -59,6 +63,20 @@ class Tally:
         self.hazards.update(counted_by("parser", hazards))
         self.hazards.update(counted_by("dedup", hazards))
 
+    def found(self, change: float | None, at: float) -> None:
+        """Count a page fetched *at* by how much of it had changed; None: it is new."""
+        hour = str(hour_of(at))
+        new, changed, unchanged = self.hours.get(hour, (0, 0, 0))
+        if change is None:
+            new += 1
+        elif change:
+            changed += 1
+        else:
+            unchanged += 1
+        self.hours[hour] = (new, changed, unchanged)
+        while len(self.hours) > HOURS:
+            del self.hours[min(self.hours, key=int)]
+
     def was_refused(self, rule: Hazard) -> None:
         """Count a URL that is not queued."""
         self.refused[rule] += 1
@@ -84,6 +102,7 @@ class Tally:
             latest=tuple(self.latest),
             next_due_at=self.next_due_at,
             due_count=self.due_count,
+            hours=dict(self.hours),
         )
         if row != self._row:
             self._row = row
@@ -95,3 +114,8 @@ def _keep_most(most: dict[str, float], host: str, value: float) -> None:
     most[host] = value
     if len(most) > MOST:
         del most[min(most, key=most.__getitem__)]
+
+
+def hour_of(at: float) -> int:
+    """Return the hours that had passed since 1970."""
+    return int(at // 3600)

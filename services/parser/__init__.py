@@ -25,7 +25,8 @@ reports that memory ran out: it becomes a dead letter with its bytes, and nothin
 child that died of anything else may have been killed by an operator, or by a kernel short of
 memory. Its page goes to a second child, and only if that one dies too is the page to blame.
 Children that die before they are ready condemn no page: then the parser itself cannot run, and it
-stops.
+stops. Who waits for the verdict on a page that is to blame hears that it was not read
+(`passed_on`): it is visited again like any other.
 
 Why lexbor. Title and links must be those that a browser sees, and on the real Web that depends on
 how errors are repaired. Lexbor builds what the HTML standard prescribes in all 1,296 of html5lib's
@@ -38,7 +39,12 @@ number in a row is limited. The digest that finds duplicates is therefore of the
 visible text, white space folded; where there is none but the title, of the decoded body
 (docs/decisions, "The digest is of the visible text").
 
+Why a simhash of the main text. Near duplicates are looked for within a site, where menus are the
+same everywhere; the visible text takes its place only where no main text is made. It is what the
+package `simhash` says (`simhash`), so that others can make the same.
+
 What is not read. A redirect is one link. Of any other response that is not 2xx only the fact is
-passed on. What is neither HTML nor plain text is recognised by its header or its first bytes, and
-has a digest, but no links and no text.
+passed on, and of a 304 the validators: it has no body, and may repeat only some of them. What is
+neither HTML nor plain text is recognised by its header or its first bytes, and has a digest, but no
+links and no text.
 """

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Link
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
+from gossamer.text.blocks import SEPARATOR, blocks_of
 from services.parser.directives import directives, meta_names
 from services.parser.links import SELECTOR, Links, tokens
 from services.parser.text import folded
@@ -35,6 +36,8 @@ class Document:
     """The document as the tree has it, without scripts: the main text is looked for in it."""
     visible: str
     """The text that people see, white space folded."""
+    blocks: bytes
+    """The same, block by block."""
     hazards: frozenset[Hazard]
 
 
@@ -50,6 +53,7 @@ def read(text: str, url: str, charset: str, product: str) -> Document:
     title, language = _title(tree), _language(tree)
     tree.strip_tags(UNREAD, recursive=True)
     markup = tree.html or ""
+    visible = _visible(tree)
     return Document(
         title=title[:TITLE_LIMIT],
         description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
@@ -58,7 +62,8 @@ def read(text: str, url: str, charset: str, product: str) -> Document:
         directives=directives(robots, product),
         links=links.all(),
         markup=markup,
-        visible=_visible(tree),
+        visible=folded(visible),
+        blocks=blocks_of(visible),
         hazards=frozenset(links.hazards),
     )
 
@@ -99,4 +104,5 @@ def _language(tree: LexborHTMLParser) -> str:
 
 def _visible(tree: LexborHTMLParser) -> str:
     tree.strip_tags(INVISIBLE, recursive=True)
-    return folded(tree.body.text(separator=" ")) if tree.body else ""
+    # The separator is white space to whoever folds it.
+    return tree.body.text(separator=SEPARATOR) if tree.body else ""

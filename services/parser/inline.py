@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gossamer.events import Event, PageFetched, PageParsed, Purpose
-from gossamer.events.outcomes import count_hazards
+from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
 from services.parser.options import Options

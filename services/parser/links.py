@@ -6,7 +6,7 @@ from urllib.parse import quote
 from selectolax.lexbor import LexborNode
 
 from gossamer.events import Link
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.web.url import BadUrl, UrlTooLong, canonicalize
 from services.parser.labels import codec_of
 from services.parser.text import folded

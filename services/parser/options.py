@@ -10,5 +10,7 @@ class Options(Struct, frozen=True):
     """Our token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
     want_text: bool
     """Whether the main text is extracted: two thirds of the work."""
+    simhash_words: int
+    """Texts with fewer words have no simhash; 0: none has one."""
     decoded_limit: int
     """Most bytes of a body that are read, once its content codings are undone."""

@@ -1,11 +1,11 @@
 """Reads one response: all that the parser does, without the processes around it."""
 
-from collections.abc import Iterable
-
 from msgspec.structs import replace
 
 from gossamer.events import Link, PageFetched, PageParsed
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
+from gossamer.text.blocks import SEPARATOR, blocks_of
+from gossamer.text.sketch import sketch_of
 from gossamer.web.coding import Body, decoded
 from gossamer.web.http import (
     all_values,
@@ -14,41 +14,32 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
+from gossamer.web.validators import kept, validators_of
 from services.parser import html
 from services.parser.charset import Characters, characters
 from services.parser.directives import directives
 from services.parser.kind import HTML, TEXT, kind_of
 from services.parser.options import Options
+from services.parser.passed_on import passed_on, with_hazards
 from services.parser.scan import sane
+from services.parser.simhash import simhash_of
 from services.parser.text import digest_of, folded, language_of, main_text
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     """Return what *page* says. Takes any bytes; some need more time or memory than there is."""
-    parsed = PageParsed(
-        crawl=page.crawl,
-        at=now,
-        site=page.site,
-        host=page.host,
-        visit=page.visit,
-        fetched_at=page.started_at,
-        status=page.status,
-        payload_digest=payload_digest(page.body),
-        truncated=bool(page.truncated),
-        hazards=page.hazards,
-    )
+    parsed = replace(passed_on(page, now), payload_digest=payload_digest(page.body))
+    if page.status == 304 and page.visit.conditions:
+        found = validators_of(page.headers)
+        return replace(parsed, validators=kept(found, page.visit.validators))
     if target := redirect_target(page.status, page.headers, page.visit.url):
         return replace(parsed, links=(Link(target, redirect=True),))
     if not 200 <= page.status < 300:
         return parsed
+    parsed = replace(parsed, validators=validators_of(page.headers))
     codings = joined_values(page.headers, "content-encoding")
     body = decoded(page.body, codings, options.decoded_limit)
     return _document(page, _received(page, parsed, body, options), body.data, options)
-
-
-def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
-    """Return *parsed* with *hazards* added to those that it has, each once."""
-    return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))
 
 
 def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:
@@ -88,6 +79,9 @@ def _plain(parsed: PageParsed, found: Characters, options: Options) -> PageParse
     return replace(
         parsed,
         digest=digest_of(visible.encode()),
+        simhash=simhash_of(visible, options.simhash_words),
+        sketch=sketch_of(visible),
+        blocks=blocks_of(found.text.replace("\n", SEPARATOR)),
         language=language_of(visible),
         text=found.text if options.want_text else None,
     )
@@ -108,6 +102,9 @@ def _html(parsed: PageParsed, found: Characters, options: Options) -> PageParsed
         language=language_of(main or document.visible, document.language),
         text=main,
         digest=digest_of(visible.encode()) if visible else parsed.digest,
+        simhash=simhash_of(main or document.visible, options.simhash_words),
+        sketch=sketch_of(visible),
+        blocks=document.blocks,
         nofollow=parsed.nofollow or "nofollow" in document.directives,
         noindex=parsed.noindex or "noindex" in document.directives,
         links=document.links,

@@ -3,16 +3,20 @@
 from gossamer.clock import Clock
 from gossamer.errors import Poison
 from gossamer.events import Event, PageFetched, PageParsed, Purpose
-from gossamer.events.outcomes import Hazard, count_hazards
+from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.concurrent import Emitter
 from services.parser.options import Options
+from services.parser.passed_on import unread
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 
 
 class Parser:
-    """Reads pages in the children of *pool*; a page that they cannot read is Poison."""
+    """Reads pages in the children of *pool*.
+
+    A page that they cannot read is Poison. Who waits for its verdict hears of it all the same.
+    """
 
     name = "parser"
     reads: tuple[Topic, ...] = (PAGES_FETCHED,)
@@ -27,14 +31,14 @@ class Parser:
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit what a fetched page says; a robots.txt is no page."""
         if isinstance(event, PageFetched) and event.visit.purpose is Purpose.PAGE:
-            emit(await self._read(event))
+            try:
+                emit(await self._read(event))
+            except Poison:
+                count_hazards(self.name, [Hazard.PARSER_FAULT])
+                emit(unread(event, self._clock()))
+                raise
 
     async def _read(self, page: PageFetched) -> PageParsed:
-        request = Request(page, self._options, self._clock())
-        try:
-            parsed = await self._pool.parse(request)
-        except Poison:
-            count_hazards(self.name, [Hazard.PARSER_FAULT])
-            raise
+        parsed = await self._pool.parse(Request(page, self._options, self._clock()))
         count_hazards(self.name, set(parsed.hazards).difference(page.hazards))
         return parsed

@@ -20,7 +20,9 @@ UNJUDGED_LIMIT = 2000
 async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event) -> None:
     """Parse what is fetched until *stop*; pages under way then are parsed again by the next run."""
     wanted = settings.parser
-    options = Options(settings.fetcher.product, wanted.text, wanted.decoded_limit)
+    options = Options(
+        settings.fetcher.product, wanted.text, wanted.simhash_words, wanted.decoded_limit
+    )
     size = wanted.workers or os.cpu_count() or 1
     async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:
         parser = Parser(pool, options, clock.now)

@@ -10,7 +10,7 @@ import pytest
 from console.cli.main import main
 from console.cli.pages import _lines, _records
 from console.open_crawl import open_crawl
-from gossamer.events import Tombstone
+from gossamer.events import Page, Tombstone
 from gossamer.events.gone import Gone
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
@@ -35,6 +35,16 @@ def test_a_list_has_none_of_them(folder: Path, capsysbinary: pytest.CaptureFixtu
     assert main(["pages", "--data", str(folder)]) == 0
     (line,) = capsysbinary.readouterr().out.splitlines()
     assert json.loads(line)["url"] == THERE
+
+
+def test_a_parquet_file_has_all_that_is_public(folder: Path, tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "pages.parquet"
+    assert main(["pages", "--data", str(folder), "--format", "parquet", "--output", str(file)]) == 0
+    (row,) = pq.read_table(file).to_pylist()
+    assert {*Page.__struct_fields__} - {*row} == {"at", "trace", "version"}
+    assert row["url"] == THERE and row["verdict"] == "first"
+    assert row["fetched_at"].timestamp() == 1.0 and row["first_seen"] is None
 
 
 def test_who_follows_is_told_of_them(folder: Path) -> None:

@@ -107,6 +107,47 @@ def test_what_makes_no_sense_changes_nothing(
     assert seed.crawl().scope == "domain('c.example')"
 
 
+def test_revisits_hold_from_now_on(seed: SeedCommand) -> None:
+    assert "Revisits from now on: none, each page is visited once." in seed("http://a.example/")
+    shown = seed("--revisit", "optimal", "--budget", "5000", "--discovery-share", "0.25")
+    assert shown.startswith("0 seeds for") and "Scope as before" in shown
+    assert "from now on: optimal, at most 5,000 visits a day, 25 % of them to new URLs" in shown
+    crawl = seed.crawl()
+    assert (crawl.revisit, crawl.budget, crawl.discovery_share) == ("optimal", 5000.0, 0.25)
+    assert "Revisits as before: optimal" in seed("http://a.example/2")
+    assert "fixed:12h, no budget" in seed("--revisit", "fixed:12h", "--budget", "0")
+    assert (seed.crawl().revisit, seed.crawl().scope) == ("fixed:12h", "domain('a.example')")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--revisit", "often"], "'often' is no revisit policy: none, fixed"),
+        (["--revisit", "fixed:1y"], "'1y' is no duration: 90m"),
+        (["--revisit", "optimal:1d"], "optimal:1d"),
+        (["--budget", "-1"], "crawl.budget"),
+        (["--discovery-share", "2"], "crawl.discovery_share"),
+    ],
+)
+def test_revisits_that_make_no_sense_change_nothing(
+    seed: SeedCommand, arguments: list[str], named: str
+) -> None:
+    seed("http://a.example/", "--revisit", "fixed:1d")
+    assert named in seed(*arguments, status=2)
+    assert seed.crawl().revisit == "fixed:1d"
+
+
+def test_a_crawl_refuses_a_policy_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "data"
+    words = ["crawl", "--data", str(data), "--contact", "a@a.example", "http://a.example/"]
+    assert main([*words, "--revisit", "nonsense"]) == 2
+    said = capsys.readouterr().err
+    assert "crawl.revisit: 'nonsense' is no revisit policy: none, fixed" in said
+    assert not data.exists()
+
+
 def test_the_settings_scope_and_depth_hold_at_first(seed: SeedCommand, tmp_path: Path) -> None:
     file = tmp_path / "crawl.toml"
     file.write_text("[crawl]\nscope = \"host('a.example')\"\nmax_depth = 2\n")

@@ -16,14 +16,30 @@ from console.figures import counts, duration, plural, size
 from console.printable import printable
 from gossamer.events import Outcome
 from services.frontier.conditions import Condition
+from services.frontier.revisiting import Revisiting
 from services.frontier.rows import HostRow, UrlRow
 from standalone.folder import Folder, Opened
 from standalone.progress import Progress
 from standalone.run import End
 from standalone.waiting import Waiting
 
+NOW = 2_000_000_000.0
 HOSTILE = (
     "http://a.example/\x1b]0;owned\x07\x1b[2J\r\n[bold red]x[/bold red]\u202etxt.exe\x9b31m[/]"
+)
+
+
+REVISITING = Revisiting(
+    "optimal",
+    2000.0,
+    1234,
+    NOW,
+    Counter(rate=5, asked=2),
+    1,
+    weights=4.0,
+    fresh=3.0,
+    age=2.0,
+    price=1.0,
 )
 
 
@@ -39,7 +55,7 @@ def said(
 
 def drawn(of: Progress, word: str = "") -> str:
     console = Console(file=io.StringIO(), force_terminal=False, width=200)
-    console.print(draw(of, 1.5, 2.0, word))
+    console.print(draw(of, 1.5, 2.0, word, NOW))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -102,7 +118,7 @@ def test_the_view_has_the_counters_and_says_what_is_being_done() -> None:
     of = progress(
         conditions=Counter(idle=2, ready=1),
         outcomes=Counter({"page": 3, "gone": 1, "robots.txt": 2}),
-        backlog={"pages.fetched": 4, "seeds": 0},
+        backlogs={"parser": {"pages.fetched": 4}, "archive": {"pages.fetched": 1, "seeds": 0}},
         due_count=5,
     )
     shown = drawn(of)
@@ -110,6 +126,30 @@ def test_the_view_has_the_counters_and_says_what_is_being_done() -> None:
         assert part in shown
     assert "4 pages.fetched" in shown and "seeds" not in shown and "Ctrl-C to stop" in shown
     assert "finishing" in drawn(of, "finishing")
+
+
+def test_how_coming_back_stands_is_seen_while_visits_are_planned() -> None:
+    of = progress(outcomes=Counter({"page": 3, "not_modified": 2}), revisiting=REVISITING)
+    for shown in (drawn(of), said(End.TIME, of, 0, Folder(Path("data")))):
+        assert "optimal, 2,000 visits a day; 1,234 planned, next 2033-05-18 03:33:20 UTC" in shown
+        assert "75 % of the copies expected to be right, 12 h behind on the average" in shown
+    for part in (
+        "visit must bring 6 h of it",
+        "revisited   7: 5 rate, 2 asked",
+        "2 answers 304",
+        "1 host whose",
+    ):
+        assert part in shown
+    once = drawn(progress(revisiting=Revisiting(planned=7)))
+    assert "revisits" not in once and "planned" not in once
+
+
+def test_the_last_day_is_plotted_where_it_says_more_than_a_number() -> None:
+    hours = {str(int(NOW // 3600) - ago): (5, ago, 1) for ago in (0, 3)}
+    assert "unchanged" in drawn(progress(hours=hours)) and "█" in drawn(progress(hours=hours))
+    first = {str(int(NOW // 3600)): (5, 0, 0)}
+    assert "█" not in drawn(progress(hours=first))
+    assert "█" in drawn(progress(hours=first, revisiting=REVISITING))
 
 
 def test_the_line_has_the_counters() -> None:
@@ -138,9 +178,11 @@ def test_it_is_said_to_go_on_only_where_that_does_something() -> None:
     folder, ready = Folder(Path("my data")), progress(conditions=Counter(ready=1))
     for end in (End.PAGES, End.TIME, End.INTERRUPTED):
         assert "Run the same command again to go on." in said(end, ready, 0, folder)
-    under_way = progress(backlog={"pages.fetched": 3})
+    under_way = progress(backlogs={"parser": {"pages.fetched": 3}})
     assert "again to go on." in said(End.KILLED, under_way, 0, folder)
     assert "Run the same" not in said(End.DONE, progress(queued=0), 0, folder)
+    coming_back = progress(queued=0, revisiting=REVISITING)
+    assert "Run the same command again to go on." in said(End.TIME, coming_back, 0, folder)
     later = said(End.WAITING, progress(due_count=1), 0, folder, Waiting(1795471140.0))
     assert "Nothing is due before 2026-11-23 21:59:00 UTC" in later
     assert "retry --data 'my data' HOST" in later

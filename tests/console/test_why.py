@@ -110,6 +110,16 @@ def test_why_links_were_held_back_is_said() -> None:
     assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(judgement=row)
 
 
+def test_how_much_has_changed_is_said() -> None:
+    changed = JudgementRow(HOST, URL, "changed", NOW, change=0.0625)
+    assert "verdict: changed (6 % of it changed); links" in why(judgement=changed)
+    little = JudgementRow(HOST, URL, "changed", NOW, change=0.001)
+    assert "verdict: changed (1 % of it changed); links" in why(judgement=little)
+    for change in (0.0, -1.0):
+        row = JudgementRow(HOST, URL, "unchanged", NOW, change=change)
+        assert "verdict: unchanged; links" in why(judgement=row)
+
+
 def host(**fields: object) -> HostRow:
     return HostRow(site="a.example", host=HOST, **fields)  # type: ignore[arg-type]
 

@@ -39,6 +39,16 @@ class Single(Row, frozen=True):
     text: str
 
 
+class Held(Row, frozen=True):
+    """A row that is taken over."""
+
+    table = "held"
+    partition_key, holder = "part", "who"
+    part: str
+    who: str
+    n: int
+
+
 class Colour(StrEnum):
     """A word that an operator looks for."""
 
@@ -109,6 +119,18 @@ def test_the_first_wins(store: Store, settle: Settle) -> None:
     assert table.put_if_absent(Single("p", "two")) == Single("p", "one")
     settle(store)
     assert table.get("p") == Single("p", "one")
+
+
+def test_a_row_is_replaced_as_long_as_it_is_the_same_holders(store: Store, settle: Settle) -> None:
+    table, before = store.table(Held), Held("p", "one", 1)
+    table.replace(Held("p", "nobody", 0), before)
+    assert table.put_if_absent(before) == before
+    settle(store)
+    table.replace(Held("p", "two", 2), before)
+    settle(store)
+    table.replace(Held("p", "three", 3), before)
+    settle(store)
+    assert table.put_if_absent(before) == table.get("p") == Held("p", "two", 2)
 
 
 def test_after_a_drop_the_next_is_the_first(store: Store, settle: Settle) -> None:

@@ -75,9 +75,9 @@ def parsed(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
 class Instance:
     """One instance of dedup: what it says on `pages`, and the verdict."""
 
-    def __init__(self, store: Store | None = None) -> None:
+    def __init__(self, store: Store | None = None, settings: DedupSettings | None = None) -> None:
         self.store = store or SqliteStore(Database(":memory:"))
-        settings = DedupSettings(refused_limit=LIMIT)
+        settings = settings or DedupSettings(refused_limit=LIMIT)
         self.dedup = Dedup(SeenTable(self.store), self.store, settings)
 
     def answer(self, page: PageParsed) -> list[object]:

@@ -20,7 +20,7 @@ from gossamer.events import (
     UrlsDiscovered,
     Verdict,
 )
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore

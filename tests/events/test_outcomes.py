@@ -8,17 +8,8 @@ import pytest
 from prometheus_client import REGISTRY
 from pydantic import BaseModel
 
-from gossamer.events.outcomes import (
-    HAZARDS,
-    OUTCOMES,
-    Fate,
-    Hazard,
-    Outcome,
-    Wait,
-    check_complete,
-    count_hazards,
-    counted_by,
-)
+from gossamer.events.hazards import HAZARDS, Hazard, count_hazards, counted_by
+from gossamer.events.outcomes import OUTCOMES, Fate, Outcome, Wait, check_complete
 from gossamer.settings import FrontierSettings, Settings
 from schemas import outcomes
 from services.dedup.service import Dedup
@@ -31,6 +22,7 @@ SERVICES = {Dedup.name, Fetcher.name, Frontier.name, Parser.name}
 FRONTIER = FrontierSettings()
 ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
     "frontier": {Hazard.REDIRECT},
+    "dedup": {Hazard.PARSER_FAULT},
 }
 """Hazards that a service names as a reason, while another one has counted the occurrence."""
 

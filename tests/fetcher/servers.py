@@ -108,6 +108,24 @@ def page(body: bytes = b"<p>hello", status: int = 200, **headers: str) -> Answer
     return raw("\r\n".join([*lines, "", ""]).encode("latin-1") + body, keep=True)
 
 
+def versioned(body: bytes, etag: str = "", modified: str = "") -> Answer:
+    """Answer 304 to who knows this version (RFC 9110, 13.2.2)."""
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        asked = server.requests[-1]
+        tags, since = asked.header("If-None-Match"), asked.header("If-Modified-Since")
+        weakly = etag.removeprefix("W/") == tags.removeprefix("W/")
+        known = weakly if tags else bool(since) and since == modified
+        if not known:
+            return await page(body, ETag=etag, Last_Modified=modified)(server, writer)
+        # The length is that of the body that is not sent (8.6).
+        lines = ["HTTP/1.1 304 Not Modified", f"Content-Length: {len(body)}"]
+        lines += [f"ETag: {etag}"] if etag else []
+        return await raw("\r\n".join([*lines, "", ""]).encode(), keep=True)(server, writer)
+
+    return answer
+
+
 def raw(data: bytes, keep: bool = False) -> Answer:
     """Answer exactly these bytes; then close, unless *keep*."""
 

@@ -1,5 +1,6 @@
 """A fetcher whose clock differs from the frontier's: what it does, and what it tells."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -48,6 +49,26 @@ async def test_a_clock_behind_makes_no_lease_longer() -> None:
     assert all(one.at >= now for one in emitted.ended), "told in the frontier's time"
 
 
+async def test_of_two_orders_that_were_held_up_the_older_is_over_by_what_the_younger_shows() -> (
+    None
+):
+    """Its frontier, whose clock is ahead, let that lease end, or it had not made the other one."""
+    emitted, web, now = Emitted(), Web(settings(), time.time), time.time()
+
+    async def epoch_of(site: str) -> int:
+        await asyncio.sleep(0.01)
+        return 1
+
+    async with serving(a=page(), b=page()) as server:
+        processor = new_fetcher(web, epoch_of)
+        older = order(f"{server.root}/a", at=now - 400.0, expires_at=now + 500.0)
+        younger = order(f"{server.root}/b", at=now + 510.0, expires_at=now + 1500.0)
+        await asyncio.gather(*(processor.work(o, emitted.emit) for o in (older, younger)))
+        assert server.paths == ["/b"]
+    await web.close()
+    assert sorted(emitted.outcomes) == ["page", "unvisited"]
+
+
 async def test_what_an_earlier_run_has_left_is_no_skew() -> None:
     told: list[str] = []
     emitted, web = Emitted(), Web(settings(), time.time)
@@ -82,3 +103,11 @@ def test_a_few_old_orders_prove_nothing() -> None:
     for _ in range(ORDERS - 1):
         skew.met(1000.0, 1200.0)
     assert not any(told)
+
+
+def test_an_order_that_has_waited_is_reckoned_by_one_that_came_at_once() -> None:
+    skew = ClockSkew(5.0, Hindrances(lambda why: None))
+    assert skew.ahead(7, 700.0, 100.0) == 600.0
+    assert skew.ahead(7, 700.0, 130.0) == 600.0, "it is 30 s old, by the frontier's clock"
+    assert skew.ahead(8, 100.0, 130.0) == 0.0, "another frontier has another clock"
+    assert skew.ahead(7, 1100.0, 1100.0) == 0.0, "its clock was put right"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prometheus_client import REGISTRY
 
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Failure, Reply

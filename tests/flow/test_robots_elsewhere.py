@@ -5,7 +5,8 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import Phase, example, given, settings
+import pytest
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from gossamer.web.robots import REDIRECTS
@@ -77,14 +78,20 @@ two_at_each_other = {HOSTS[0]: f"{HOSTS[1]}/robots.txt", HOSTS[1]: f"{HOSTS[0]}/
 around = {a: f"{b}/robots.txt" for a, b in zip(HOSTS, [*HOSTS[1:], HOSTS[0]], strict=True)}
 
 
-@settings(max_examples=25, phases=(Phase.explicit, Phase.generate))
-@example(everybody_to_g, [])
-@example(two_at_each_other, [])
-@example(around, [])
+@pytest.mark.parametrize("leads", [everybody_to_g, two_at_each_other, around])
+def test_rules_come_from_where_they_lie_and_every_host_is_asked_politely(leads: Leads) -> None:
+    assert_kept(leads, [])
+
+
+@pytest.mark.slow
+@settings(max_examples=25, phases=(Phase.generate,))
 @given(webs, st.lists(st.integers(1, 60), max_size=3))
-def test_rules_come_from_where_they_lie_and_every_host_is_asked_politely(
-    leads: Leads, crashes: list[int]
-) -> None:
+def test_so_they_do_wherever_they_lie_and_whatever_dies(leads: Leads, crashes: list[int]) -> None:
+    assert_kept(leads, crashes)
+
+
+def assert_kept(leads: Leads, crashes: list[int]) -> None:
+    """The rules were followed, and asked for as often as they had to be."""
     with TemporaryDirectory() as folder:
         crawl = crawled(folder, leads, crashes)
     assert_polite(crawl)

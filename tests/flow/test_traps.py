@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.events import Page
+from gossamer.events import Page, Verdict
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
 from gossamer.settings import DedupSettings
@@ -11,11 +11,16 @@ from tests.flow.virtual import VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)
 LIMIT = 4
+CALENDAR = " ".join(
+    f"Nothing is planned at {hour} in room {room}." for hour in range(24) for room in "abc"
+)
 
 
 def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     """Answer with a site whose pages lie ever deeper, or with a mirrored one."""
     body = "<title>Archive</title>The same words <a href='deeper/'>go on</a>"
+    if "calendar" in url:
+        body = f"<title>Day</title>{CALENDAR} {url.count('/')} <a href='next/'>Tomorrow</a>"
     if "mirror" in url or "origin" in url:
         path = url.split("/", 3)[3]
         body = f"<title>{path}</title>This is {path} <a href='/{path}x'>go on</a>"
@@ -31,6 +36,12 @@ def crawled(folder: Path, *seeds: str) -> list[Page]:
     crawl.archive.close()
     pages = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
     return [page for page in pages if isinstance(page, Page)]
+
+
+def test_a_path_of_near_duplicates_ends(tmp_path: Path) -> None:
+    pages = crawled(tmp_path, "http://calendar.test/")
+    verdicts = [page.verdict for page in pages]
+    assert verdicts == [Verdict.FIRST] + [Verdict.NEAR_DUPLICATE] * (LIMIT + 1)
 
 
 def test_a_path_of_duplicates_ends(tmp_path: Path) -> None:

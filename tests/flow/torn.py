@@ -119,6 +119,12 @@ class TornTable(Generic[R]):
             self._disk.setdefault(self._at(partition), {})[sort] = row
         return row if stands is None else stands
 
+    def replace(self, row: R, old: R) -> None:
+        partition, sort = self._keys(row)
+        stands, holder = self._rows(partition).get(sort), self._row.holder
+        if stands and getattr(stands, holder) == getattr(old, holder):
+            self._disk.setdefault(self._at(partition), {})[sort] = row
+
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
         rows, down = self._rows(partition), self._row.newest_first
         beyond = [

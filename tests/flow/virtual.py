@@ -27,6 +27,7 @@ from services.frontier.service import Frontier
 from services.parser.inline import InlineParser
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore
+from tests.support.conditional import as_asked
 
 START = 1_700_000_000.0
 VISIT_LIMIT = 60.0
@@ -106,7 +107,7 @@ class VirtualFetcher(Processor):
             at = now + step.seconds
         else:
             took, answer = self._web(step.url, now)
-            at = now + took
+            at, answer = now + took, as_asked(answer, step.conditions)
             self._requests.append((now, at, step.url))
         self._count += 1
         heappush(self._conversations, (at, self._count, conversation, answer))
@@ -152,7 +153,9 @@ class VirtualCrawl:
             self.archive,
             Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
             VirtualFetcher(self.web, epoch_of, self.requests),
-            InlineParser(Options("gossamer", want_text=False, decoded_limit=2 << 20)),
+            InlineParser(
+                Options("gossamer", want_text=False, simhash_words=50, decoded_limit=2 << 20)
+            ),
         ]
         self.runners = [
             Runner(service, self.log, store, lambda: self.now)
@@ -176,14 +179,20 @@ class VirtualCrawl:
         events = [CrawlDefined(**definition), *(SeedSown(url=url) for url in urls)]  # type: ignore[arg-type]
         self.log.append([encode(event) for event in events])
 
-    def run(self, steps: int = 1_000_000) -> bool:
-        """Take steps, and pass time when nothing moves; return whether nothing is left to do."""
+    def run(self, steps: int = 1_000_000, until: float = float("inf")) -> bool:
+        """Take steps, and pass time when nothing moves; return whether nothing is left to do.
+
+        Nothing that is due later than *until* is done.
+        """
         for _ in range(steps):
             if any([runner.step() for runner in self.runners]):
                 continue
             dues = [due for runner in self.runners if (due := runner.due()) is not None]
             if not dues:
                 return True
+            if min(dues) > until:
+                self.now = max(self.now, until)
+                return False
             self.now = max(self.now, min(dues))
         return False
 

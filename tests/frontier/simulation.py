@@ -10,7 +10,9 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Outcome,
+    PageJudged,
     Purpose,
+    RobotsAnswered,
     UrlsAdmitted,
     VisitEnded,
 )
@@ -33,6 +35,9 @@ VISIT_LIMIT = 60.0
 Answer = Callable[[str], Mapping[str, object]]
 """URL → fields of the outcome that differ from a page that took nothing."""
 
+Judge = Callable[[VisitEnded], PageJudged]
+"""What dedup says of a page."""
+
 
 def crawl(**fields: object) -> CrawlDefined:
     """A crawl of everything."""
@@ -48,6 +53,8 @@ class Simulation:
     """Steps a frontier from one point of interest to the next."""
 
     def __init__(self, answer: Answer = page, alone: bool = True, **settings: object) -> None:
+        self.judge: Judge | None = None
+        self.definition = crawl()
         self.unread = False
         """Whether there are outcomes that a frontier has not read when it starts."""
         self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
@@ -55,6 +62,8 @@ class Simulation:
         self.database = Database(":memory:")
         self.now = START
         self.orders: list[tuple[float, HostCheckedOut]] = []
+        self.answers: list[RobotsAnswered] = []
+        """Of errands, those that needed no visit."""
         self.visits: list[tuple[float, float, str]] = []
         """Start, end and URL of every request."""
         self.changes = Counter[tuple[Condition, Trigger]]()
@@ -73,7 +82,7 @@ class Simulation:
         self.frontier = Frontier(self.settings, self.store, VISIT_LIMIT, PARTITIONS, self.alone)
         self._watch(self.frontier._hosts)
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
-        self.frontier.handle(crawl(), self.now)
+        self.frontier.handle(self.definition, self.now)
         if not self.unread:
             self.catch_up()
         self._settle()
@@ -129,10 +138,17 @@ class Simulation:
     def step(self) -> None:
         """Deliver the outcomes that have come, and let the frontier wake."""
         while self._coming and self._coming[0][0] <= self.now:
-            self.frontier.handle(heappop(self._coming)[2], self.now)
+            ended = heappop(self._coming)[2]
+            self.frontier.handle(ended, self.now)
+            page = ended.visit.purpose is Purpose.PAGE
+            if self.judge and page and ended.outcome in (Outcome.PAGE, Outcome.NOT_MODIFIED):
+                self.frontier.handle(self.judge(ended), self.now)
         if self.frontier.must_catch_up(self.now) and not self.unread:
             self.catch_up()
         for event in self.frontier.wake(self.now):
+            if isinstance(event, RobotsAnswered):
+                self.answers.append(event)
+                continue
             assert isinstance(event, HostCheckedOut)
             self.orders.append((self.now, event))
             for at, end in self._fetch(event):

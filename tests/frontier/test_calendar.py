@@ -1,12 +1,18 @@
 """What is due comes in time, whatever the clock did, and a wrong clock costs nothing."""
 
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore, SqliteTable
-from services.frontier.calendar import Calendar
-from services.frontier.rows import DueRow, PartitionRow
+from services.frontier.calendar import MOST, Calendar
+from services.frontier.claim import Claim
+from services.frontier.rows import Due, DueRow
 from tests.frontier.simulation import START
 
-HOUR = 3600.0
+HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
 MANY = 1_000_000
 
 
@@ -29,21 +35,25 @@ class Entries(SqliteTable[DueRow]):
 class Kept:
     """A calendar that is restarted, on one store."""
 
-    def __init__(self) -> None:
-        self.store = SqliteStore(Database(":memory:"))
-        self.row = PartitionRow("0")
+    def __init__(self, most: int = MOST) -> None:
+        self.store, self.most = SqliteStore(Database(":memory:")), most
+        self.buckets = -1, -1
 
-    def open(self, now: float) -> Calendar:
+    def open(self, now: float) -> Calendar[DueRow]:
         """Start on what is stored."""
-        return Calendar(self.row, self.store.table(DueRow), now)
+        return Calendar(self.store.table(DueRow), "0", *self.buckets, now, self.most)
 
-    def close(self, calendar: Calendar) -> None:
+    def close(self, calendar: Calendar[DueRow]) -> None:
         """Store where it stands, and what was put."""
-        self.row = calendar.written(self.row)
+        self.buckets = calendar.first_bucket, calendar.last_bucket
         self.store.flush()
 
 
-def due(calendar: Calendar, now: float) -> list[str]:
+def add(calendar: Calendar[DueRow], at: float, url: str) -> None:
+    calendar.add(DueRow("", f"http://a.test {url}", at, "a.test", "http://a.test", url))
+
+
+def due(calendar: Calendar[DueRow], now: float) -> list[str]:
     return [row.url for row in calendar.take(now, MANY)]
 
 
@@ -51,7 +61,7 @@ def test_after_a_clock_that_was_ahead_and_a_restart_retries_come_in_time() -> No
     kept = Kept()
     calendar = kept.open(START + 8 * HOUR)
     calendar.take(START + 8 * HOUR, MANY)
-    calendar.add(START + 600.0, "a.test", "http://a.test", "soon")
+    add(calendar, START + 600.0, "soon")
     kept.close(calendar)
     calendar = kept.open(START + 60.0)
     at = calendar.due()
@@ -63,22 +73,41 @@ def test_after_a_clock_that_was_ahead_and_a_restart_retries_come_in_time() -> No
 def test_a_clock_that_is_far_ahead_for_a_moment_looks_at_no_empty_buckets() -> None:
     kept = Kept()
     entries = Entries(kept.store._database, DueRow)
-    calendar = Calendar(kept.row, entries, START)
-    calendar.add(START + 2 * HOUR, "a.test", "http://a.test", "later")
+    calendar = Calendar(entries, "0", -1, -1, START)
+    add(calendar, START + 2 * HOUR, "later")
     century = 100 * 365 * 24 * HOUR
     assert due(calendar, START + century) == ["later"]
-    calendar.add(START + HOUR, "a.test", "http://a.test", "again")
+    add(calendar, START + HOUR, "again")
     assert due(calendar, START + HOUR) == ["again"]
-    Calendar(calendar.written(kept.row), entries, START + HOUR).take(START + century, MANY)
+    buckets = calendar.first_bucket, calendar.last_bucket
+    Calendar(entries, "0", *buckets, START + HOUR).take(START + century, MANY)
     assert entries.asked < 100
 
 
-def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None:
+def test_what_came_while_the_clock_was_at_1970_costs_nothing_when_it_is_right() -> None:
     kept = Kept()
+    entries = Entries(kept.store._database, DueRow)
+    calendar = Calendar(entries, "0", -1, -1, 5.0)
+    add(calendar, 65.0, "soon")
+    assert due(calendar, START) == ["soon"]
+    add(calendar, START + 60.0, "later")
+    assert due(calendar, START + 60.0) == ["later"] and calendar.due() is None
+    assert entries.asked < 100
+
+
+def test_what_is_added_twice_for_one_time_comes_once() -> None:
+    calendar = Kept().open(START)
+    add(calendar, START + 1.0, "a")
+    add(calendar, START + 1.0, "a")
+    assert due(calendar, START + 1.0) == ["a"]
+
+
+def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None:
+    kept = Kept(most=200)
     calendar = kept.open(START)
     wanted = [f"{n}" for n in range(2000)]
     for n, url in enumerate(wanted):
-        calendar.add(START + n * 30.0, "a.test", "http://a.test", url)
+        add(calendar, START + n * 30.0, url)
     kept.close(calendar)
     now, came = START + 30 * 24 * HOUR, list[str]()
     while len(came) < len(wanted):
@@ -87,7 +116,7 @@ def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None
             at = calendar.due()
             assert at is not None and at <= now
             taken = [row.url for row in calendar.take(now, 90)]
-            assert len(taken) <= 90 and len(calendar._loaded) <= 500
+            assert len(taken) <= 90 and len(calendar) <= 400
             came += taken
             if len(came) >= len(wanted):
                 break
@@ -96,3 +125,188 @@ def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None
     assert came[:600] == wanted[:600]
     assert list(dict.fromkeys(came)) == wanted
     assert due(calendar, now) == [] and calendar.due() is None
+
+
+def test_what_was_to_wait_by_a_clock_that_was_set_back_is_found_by_the_next_owner() -> None:
+    store = SqliteStore(Database(":memory:"))
+    claim = Claim(0, 1, store, START)
+    claim.write()
+    store.flush()
+    claim.wait(START - HOUR, "a.test", "http://a.test", "set back")
+    claim.write()
+    store.flush()
+    assert due(Claim(0, 2, store, START + 60.0).calendar, START + 60.0) == ["set back"]
+
+
+def test_a_run_waits_for_what_is_due_however_long_nobody_was_there() -> None:
+    kept = Kept(most=2)
+    calendar = kept.open(START)
+    for n in range(6):
+        add(calendar, START + DAY + n, f"{n}")
+    kept.close(calendar)
+    for until in (START + DAY + 10.0, START + WEEK):
+        calendar = kept.open(until)
+        came = list[str]()
+        while (at := calendar.due()) is not None:
+            assert 0 < at <= until and calendar.next_entry() == at
+            came += [row.url for row in calendar.take(until, 1)]
+        assert came == [*"012345"] and not calendar.next_entry()
+
+
+def test_what_was_not_reached_yet_is_found_after_another_restart() -> None:
+    kept = Kept()
+    calendar = kept.open(START)
+    add(calendar, START + 5 * DAY, "later")
+    for _ in range(2):
+        kept.close(calendar)
+        calendar = kept.open(START + WEEK)
+        assert due(calendar, START + WEEK) == []
+    while not (came := due(calendar, START + WEEK)):
+        at = calendar.due()
+        assert at is not None and at <= START + WEEK
+    assert came == ["later"]
+
+
+class Visit(Due, frozen=True):
+    """An entry of another calendar."""
+
+    table = "other_visits"
+
+    host: str = ""
+
+
+def test_a_calendar_may_be_of_other_rows() -> None:
+    store = SqliteStore(Database(":memory:"))
+    calendar = Calendar(store.table(Visit), "0", -1, -1, START)
+    calendar.add(Visit("", "http://a.test/", START + 1.0, host="a"))
+    assert [(row.host, row.at) for row in calendar.take(START + 1.0, 9)] == [("a", START + 1.0)]
+
+
+@dataclass
+class Life:
+    """One claim after another on one store, and what must come of what was added.
+
+    Every step is as the runner makes it: something is done, and written; or it is lost.
+    """
+
+    most: int
+    store: SqliteStore = field(default_factory=lambda: SqliteStore(Database(":memory:")))
+    now: float = START
+    claim: Claim = field(init=False)
+    waiting: dict[str, float] = field(default_factory=dict)
+    """Added and flushed, and not taken since."""
+    taken: dict[str, float] = field(default_factory=dict)
+    """Taken, so that it may come again after a restart."""
+    given: set[str] = field(default_factory=set)
+    """What was taken since the start."""
+    latest: float = 0.0
+    """The time of the last entry that was taken since the start."""
+
+    def __post_init__(self) -> None:
+        self.start()
+        self.advance()
+
+    def start(self) -> None:
+        self.claim = claim = Claim(0, 1, self.store, self.now)
+        buckets = claim.calendar.first_bucket, claim.calendar.last_bucket
+        # One of little memory.
+        dues = self.store.table(DueRow)
+        claim.calendar = Calendar(dues, "0", *buckets, self.now, self.most)
+        self.given.clear()
+        self.latest = 0.0
+
+    @property
+    def calendar(self) -> Calendar[DueRow]:
+        return self.claim.calendar
+
+    def advance(self) -> None:
+        self.claim.write()
+        self.store.flush()
+
+    def add(self, waits: list[float], stays: bool) -> None:
+        """Have something come after each of *waits*; unless it *stays* it is lost in a crash."""
+        names = {
+            f"{len(self.waiting) + len(self.taken)}.{n}": self.now + wait
+            for n, wait in enumerate(waits)
+        }
+        for name, at in names.items():
+            self.claim.wait(at, "a.test", "http://a.test", name)
+            assert len(self.calendar) <= 2 * self.most
+        if stays:
+            self.advance()
+            self.waiting |= names
+        else:
+            self.crash()
+
+    def take(self, most: int, stays: bool) -> int:
+        """Take what is due; unless that *stays* it is lost in a crash."""
+        rows = self.calendar.take(self.now, most)
+        assert len(rows) <= most
+        for row in rows:
+            assert row.at <= self.now and row.at >= self.latest, "out of its order"
+            assert row.url in self.waiting or row.url in self.taken
+            assert row.url not in self.given, "given twice"
+            self.given.add(row.url)
+            self.latest = row.at
+        if not stays:
+            self.crash()
+            return 0
+        self.advance()
+        for row in rows:
+            if row.url in self.waiting:
+                self.taken[row.url] = self.waiting.pop(row.url)
+        return len(rows)
+
+    def crash(self) -> None:
+        self.store.discard()
+        self.start()
+
+    def drain(self, most: int) -> None:
+        """Take all that is due, as long as the calendar says that there is something to do."""
+        steps, span = 0, self.calendar.last_bucket - self.calendar.first_bucket
+        bound = len(self.waiting) + len(self.taken) + max(span, 0) / 20 + 5
+        while (at := self.calendar.due()) is not None and at <= self.now:
+            self.take(most, stays=True)
+            steps += 1
+            assert steps <= bound, "it is asked again and again"
+        assert not [name for name, at in self.waiting.items() if at <= self.now], "lost"
+
+
+waits = st.one_of(st.floats(0, 5000), st.floats(0, 10 * DAY), st.sampled_from([0.0, 600.0]))
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.lists(waits, min_size=1, max_size=12), st.booleans()),
+        st.tuples(st.just("take"), st.integers(0, 9), st.booleans()),
+        st.tuples(st.just("pass"), st.one_of(st.floats(0, 2000), st.just(WEEK)), st.integers(0, 9)),
+        st.tuples(st.just("restart"), st.none(), st.none()),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=steps, most=st.integers(1, 8))
+def test_each_entry_comes_once_in_order_and_none_is_lost(
+    steps: list[tuple[str, object, object]], most: int
+) -> None:
+    life = Life(most)
+    for step in steps:
+        match step:
+            case "add", list(waits), bool(stays):
+                life.add(waits, stays)
+            case "take", int(many), bool(stays):
+                life.take(many, stays)
+            case "pass", float(seconds), int(many):
+                life.now += seconds
+                if many:
+                    life.drain(many)
+            case _:
+                life.start()
+    while life.waiting:
+        life.now = max(life.now, min(life.waiting.values()))
+        life.drain(3)
+    life.now += 2 * HOUR
+    life.drain(3)
+    assert life.calendar.due() is None or life.calendar.last_bucket * 600.0 > life.now
+    left = life.store._database._db.execute("SELECT count(DISTINCT bucket) FROM due").fetchone()
+    assert left[0] <= 1, "buckets that are over stay"

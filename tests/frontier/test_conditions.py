@@ -77,6 +77,13 @@ def killed() -> Simulation:
     return sim
 
 
+def taken_over() -> Simulation:
+    sim = until(simulate(urls=2), OUT, Trigger.RELEASED)
+    sim.handle(crawl(paused=True))
+    until(sim, Condition.RESTING, Trigger.DELAY_OVER).start()
+    return until(sim, Condition.READY, Trigger.TAKEN_OVER)
+
+
 def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> Simulation:
     """Report a visit after its lease has ended, to a host that is *before* then."""
     sim = simulate(urls, answer, retries=1)
@@ -108,6 +115,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.TROUBLED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.TROUBLED),
     (OUT, Trigger.LEASE_EXPIRED): unanswered,
     (OUT, Trigger.RESTARTED): killed,
+    (Condition.READY, Trigger.TAKEN_OVER): taken_over,
     (Condition.RESTING, Trigger.RELEASED): lambda: late(Condition.RESTING, urls=2),
     (Condition.RESTING, Trigger.EMPTIED): lambda: late(Condition.RESTING),
     (Condition.RESTING, Trigger.TROUBLED): lambda: late(Condition.RESTING, answer=DOWN),

@@ -10,6 +10,7 @@ from gossamer.events import Outcome
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, TallyRow
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
+from tests.frontier.test_revisits import DAY, HOUR, Changing
 
 
 def shown(name: str, **labels: str) -> float:
@@ -105,3 +106,37 @@ def test_the_totals_of_the_report_are_those_of_what_happened(sim: Simulation) ->
     assert slowest == {"http://a.test": 10.0, "http://down.test": 0.0}
     latest = {url: outcome for row in rows for url, outcome in row.latest}
     assert latest["http://a.test/1"] == "page"
+
+
+def test_how_coming_back_stands_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = REGISTRY.get_sample_value("gossamer_revisits_total", {"basis": "interval"}) or 0.0
+    sim = Simulation()
+    sim.judge = Changing(HOUR)
+    sim.handle(crawl(revisit="fixed:1d", budget=24.0))
+    monkeypatch.setattr(clock, "now", lambda: sim.now)
+    sim.admit(*urls("a.test", 3))
+    sim.run(START + 2.5 * DAY)
+    assert shown("revisit_policy", policy="fixed:1d") == 1
+    assert shown("revisit_budget") == pytest.approx(24.0)
+    assert shown("revisits_planned") == 3 and shown("revisits_late_seconds") == 0
+    assert shown("revisits_total", basis="interval") - begun == 6
+    assert 0 < shown("expected_freshness_ratio") < 0.9
+    assert 0 < shown("expected_age_seconds") < DAY
+    sim.handle(crawl(revisit="none"))
+    sim.run(START + 2.6 * DAY)
+    assert shown("revisits_planned") == 0 and shown("revisit_policy", policy="none") == 1
+
+
+def test_pages_are_counted_by_the_hour_for_a_day() -> None:
+    sim = Simulation()
+    sim.judge = Changing(3 * HOUR)
+    sim.handle(crawl(revisit="fixed:1h"))
+    sim.admit(*urls("a.test", 2))
+    sim.run(START + 40 * HOUR)
+    last = max(at for at, _, _ in sim.visits)
+    sim.start()
+    rows = [sim.store.table(TallyRow).get(str(number)) for number in range(PARTITIONS)]
+    (hours,) = [row.hours for row in rows if row and row.hours]
+    assert len(hours) == 24 and max(map(int, hours)) == last // 3600
+    new, changed, unchanged = (sum(column) for column in zip(*hours.values(), strict=True))
+    assert new == 0 and 40 <= changed + unchanged <= 52 and 14 <= changed <= 18

@@ -152,7 +152,7 @@ def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> No
     sim.run()
     assert sim.pages().count(failing) == 3
     last = sim.store.table(UrlRow).get("http://a.test", failing)
-    assert last and (last.attempt, last.next_visit_at) == (3, 0.0)
+    assert last and (last.earlier, last.attempt, last.next_visit_at) == (1, 0, 0.0)
 
 
 def test_a_retry_survives_a_crash_and_happens_once() -> None:
@@ -306,7 +306,7 @@ def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it
     given_up = sim.store.table(UrlRow).get("http://a.test", found.url)
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
     assert (given_up.depth, given_up.hops, given_up.trace) == (3, 2, "t")
-    assert (given_up.via, given_up.crawl, given_up.attempt) == ("v", "c", 1)
+    assert (given_up.via, given_up.crawl, given_up.earlier) == ("v", "c", 1)
     assert len(sim.visits) == 2
 
 

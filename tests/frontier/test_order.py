@@ -7,18 +7,23 @@ host being down, or a delay occurred during robot exclusion, DNS resolution, or 
 of downloading from a host."
 """
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import HostCheckedOut, Purpose
-from gossamer.web.url import host_key
+from gossamer.log import partition_of
+from gossamer.web.url import host_key, site_of
 from services.frontier.rows import HostRow
-from tests.frontier.simulation import START, Simulation
+from tests.frontier.simulation import PARTITIONS, START, Simulation
 
-HOSTS = [f"http://{name}.test" for name in "abcdefgh"]
+HOSTS = [f"http://{name}.test" for name in "abcfgimq"]
+
+
+def partition(host: str) -> int:
+    return partition_of(site_of(host), PARTITIONS)
 
 
 @dataclass
@@ -26,10 +31,14 @@ class Model:
     """What is known of each host from outside: what was asked, what was ordered, when it may be
     asked again."""
 
+    limit: int
     asked: dict[str, deque[tuple[tuple[int, int], str]]] = field(
         default_factory=lambda: defaultdict(deque)
     )
     free_at: dict[str, float] = field(default_factory=lambda: defaultdict(lambda: START))
+    out: dict[str, float] = field(default_factory=dict)
+    """Hosts that are checked out, and until when."""
+    ordered: set[str] = field(default_factory=set)
     count: int = 0
 
     def ask(self, url: str, priority: int) -> None:
@@ -37,19 +46,42 @@ class Model:
         self.asked[host_key(url)].append(((priority, self.count), url))
 
     def first_available(self, now: float) -> tuple[int, int]:
-        """Priority and number of the first URL of any host that politeness does not hold back."""
+        """Priority and number of the first URL of any host that politeness does not hold back, in
+        a partition that may have one more checked out."""
         return min(
-            (queue[0][0] for h, queue in self.asked.items() if queue and self.free_at[h] <= now),
+            (
+                queue[0][0]
+                for host, queue in self.asked.items()
+                if queue and self.free_at[host] <= now and self.has_room(partition(host))
+            ),
             default=(0, 0),
         )
+
+    def has_room(self, partition_: int) -> bool:
+        """A partition has an eighth of all by itself, or one; and what is left is anybody's."""
+        own = max(1, self.limit // 8)
+        out = Counter(partition(host) for host in self.out)
+        taken = sum(max(0, count - own) for count in out.values())
+        return out[partition_] < own or taken < self.limit - PARTITIONS * own
+
+    def returned(self, now: float) -> None:
+        """What has ended until now was reported."""
+        self.out = {host: end for host, end in self.out.items() if end > now}
 
     def order(self, order: HostCheckedOut, took: float, delay: float, now: float) -> None:
         visits = [v for v in order.visits if v.purpose is Purpose.PAGE]
         for visit in visits:
             _, url = self.asked[order.host].popleft()
             assert visit.url == url, "two URLs of a host out of their order"
+        self.ordered.add(order.host)
         pauses = delay * (len(order.visits) - 1)
-        self.free_at[order.host] = now + len(order.visits) * took + pauses + delay
+        self.out[order.host] = now + len(order.visits) * took + pauses
+        self.free_at[order.host] = self.out[order.host] + delay
+
+    def restarted(self, now: float, delay: float) -> None:
+        """Whoever takes hosts over lets each rest that was visited: it had another clock."""
+        for host in self.ordered:
+            self.free_at[host] = max(self.free_at[host], now + delay)
 
 
 requests = st.lists(
@@ -69,7 +101,7 @@ requests = st.lists(
     requests=requests,
     batch=st.integers(1, 4),
     loaded=st.integers(1, 10),
-    out=st.integers(1, 10),
+    out=st.integers(1, 16),
     took=st.sampled_from([0.0, 0.25, 1.5]),
 )
 def test_urls_are_ordered_as_they_were_asked_for(
@@ -82,10 +114,11 @@ def test_urls_are_ordered_as_they_were_asked_for(
         loaded_limit=loaded,
         checked_out_limit=out,
     )
-    model, seen = Model(), 0
+    model, seen = Model(out), 0
 
     def check() -> None:
         nonlocal seen
+        model.returned(sim.now)
         for now, order in sim.orders[seen:]:
             first = model.asked[order.host][0][0]
             assert first == model.first_available(now), "a URL was overtaken"
@@ -104,6 +137,7 @@ def test_urls_are_ordered_as_they_were_asked_for(
         assert len(sim.frontier._hosts.bench) <= loaded
         if restart and not sim._coming:
             sim.start()
+            model.restarted(sim.now, 1.0)
     while sim.frontier.due() is not None or sim._coming:
         sim.run(steps=1)
         check()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gossamer.events import Discovery, RobotsAsked, UrlsAdmitted
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules, Rule
 from gossamer.web.url import host_key
 from services.frontier.refusals import RULES

@@ -133,7 +133,7 @@ def test_a_url_that_failed_for_good_is_tried_once_more_and_a_page_is_not() -> No
         sim.run()
     assert sim.pages() == [URL, URL]
     row = SqliteStore(sim.database).table(UrlRow).get(HOST, URL)
-    assert row and (row.outcome, row.attempt) == (Outcome.PAGE, 2)
+    assert row and (row.outcome, row.earlier) == (Outcome.PAGE, 2)
 
 
 def test_who_was_never_met_stays_so() -> None:

@@ -169,3 +169,46 @@ def test_a_handler_that_breaks_half_way_leaves_hosts_as_they_were(tmp_path: Path
     assert crawl.run()
     assert {url for _, _, url in crawl.requests} == {"http://b.test/robots.txt", "http://b.test/"}
     assert len(crawl.log.tail([DEAD_LETTERS.name]).poll(0)) == 1
+
+
+@pytest.mark.parametrize("wrong", [600.0, -600.0])
+def test_a_lease_is_waited_for_whole_whatever_the_next_owners_clock_says(wrong: float) -> None:
+    sim = Simulation(batch=1, alone=False)
+    sim.admit("http://a.test/")
+    sim.step()
+    [(_, order)] = sim.orders
+    whole = order.expires_at - order.at
+    sim.lose()
+    sim.now += wrong
+    claimed = sim.now
+    sim.start()
+    sim.run()
+    assert sim.orders[1][0] >= claimed + whole
+    assert sim.orders[1][0] <= claimed + whole + 10.0
+
+
+def test_after_a_clock_was_set_a_host_rests_for_its_delay() -> None:
+    sim = Simulation(batch=1, delay=30.0)
+    sim.admit("http://a.test/1", "http://a.test/2")
+    while len(sim.orders) < 2:
+        sim.run(steps=1)
+    sim.run(steps=1)
+    set_at = sim.now = sim.now + 600.0
+    sim.frontier.restart(frozenset(range(4)), sim.now)
+    sim.catch_up()
+    sim.run()
+    assert sim.orders[2][0] >= set_at + 30.0
+
+
+def test_a_visit_that_an_earlier_owner_ordered_is_rested_from() -> None:
+    sim = Simulation(batch=1, delay=10.0, alone=False)
+    sim.admit("http://a.test/1")
+    while len(sim.orders) < 2:  # The first is for robots.txt.
+        sim.run(steps=1)
+    [report] = sim.lose()
+    sim.start()
+    ended_at = sim.now = sim.now + 20.0
+    sim.handle(replace(report, at=ended_at))
+    sim.admit("http://a.test/2")
+    sim.run()
+    assert sim.orders[2][0] >= ended_at + 10.0

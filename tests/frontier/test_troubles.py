@@ -93,3 +93,16 @@ def test_hosts_that_failed_together_do_not_come_back_together() -> None:
     again = sorted(start - START for start, _, _ in sim.visits)[50:100]
     assert again[0] >= 60 and again[-1] <= 60 * (1 + SPREAD) + 2
     assert len({round(at, 1) for at in again}) > 30
+
+
+def test_a_robots_txt_elsewhere_that_does_not_come_is_asked_for_more_and_more_rarely() -> None:
+    def elsewhere(url: str) -> dict[str, object]:
+        return {"outcome": Outcome.REDIRECT, "location": "http://busy.test/robots.txt"}
+
+    sim = Simulation(elsewhere, down_wait=10.0, down_wait_limit=1000.0)
+    sim.admit("http://a.test/")
+    sim.run(sim.now + 600.0)
+    asked = [begin for begin, _, _ in sim.visits]
+    waits = [later - earlier for earlier, later in pairwise(asked)]
+    assert len(waits) > 3
+    assert all(later > 1.5 * earlier for earlier, later in pairwise(waits))

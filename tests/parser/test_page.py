@@ -15,6 +15,7 @@ from gossamer.events import Link, PageParsed, Purpose
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
 from gossamer.web.url import canonicalize
+from gossamer.web.validators import Validators
 from services.parser.inline import InlineParser
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, URL, fetched, read, targets
@@ -157,6 +158,34 @@ MARKUP = st.lists(
 @given(MARKUP)
 def test_any_markup_is_read(markup: str) -> None:
     holds(read(markup.encode("utf-8", "surrogatepass")))
+
+
+MODIFIED = "Tue, 14 Nov 2023 22:14:20 GMT"
+KNOWN = Validators('"1"', MODIFIED)
+
+
+def not_modified(conditional: bool, *headers: tuple[str, str]) -> PageParsed:
+    page = fetched(b"", ("Content-Type", "text/html"), *headers, status=304)
+    asked = replace(page.visit, validators=KNOWN, conditional=conditional)
+    return parse(replace(page, visit=asked), OPTIONS, NOW)
+
+
+def test_the_validators_of_a_page_are_passed_on() -> None:
+    found = read("<p>Hello", ("ETag", KNOWN.etag), ("Last-Modified", KNOWN.last_modified))
+    assert found.validators == KNOWN
+    assert read("<p>Hello", ("ETag", "1")).validators == Validators()
+    assert read("not here", ("ETag", KNOWN.etag), status=404).validators == Validators()
+
+
+def test_a_page_that_is_as_it_was_keeps_the_validators_that_are_not_repeated() -> None:
+    assert not_modified(True).validators == KNOWN
+    assert not_modified(True, ("ETag", 'W/"2"')).validators == Validators('W/"2"', MODIFIED)
+    found = not_modified(True, ("Location", "/there"))
+    assert (found.status, found.digest, found.links, found.text) == (304, "", (), None)
+
+
+def test_an_answer_to_a_condition_that_was_not_sent_says_nothing() -> None:
+    assert not_modified(False, ("ETag", '"2"')).validators == Validators()
 
 
 @given(

@@ -1,11 +1,13 @@
 """The parser on a log: every page is parsed or a dead letter, whatever the others do."""
 
 import asyncio
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
-from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose
+from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose, topics
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
 from gossamer.log import Message
 from gossamer.log.codec import decode, encode
@@ -63,11 +65,11 @@ async def test_every_page_is_parsed_or_becomes_a_dead_letter(
     parsed = {event.visit.url: event for event in emitted if isinstance(event, PageParsed)}
     letters = [event for event in emitted if isinstance(event, DeadLetter)]
     assert len(parsed) + len(letters) == len(emitted)
-    assert parsed.keys() == {p.visit.url for p in [*pages, mail]} - {
-        pages[5].visit.url,
-        pages[9].visit.url,
-    }
+    assert parsed.keys() == {p.visit.url for p in [*pages, mail]}
     assert parsed[pages[7].visit.url].title == "7"
+    unread = [one for one in parsed.values() if "parser_fault" in one.hazards]
+    assert {one.visit.url for one in unread} == {pages[5].visit.url, pages[9].visit.url}
+    assert {(one.status, one.digest, one.links) for one in unread} == {(200, "", ())}
     assert {letter.value for letter in letters} == {
         encode(pages[5]).value,
         encode(pages[9]).value,
@@ -76,6 +78,22 @@ async def test_every_page_is_parsed_or_becomes_a_dead_letter(
     assert {letter.service for letter in letters} == {"parser"}
     assert hazards("parser_fault") == before[0] + 2
     assert hazards("malformed_url") == before[1] + 1
+
+
+async def test_a_page_whose_answer_is_too_large_is_not_lost_for_who_waits_for_it(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = replace(topics.PAGES_PARSED, max_message_bytes=20_000 + topics.OVERHEAD)
+    known: dict[Any, Any] = {**topics.TOPIC_OF, PageParsed: small}
+    monkeypatch.setattr(topics, "TOPIC_OF", known)
+    before = hazards("parser_fault")
+    log.append([encode(page(1, b"".join(b"<a href=/%d>x</a>" % n for n in range(2000))))])
+    emitted = await served(log, store, upto=0)
+    (unread,) = (one for one in emitted if isinstance(one, PageParsed))
+    (letter,) = (one for one in emitted if isinstance(one, DeadLetter))
+    assert unread.hazards == ("parser_fault",)
+    assert "the answer for pages.parsed is too large" in letter.reason
+    assert hazards("parser_fault") == before + 1
 
 
 @pytest.mark.slow

@@ -19,7 +19,8 @@ from tests.servers.keeper import alive
 from tests.support.once import once
 
 ROOT = Path(__file__).resolve().parents[2]
-SERVE = {name: ROOT / "scripts" / "servers" / name / "serve" for name in ("kafka", "cassandra")}
+SCRIPTS = ROOT / "scripts" / "servers"
+SERVE = {name: SCRIPTS / name / "serve" for name in ("kafka", "cassandra")}
 _launched: list["subprocess.Popen[bytes]"] = []
 """Held on to: a process nobody refers to is a warning, and it has to outlive us."""
 PATIENCE = 180.0
@@ -99,6 +100,11 @@ def running(*servers: Server) -> Iterator[None]:
             server.kill()
 
 
+def fetch(kind: str) -> None:
+    """Fetch the libraries of a kind of server, unless they are there."""
+    subprocess.run([SCRIPTS / "fetch", kind], check=True, stdout=subprocess.DEVNULL)
+
+
 def serve(
     whose: int,
     kind: str,
@@ -127,9 +133,15 @@ def serve(
         )
 
 
-def await_ready(pid: int, port: int, data: Path, ready: Callable[[int], bool] = listens) -> None:
+def await_ready(
+    pid: int,
+    port: int,
+    data: Path,
+    ready: Callable[[int], bool] = listens,
+    patience: float = PATIENCE,
+) -> None:
     """Wait until the server answers; fail with what it wrote last if it ends first."""
-    latest = time.monotonic() + PATIENCE
+    latest = time.monotonic() + patience
     while not ready(port):
         written = (data / "out.log").read_text(errors="replace")[-2000:]
         assert alive(pid), f"the server ended: {written}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.servers import Server, await_ready, free_ports, listens, serve
+from tests.servers import Server, await_ready, fetch, free_ports, listens, serve
 from tests.servers.network import Network, joined, signal_children
 
 KINDS = ("kafka", "cassandra")
@@ -18,6 +18,8 @@ COUNT = 3
 """Nodes of each kind: two of them are a quorum."""
 STOPPED, RUNNING = 0.4, 0.1
 """Seconds of each turn that a slow node stands still, and works."""
+PATIENCE = 900.0
+"""Seconds: a node that has lost its disk in the middle of its work starts slowly."""
 
 
 class Node(Server):
@@ -57,7 +59,11 @@ class Node(Server):
         """Wait until it takes clients."""
         assert self.process
         await_ready(
-            self.process.pid, self.port, self.data, lambda port: listens(port, self.address)
+            self.process.pid,
+            self.port,
+            self.data,
+            lambda port: listens(port, self.address),
+            PATIENCE,
         )
 
     def restart(self, **environment: str) -> None:
@@ -150,6 +156,8 @@ class Nodes:
 @contextmanager
 def three_of_each(folder: Path, *kinds: str) -> Iterator[Nodes]:
     """Three of each kind that take clients; at the end they are gone."""
+    for kind in kinds:
+        fetch(kind)  # While there is a way out: a namespace has none.
     with joined(len(kinds) * COUNT) as network, ExitStack() as stack:
         nodes = Nodes(folder, network, kinds)
         for node in nodes.all:

@@ -83,6 +83,8 @@ class Group:
                 member.seen = self._sim.now
             slow = self._sim.now - member.consumer.polled_at > self._broker.longest_poll
             if self._sim.now - member.seen > session or slow:
+                if slow and not (process.dead or process.frozen):
+                    self._broker.thrown_out.append(f"{process.name} from {self.name}")
                 del self.members[name]
                 self._rebalance()
 
@@ -133,6 +135,10 @@ class Broker:
         self.away = False
         self.slow = 1.0
         """How many times longer everything takes."""
+        self.fetched = sim.random.choice([2, 20, 100])
+        """Most records of a partition in one answer to a fetch."""
+        self.thrown_out: list[str] = []
+        """Who was put out of a group because it did not poll, though nothing kept it from that."""
         counts = {name: 1 if name == CONTROL.name else partitions for name in TOPICS}
         self.logs: dict[At, list[tuple[bytes | None, bytes | None]]] = {
             (name, number): [] for name, most in counts.items() for number in range(most)

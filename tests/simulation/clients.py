@@ -22,9 +22,9 @@ from confluent_kafka import (
 from tests.simulation.broker import At, Broker
 from tests.simulation.kernel import Process, Strand
 
-FETCHED = 100
-"""Most records of one answer to a fetch."""
 LATEST = -1
+CALL = 0.0005
+"""Seconds that a call takes which finds nothing."""
 
 
 class SimMessage:
@@ -78,6 +78,8 @@ class SimConsumer:
         self._buffer: deque[SimMessage] = deque()
         self._paused: set[At] = set()
         self._strand: Strand | None = None
+        self._asked = False
+        """Whether an answer to a fetch is on its way."""
         self.polled_at = self._sim.now
         self.closed = False
 
@@ -124,18 +126,16 @@ class SimConsumer:
         self.polled_at = self._sim.now
         self._serve()
         until = self._sim.now + timeout
-        while True:
-            if self._buffer:
-                return self._buffer.popleft()
-            self._fetch()
-            if self._buffer:
-                continue
+        while not self._buffer:
+            self._ask()
             left = until - self._sim.now
             if left <= 0:
+                self._sim.effect(CALL)
                 return None
             self._broker.await_records(self._listening())
             self._sim.wait(min(left, 1.0) if self._news or not self._broker_up() else left)
             self._serve()
+        return self._buffer.popleft()
 
     def _listening(self) -> Strand:
         assert self._sim.current
@@ -187,19 +187,29 @@ class SimConsumer:
         self._news.clear()
         self.tell("fatal", set())
 
-    def _fetch(self) -> None:
-        if not self._broker_up():
+    def _ask(self) -> None:
+        """Fetch what there is: the answer comes while its process does something else."""
+        if self._asked or not self._broker_up() or not self._ready():
             return
-        ready = [at for at in self._positions if at not in self._paused and self._has_news(at)]
-        if not ready:
+        self._asked = True
+        usual = self._sim.between(0.001, 0.01) * self._broker.slow
+        self._sim.later(self.process.trickle or usual, self._arrive)
+
+    def _ready(self) -> list[At]:
+        return [at for at in self._positions if at not in self._paused and self._has_news(at)]
+
+    def _arrive(self) -> None:
+        self._asked = False
+        if self.process.dead:
             return
-        self._sim.effect(self._sim.between(0.001, 0.01) * self._broker.slow)
-        if not self._broker_up():
-            return
-        self._sim.random.shuffle(ready)
-        for at in ready:
-            if at in self._positions and at not in self._paused:
-                self._take(at)
+        if self._broker_up():
+            ready = self._ready()
+            # Not all of them are at one broker, and what is not here yet is asked for again.
+            most = 1 if self.process.trickle else self._sim.random.randint(0, len(ready))
+            for at in self._sim.random.sample(ready, min(most, len(ready))):
+                self._take(at, 1 if self.process.trickle else self._broker.fetched)
+        if self._strand:
+            self._sim.wake(self._strand)
 
     def _has_news(self, at: At) -> bool:
         end = len(self._broker.logs[at])
@@ -213,9 +223,9 @@ class SimConsumer:
         self._positions[at] = found = max(found, self._broker.starts[at])
         return found
 
-    def _take(self, at: At) -> None:
+    def _take(self, at: At, most: int) -> None:
         log, position = self._broker.logs[at], self._position(at)
-        for offset in range(position, min(len(log), position + FETCHED)):
+        for offset in range(position, min(len(log), position + most)):
             self._buffer.append(SimMessage(at, offset, *log[offset]))
             self._positions[at] = offset + 1
             self._at_end.discard(at)

@@ -178,7 +178,7 @@ class Fleet:
         self.sim, self.broker, self.nodes, self.sites, self.folder = (
             sim, broker, nodes, sites, folder,
         )  # fmt: skip
-        self.settings: dict[str, Any] = {}
+        self.settings: dict[str, dict[str, Any]] = {}
         self.running: dict[str, Process] = {}
         self.stops: dict[str, SimStop] = {}
         self.wanted: set[str] = set()
@@ -271,8 +271,8 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
     sim, broker = fleet.sim, fleet.broker
     consumer = partial(SimConsumer, broker)
 
-    def bench() -> Workbench:
-        fleet.benches.append(Workbench())
+    def bench(*given: Any) -> Workbench:
+        fleet.benches.append(Workbench(*given))
         return fleet.benches[-1]
 
     return {

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from services.frontier.rows import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
 
@@ -12,8 +13,10 @@ if TYPE_CHECKING:
 SKEW = 1.5
 """The most by which a clock is wrong, where that is not the harm itself: two clocks differ by a
 third of the least lease slack, less than the slack is for."""
-SLOW, SLOW_FOR = 2000.0, 1500.0
-"""How many times slower an archive is, and for how many seconds: longer than a crawl takes."""
+TRICKLE, SLOW_FOR = 120.0, 1500.0
+"""Seconds that a slow archive takes to read a record, and for how long: longer than a crawl."""
+DYING = 400.0
+"""Seconds until which frontiers die whenever they have come back and queue something."""
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 
 
@@ -21,6 +24,13 @@ def _kill(run: "Run") -> None:
     if name := run.victim():
         run.losses += name.startswith("fetcher")
         away = run.sim.random.choice([0.5, 2.0, 15.0, 60.0])
+        run.note(f"{name} killed, away for {away} s")
+        run.fleet.kill(name, away)
+
+
+def _kill_frontier(run: "Run") -> None:
+    if name := run.victim("frontier"):
+        away = run.sim.random.choice([0.5, 15.0, 60.0])
         run.note(f"{name} killed, away for {away} s")
         run.fleet.kill(name, away)
 
@@ -33,11 +43,31 @@ def _die_soon(run: "Run") -> None:
         run.fleet.die_soon(name, effects, away)
 
 
+def _die_writing(run: "Run") -> None:
+    def die(process: Process, table: str) -> None:
+        if table == QueuedUrl.table and run.sim.chance(0.5):
+            away = run.sim.random.choice([0.5, 10.0, 10.0, 10.0, 25.0])
+            run.note(f"{process.name} killed as it has queued something, away for {away} s")
+            run.fleet.kill(process.name, away)
+            run.nodes.at_write = None
+            run.sim.later(away + 15.0, _die_writing, run)
+            _slow_from(run, away, 300.0)
+
+    run.nodes.at_write = die if run.sim.now < START + DYING else None
+
+
 def _frontier_away(run: "Run") -> None:
     away = run.sim.random.choice([20.0, 60.0, 120.0])
     run.note(f"all frontiers killed, away for {away} s")
     for name in [n for n in run.fleet.running if n.startswith("frontier")]:
         run.fleet.kill(name, away + run.sim.random.random())
+    _slow_from(run, away)
+
+
+def _slow_from(run: "Run", when: float, slow: float = 100.0) -> None:
+    """Let Kafka be slow when somebody comes back, which is when all that waited is read."""
+    run.sim.later(when, setattr, run.broker, "slow", slow)
+    run.sim.later(when + 10.0, setattr, run.broker, "slow", 1.0)
 
 
 def _freeze(run: "Run") -> None:
@@ -108,11 +138,19 @@ def _store_away(run: "Run") -> None:
         run.sim.later(seconds, run.nodes.back, node)
 
 
+def _store_hiccup(run: "Run") -> None:
+    seconds = run.sim.between(0.2, 3.0)
+    run.note(f"Cassandra away for {seconds:.1f} s")
+    for node in range(COPIES):
+        run.nodes.away.add(node)
+        run.sim.later(seconds, run.nodes.back, node)
+
+
 def _archive_slow(run: "Run") -> None:
     if run.slow is None and (name := run.victim("archive")):
-        run.note(f"{name} does everything {SLOW:.0f} times slower for {SLOW_FOR:.0f} s")
+        run.note(f"{name} reads a record each {TRICKLE:.0f} s for {SLOW_FOR:.0f} s")
         run.slow = name
-        run.fleet.running[name].slow = SLOW
+        run.fleet.running[name].trickle = TRICKLE
         run.sim.later(SLOW_FOR, run.unhindered, name)
 
 
@@ -120,6 +158,12 @@ def _store_slow(run: "Run") -> None:
     run.note("Cassandra slow for 30 s")
     run.nodes.slow = 80.0
     run.sim.later(30.0, setattr, run.nodes, "slow", 1.0)
+
+
+def _store_very_slow(run: "Run") -> None:
+    run.note("Cassandra very slow for 300 s")
+    run.nodes.slow = 100.0
+    run.sim.later(300.0, setattr, run.nodes, "slow", 1.0)
 
 
 def _undecided(run: "Run") -> None:
@@ -157,8 +201,19 @@ def _clock_steps(run: "Run") -> None:
 
 
 def _clock_jumps(run: "Run") -> None:
-    if name := run.victim():
-        step = run.sim.random.choice([-600.0, 600.0, 3600.0])
+    _jump(run, run.victim(), run.sim.random.choice([-600.0, 600.0, 3600.0]))
+
+
+def _fetcher_ahead(run: "Run") -> None:
+    _jump(run, run.victim("fetcher"), run.sim.random.choice([60.0, 600.0, 3600.0]))
+
+
+def _frontier_jumps(run: "Run") -> None:
+    _jump(run, run.victim("frontier"), run.sim.random.choice([-600.0, 60.0, 600.0]))
+
+
+def _jump(run: "Run", name: str | None, step: float) -> None:
+    if name:
         seconds = run.sim.random.choice([10.0, 60.0, 600.0])
         run.note(f"the clock of {name} is wrong by {step:+.0f} s for {seconds} s")
         run.far = max(run.far, abs(step))
@@ -180,7 +235,9 @@ def _no_names(run: "Run") -> None:
 
 HARMS: dict[str, Callable[["Run"], None]] = {
     "kill": _kill,
+    "frontier killed": _kill_frontier,
     "die soon": _die_soon,
+    "die writing": _die_writing,
     "frontiers away": _frontier_away,
     "freeze": _freeze,
     "freeze soon": _freeze_soon,
@@ -190,7 +247,9 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "Kafka slow": _kafka_slow,
     "node away": _node_away,
     "Cassandra away": _store_away,
+    "Cassandra hiccup": _store_hiccup,
     "Cassandra slow": _store_slow,
+    "Cassandra very slow": _store_very_slow,
     "archive slow": _archive_slow,
     "undecided": _undecided,
     "overloaded": _overloaded,
@@ -198,5 +257,9 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "remove": _remove,
     "clock steps": _clock_steps,
     "clock jumps": _clock_jumps,
+    "frontier jumps": _frontier_jumps,
+    "fetcher ahead": _fetcher_ahead,
     "no names": _no_names,
 }
+MILD = frozenset({"Cassandra hiccup", "node away", "overloaded", "undecided"})
+"""What every order survives: it may wait, and is carried out or handed back all the same."""

@@ -54,8 +54,8 @@ class Process:
         self.sim, self.name, self.skew = sim, name, skew
         self.strands: list[Strand] = []
         self.dead = self.frozen = False
-        self.slow = 1.0
-        """How many times longer all that it does takes."""
+        self.trickle = 0.0
+        """Seconds that each record takes until it is here; 0: as the broker has it."""
         self.cut_off = False
         """Whether nothing that it sends to Kafka arrives, nor any answer."""
         self.effects_left: int | None = None
@@ -174,7 +174,7 @@ class Sim:
             if process.effects_left < 0:
                 process.effects_left = None
                 process.fate()
-        self.wait(seconds * process.slow)
+        self.wait(seconds)
 
     def resume(self, strand: Strand, turn: int) -> None:
         """Let a strand go on, unless it has done so since that *turn*."""

@@ -29,10 +29,12 @@ from gossamer.store.claims import ClaimRow
 from tests.simulation.kernel import Process, Sim
 
 COPIES = 3
-KINDS = ("get", "get_many", "scan", "scan_beyond", "put", "put_if_absent", "drop")
+KINDS = ("get", "get_many", "scan", "scan_beyond", "put", "put_if_absent", "replace", "drop")
 Keys = tuple[tuple[Any, ...], Any]
 """Partition and sort key."""
 Stamped = tuple[int, tuple[Any, ...]]
+Applies = Callable[[tuple[Any, ...] | None], bool]
+"""Whether a conditional write applies to the row that is there."""
 
 
 class Partition:
@@ -61,12 +63,16 @@ class Nodes:
         self.sim = sim
         self.away: set[int] = set()
         self.slow = 1.0
+        self.ahead = 0.0
+        """Seconds that their clocks are ahead: those stamp the conditional writes."""
         self.undecided = 0.0
         """How likely it is that a conditional write times out without saying what it did."""
         self.overloaded = 0.0
         """How likely it is that a node refuses a request because it has too many."""
         self.at_claim: Callable[[Process], None] | None = None
         """Is called, once, when somebody is about to claim."""
+        self.at_write: Callable[[Process, str], None] | None = None
+        """Is called when part of a write has landed, with who writes, and the table's name."""
         self.columns: dict[str, list[str]] = {}
         self._data: list[dict[tuple[str, Any], Partition]] = [{} for _ in range(COPIES)]
         self._hints: list[list[Any]] = [[] for _ in range(COPIES)]
@@ -113,9 +119,12 @@ class Nodes:
         for call in hints:
             call(self._data[node])
 
-    def write(self, needed: int, calls: list[Any]) -> None:
-        """Let writes reach the nodes; return once *needed* of them have each."""
-        time = self.sim.between(0.001, 0.01)
+    def write(self, needed: int, calls: list[Any], side_by_side: int = 1) -> None:
+        """Let writes reach the nodes; return once *needed* of them have each.
+
+        So many of them are under way *side_by_side*, and share the time.
+        """
+        time = self.sim.between(0.001, 0.01) / side_by_side
         nodes = self.answer(needed, time)
         late = self.sim.between(0.01, 3.0)
         prompt, tardy = nodes[:needed], nodes[needed:]
@@ -140,23 +149,23 @@ class Nodes:
             for at, rows in self.all_rows(table).items()
         }
 
-    def insert(
-        self, table: str, keys: Keys, values: tuple[Any, ...], needed: int
+    def decide(
+        self, table: str, keys: Keys, values: tuple[Any, ...], applies: Applies
     ) -> tuple[Any, ...] | None:
-        """Put a row unless there is one; return that, or None. It may time out undecided."""
+        """Put a row if that *applies* to what is there; else return that. It may be undecided."""
         nodes = self.answer(2, self.sim.between(0.004, 0.03))
         self._settle(table, keys, True)
         partition, sort = keys
         found = self.rows(nodes[:2], table, partition).get(sort)
-        lost = self.sim.chance(self.undecided)
-        if found is None and lost and self.sim.chance(0.5):
+        lost, applied = self.sim.chance(self.undecided), applies(found)
+        if applied and lost and self.sim.chance(0.5):
             self._pending[table, keys] = values
-        elif found is None:
+        elif applied:
             self._put(table, partition, sort, values)
         if lost:
             self.sim.wait(2.0)
             raise OperationTimedOut()
-        return found
+        return None if applied else found
 
     def serial(self, table: str, keys: Keys) -> tuple[Any, ...] | None:
         """Read a row, once what was undecided of it is settled."""
@@ -171,7 +180,9 @@ class Nodes:
             self._put(table, *keys, values)
 
     def _put(self, table: str, partition: Any, sort: Any, values: tuple[Any, ...]) -> None:
-        call = partial(put, (table, partition), sort, int(self.sim.now * 1e6), values)
+        call = partial(
+            put, (table, partition), sort, int((self.sim.now + self.ahead) * 1e6), values
+        )
         for node in range(COPIES):
             self.land(node, call)
 
@@ -207,12 +218,22 @@ class Meaning:
         self.columns = list(columns_of(row))
         self._partition = [names.index(key) for key in partition_key_of(row)]
         self._sort = names.index(row.sort_key) if row.sort_key else None
+        self._replaced = [*map(Statements("", row).replaced.index, names)]
+        self._holder = names.index(row.holder) if row.holder else 0
         self.newest_first = row.newest_first
 
     def keys(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the partition and the sort key of a row."""
         sort = "" if self._sort is None else values[self._sort]
         return tuple(values[at] for at in self._partition), sort
+
+    def decided(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Applies]:
+        """Return the row that a conditional write puts, and its condition."""
+        if self.kind == "put_if_absent":
+            return values, lambda found: found is None
+        *bound, holder = values
+        row = tuple(bound[at] for at in self._replaced)
+        return row, lambda found: found is not None and found[self._holder] == holder
 
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         """Return the partition that a question names, and what else it says."""
@@ -322,16 +343,19 @@ class SimCassandra(Cassandra):
                     batches.setdefault(at, []).append(call)
         if not batches:
             return
-        order = list(batches.values())
+        order = list(batches.items())
         self._sim.random.shuffle(order)
         with self._errors():
             # All are in flight at once; dying in between leaves some landed and some not.
-            for calls in order:
-                self._nodes.write(self._needed, calls)
+            for (table, _), calls in order:
+                self._nodes.write(self._needed, calls, min(len(order), IN_FLIGHT))
+                if self._nodes.at_write:
+                    self._nodes.at_write(self.process, table)
 
     def _insert(self, insert: str, values: Sequence[Any]) -> dict[str, Any]:
-        meaning, row = self._meanings[insert], tuple(values)
-        found = self._nodes.insert(meaning.table, meaning.keys(row), row, self._needed)
+        meaning = self._meanings[insert]
+        row, applies = meaning.decided(tuple(values))
+        found = self._nodes.decide(meaning.table, meaning.keys(row), row, applies)
         return dict(zip(meaning.columns, meaning.read(found), strict=True)) if found else {}
 
     def _serial_read(self, select: str, keys: Sequence[Any]) -> dict[str, Any]:

@@ -20,6 +20,10 @@ from tests.simulation.web import Request, Sites
 
 JITTER = 0.001
 """Seconds that count for nothing."""
+IN_VAIN = 20
+"""Orders that fetchers refuse; each time a host rests for twice as long."""
+CIRCLE = 10.0
+"""Seconds from one to the next that are too few; after a lease there are more."""
 GRACE = 5.0
 """Seconds in which a frontier reads what is on the log."""
 
@@ -92,9 +96,8 @@ def polite(sites: Sites) -> Iterator[str]:
                 yield f"two requests at once to {host}: {_both(one, other)}"
             elif gap < sites.delay - JITTER:
                 yield f"only {gap:.3f} s between two requests to {host}: {_both(one, other)}"
-        forbidden = sites.sites[host].forbidden
         for request in requests:
-            if forbidden and request.url.removeprefix(host).startswith(forbidden):
+            if sites.forbids(request.url):
                 yield f"{request.url} is forbidden by robots.txt"
 
 
@@ -113,11 +116,11 @@ def patient(story: Story, skew: float) -> Iterator[str]:
                     yield f"Retry-After of {ended['host']} broken: ordered {early:.0f} s early"
 
 
-def complete(story: Story, nodes: Nodes) -> Iterator[str]:
-    """Yield what was lost."""
+def complete(story: Story, nodes: Nodes, sites: Sites) -> Iterator[str]:
+    """Yield what was lost. Of what robots.txt excludes, only some have a row of their own."""
     outcomes = {row["url"]: row for rows in nodes.all_named("urls").values() for row in rows}
     for url in story.admitted:
-        if url not in outcomes:
+        if url not in outcomes and not sites.forbids(url):
             yield f"{url} was admitted, and has no outcome"
     # A page may be fetched twice, and its copies are judged each: by the page, not by the visit.
     poison = " ".join(str(letter) for letter in story.letters)
@@ -147,15 +150,26 @@ def archived(story: Story, folder: Path) -> Iterator[str]:
 
 
 def calm(story: Story, sites: Sites) -> Iterator[str]:
-    """Yield each host that was ordered again and again."""
-    by_host: dict[str, list[float]] = defaultdict(list)
-    for at, order in story.orders:
-        by_host[order["host"]].append(at)
-    for host, times in by_host.items():
-        for first, last in zip(times, times[10:], strict=False):
-            if last - first < 5 * sites.delay:
-                yield f"{host} was ordered eleven times within {last - first:.1f} s"
-                break
+    """Yield each host that was ordered again and again, and never asked."""
+    said = [(at, order["host"], 1) for at, order in story.orders]
+    said += [(request.start, request.host, 0) for request in sites.requests]
+    in_vain: dict[str, list[float]] = defaultdict(list)
+    for at, host, ordered in sorted(said):
+        if not ordered:
+            in_vain[host].clear()
+            continue
+        times = in_vain[host]
+        times.append(at)
+        if len(times) == IN_VAIN and at - times.pop(0) < CIRCLE * IN_VAIN:
+            yield f"{host} was ordered {IN_VAIN} times in a row until {at:.0f}, and never asked"
+
+
+def answered(story: Story) -> Iterator[str]:
+    """Yield each order that nobody answered to its end."""
+    ended = {event["order"] for _, event in story.outcomes if event.get("last")}
+    for _, order in story.orders:
+        if order["order"] not in ended:
+            yield f"an order of {order['host']} was never answered: it cost a lease"
 
 
 def sparing(sites: Sites, allowed: int) -> Iterator[str]:
@@ -192,4 +206,6 @@ def bounded(benches: Iterable[Workbench]) -> Iterator[str]:
 def _entries(part: object) -> int:
     if isinstance(part, list):
         return len(part)
+    if isinstance(part, dict):
+        return sum(map(_entries, part.values()))
     return sum(map(_entries, vars(part).values())) if isinstance(part, Schedule) else 0

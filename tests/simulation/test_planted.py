@@ -1,7 +1,7 @@
 """The simulation sees: what once broke a promise, planted again, breaks one within so many seeds.
 
-Each file in `planted/` says what is planted, in how many seeds it has to be found and by what line
-of a report, and is a patch of the services' code.
+Each file in `planted/` says what is planted, in how many seeds of which scenario it has to be found
+and by what line of a report, and is a patch of the services' code.
 """
 
 import os
@@ -27,7 +27,7 @@ PARTS = (
 )
 OPTIONS = ("--cores", "1", "--stop")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
-HEADER = re.compile(r"Seeds: (?P<seeds>\d+)\nFound by: (?P<line>.+)\n")
+HEADER = re.compile(r"Scenario: (?P<scenario>.+)\nSeeds: (?P<seeds>\d+)\nFound by: (?P<line>.+)\n")
 
 
 @pytest.mark.slow
@@ -42,7 +42,10 @@ def test_what_is_planted_is_found(patch: Path, tmp_path: Path) -> None:
     applied = subprocess.run(apply, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert applied.returncode == 0, f"the code has changed: {applied.stderr}"
     run = subprocess.run(
-        [sys.executable, "-m", "bench.simulate", *OPTIONS, "--seeds", header["seeds"]],
+        [
+            *(sys.executable, "-m", "bench.simulate", *OPTIONS, "--seeds", header["seeds"]),
+            *("--scenario", header["scenario"]),
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,

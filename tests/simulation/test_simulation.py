@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = 300
+SEEDS = 210
 
 
 def simulate(*options: str) -> str:
@@ -39,5 +39,5 @@ def test_a_seed_is_the_same_run_each_time() -> None:
         return [line for line in printed if line.startswith("17")]
 
     once = lines()
-    assert len(once) > 100
+    assert len(once) > 10
     assert lines() == once

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from gossamer.events import Outcome
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
@@ -59,6 +59,8 @@ class Site:
     """When its name does not resolve in time."""
     failing: Window = (0.0, 0.0)
     """When it answers 500 to everything."""
+    flaky: Window = (0.0, 0.0)
+    """When it answers 500 to every third request or so."""
     busy: Window = (0.0, 0.0)
     """When it answers 429."""
     retry_after: int = 0
@@ -86,6 +88,12 @@ class Sites:
         """Return the home pages to begin with."""
         return [f"{host}/" for host in sorted(self.sites)][::3]
 
+    def forbids(self, url: str) -> bool:
+        """Return whether the robots.txt of its host excludes *url*."""
+        host = host_key(url)
+        forbidden = self.sites[host].forbidden
+        return bool(forbidden) and url.removeprefix(host).startswith(forbidden)
+
     def required(self, read: Container[str]) -> set[str]:
         """Return the URLs that a crawl from the seeds has to visit: linked, and not forbidden.
 
@@ -96,7 +104,7 @@ class Sites:
             url = coming.pop()
             host, path = host_key(url), url.removeprefix(host_key(url))
             site = self.sites.get(host)
-            if url in found or site is None or (site.forbidden and path.startswith(site.forbidden)):
+            if url in found or site is None or self.forbids(url):
                 continue
             found.add(url)
             if url not in read:
@@ -116,7 +124,7 @@ class Sites:
         end = now + site.speed * self.sim.between(0.5, 2.0)
         if within(site.silent, now):
             made = Request(host, url, now, now + 3600.0, 0, process.name)
-        elif within(site.failing, now):
+        elif within(site.failing, now) or (within(site.flaky, now) and self.sim.chance(0.35)):
             made = Request(host, url, now, end, 500, process.name)
         elif within(site.busy, now):
             made = Request(host, url, now, end, 429, process.name, site.retry_after)
@@ -214,24 +222,25 @@ def _failure(outcome: Outcome, hazard: Hazard, started_at: float, took: float) -
     )
 
 
-def make_sites(sim: Sim, hosts: int, pages: int, delay: float) -> Sites:
-    """Draw hosts and their pages."""
+def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: str) -> Sites:
+    """Draw hosts and their pages, each with *fan* children; half of them are in that *mood*."""
     random = sim.random
     names = []
     for number in range(hosts):
         sub = random.choice(["", "a.", "b.", "www."])
         names.append(f"http://{sub}s{number - random.randrange(2)}.example")
     names = sorted(set(names))
-    made = [_site(sim, host, names, pages) for host in names]
+    made = [_site(sim, host, names, pages, fan, mood) for host in names]
     return Sites(sim, made, delay)
 
 
-def _site(sim: Sim, host: str, names: list[str], pages: int) -> Site:
+def _site(sim: Sim, host: str, names: list[str], pages: int, fan: int, mood: str) -> Site:
     random = sim.random
     site = Site(host, speed=random.choice([0.02, 0.05, 0.3]))
     paths = ["/", *(f"/p{n}" for n in range(random.randrange(1, pages)))]
     for place, path in enumerate(paths):
-        links = [host + other for other in paths[place + 1 : place + 4]]
+        children = paths[place * fan + 1 : place * fan + 1 + fan]
+        links = [host + other for other in children or paths[place + 1 : place + 3]]
         links += [f"{random.choice(names)}/" for _ in range(random.randrange(3))]
         links += [f"{random.choice(names)}/p{random.randrange(pages)}"]
         body = f"<title>{host}{path}</title><p>The page {path} of {host}.</p>" + "".join(
@@ -239,11 +248,11 @@ def _site(sim: Sim, host: str, names: list[str], pages: int) -> Site:
         )
         status = random.choices([200, 301, 404], [20, 1, 1])[0] if place else 200
         site.paths[path] = (status, random.choice(links) if status == 301 else body)
-    _moods(sim, site, names)
+    _moods(sim, site, names, mood)
     return site
 
 
-def _moods(sim: Sim, site: Site, names: list[str]) -> None:
+def _moods(sim: Sim, site: Site, names: list[str], likely: str) -> None:
     random = sim.random
     elsewhere = (301, f"{random.choice(names)}/robots.txt")
     site.robots = random.choice([(404, "")] * 4 + [elsewhere, elsewhere, EXCLUDES, SLOWER])
@@ -251,6 +260,7 @@ def _moods(sim: Sim, site: Site, names: list[str]) -> None:
     start = random.uniform(0, 60)
     window = (start, start + random.uniform(5, 60))
     site.retry_after = random.choice([20, 90, 300])
-    mood = random.choice(["down", "nameless", "failing", "busy", "busy", "silent", *[""] * 6])
+    moods = ["down", "nameless", "failing", "flaky", "busy", "busy", "silent", *[""] * 6]
+    mood = likely if likely and random.random() < 0.5 else random.choice(moods)
     if mood:
-        setattr(site, mood, window)
+        setattr(site, mood, (0.0, 100.0) if mood == "flaky" else window)

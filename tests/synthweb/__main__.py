@@ -19,7 +19,7 @@ from pathlib import Path
 from .answers import Answers
 from .atlas import Atlas
 from .dns import NameServer, Zone
-from .record import LOOKUPS, REQUESTS, Journal
+from .record import BEGUN, LOOKUPS, REQUESTS, Journal
 from .server import BACKLOG, HEAD_LIMIT, Server
 from .world import World
 
@@ -69,7 +69,9 @@ async def run(world: World, place: Place) -> None:
 
 async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atlas:
     """The world's links hold the port, so the atlas is drawn once that is known."""
-    journal = stack.enter_context(closing(Journal(place.record / REQUESTS)))
+    begun, ended = (
+        stack.enter_context(closing(Journal(place.record / name))) for name in (BEGUN, REQUESTS)
+    )
     listener = asyncio.Future[Server]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -80,7 +82,7 @@ async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atl
     )
     stack.callback(server.close)
     atlas = Atlas(world, server.sockets[0].getsockname()[1])
-    talker = Server(Answers(atlas), journal, world.jitter, world.slowness)
+    talker = Server(Answers(atlas), begun, ended, world.jitter, world.slowness)
     stack.push_async_callback(talker.close)
     listener.set_result(talker)
     return atlas

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from .atlas import Atlas
-from .record import LOOKUPS, REQUESTS, Request, read_lines, read_requests
+from .record import LOOKUPS, REQUESTS, Request, read_lines, read_open, read_requests
 from .server import PING
 from .truth import Scope, Truth, truth_of
 from .world import World
@@ -87,6 +87,11 @@ class SynthWeb:
         """All requests that have ended, in the order in which they began."""
         self._settle()
         return read_requests(self.record / REQUESTS)
+
+    def under_way(self) -> list[str]:
+        """The URLs of all requests that have begun and not ended, as they began."""
+        self._settle()
+        return read_open(self.record)
 
     def lookups(self) -> Counter[str]:
         """How often each name was looked up, as whatever type."""

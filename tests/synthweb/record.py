@@ -1,4 +1,4 @@
-"""The requests a server answered, as lines of JSON that outlive it."""
+"""The requests a server was sent and answered, as lines of JSON that outlive it."""
 
 import json
 import time
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 REQUESTS = "requests.jsonl"
+BEGUN = "begun.jsonl"
+"""Of each request, as soon as its head was read: `at`, `conn` and `url`."""
 LOOKUPS = "lookups.jsonl"
 
 _STARTED = time.time() - time.monotonic()
@@ -61,6 +63,14 @@ def read_requests(path: Path) -> list[Request]:
     """In the order in which they began."""
     found = [Request(sender=line.pop("from"), **line) for line in read_lines(path)]
     return sorted(found, key=lambda request: request.at)
+
+
+def read_open(folder: Path) -> list[str]:
+    """The URLs of requests that have begun and not ended, in the order in which they began."""
+    # Read first: whatever of it has ended is then on the other record.
+    begun = read_lines(folder / BEGUN)
+    ended = {(request.conn, request.at) for request in read_requests(folder / REQUESTS)}
+    return [line["url"] for line in begun if (line["conn"], line["at"]) not in ended]
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

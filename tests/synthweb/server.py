@@ -1,4 +1,4 @@
-"""The HTTP side: one port, all hosts, every request written down when it has ended."""
+"""The HTTP side: one port, all hosts, each request written down as it begins and ends."""
 
 import asyncio
 import random
@@ -38,9 +38,11 @@ class Head:
 class Server:
     """Serves a world over HTTP/1.1, each connection until either side closes it."""
 
-    def __init__(self, answers: Answers, journal: Journal, jitter: float, slowness: float) -> None:
+    def __init__(
+        self, answers: Answers, begun: Journal, ended: Journal, jitter: float, slowness: float
+    ) -> None:
         self._answers = answers
-        self._journal = journal
+        self._begun, self._ended = begun, ended
         self._jitter = jitter
         self._slowness = slowness
         self._numbers = count(1)
@@ -83,6 +85,7 @@ class Server:
         await reader.readexactly(int(head.headers.get("content-length", 0)))
         if head.host == PING:
             return await send(Answer(204), head.method, writer)
+        self._begun.write({"at": at, "conn": number, "url": _url(head)})
         answer = self._answers.to(head.host, head.target)
         status = 0
         try:
@@ -92,7 +95,7 @@ class Server:
             await self._hesitate(answer)
             return await send(answer, head.method, writer)
         finally:
-            self._journal.write(as_line(_request(head, at, status, number)))
+            self._ended.write(as_line(_request(head, at, status, number)))
 
     async def _hesitate(self, answer: Answer) -> None:
         wait = self._slowness if answer.manner == "slow" else 0.0
@@ -125,6 +128,9 @@ def parse_head(raw: bytes) -> Head:
 
 
 def _request(head: Head, at: float, status: int, number: int) -> Request:
-    url = f"http://{head.authority}{head.target}"
     agent, sender = head.headers.get("user-agent", ""), head.headers.get("from", "")
-    return Request(at, now(), head.host, head.target, url, status, agent, sender, number)
+    return Request(at, now(), head.host, head.target, _url(head), status, agent, sender, number)
+
+
+def _url(head: Head) -> str:
+    return f"http://{head.authority}{head.target}"

@@ -62,6 +62,15 @@ def test_one_connection_serves_many_hosts_and_all_is_recorded(web: SynthWeb) -> 
     assert (first.agent, first.sender) == ("g/1", "me@a.test")
 
 
+def test_a_request_is_under_way_from_its_head_to_its_end(web: SynthWeb) -> None:
+    host = host_with(web, "mute")
+    url = f"http://{host}:{web.port}/odd/mute"
+    before = web.under_way().count(url)
+    with open_get(web.port, host, "/odd/mute"):
+        assert any(web.under_way().count(url) > before for _ in range(TRIES))
+    assert any(web.under_way().count(url) == before for _ in range(TRIES))
+
+
 def test_every_seed_answers(web: SynthWeb) -> None:
     for seed in web.seeds:
         host, path = spot_of(web.atlas, seed)

@@ -102,6 +102,8 @@ def read_with_any_client(one: ByHand, web: SynthWeb) -> None:
 
 def explain(one: ByHand, web: SynthWeb) -> None:
     assert not one.status()["frontier-1"]["reason"]
+    stands = json.loads(one.gossamer("status", "--json").out)
+    assert stands["definition"]["max_depth"] == 16 and stands["pages"] and stands["dead_letters"]
     ask_again(one, web)
     why = one.gossamer("why", web.seeds[0]).out
     assert "it is a seed" in why and "page 200" in why and "verdict: first" in why

@@ -157,7 +157,11 @@ def test_it_defines_the_crawl_once(cluster: Cluster, apply: Apply) -> None:
     scope = "domain('a.example')"
     cluster.write(f'scope = "{scope}"\nmax_depth = 3', partitions=2)
     status, out, err = apply()
-    assert (status, err, out[-1]) == (0, [], f"crawl defined: scope {scope}, 3 links deep")
+    assert (status, err, out[-1]) == (
+        0,
+        [],
+        f"crawl defined: scope {scope}, 3 links deep, revisits: optimal",
+    )
     cluster.write('scope = "any()"', partitions=2)
     assert apply() == (0, [], [])
     settings = KafkaSettings(servers=cluster.servers, prefix=cluster.prefix)

@@ -56,8 +56,8 @@ def test_a_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: 
     lines = {page["url"]: page for page in mixed.crawl.pages()}
     assert set(rows) == set(lines) == readable(mixed.web.truth)
     for url, row in rows.items():
-        fetched_at = row.pop("fetched_at").timestamp()
-        assert fetched_at == pytest.approx(lines[url]["fetched_at"], abs=1e-5)
+        for name in ("fetched_at", "first_seen", "last_changed", "last_visited"):
+            assert row.pop(name).timestamp() == pytest.approx(lines[url][name], abs=1e-5)
         assert row == {name: lines[url][name] for name in row}
 
 
@@ -136,7 +136,7 @@ class TestWhy:
         truth = mixed.web.truth
         group = truth.duplicates[0]
         told = [mixed.crawl.why(url) for url in group]
-        (original,) = [url for url, why in zip(group, told, strict=True) if "first" in why]
+        (original,) = [url for url, why in zip(group, told, strict=True) if "verdict: first" in why]
         for why in told:
             assert f"verdict: duplicate of {original}" in why or "verdict: first" in why
 

@@ -85,6 +85,12 @@ class Statements:
         self.everything = f"SELECT {_listed(columns_of(row))} FROM {table}"
         self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
         self.put_if_absent = f"{self.put} IF NOT EXISTS"
+        keys = [*partition_key_of(row), *filter(None, [row.sort_key])]
+        # Keys are last among what is bound, before the holder.
+        self.replaced = [name for name in names if name not in keys] + keys
+        given = ", ".join(f'"{name}" = ?' for name in names if name not in keys)
+        where = " AND ".join(f'"{key}" = ?' for key in keys)
+        self.replace = f'UPDATE {table} SET {given} WHERE {where} IF "{row.holder}" = ?'
         self.drop = f"DELETE FROM {table} {within}"
 
 

@@ -140,6 +140,14 @@ class Cassandra:
                     return found
             return self._insert(insert, values)
 
+    def update_if(self, update: str, values: Values) -> None:
+        """Run *update*, which has a condition, so that the nodes decide whether it applies.
+
+        Where that stays open, the next `insert_if_absent` of the row settles it.
+        """
+        with self._errors():
+            self._decided(update, values)
+
     def _decided(self, insert: str, values: Values) -> dict[str, Any] | None:
         """Return what `_insert` does, None if that is open."""
         try:

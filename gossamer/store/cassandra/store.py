@@ -14,13 +14,14 @@ from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import R, Row, Sort
-from gossamer.store.cassandra.cql import Columns, Statements, bucket_of
+from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
-MILLISECOND = 1000
+A_LITTLE = 0.002
+"""Seconds; a node's timestamps are whole milliseconds."""
 
 
 class CassandraStore:
@@ -104,9 +105,11 @@ class Timestamps:
 
     def __init__(self) -> None:
         self._last, self._claimed = 0, False
+        self._issued_at = 0.0
 
     def next(self) -> int:
         """Return one that is larger than all before."""
+        self._issued_at = clock.steady()
         self._last = max(self._last + 1, 0 if self._claimed else _now())
         return self._last
 
@@ -115,8 +118,11 @@ class Timestamps:
         self._last, self._claimed = max(self._last, epoch), True
 
     def wait_to_pass(self) -> None:
-        """Wait until the timestamps that nodes give, in whole milliseconds, are later than ours."""
-        while not self._claimed and _now() <= self._last + MILLISECOND:
+        """Wait until the timestamps that nodes give, in whole milliseconds, are later than ours.
+
+        By a clock that nobody sets: one that is set back by minutes must not stop us for as long.
+        """
+        while not self._claimed and clock.steady() <= self._issued_at + A_LITTLE:
             clock.pause(0.0005)
 
 
@@ -197,6 +203,19 @@ class CassandraTable(Generic[R]):
             statements.put_if_absent, values, statements.get, self._keys(*keys)
         )
         return self._columns.named_row(found) if found else row
+
+    def replace(self, row: R, old: R) -> None:
+        """Write *row* if the row with its keys is still that of *old*'s holder."""
+        holder = getattr(old, self.row.holder)
+        keys = self.overlay.keys(row)
+        if self.overlay.covers(*keys):
+            buffered = self.overlay.get(*keys)
+            if buffered and getattr(buffered, self.row.holder) == holder:
+                self.overlay.put(row)
+            return
+        named = dict(zip(all_columns_of(self.row), self._columns.values(row), strict=True))
+        values = [named[name] for name in self._statements.replaced]
+        self._nodes.update_if(self._statements.replace, [*values, holder])
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""

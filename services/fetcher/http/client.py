@@ -15,7 +15,7 @@ from yarl import URL
 
 from gossamer.clock import Clock
 from gossamer.events import Outcome
-from gossamer.events.outcomes import Hazard
+from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.http import Headers
@@ -129,7 +129,9 @@ class HostClient:
 
     async def _exchange(self, step: Fetch, deadline: float) -> Reply:
         async with asyncio.timeout_at(deadline):
-            response = await self._session.get(URL(step.url, encoded=True), allow_redirects=False)
+            response = await self._session.get(
+                URL(step.url, encoded=True), headers=step.conditions, allow_redirects=False
+            )
         try:
             headers = _latin(response.raw_headers)
             body, truncated = b"", ""

@@ -1,0 +1,116 @@
+"""How fresh is what a policy keeps, and how fresh could it be? Years in minutes, in virtual time.
+
+    python -m bench.freshness --policy all --web all
+    python -m bench.freshness --policy optimal --web periodic --budget 300 --days 180 --warm 60
+    python -m bench.freshness --histories FILE --budget 60 --days 730   recorded pages
+    python -m bench.freshness --web bursty --plot bursty.png            needs the extra bench
+
+Every policy runs through its real modules and has the same budget; due pages that it cannot pay for
+wait, the most overdue first. Beside them `constant`: the rates that are best for the *true* change
+rates at constant intervals, if changes have no memory, under the same budget and politeness. `of
+constant` is freshness as a share of that. Of recorded histories the true rate is what is seen in
+hindsight. `expected` is what the crawl itself believed its freshness to be, `lost` are visits to
+pages which the best rates never visit, as they change too fast, and `1w` … are the first weeks.
+"""
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.revisiting import Crawl, Result, Tally, best_rates, constant
+from bench.webs import WEBS, Web, recorded
+from services.frontier.revisit import make
+
+POLICIES = ("fixed", "selective_incremental", "adaptive", "optimal")
+
+
+def measure(web: Web, names: list[str], options: argparse.Namespace) -> dict[str, Result]:
+    """Return what came of each policy, and of the best constant rates."""
+    rates = best_rates(web, options.budget)
+    lost = {page.url for page, rate in zip(web.pages, rates, strict=True) if page.rate and not rate}
+    best = Tally(web, options.warm, lost)
+    results = {"constant": constant(web, rates, best, options.seed)}
+    for name in names:
+        policy = make(_at_equal_budget(name, len(web.pages) / options.budget))
+        results[name] = Crawl(web, policy, options.budget).run(Tally(web, options.warm, lost))
+    return results
+
+
+def _at_equal_budget(name: str, days: float) -> str:
+    """Return the policy with an interval at which all pages take the whole budget."""
+    return name if ":" in name or name in ("none", "optimal") else f"{name}:{days:.4f}d"
+
+
+def show(title: str, results: dict[str, Result]) -> None:
+    """Print a table."""
+    heads = f"{'freshness':>10}{'of constant':>12}{'expected':>9}{'age, d':>8}{'expected':>9}"
+    weeks = "".join(f"{f'{n}w':>6}" for n in range(1, 5))
+    print(f"{title:24}{heads}{'visits':>8}{'lost':>7} {weeks}")
+    best = results["constant"].freshness
+    for name, one in results.items():
+        share = f"{one.freshness / best:12.3f}"
+        believed = f"{one.expected:9.3f}{one.age:8.2f}{one.expected_age:9.2f}"
+        weeks = "".join(f"{fresh:6.3f}" for fresh in one.weeks[:4])
+        print(
+            f"  {name:22}{one.freshness:10.4f}{share}{believed}"
+            f"{one.visits:8}{one.lost_visits:7} {weeks}",
+            flush=True,
+        )
+
+
+def plot(file: Path, title: str, results: dict[str, Result]) -> None:
+    """Draw freshness week by week to *file*."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise SystemExit("--plot needs matplotlib: the extra `bench`") from None
+    figure, axes = pyplot.subplots(figsize=(9, 5))
+    for name, one in results.items():
+        axes.plot(range(1, len(one.weeks) + 1), one.weeks, label=name)
+    axes.set(title=title, xlabel="week", ylabel="freshness")
+    axes.legend()
+    figure.savefig(file)
+    pyplot.close(figure)
+
+
+def webs_of(options: argparse.Namespace) -> dict[str, Web]:
+    """Return the webs that are asked for, by name."""
+    if options.histories:
+        return {options.histories.name.split(".")[0]: recorded(options.histories, options.days)}
+    names = list(WEBS) if options.web == "all" else options.web.split(",")
+    return {name: WEBS[name](options.seed, options.pages, options.days) for name in names}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--policy", default="all", help=f"all, or of {', '.join(POLICIES)}")
+    parser.add_argument("--web", default="all", help=f"all, or of {', '.join(WEBS)}")
+    parser.add_argument("--histories", type=Path, help="JSON lines instead of a seeded web")
+    parser.add_argument("--budget", type=float, default=300.0, help="visits a day")
+    parser.add_argument("--pages", type=int, default=1500, help="of a seeded web")
+    parser.add_argument("--days", type=float, default=180.0)
+    parser.add_argument("--warm", type=float, default=60.0, help="days that do not count")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--plot", type=Path, help="a picture; of several webs, one each")
+    options = parser.parse_args()
+    names = list(POLICIES) if options.policy == "all" else options.policy.split(",")
+    found: dict[str, object] = {}
+    for title, web in webs_of(options).items():
+        results = measure(web, names, options)
+        found[title] = {name: asdict(one) for name, one in results.items()}
+        if not options.json:
+            show(title, results)
+        if options.plot:
+            file = options.plot.with_stem(f"{options.plot.stem}-{title}")
+            plot(file if len(options.web.split(",")) > 1 else options.plot, title, results)
+    if options.json:
+        print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""CPU of a revisit in the frontier, beside that of a first visit, on SQLite and on Cassandra.
+
+    .venv/bin/python -m bench.revisit_cost [--pages 4000] [--policy optimal] [--cassandra]
+
+The frontier alone, in virtual time: what fetcher and dedup would say is made up here, and not
+counted. Each step of the log takes in what came of some hundred visits and flushes once. CPU
+seconds are those of this process; the node's are not counted.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from console.tables import TABLES
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    HostCheckedOut,
+    Outcome,
+    PageJudged,
+    Purpose,
+    UrlsAdmitted,
+    Verdict,
+    Visit,
+    VisitEnded,
+)
+from gossamer.settings import FrontierSettings
+from gossamer.settings.servers import CassandraSettings
+from gossamer.sqlite import Database
+from gossamer.store import Store
+from gossamer.store.cassandra.session import Cassandra
+from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.cassandra.tables import make_tables
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.robots import RobotsRules
+from gossamer.web.url import site_of
+from services.frontier.service import Frontier
+from tests.servers import Server
+
+START, DAY, STEP = 1_700_000_000.0, 86400.0, 600.0
+PARTITIONS, A_HOST = 4, 20
+RULES = RobotsRules(fetched_at=START, expires_at=START + 10_000 * DAY)
+
+
+class Bench:
+    """A frontier whose visits are over at once."""
+
+    def __init__(self, store: Store, policy: str) -> None:
+        self.store, self.now, self.visits, self.spent = store, START, 0, 0.0
+        settings = FrontierSettings(delay=0.0, lease_slack=3600.0)
+        self.frontier = Frontier(settings, store, 60.0, PARTITIONS, alone=True)
+        self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
+        self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)
+        defined = CrawlDefined(at=self.now, scope="any()", max_depth=16, revisit=policy)
+        self.frontier.handle(defined, self.now)
+
+    def admit(self, pages: int) -> None:
+        """Admit so many URLs."""
+        for number in range(pages):
+            url = f"http://www.site{number // A_HOST}.example/a/path/page-{number}.html"
+            found = (Discovery(url, depth=2),)
+            event = UrlsAdmitted(at=self.now, site=site_of(url), via="bench", urls=found)
+            self._timed(lambda event=event: self.frontier.handle(event, self.now))
+            if number % 500 == 499:
+                self._timed(self._settle)
+
+    def run(self, until: float) -> None:
+        """Let virtual time pass."""
+        while self.now < until:
+            orders: list[HostCheckedOut] = []
+            self._timed(lambda: orders.extend(self._orders()))  # noqa: B023
+            self._timed(self._settle)
+            for order in orders:
+                self._answer(order)
+            if not orders:
+                due = self.frontier.due()
+                self.now = min(until, max(self.now + STEP, until if due is None else due))
+
+    def _orders(self) -> Iterator[HostCheckedOut]:
+        for event in self.frontier.wake(self.now):
+            if isinstance(event, HostCheckedOut):
+                yield event
+
+    def _answer(self, order: HostCheckedOut) -> None:
+        for index, visit in enumerate(order.visits):
+            events = self._said(order, index, visit)
+            self._timed(lambda events=events: [self.frontier.handle(e, self.now) for e in events])
+        self.visits += sum(visit.purpose is Purpose.PAGE for visit in order.visits)
+
+    def _said(
+        self, order: HostCheckedOut, index: int, visit: Visit
+    ) -> list[VisitEnded | PageJudged]:
+        ended = VisitEnded(
+            at=self.now,
+            site=order.site,
+            host=order.host,
+            order=order.order,
+            epoch=order.epoch,
+            index=index,
+            last=index == len(order.visits) - 1,
+            visit=visit,
+            outcome=Outcome.PAGE,
+            started_at=self.now,
+            robots=RULES if visit.purpose is Purpose.ROBOTS else None,
+        )
+        if visit.purpose is Purpose.ROBOTS:
+            return [ended]
+        change = None if not visit.earlier else float((hash(visit.url) + visit.earlier) % 3 == 0)
+        judged = PageJudged(
+            at=self.now,
+            site=order.site,
+            host=order.host,
+            visit=visit,
+            verdict=Verdict.FIRST if change is None else Verdict.CHANGED,
+            digest="d" * 32,
+            change=change,
+            fetched_at=self.now,
+            status=200,
+        )
+        return [ended, judged]
+
+    def _settle(self) -> None:
+        self.frontier.settle()
+        self.store.flush()
+
+    def _timed(self, work: object) -> None:
+        began = time.process_time()
+        work()  # type: ignore[operator]
+        self.spent += time.process_time() - began
+
+    def measured(self) -> tuple[int, float]:
+        """Return the visits since the last call, and microseconds of CPU for each."""
+        visits, spent, self.visits, self.spent = self.visits, self.spent, 0, 0.0
+        return visits, 1e6 * spent / max(1, visits)
+
+
+@contextmanager
+def cassandra_store(folder: Path) -> Iterator[Store]:
+    """A store on a node of its own."""
+    server = Server("cassandra", folder)
+    server.start()
+    try:
+        settings = CassandraSettings(
+            hosts=("127.0.0.1",), port=server.port, keyspace="bench", timeout=60.0
+        )
+        with closing(Cassandra(settings)) as nodes:
+            list(make_tables(nodes, settings, TABLES))
+        with closing(CassandraStore(settings)) as store:
+            yield store
+    finally:
+        server.kill()
+
+
+def measure(store: Store, name: str, given: argparse.Namespace) -> None:
+    """Print what first visits and revisits cost on *store*."""
+    bench = Bench(store, given.policy)
+    bench.admit(given.pages)
+    bench.run(START + STEP)
+    visits, first = bench.measured()
+    bench.run(START + given.days * DAY)
+    again, each = bench.measured()
+    print(
+        f"{name:10} {visits:6} first visits {first:7.0f} us each   {again:6} revisits {each:7.0f} "
+        f"us each: {each / first:.2f} of a first visit",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Measure both, one after the other."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pages", type=int, default=4000)
+    parser.add_argument("--policy", default="fixed:3d")
+    parser.add_argument("--days", type=float, default=12.0, help="of virtual time")
+    parser.add_argument("--cassandra", action="store_true", help="on a node of its own, too")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        measure(SqliteStore(Database(folder / "gossamer.db")), "SQLite", given)
+        if given.cassandra:
+            with cassandra_store(folder / "cassandra") as store:
+                measure(store, "Cassandra", given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,295 @@
+"""Virtual visits to a web: by a policy through its real modules, or at the best constant rates."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import exp, expm1
+from random import Random
+
+from bench.webs import DAY, Page, Web
+from services.frontier.revisit import (
+    CrawlState,
+    Evidence,
+    Hint,
+    Kind,
+    Known,
+    PageState,
+    Plan,
+    Policy,
+    SiteState,
+    Visit,
+)
+from services.frontier.revisit.budget import next_token_at, paid, refilled
+
+
+class Freshness:
+    """What of the time from *begin* to *end* the copies of all pages were as their pages."""
+
+    def __init__(self, begin: float, end: float) -> None:
+        self.begin, self.end = begin, end
+        self.total = self.fresh = self.aged = 0.0
+
+    def add(self, page: Page, visit: float, until: float) -> None:
+        """Count a copy of *page* made at *visit* and kept *until*, when the next one was made."""
+        begin, until = max(visit, self.begin), min(until, self.end)
+        if until <= begin:
+            return
+        later = bisect_right(page.changes, visit)
+        changed = page.changes[later] if later < len(page.changes) else until
+        stale = max(changed, begin)
+        self.total += page.weight * (until - begin)
+        self.fresh += page.weight * max(0.0, min(stale, until) - begin)
+        if changed < until:
+            self.aged += page.weight * ((until - changed) ** 2 - (stale - changed) ** 2) / 2
+
+    @property
+    def freshness(self) -> float:
+        """The share of the time that a copy was fresh, by the pages' weights."""
+        return self.fresh / self.total if self.total else 0.0
+
+    @property
+    def age(self) -> float:
+        """For how many days a copy had been out of date, on the average over all time."""
+        return self.aged / self.total / DAY if self.total else 0.0
+
+
+@dataclass
+class Result:
+    """How a policy, or a plan, has done."""
+
+    freshness: float
+    age: float
+    visits: int
+    lost_visits: int
+    """To pages that cannot be followed: the best constant rates never visit them."""
+    weeks: list[float]
+    """Freshness week by week from the beginning."""
+    expected: float = 0.0
+    """The freshness that the crawl itself expected, by what it believed…"""
+    expected_age: float = 0.0
+    """…and the age, in days."""
+
+
+class Tally:
+    """Freshness after the warm-up, and week by week."""
+
+    def __init__(self, web: Web, warm: float, lost: set[str]) -> None:
+        self._after = web.begin + warm * DAY
+        self._whole = Freshness(self._after, web.end)
+        weeks = int((web.end - web.begin) / (7 * DAY))
+        self._weeks = [
+            Freshness(web.begin + n * 7 * DAY, web.begin + (n + 1) * 7 * DAY) for n in range(weeks)
+        ]
+        self._begin, self._lost = web.begin, lost
+        self._visits = self._lost_visits = 0
+        self._asked = self._fresh = self._age = 0.0
+
+    def expect(self, crawl: CrawlState, at: float) -> None:
+        """Count what *crawl* expects *at* a time."""
+        if at >= self._after and crawl.weights:
+            self._asked += 1
+            self._fresh += crawl.fresh / crawl.weights
+            self._age += crawl.age / crawl.weights
+
+    def add(self, page: Page, visit: float, until: float) -> None:
+        """Count a visit, and the copy that it made."""
+        if visit >= self._after:
+            self._visits += 1
+            self._lost_visits += page.url in self._lost
+        self._whole.add(page, visit, until)
+        first, last = (int((at - self._begin) / (7 * DAY)) for at in (visit, until))
+        for week in self._weeks[max(0, first) : last + 1]:
+            week.add(page, visit, until)
+
+    def result(self) -> Result:
+        """Return what came of it."""
+        return Result(
+            self._whole.freshness,
+            self._whole.age,
+            self._visits,
+            self._lost_visits,
+            [week.freshness for week in self._weeks],
+            self._fresh / max(1.0, self._asked),
+            self._age / max(1.0, self._asked),
+        )
+
+
+class Crawl:
+    """A frontier in small: what is due, one visit a site at a time, a token a visit."""
+
+    def __init__(self, web: Web, policy: Policy, budget: float) -> None:
+        self._web, self._policy = web, policy
+        self._crawl = CrawlState(budget=budget)
+        self._sites = {
+            page.site: SiteState(limit=DAY / web.delays.get(page.site, 60.0)) for page in web.pages
+        }
+        self._pages = [PageState(weight=page.weight) for page in web.pages]
+        self._free_at = dict.fromkeys(self._sites, 0.0)
+        self._due: dict[str, list[tuple[float, int]]] = {site: [] for site in self._sites}
+        self._hosts: list[tuple[float, str]] = []
+        self._listed: dict[str, float] = {}
+        self._of_site: dict[str, list[int]] = {}
+        for number, page in enumerate(web.pages):
+            if page.site in web.sitemaps:
+                self._of_site.setdefault(page.site, []).append(number)
+
+    def run(self, tally: Tally) -> Result:
+        """Make all visits; return what came of them."""
+        web = self._web
+        last = [0.0] * len(web.pages)
+        for at, number in self._visits():
+            if last[number]:
+                tally.add(web.pages[number], last[number], at)
+            last[number] = at
+            tally.expect(self._crawl, at)
+        for page, at in zip(web.pages, last, strict=True):
+            if at:
+                tally.add(page, at, web.end)
+        return tally.result()
+
+    def _visits(self) -> Iterator[tuple[float, int]]:
+        """Yield when which page is visited: at first when it is found, then as planned."""
+        found = sorted((page.first, n) for n, page in enumerate(self._web.pages))
+        read = [(self._web.begin + DAY, site) for site in sorted(self._of_site)]
+        now, reading, finding = self._web.begin, 0, 0
+        while now < self._web.end:
+            now = self._next_at(now)
+            if finding < len(found) and found[finding][0] <= now:
+                now, number = found[finding]
+                finding += 1
+            elif read and read[reading][0] <= now:
+                now, site = read[reading]
+                self._read_sitemap(site, now)
+                read[reading] = (now + DAY, site)
+                reading = (reading + 1) % len(read)
+                continue
+            elif now < self._web.end:
+                number = self._most_overdue(now)
+                self._crawl = paid(self._crawl)
+            else:
+                return
+            yield now, number
+            self._visit(number, now)
+
+    def _next_at(self, now: float) -> float:
+        """Return when the next planned visit is due, allowed and paid for."""
+        self._crawl = refilled(self._crawl, now)
+        while self._hosts:
+            at, site = self._hosts[0]
+            if self._listed[site] == at:
+                return max(now, at, next_token_at(self._crawl))
+            heappop(self._hosts)
+        return self._web.end
+
+    def _list(self, site: str) -> None:
+        """Have *site* where its first due page may be visited."""
+        due = self._due[site]
+        at = max(due[0][0], self._free_at[site]) if due else self._web.end
+        if self._listed.get(site) != at:
+            self._listed[site] = at
+            heappush(self._hosts, (at, site))
+
+    def _most_overdue(self, now: float) -> int:
+        _, site = self._hosts[0]
+        self._crawl = refilled(self._crawl, now)
+        _, number = heappop(self._due[site])
+        self._free_at[site] = now + self._web.delays.get(site, 60.0)
+        self._list(site)
+        return number
+
+    def _visit(self, number: int, now: float) -> None:
+        page, state = self._web.pages[number], self._pages[number]
+        seen = bisect_right(page.changes, state.at)
+        changed = bool(state.visits) and seen < bisect_right(page.changes, now)
+        known = Known(state, self._sites[page.site], self._crawl)
+        visit = Visit(page.url, now, changed, evidence=self._last_modified(page, now))
+        self._keep(number, *self._policy.visited(known, visit))
+
+    def _last_modified(self, page: Page, now: float) -> tuple[Evidence, ...]:
+        if page.site not in self._web.sitemaps:
+            return ()
+        return (Evidence(Kind.LAST_MODIFIED, self._said(page, now)),)
+
+    def _said(self, page: Page, now: float) -> float:
+        """Return the date that the site gives for the last change of *page*."""
+        if not self._web.sitemaps[page.site]:
+            return now
+        changes = bisect_right(page.changes, now)
+        return page.changes[changes - 1] if changes else page.first - DAY
+
+    def _read_sitemap(self, site: str, now: float) -> None:
+        """Hear from a site's sitemap of pages that have changed since their last visit."""
+        for number in self._of_site[site]:
+            page, state = self._web.pages[number], self._pages[number]
+            if not state.visits:
+                continue
+            hint = Hint(page.url, now, Evidence(Kind.SITEMAP, self._said(page, now)))
+            known = Known(state, self._sites[site], self._crawl)
+            self._keep(number, *self._policy.hinted(known, hint))
+
+    def _keep(self, number: int, known: Known, plan: Plan) -> None:
+        site = self._web.pages[number].site
+        before = self._pages[number].due_at
+        self._pages[number], self._sites[site], self._crawl = known
+        due = self._due[site]
+        if plan.at != before or not known.page.due_at:
+            due[:] = [entry for entry in due if entry[1] != number]
+            if plan.at is not None:
+                due.append((plan.at, number))
+            due.sort()
+        self._list(site)
+
+
+def best_rates(web: Web, budget: float) -> list[float]:
+    """Return the visits a day of each page that are best at constant intervals, if its changes are
+    without memory at its true rate (Cho and Garcia-Molina 2003), under budget and politeness."""
+    limits = {site: DAY / delay for site, delay in web.delays.items()}
+    sites: dict[str, list[int]] = {}
+    for number, page in enumerate(web.pages):
+        sites.setdefault(page.site, []).append(number)
+    least = {
+        site: _multiplier(web, numbers, limits[site]) if site in limits else 0.0
+        for site, numbers in sites.items()
+    }
+    low, high = 1e-9, 1e6
+    while high > 1.0001 * low:
+        price = (low * high) ** 0.5
+        asked = sum(_rate(page, max(price, least[page.site])) for page in web.pages)
+        low, high = (price, high) if asked > budget else (low, price)
+    return [_rate(page, max(high, least[page.site])) for page in web.pages]
+
+
+def _multiplier(web: Web, numbers: list[int], limit: float) -> float:
+    low, high = 1e-9, 1e6
+    while high > 1.0001 * low:
+        price = (low * high) ** 0.5
+        asked = sum(_rate(web.pages[n], price) for n in numbers)
+        low, high = (price, high) if asked > limit else (low, price)
+    return high
+
+
+def _rate(page: Page, price: float) -> float:
+    """Return the visits a day at which the last one is worth *price* days of freshness."""
+    if not page.rate:
+        return 0.0
+    worth = price * page.rate / page.weight
+    if worth >= 1:
+        return 0.0
+    low, high = 0.0, 60.0
+    for _ in range(40):
+        x = (low + high) / 2
+        low, high = (x, high) if -expm1(-x) - x * exp(-x) < worth else (low, x)
+    return page.rate / high
+
+
+def constant(web: Web, rates: list[float], tally: Tally, seed: int) -> Result:
+    """Return what comes of visits at constant intervals, whenever they begin."""
+    random = Random(seed)
+    for page, rate in zip(web.pages, rates, strict=True):
+        at, interval = page.first, DAY / rate if rate else web.end
+        until = at + random.random() * interval
+        while at < web.end:
+            tally.add(page, at, until)
+            at, until = until, until + interval
+    return tally.result()

@@ -1,0 +1,81 @@
+"""`gossamer status`: how a crawl stands, read from its store and its log.
+
+Whether the processes of a fleet are well is another question: `scripts/fleet status`, or what they
+answer at `/readyz`.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+import msgspec
+
+from console.cli.options import add_crawl, open_from
+from console.cli.report import totals
+from console.figures import counts, duration, instant, number, plural
+from console.printable import printable
+from console.standing import Standing, read_standing
+from gossamer import clock
+from gossamer.events import CrawlDefined
+
+LONGEST = 5000
+"""Characters of a line: a scope may be long."""
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add its arguments to *command*."""
+    add_crawl(command)
+    command.add_argument("--json", action="store_true", help="all of it, for programs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Say how the crawl stands; that it stands still is no failure."""
+    with open_from(options) as crawl:
+        standing = read_standing(crawl)
+    if options.json:
+        encoded = msgspec.json.encode(standing.for_programs())
+        print(msgspec.json.format(encoded).decode())
+    else:
+        print("\n".join(printable(line, LONGEST) for line in lines(standing, clock.now())))
+    return 0
+
+
+def lines(standing: Standing, now: float) -> Iterator[str]:
+    """Yield how the crawl stands a line at a time, in the order in which a person asks."""
+    progress = standing.progress
+    yield f"{standing.crawl}:"
+    if standing.definition:
+        yield from _definition(standing.definition)
+    if standing.idle:
+        go_on = "" if standing.fleet or not standing.definition else ": gossamer crawl goes on"
+        yield f"  idle        {standing.idle}{go_on}"
+    yield f"  urls        {progress.admitted:,} admitted, {progress.queued:,} queued"
+    if progress.due_count:
+        yield f"  waiting     {progress.due_count:,} for a later time; {_due(standing.due_at, now)}"
+    duplicates, near = progress.verdicts["duplicate"], progress.verdicts["near_duplicate"]
+    yield f"  pages       {progress.pages:,}, {duplicates:,} of them duplicates, {near:,} nearly"
+    yield from totals(progress, standing.waiting)
+    for group, topics in progress.backlogs.items():
+        if any(topics.values()):
+            yield f"  backlog     {group}: {counts(topics)}"
+    if not any(progress.backlog.values()):
+        yield "  backlog     none"
+    if progress.dead_letters:
+        letters = plural(progress.dead_letters, "dead letter")
+        yield f"  lost        {letters}: gossamer dead-letters list says why"
+
+
+def _definition(crawl: CrawlDefined) -> Iterator[str]:
+    yield f"  crawl       {crawl.crawl}, as defined {instant(crawl.at)}"
+    yield f"  scope       {crawl.scope}"
+    pages = f", {crawl.max_pages:,} pages beyond {crawl.pages_before:,}" if crawl.max_pages else ""
+    budget = f", {number(crawl.budget)} visits a day" if crawl.budget else ""
+    yield f"  revisit     {crawl.revisit}{budget}"
+    yield f"  limits      {plural(crawl.max_depth, 'link')} deep{pages}"
+
+
+def _due(at: float, now: float) -> str:
+    if not at:
+        return "none is due within the hour"
+    if at > now:
+        return f"the first is due at {instant(at)}"
+    return f"the oldest has been due for {duration(now - at)}, since {instant(at)}"

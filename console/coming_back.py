@@ -1,0 +1,133 @@
+"""When a URL is visited again and what decides that, in sentences: a part of `gossamer why`."""
+
+from collections.abc import Iterator
+from math import sqrt
+
+from console.facts import UrlFacts
+from console.figures import instant, number, percent, plural
+from gossamer.web.url import site_of
+from gossamer.web.validators import EVERY, Trust, Validators
+from services.dedup.documents import DocumentRow
+from services.frontier.plan_rows import PlanRow
+from services.frontier.revisit import (
+    Known,
+    PageState,
+    SiteState,
+    belief,
+    between,
+    spelled,
+    times_likelier,
+)
+from services.frontier.revisit.clock import is_regular
+from services.frontier.revisit.learning import LEAD
+from services.frontier.revisit.optimal import Optimal, price_of
+from services.frontier.revisit.state import DAY
+
+SURE = 0.9
+TELLING = 1.5
+"""So many times likelier must something make a change for it to say anything."""
+BOUND = 1.01
+"""A surcharge above this shows."""
+
+
+def coming_back(facts: UrlFacts, now: float) -> Iterator[str]:
+    """Yield a sentence at a time: what was seen, what is believed, and what follows from it."""
+    plan = facts.plan
+    if plan is None:
+        return
+    known = facts.known
+    if known.page.visits:
+        yield _seen(known.page, facts.document)
+        yield f"believed: {_believed(known)}"
+    if known.page.fresh:
+        share, age = percent(known.page.fresh), spelled(known.page.age * DAY)
+        yield f"freshness: its copy is expected to be right {share} of the time, and {age} behind"
+    if said := _evidence(known.site):
+        yield f"evidence: at {site_of(facts.url)} {said}"
+    if known.page.visits:
+        yield f"validators: {_validators(plan.validators, facts.trust)}"
+    yield f"weight: {known.page.weight:.3g}, where a seed has 1{_price(known, plan.policy)}"
+    if not (facts.visit and facts.visit.next_visit_at):
+        yield from _next(plan, facts, now)
+
+
+def _seen(page: PageState, document: DocumentRow | None) -> str:
+    times = f"changes: seen at {page.changes} of {plural(page.visits - 1, 'visit')} after the first"
+    if document is None or not document.first_seen:
+        return times + (f", last {instant(page.changed_at)}" if page.changes else "")
+    last = instant(document.last_changed)
+    return f"{times}; first seen {instant(document.first_seen)}, last changed {last}"
+
+
+def _believed(known: Known) -> str:
+    page, clock = known.page, known.page.clock
+    if is_regular(clock):
+        next_at, give_or_take = instant(clock.next_at), spelled(sqrt(clock.spread) * DAY)
+        every = spelled(clock.period * DAY)
+        return f"it changes every {every}, next about {next_at}, give or take {give_or_take}"
+    rate = belief(known)
+    low, high = between(rate, SURE)
+    every, fast, slow = (spelled(DAY / max(r, 1e-9)) for r in (rate.mean, high, low))
+    lately = ", by its last visits: its pace has changed" if page.lead > LEAD else ""
+    return f"it changes every {every} ({fast} to {slow}, nine times in ten){lately}"
+
+
+def _evidence(site: SiteState) -> str:
+    said = []
+    for kind, counted in sorted(site.trust.items()):
+        if sum(counted) < 1:
+            continue
+        likelier = times_likelier(site, kind)
+        tells = f"makes a change {likelier:.3g} times likelier" if likelier >= TELLING else ""
+        said.append(f"{kind} {tells or 'says nothing'}")
+    return ", ".join(said)
+
+
+def _validators(validators: Validators, trust: Trust) -> str:
+    if trust.lie:
+        return f"not sent back to its host: {trust.lie}"
+    given = [
+        name
+        for name, value in (
+            ("ETag", validators.etag),
+            ("Last-Modified", validators.last_modified),
+        )
+        if value
+    ]
+    if not given:
+        return "it came with none, so each visit brings the whole page"
+    return (
+        f"{' and '.join(given)} sent back, but for each {EVERY}th visit: it finds out if they lie"
+    )
+
+
+def _price(known: Known, policy: str) -> str:
+    if policy != Optimal.name or not known.crawl.price:
+        return ""
+    costs = f"; a visit must bring {spelled(price_of(known) * DAY)} of freshness"
+    if known.site.surcharge < BOUND:
+        return costs
+    asked, allowed = known.site.demand, known.site.limit
+    return (
+        f"{costs}, {known.site.surcharge:.3g} times as much as elsewhere: its site's pages ask for "
+        f"{number(asked)} visits a day, and politeness allows {number(allowed)}"
+    )
+
+
+def _next(plan: PlanRow, facts: UrlFacts, now: float) -> Iterator[str]:
+    by = f"by the policy {plan.policy}: {plan.why}"
+    if not plan.at:
+        yield f"next visit: never, {by}"
+    elif plan.at > now:
+        yield f"next visit: {instant(plan.at)}, {by}"
+    elif facts.ahead is None:
+        budget = facts.known.crawl.budget
+        waits = f", within the budget of {number(budget)} visits a day" if budget else ""
+        yield f"next visit: due since {instant(plan.at)}{waits}; {by}"
+    else:
+        yield f"next visit: now, due since {instant(plan.at)}, {by}"
+    definition = facts.definition
+    if definition and definition.revisit != plan.policy:
+        yield f"it is about to be planned anew, by the policy {definition.revisit}"
+    elif definition and definition.paused and plan.at:
+        yield "the crawl is paused: there are no visits until it goes on"

@@ -1,0 +1,35 @@
+"""A text as a list of blocks: what is compared where a version of a page is not kept.
+
+A block is a piece of text that the document sets apart (a text node: a cell, a line of the footer,
+the number in a counter), or sixteen words of a longer one. So a block that is left out of a
+comparison never takes much with it.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from zlib import crc32
+
+SEPARATOR = "\x1e"
+"""Between the pieces of a text; to whom folds white space it is just that."""
+WORDS = 16
+"""Most words of a block."""
+MOST = 4096
+"""Blocks of a text; a longer one has none, for a part of it would stand for the whole."""
+
+
+def blocks_of(text: str) -> bytes:
+    """Return the blocks of *text*, whose pieces `SEPARATOR` sets apart: four bytes each."""
+    found = list(_blocks(text))
+    return struct.pack(f"<{len(found)}I", *found) if len(found) <= MOST else b""
+
+
+def unpacked(blocks: bytes) -> Sequence[int]:
+    """Return what `blocks_of` has packed: the CRC-32 of each block."""
+    return struct.unpack(f"<{len(blocks) // 4}I", blocks)
+
+
+def _blocks(text: str) -> Iterator[int]:
+    for piece in text.split(SEPARATOR):
+        words = piece.split()
+        for at in range(0, len(words), WORDS):
+            yield crc32(" ".join(words[at : at + WORDS]).encode(errors="replace"))

@@ -1,0 +1,97 @@
+"""Which elements of a set are new, and which are gone, when of the old set 216 bytes were kept.
+
+An invertible Bloom lookup table: each element is added to a cell in each of three parts, where only
+the number of the elements and their exclusive or are kept. Two tables are subtracted; what was in
+both is then nowhere, a cell with one element left names it, and without that element others name
+theirs. It works whatever the size of the sets, up to about fifteen differences (Eppstein, Goodrich,
+Uyeda and Varghese, *What's the difference? Efficient set reconciliation without prior context*,
+2011).
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+PARTS, PART = 3, 12
+CELLS = PARTS * PART
+LAYOUT = struct.Struct(f"<{CELLS}B{CELLS}B{CELLS}I")
+SIZE = LAYOUT.size
+"""Bytes of a table."""
+
+_ADDED, _REMOVED = 1, 255
+"""What a cell counts, modulo 256, in which one element is left."""
+
+
+class Difference(NamedTuple):
+    """What two sets do not share."""
+
+    added: frozenset[int]
+    removed: frozenset[int]
+
+
+class _Cells(NamedTuple):
+    counts: list[int]
+    checks: list[int]
+    elements: list[int]
+
+    def add(self, element: int, times: int) -> None:
+        check = mixed(element, PARTS) & 255
+        for cell in _cells(element):
+            self.counts[cell] = (self.counts[cell] + times) & 255
+            self.checks[cell] ^= check
+            self.elements[cell] ^= element
+
+    def single(self, cell: int) -> bool:
+        """Return whether exactly one element is in *cell*, as far as can be seen."""
+        element = self.elements[cell]
+        counted = self.counts[cell] in (_ADDED, _REMOVED)
+        return counted and self.checks[cell] == mixed(element, PARTS) & 255
+
+
+def table_of(elements: Iterable[int]) -> bytes:
+    """Return the table of *elements*, a set of integers of 32 bits."""
+    cells = _Cells([0] * CELLS, [0] * CELLS, [0] * CELLS)
+    for element in elements:
+        cells.add(element, 1)
+    return LAYOUT.pack(*cells.counts, *cells.checks, *cells.elements)
+
+
+def difference(before: bytes, after: bytes) -> Difference | None:
+    """Return how the set of the table *after* differs from that of *before*; None if by much.
+
+    What it returns may be wrong once in millions of times: nothing must hang on one answer.
+    """
+    cells = _subtracted(LAYOUT.unpack(before), LAYOUT.unpack(after))
+    found: dict[int, set[int]] = {_ADDED: set(), _REMOVED: set()}
+    waiting = list(range(CELLS))
+    while waiting:
+        if cells.single(cell := waiting.pop()):
+            element, sign = cells.elements[cell], cells.counts[cell]
+            if element in found[_ADDED] or element in found[_REMOVED]:
+                # One of the two was seen wrongly, and they would come and go for ever.
+                return None
+            found[sign].add(element)
+            cells.add(element, -1 if sign == _ADDED else 1)
+            waiting.extend(_cells(element))
+        if len(found[_ADDED]) + len(found[_REMOVED]) > CELLS:
+            return None
+    if any(map(any, cells)):
+        return None
+    return Difference(frozenset(found[_ADDED]), frozenset(found[_REMOVED]))
+
+
+def _subtracted(before: tuple[int, ...], after: tuple[int, ...]) -> _Cells:
+    counts = [(new - old) & 255 for old, new in zip(before[:CELLS], after[:CELLS], strict=True)]
+    rest = [old ^ new for old, new in zip(before[CELLS:], after[CELLS:], strict=True)]
+    return _Cells(counts, rest[:CELLS], rest[CELLS:])
+
+
+def _cells(element: int) -> Iterator[int]:
+    for part in range(PARTS):
+        yield part * PART + mixed(element, part) % PART
+
+
+def mixed(element: int, salt: int) -> int:
+    """Return 32 bits that say nothing of *element*, others for each *salt*."""
+    mixed = (element + 1 + (salt << 32)) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
+    return (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 >> 32 & 0xFFFFFFFF

@@ -1,0 +1,104 @@
+"""Near duplicates: texts of one site whose simhashes differ in at most three bits.
+
+A simhash is cut into four bands of 16 bits. Two that differ in at most three bits are equal in one
+band at least, so those that may be near are in four rows, which are read at once (Manku, Jain and
+Das Sarma, *Detecting near-duplicates for web crawling*, 2007). The rows are of one site: at ten
+million pages a band of all sites would be equal in hundreds of them. A row takes no more than a few
+pages; what fills it is boilerplate, and who finds it full is in the other bands. Only who is near
+nobody gets there, so a family of pages has its first in the rows, and no others.
+"""
+
+from msgspec import Struct
+
+from gossamer.events import PageParsed
+from gossamer.settings import DedupSettings
+from gossamer.store import Row, Store
+from services.dedup.documents import DocumentRow
+
+BANDS, BITS = 4, 16
+MOST = 32
+"""Pages in a row."""
+
+
+class Kept(Struct, frozen=True, array_like=True):
+    """A page that others may be near."""
+
+    url: str
+    simhash: str
+    """16 hexadecimal digits."""
+    at: float
+    """When it was visited."""
+
+
+class NearRow(Row, frozen=True):
+    """Pages of a site whose simhashes are equal in one band."""
+
+    table = "near"
+    partition_key = "band"
+
+    band: str
+    """The site, the number of the band from 0, and its 16 bits: `example.org 3 00ff`."""
+    pages: tuple[Kept, ...] = ()
+
+
+def distance(one: str, other: str) -> int:
+    """Return in how many bits two simhashes, in hexadecimal, differ."""
+    return (int(one, 16) ^ int(other, 16)).bit_count()
+
+
+def bands(site: str, simhash: str) -> list[str]:
+    """Return the keys of the rows in which *simhash* is looked up."""
+    digits = BITS // 4
+    return [f"{site} {n} {simhash[n * digits : (n + 1) * digits]}" for n in range(BANDS)]
+
+
+class Near:
+    """Finds near duplicates; one instance at a time has a site."""
+
+    def __init__(self, settings: DedupSettings, store: Store) -> None:
+        self._limit = settings.near_distance
+        self._rows, self._documents = store.table(NearRow), store.table(DocumentRow)
+
+    def leader(self, page: PageParsed) -> str:
+        """Return the URL that *page* is a near duplicate of; "" if of none: it is kept then.
+
+        A record that comes again finds what it found before: those that were visited later do not
+        count.
+        """
+        if not page.simhash:
+            return ""
+        keys = bands(page.site, page.simhash)
+        rows = {row.band: row for row in self._rows.get_all([(key, "") for key in keys])}
+        near = {
+            kept
+            for row in rows.values()
+            for kept in row.pages
+            if distance(kept.simhash, page.simhash) <= self._limit
+        }
+        url = page.visit.url
+        if any(kept.url == url for kept in near):
+            return ""
+        first = self._first({kept for kept in near if kept.at <= page.fetched_at}, page)
+        if not first and not page.noindex:
+            self._keep(Kept(url, page.simhash, page.fetched_at), keys, rows)
+        return first
+
+    def _first(self, near: set[Kept], page: PageParsed) -> str:
+        def rank(kept: Kept) -> tuple[int, float, str]:
+            return distance(kept.simhash, page.simhash), kept.at, kept.url
+
+        return next((kept.url for kept in sorted(near, key=rank) if self._stands(kept, page)), "")
+
+    def _stands(self, kept: Kept, page: PageParsed) -> bool:
+        """Return whether *kept* is still there, with a text that *page* is near."""
+        row = self._documents.get(kept.url)
+        if row is None or not row.simhash:
+            return row is None or not row.gone
+        return not row.gone and distance(row.simhash, page.simhash) <= self._limit
+
+    def _keep(self, page: Kept, keys: list[str], rows: dict[str, NearRow]) -> None:
+        for key in keys:
+            known = rows[key].pages if key in rows else ()
+            pages = tuple(kept for kept in known if kept.url != page.url)
+            if len(pages) < MOST:
+                self._rows.put(NearRow(key, (*pages, page)))

@@ -1,0 +1,52 @@
+"""What is written down of a verdict: the last one on each URL, and a visit in its history."""
+
+from gossamer.events import Outcome, PageJudged, Verdict
+from gossamer.store import Store
+from gossamer.web.http import NOT_MODIFIED
+from services.frontier.hosts import Hosts
+from services.frontier.rows import HistoryRow, JudgementRow
+
+
+class Judgements:
+    """Writes verdicts down, and counts them."""
+
+    def __init__(self, hosts: Hosts, store: Store) -> None:
+        self._hosts = hosts
+        self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
+
+    def judged(self, event: PageJudged) -> None:
+        """Take a verdict in."""
+        self._count(event)
+        change = -1.0 if event.change is None else event.change
+        self._judgements.put(
+            JudgementRow(
+                host=event.host,
+                url=event.visit.url,
+                verdict=event.verdict,
+                at=event.at,
+                digest=event.digest,
+                duplicate_of=event.duplicate_of or event.near_duplicate_of,
+                links=event.links,
+                reason=event.reason,
+                change=change,
+            )
+        )
+        self._history.put(
+            HistoryRow(
+                url=event.visit.url,
+                at=event.fetched_at or event.at,
+                outcome=Outcome.NOT_MODIFIED if event.status == NOT_MODIFIED else Outcome.PAGE,
+                status=event.status,
+                size=event.size,
+                verdict=event.verdict,
+                digest=event.digest,
+                duplicate_of=event.duplicate_of or event.near_duplicate_of,
+                change=change,
+            )
+        )
+
+    def _count(self, event: PageJudged) -> None:
+        tally = self._hosts.claims.of(event.site).tally
+        tally.judged(event.verdict, event.hazards)
+        if event.verdict is not Verdict.UNREAD:
+            tally.found(event.change, event.fetched_at or event.at)

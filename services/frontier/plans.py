@@ -1,0 +1,199 @@
+"""The plans of one partition: which URLs are visited again at what time, and how plans are changed.
+
+Planned visits wait in a calendar, each with all that its order needs, so that nothing is read when
+its time comes. A policy that says "never" keeps them as well, under the time of the last visit, and
+takes none: another policy may want them. When the crawl's policy changes, the calendar is moved, a
+few rows a step, into a new one, and each page is planned anew on the way. After a crash some are
+planned twice: the second is passed over at the check-out, as everything that was queued twice.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from gossamer.store import Store
+from gossamer.telemetry import count
+from services.frontier import revisit
+from services.frontier.calendar import MOST, Calendar
+from services.frontier.plan_rows import DueVisit, PartitionPlansRow
+from services.frontier.revisit import Basis
+from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
+from services.frontier.rows import QueuedUrl
+
+NEVER = "none"
+UNREAD = 1
+"""Entries in memory of a calendar that nobody takes from."""
+HALF = 0.5
+MOVED_AT_A_TIME, LOOKED_INTO = 500, 20
+"""Plans that are made anew in a step, and buckets where few are."""
+
+
+class Plans:
+    """The planned visits of *partition*, and what its pages have in common."""
+
+    def __init__(self, partition: str, store: Store, now: float) -> None:
+        self.partition = partition
+        self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueVisit)
+        self._written = row = self._rows.get(partition) or PartitionPlansRow(partition)
+        self.crawl = revisit.unpacked_crawl(row.statistics)
+        self.policy, self._generation = row.policy, row.generation
+        self._moving, self._last_moving = row.moving_bucket, row.last_moving_bucket
+        self._moved_to: str | None = None
+        """The last key of the bucket that is being moved that has been."""
+        self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
+        self._calendar = self._opened(row.first_bucket, row.last_bucket, now)
+        self._new = Calendar(
+            self._visits, f"{partition}/new", row.new_bucket, row.last_new_bucket, now
+        )
+        self.discovery_share, self._credit = HALF, 0.0
+        self._settled = self.standing()
+
+    def _opened(self, first: int, last: int, now: float) -> Calendar[DueVisit]:
+        prefix = f"{self.partition}/{self._generation}"
+        most = UNREAD if self.policy == NEVER else MOST
+        return Calendar(self._visits, prefix, first, last, now, most)
+
+    def add(self, visit: DueVisit) -> None:
+        """Have *visit* come at its time, in place of one of the same URL and time."""
+        self._calendar.add(visit)
+
+    def due(self) -> float | None:
+        """Return when a visit may be taken, or more must be read; None if never."""
+        ends = [self._new.due(), None if self.policy == NEVER else self._calendar.due()]
+        at = min((end for end in ends if end is not None), default=None)
+        return None if at is None else max(at, next_token_at(self.crawl))
+
+    def take(self, now: float, most: int) -> list[DueVisit]:
+        """Remove and return visits whose time has come and that the budget pays for."""
+        self.crawl = refilled(self.crawl, now)
+        if self.crawl.budget:
+            most = min(most, int(self.crawl.tokens))
+        taken: list[DueVisit] = []
+        while len(taken) < most and (found := self._next(now)):
+            taken += found
+            self.crawl = paid(self.crawl)
+        return taken
+
+    def _next(self, now: float) -> list[DueVisit]:
+        """Remove and return the visit whose turn it is: a first one as often as its share says."""
+        self._credit = min(self._credit + self.discovery_share, 2.0)
+        if self._credit >= 1.0 and (new := self._take_new(now)):
+            return new
+        again = [] if self.policy == NEVER else self._calendar.take(now, 1)
+        return again or self._take_new(now)
+
+    def _take_new(self, now: float) -> list[DueVisit]:
+        new = self._new.take(now, 1)
+        self._credit = max(0.0, self._credit - len(new))
+        return new
+
+    def hold(self, visit: DueVisit) -> None:
+        """Have a URL that was never visited wait for the budget."""
+        self._new.add(visit)
+
+    def ordered(self, visits: Iterable[QueuedUrl]) -> None:
+        """Count those of *visits* that come back to a page."""
+        for visit in visits:
+            if visit.basis:
+                self.spent[visit.basis] += 1
+                count("gossamer_revisits_total", basis=visit.basis)
+
+    def passed_over(self, visits: Iterable[QueuedUrl]) -> None:
+        """Take back what was paid for *visits* that are not made: another came before."""
+        for visit in visits:
+            if visit.basis and visit.basis != Basis.ASKED:
+                self.crawl = refunded(self.crawl)
+
+    def lied(self) -> None:
+        """Count a host whose validators are not trusted any more."""
+        self.liars += 1
+        count("gossamer_lying_validators_total")
+
+    def is_behind(self, policy: str) -> bool:
+        """Whether some visits are still to be planned by *policy*."""
+        return policy != self.policy or self._moving >= 0
+
+    def follow(self, policy: str, now: float) -> None:
+        """Have all visits planned by *policy* from now on, once those of before are moved."""
+        if policy == self.policy or self._moving >= 0:
+            return
+        self.policy, self._generation = policy, self._generation + 1
+        first, last = self._calendar.first_bucket, self._calendar.last_bucket
+        if last >= 0:
+            self._moving, self._last_moving = first, last
+        self._calendar = self._opened(-1, -1, now)
+
+    def moved(self) -> Sequence[DueVisit]:
+        """Return visits that were planned by the policy before; each is to be added anew, or not.
+
+        They are gone from where they were.
+        """
+        moved: list[DueVisit] = []
+        for _ in range(LOOKED_INTO):
+            if self._moving < 0 or len(moved) >= MOVED_AT_A_TIME:
+                break
+            moved += self._moved_of_a_bucket(MOVED_AT_A_TIME - len(moved))
+        return moved
+
+    def _moved_of_a_bucket(self, most: int) -> list[DueVisit]:
+        bucket = f"{self.partition}/{self._generation - 1}/{self._moving}"
+        found = self._visits.scan(bucket, self._moved_to, most)
+        self._moved_to = found[-1].key if found else None
+        if len(found) < most:
+            self._visits.drop(bucket)
+            self._moved_to, self._moving = None, self._moving + 1
+            if self._moving > self._last_moving:
+                self._moving = self._last_moving = -1
+        return found
+
+    @property
+    def row(self) -> PartitionPlansRow:
+        """How they stood at the last write."""
+        return self._settled
+
+    def standing(self) -> PartitionPlansRow:
+        """Return how the plans stand, as they are written."""
+        return replace(
+            self._written,
+            policy=self.policy,
+            generation=self._generation,
+            first_bucket=self._calendar.first_bucket,
+            last_bucket=self._calendar.last_bucket,
+            moving_bucket=self._moving,
+            last_moving_bucket=self._last_moving,
+            new_bucket=self._new.first_bucket,
+            last_new_bucket=self._new.last_bucket,
+            waiting=len(self._new),
+            planned=self.planned,
+            next_at=0.0 if self.policy == NEVER else self._calendar.next_entry(),
+            spent=dict(self.spent),
+            liars=self.liars,
+            statistics=revisit.packed(self.crawl),
+        )
+
+    def write(self) -> None:
+        """Put what has changed into the store.
+
+        The row names dropped buckets until the next write: after a crash before the rows of the
+        hosts are written that have queued what was there, it must still be found.
+        """
+        before, self._settled = self._settled, self.standing()
+        row = _with_what_was_left(self._settled, before)
+        if row != self._written:
+            self._written = row
+            self._rows.put(row)
+
+
+def _with_what_was_left(row: PartitionPlansRow, before: PartitionPlansRow) -> PartitionPlansRow:
+    """Return *row* with the buckets that were left since *before* as well."""
+    row = replace(row, new_bucket=_first(before.new_bucket, row.new_bucket))
+    if before.generation == row.generation:
+        moving, last = before.moving_bucket, before.last_moving_bucket
+        row = replace(row, first_bucket=_first(before.first_bucket, row.first_bucket))
+        return replace(row, moving_bucket=moving, last_moving_bucket=last) if moving >= 0 else row
+    return replace(row, moving_bucket=_first(before.first_bucket, row.moving_bucket))
+
+
+def _first(before: int, now: int) -> int:
+    return min(before, now) if before >= 0 else now

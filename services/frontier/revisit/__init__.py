@@ -1,0 +1,93 @@
+"""When to come back to a page: the policies, pure, and what they remember.
+
+The life of a page, as a policy sees it. A visit ends and is judged: changed or not. The policy is
+told (`Visit`) together with what is known so far (`Known`: the page, its site, the crawl), and
+answers with what is known now and a `Plan`: when next, and why. Nothing else happens: no clock is
+read, no page but this one is looked at, and no list grows. So the state of a page can lie in its
+row or travel with its order, and each frontier of a fleet can decide for its own partitions.
+
+Between two visits a page may be heard of: a sitemap gives it a new date, a link to it is new. That
+is a `Hint`, and it is answered with a plan as well. Whether a hint counts, the site has earned.
+
+| policy | when a page is visited again |
+|---|---|
+| `none` | never |
+| `fixed` | after the same time, always |
+| `selective_incremental` | after fr_max rounds, which follow the share of records that differ |
+| `adaptive` | sooner by a factor if it had changed, later by a factor if not |
+| `optimal` | when a visit is worth as much as every other visit that the budget allows |
+
+What a crawl may spend is kept by `budget`: a token for each visit. A page that is due without a
+token waits, the most overdue first. `discovery_share` says how much of it first visits are worth,
+and `shares` what each frontier of a fleet gets. `weight_of` is what a page is worth beside others.
+
+Of the modules behind `optimal`, `rates` is what is believed of a page that changes without memory,
+`clock` of one that changes at regular times, `prior` what a site's pages have in common, `evidence`
+what is said beside visits and how far it is believed, `curve` and `price` what a visit costs.
+
+Whatever policy plans, a visit teaches all that it can (`learning`), so that a crawl may change its
+policy while it runs, and is told how fresh its pages are (`expected`).
+
+What to call: `make("fixed:1d")` gives the policy. After a visit that ended with a document
+`policy.visited(known, visit)`, after any other `policy.missed(known, url, at, kind)` (`absent`).
+When something was heard `policy.hinted(known, hint)`. Where the crawl has a new policy
+`policy.planned(known, url)`, for each page. `forgotten(known)` where a page is given up.
+For people, `belief` is what is believed of a page's rate, and `between` how sure.
+`packed(state)`, `unpacked(data)`: as bytes, and back; of nothing readable, nothing is known.
+"""
+
+from services.frontier.revisit.curve import shares
+from services.frontier.revisit.discovery import discovery_share
+from services.frontier.revisit.evidence import times_likelier
+from services.frontier.revisit.importance import weight_of
+from services.frontier.revisit.learning import belief, forgotten
+from services.frontier.revisit.packing import packed, unpacked, unpacked_crawl, unpacked_site
+from services.frontier.revisit.policies import make
+from services.frontier.revisit.policy import Policy
+from services.frontier.revisit.quantiles import between
+from services.frontier.revisit.state import (
+    DAY,
+    Absence,
+    Basis,
+    CrawlState,
+    Decision,
+    Evidence,
+    Hint,
+    Kind,
+    Known,
+    PageState,
+    Plan,
+    SiteState,
+    Visit,
+)
+from services.frontier.revisit.times import spelled
+
+__all__ = [
+    "DAY",
+    "Absence",
+    "Basis",
+    "CrawlState",
+    "Decision",
+    "Evidence",
+    "Hint",
+    "Kind",
+    "Known",
+    "PageState",
+    "Plan",
+    "Policy",
+    "SiteState",
+    "Visit",
+    "belief",
+    "between",
+    "discovery_share",
+    "forgotten",
+    "make",
+    "packed",
+    "shares",
+    "spelled",
+    "times_likelier",
+    "unpacked",
+    "unpacked_crawl",
+    "unpacked_site",
+    "weight_of",
+]

@@ -1,0 +1,73 @@
+"""What is said of a page's changes beside visits, and how far a site is believed.
+
+Each kind of evidence (a sitemap's date, Last-Modified …) has a table per site: how often it had
+said that a page changed, and how often that was so, as visits found. From it follow how much more
+likely a change is when it is said, and how many changes happen without a word. A site that always
+says "now" says it of what has not changed as well, and so says nothing.
+"""
+
+from msgspec.structs import replace
+
+from services.frontier.revisit.numbers import rounded
+from services.frontier.revisit.state import DAY, Evidence, Kind, PageState, SiteState, Visit
+
+FADE = 0.98
+"""Of what was counted, at each visit to the site that the kind could have spoken of."""
+EARLIEST = 725846400.0
+"""1993: no page is older (*Practical issues of crawling the Web*, 5.5)."""
+AHEAD = DAY
+"""A date so far in the future is a clock that goes wrong, and means now; further ahead, nothing."""
+LISTENED = 10.0
+"""Visits after which it is believed that a kind is silent because nothing changed."""
+
+BITS = {kind: 1 << n for n, kind in enumerate(Kind)}
+
+
+def dated(evidence: Evidence, now: float) -> float:
+    """Return when it says the page changed, not later than *now*; 0 if the date is impossible."""
+    if not EARLIEST <= evidence.changed_at <= now + AHEAD:
+        return 0.0
+    return min(evidence.changed_at, now)
+
+
+def says_changed(evidence: Evidence, page: PageState, now: float) -> bool:
+    """Return whether it says that the page has changed since its last visit."""
+    return dated(evidence, now) > page.at
+
+
+def heard(page: PageState, evidence: Evidence) -> PageState:
+    """Return the page with a note that this kind has said it changed."""
+    return replace(page, heard=page.heard | BITS[evidence.kind])
+
+
+def weighed(site: SiteState, page: PageState, visit: Visit) -> SiteState:
+    """Return the site with what was said of *page* compared with what *visit* found."""
+    if not page.visits:
+        return site
+    said = {kind for kind in Kind if page.heard & BITS[kind]}
+    told = {one.kind: says_changed(one, page, visit.at) for one in visit.evidence}
+    said |= {kind for kind, is_so in told.items() if is_so}
+    trust = dict(site.trust)
+    for kind in said | set(told) | set(trust):
+        counted = [FADE * n for n in trust.get(kind, (0.0, 0.0, 0.0, 0.0))]
+        counted[2 * (kind not in said) + (not visit.changed)] += 1
+        trust[kind] = (counted[0], counted[1], counted[2], counted[3])
+    return replace(site, trust={kind: tuple(map(rounded, row)) for kind, row in trust.items()})
+
+
+def times_likelier(site: SiteState, kind: Kind) -> float:
+    """Return how many times likelier a change becomes when *kind* says so: at least 1."""
+    said_so, said_not, so, neither = site.trust.get(kind, (0.0, 0.0, 0.0, 0.0))
+    if_changed = (said_so + 0.5) / (said_so + so + 1)
+    if_not = (said_not + 0.5) / (said_not + neither + 1)
+    return max(1.0, if_changed / if_not)
+
+
+def missed(site: SiteState) -> float:
+    """Return the share of changes of which nothing is said between visits: 1 if nobody speaks."""
+    least = 1.0
+    for kind in (Kind.SITEMAP, Kind.FEED):
+        said_so, said_not, so, neither = site.trust.get(kind, (0.0, 0.0, 0.0, 0.0))
+        if said_so + said_not + so + neither >= LISTENED and neither > said_not:
+            least = min(least, (so + 0.5) / (said_so + so + 1))
+    return least

@@ -1,0 +1,111 @@
+"""The policy `optimal`: a page is visited when a visit is worth what it costs everywhere else.
+
+A visit is worth the freshness that it brings (`rates.Belief.worth`), times the page's weight. It
+costs the crawl's price, times its site's surcharge (`price`). The rate is believed with the site's
+prior (`prior`) and fading observations. Cho and Garcia-Molina, *Effective page refresh policies for
+Web crawlers* (2003); Kolobov et al., *Staying up to date with online content changes* (2019).
+
+Which of three models a page is visited by, is decided by what has predicted its last visits best: a
+rate that fades slowly, one that fades quickly (bursts, and pages whose life has changed), or a
+clock (`clock`). Evidence counts as far as the site has earned it (`evidence`).
+"""
+
+from services.frontier.revisit.clock import is_regular, look_at
+from services.frontier.revisit.evidence import times_likelier
+from services.frontier.revisit.learning import belief, told, unheard
+from services.frontier.revisit.policy import Policy, unmoved
+from services.frontier.revisit.price import priced, repriced
+from services.frontier.revisit.rates import Belief
+from services.frontier.revisit.sharing import after, placed
+from services.frontier.revisit.state import DAY, Basis, Decision, Hint, Known, Visit
+from services.frontier.revisit.times import outside_quiet_hours, spelled
+
+SHORTEST, LONGEST = 1 / 144, 60.0
+"""Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
+UNSURE = 4.0
+"""The shape of a belief below which a page that is found changed each time is sounded."""
+
+
+class Optimal(Policy):
+    """Equal worth everywhere."""
+
+    name = "optimal"
+
+    def judged(self, known: Known, visit: Visit) -> Known:
+        """Tune the price."""
+        return repriced(known, visit.at)
+
+    def plan(self, known: Known, url: str, rate: Belief) -> Decision:
+        """Plan the next visit for when it is worth its price."""
+        known = priced(known)
+        price, heard, rate = price_of(known), told(rate, known.site), unheard(rate, known.site)
+        if is_regular(known.page.clock):
+            return _by_clock(known, url, price, rate)
+        interval, sounding = worthwhile(rate, price), sounded(rate, price)
+        basis, why = Basis.RATE, f"believed to change every {spelled(DAY / rate.mean)}"
+        if 2 * sounding < interval:
+            why += ", or faster: looked at sooner to know"
+            basis, interval = Basis.SOUNDED, sounding
+        elif interval >= LONGEST:
+            basis, why = Basis.PROBED, f"{why}, which no visit is worth: probed"
+        return after(known, url, interval * DAY, (basis, why), rate, heard)
+
+    def told(self, known: Known, hint: Hint) -> Decision:
+        """Visit the page the sooner, the likelier it has changed by what was said."""
+        page, rate, known = known.page, belief(known), priced(known)
+        likelier = times_likelier(known.site, hint.evidence.kind)
+        gone = (hint.at - page.at) / DAY
+        interval = worthwhile(rate, price_of(known))
+        wait = max(0.0, interval - as_if(rate, gone, likelier))
+        at = outside_quiet_hours(known.site, hint.at + wait * DAY)
+        if interval >= LONGEST or at >= page.due_at:
+            return unmoved(known, "what was said makes no difference")
+        why = f"{hint.evidence.kind} says it has changed, which is {likelier:.3g} times likelier"
+        interval, heard = max(at - page.at, SHORTEST * DAY), told(rate, known.site)
+        rate = unheard(rate, known.site)
+        return placed(known, at, interval, (Basis.HINT, why), rate, heard)
+
+
+def price_of(known: Known) -> float:
+    """Return what a visit to the page costs, in days of its freshness."""
+    return known.crawl.price * known.site.surcharge / max(known.page.weight, 1e-9)
+
+
+def sounded(belief: Belief, price: float) -> float:
+    """Return after how many days a visit tells how fast a page changes that was always found
+    changed: half of the changes at its rate, or at the rate that is just worth it, are missed by
+    then. Without, a page that is hardly worth visits, and one that never is, cannot be told apart.
+    """
+    return max(SHORTEST, 1.2 * max(1 / belief.mean, price)) if belief.shape < UNSURE else LONGEST
+
+
+def _by_clock(known: Known, url: str, price: float, rate: Belief) -> Decision:
+    page, every = known.page, spelled(known.page.clock.period * DAY)
+    at = look_at(page.clock, price)
+    if at is None:
+        why = f"changes every {every}, which no visit is worth: probed"
+        return after(known, url, LONGEST * DAY, (Basis.PROBED, why), rate)
+    at = outside_quiet_hours(known.site, max(at, page.at + SHORTEST * DAY))
+    why = f"changes every {every}: visited when it has"
+    return placed(known, at, at - page.at, (Basis.CLOCK, why), rate)
+
+
+def as_if(belief: Belief, gone: float, likelier: float) -> float:
+    """Return after how many days without a word a page would be as likely to have changed as it is
+    after *gone* days when a change has become so many times *likelier*."""
+    unchanged = belief.unchanged(gone)
+    unchanged /= unchanged + (1 - unchanged) * likelier
+    return min(belief.after(max(unchanged, 1e-9)), 1e4)
+
+
+def worthwhile(belief: Belief, price: float) -> float:
+    """Return after how many days a visit is worth *price*, between SHORTEST and LONGEST."""
+    if belief.worth(SHORTEST) >= price:
+        return SHORTEST
+    if belief.worth(LONGEST) <= price:
+        return LONGEST
+    low, high = SHORTEST, LONGEST
+    while high > 1.01 * low:
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if belief.worth(middle) >= price else (middle, high)
+    return low

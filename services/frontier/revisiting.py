@@ -1,0 +1,75 @@
+"""How coming back stands: what the plans of all partitions come to, for people and for metrics."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from services.frontier import revisit
+from services.frontier.plan_rows import PartitionPlansRow
+from services.frontier.plans import NEVER
+from services.frontier.revisit import CrawlState
+
+
+@dataclass
+class Revisiting:
+    """Sums over partitions; begin with none, and `add` each."""
+
+    policy: str = NEVER
+    """In force; while a new one is taken up, in some partition at least."""
+    budget: float = 0.0
+    """Visits a day; 0: as many as politeness allows."""
+    planned: int = 0
+    """Visits that are planned; where pages are visited once, pages that are remembered."""
+    next_at: float = 0.0
+    """When the next one is due, if within the hour; 0: not within the hour."""
+    spent: Counter[str] = field(default_factory=Counter)
+    """What decided when (`services.frontier.revisit.Basis`) → how many visits were ordered."""
+    liars: int = 0
+    """Hosts whose validators have lied."""
+    weights: float = 0.0
+    """Of the pages to which a visit is planned, in all…"""
+    fresh: float = 0.0
+    """…each with its expected freshness…"""
+    age: float = 0.0
+    """…its expected age in days…"""
+    price: float = 0.0
+    """…and the days of freshness that a visit must bring."""
+
+    def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
+        """Add a partition; *crawl* is what its statistics say, if that was read already."""
+        crawl = crawl or revisit.unpacked_crawl(row.statistics)
+        if row.policy != NEVER:
+            self.policy = row.policy
+        self.budget += crawl.budget
+        self.planned += row.planned
+        self.spent.update(row.spent)
+        self.liars += row.liars
+        self.weights += crawl.weights
+        self.fresh += crawl.fresh
+        self.age += crawl.age
+        self.price += crawl.price * crawl.weights
+        if row.next_at:
+            self.next_at = min(row.next_at, self.next_at or row.next_at)
+
+    @property
+    def active(self) -> bool:
+        """Whether any page is to be visited again."""
+        return self.policy != NEVER and bool(self.planned)
+
+    @property
+    def expected_freshness(self) -> float | None:
+        """The share of the pages, by weight, whose copy is expected to be as the page is.
+
+        None: no page is kept fresh.
+        """
+        return self.fresh / self.weights if self.weights else None
+
+    @property
+    def expected_age(self) -> float | None:
+        """For how many seconds copies are expected to have been out of date, on the average."""
+        return self.age / self.weights * revisit.DAY if self.weights else None
+
+    @property
+    def mean_price(self) -> float | None:
+        """The seconds of freshness of a page of weight 1 that a visit must bring; None: no price
+        decides."""
+        return self.price / self.weights * revisit.DAY if self.price else None

@@ -1,0 +1,296 @@
+"""Coming back: the shell around the revisit policies.
+
+What a policy goes by travels with the visit, and comes back with the verdict; what the pages of a
+site have in common is in the site's row, and what those of a partition have in the partition's. So
+nothing is read here that is not in memory, but for a hint or what a person asks for. The policy
+says when next; that goes into the calendar of the partition (`plans`), and into the row of the URL,
+for people.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.errors import Poison
+from gossamer.events import (
+    ChangeHint,
+    ChangesHinted,
+    CrawlDefined,
+    PageJudged,
+    RobotsAnswered,
+    Verdict,
+    Visit,
+    VisitEnded,
+)
+from gossamer.events.outcomes import Outcome
+from gossamer.events.provenance import Provenance, ended, provenance
+from gossamer.store import Store
+from gossamer.web.http import NOT_MODIFIED
+from gossamer.web.validators import NO_VALIDATORS, Validators
+from services.frontier import revisit
+from services.frontier.hosts import Hosts
+from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
+from services.frontier.plans import NEVER
+from services.frontier.revisit import (
+    Absence,
+    Basis,
+    CrawlState,
+    Decision,
+    Evidence,
+    Hint,
+    Kind,
+    Known,
+    PageState,
+)
+from services.frontier.revisit.budget import rebudgeted
+from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+
+ABSENCES = {
+    Outcome.GONE: Absence.GONE,
+    Outcome.REDIRECT: Absence.MOVED,
+    Outcome.SERVER_ERROR: Absence.DOWN,
+    Outcome.DNS_FAILURE: Absence.DOWN,
+    Outcome.DNS_UNANSWERED: Absence.DOWN,
+    Outcome.HOST_DOWN: Absence.DOWN,
+    Outcome.SILENT_SERVER: Absence.DOWN,
+    Outcome.BROKEN: Absence.DOWN,
+    Outcome.BUSY: Absence.DOWN,
+}
+"""What a visit without a document says of the page; all other outcomes say that it is refused."""
+AT_LEAST = 60.0
+"""Seconds between two looks at how the budget is shared out among the partitions."""
+
+
+class _Subject(NamedTuple):
+    """A URL that is planned, after a visit to it *at* a time."""
+
+    site: str
+    host: str
+    url: str
+    at: float
+    how: Provenance
+    validators: Validators = NO_VALIDATORS
+
+
+class Revisits:
+    """Plans when the URLs of the claimed partitions are visited again."""
+
+    def __init__(self, hosts: Hosts, store: Store) -> None:
+        self._hosts, self._rows = hosts, store.table(PlanRow)
+        self._urls, self._partitions = store.table(UrlRow), store.table(PartitionPlansRow)
+        self._name, self._budget, self._shared_at = NEVER, 0.0, 0.0
+        self._discovery_share: float | None = None
+        self._policy = revisit.make(NEVER)
+
+    def define(self, crawl: CrawlDefined) -> None:
+        """Go by the policy and the budget of *crawl*; raise Poison if there is no such policy."""
+        try:
+            self._policy = revisit.make(crawl.revisit)
+        except ValueError as error:
+            raise Poison(str(error)) from error
+        self._name, self._budget, self._shared_at = crawl.revisit, crawl.budget, 0.0
+        self._discovery_share = crawl.discovery_share
+
+    @property
+    def limited(self) -> bool:
+        """Whether URLs that were never visited wait for the budget."""
+        return self._budget > 0
+
+    def hold(self, host: HostRow, url: QueuedUrl, now: float) -> None:
+        """Have a URL that was never visited wait for its part of the budget."""
+        why = "it waits for its part of the budget"
+        row = PlanRow(
+            host.host,
+            url.url,
+            at=now,
+            why=why,
+            basis=Basis.NEW,
+            policy=self._name,
+            statistics=url.statistics,
+        )
+        self._rows.put(row)
+        waiting = _due(host.site, row, provenance(url, url.crawl))
+        plans = self._hosts.claims.of(host.site).plans
+        plans.hold(replace(waiting, key=f"{url.number:020d} {url.url}", number=url.number))
+
+    def judged(self, event: PageJudged) -> None:
+        """Learn from a verdict, and plan the next visit."""
+        at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
+        known = self._remembered(event.site, visit.statistics)
+        if event.verdict is Verdict.UNREAD:
+            decision = self._policy.missed(known, visit.url, at, Absence.REFUSED)
+            validators = NO_VALIDATORS
+        else:
+            self._weigh(event)
+            decision = self._policy.visited(known, _found(event, at))
+        how = ended(visit, event.crawl)
+        subject = _Subject(event.site, event.host, visit.url, at, how, validators)
+        self._keep(subject, known.page, decision)
+
+    def _weigh(self, event: PageJudged) -> None:
+        """Learn from a whole answer whether the validators of its host can be trusted."""
+        if event.status != NOT_MODIFIED and event.change is not None:
+            trust = self._hosts.sites.validators(event.site, event.host)
+            after = trust.after(event.visit.validators, event.validators, event.change)
+            self._hosts.sites.trust(event.site, event.host, after)
+            if after.lie and not trust.lie:
+                self._hosts.claims.of(event.site).plans.lied()
+
+    def missed(
+        self, event: VisitEnded | RobotsAnswered, visit: Visit | QueuedUrl, at: float
+    ) -> None:
+        """Plan the next visit to the URL of *visit*, which has ended without a document."""
+        absence = ABSENCES.get(event.outcome, Absence.REFUSED)
+        known = self._remembered(event.site, visit.statistics)
+        decision = self._policy.missed(known, visit.url, at, absence)
+        how = ended(visit, event.crawl)
+        self._keep(_Subject(event.site, event.host, visit.url, at, how), known.page, decision)
+
+    def hinted(self, event: ChangesHinted, now: float) -> None:
+        """Visit pages sooner that have changed by what is said, as far as that was true before."""
+        for hint in event.hints:
+            row = self._rows.get(event.host, hint.url)
+            url = self._urls.get(event.host, hint.url)
+            if row and url and row.at > now:
+                self._hint(event, hint, row, url, now)
+
+    def _hint(
+        self, event: ChangesHinted, hint: ChangeHint, row: PlanRow, url: UrlRow, now: float
+    ) -> None:
+        known = self._remembered(event.site, row.statistics)
+        told = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at))
+        (page, site, crawl), plan = self._policy.hinted(known, told)
+        if page == known.page or not plan.at:
+            return
+        self._hosts.sites.learn(event.site, site)
+        plans = self._hosts.claims.of(event.site).plans
+        plans.crawl = crawl
+        sooner = plan.at < row.at
+        if sooner:
+            row = replace(row, at=plan.at, why=plan.why, basis=plan.basis or "")
+        row = replace(row, statistics=revisit.packed(page))
+        self._rows.put(row)
+        plans.add(_due(event.site, row, provenance(url, url.crawl)))
+
+    def known(self, host: str, url: str) -> PlanRow | None:
+        """Return what is known of a URL; it is read."""
+        return self._rows.get(host, url)
+
+    def _remembered(self, site: str, statistics: bytes) -> Known:
+        plans = self._hosts.claims.of(site).plans
+        return Known(revisit.unpacked(statistics), self._hosts.sites.revisits(site), plans.crawl)
+
+    def _keep(self, of: _Subject, before: PageState, decision: Decision) -> None:
+        (page, site, crawl), plan = decision
+        plans = self._hosts.claims.of(of.site).plans
+        self._hosts.sites.learn(of.site, site)
+        plans.crawl = crawl
+        plans.planned += bool(page.due_at) - bool(before.due_at)
+        row = PlanRow(
+            of.host,
+            of.url,
+            at=plan.at or 0.0,
+            why=plan.why,
+            basis=plan.basis or "",
+            policy=self._name,
+            visited_at=of.at,
+            validators=of.validators,
+            statistics=revisit.packed(page),
+        )
+        self._rows.put(row)
+        if self._name == NEVER:
+            # Kept under the time of the visit: nobody takes it, but another policy moves it.
+            row = replace(row, at=of.at)
+        if row.at:
+            plans.add(_due(of.site, row, of.how))
+
+    def due(self) -> float | None:
+        """Return when a visit is due that the budget pays for, or plans are to be made anew."""
+        if any(claim.plans.is_behind(self._name) for claim in self._hosts.claims):
+            return 0.0
+        ends = [claim.plans.due() for claim in self._hosts.claims]
+        return min((end for end in ends if end is not None), default=None)
+
+    def wake(self, now: float, most: int) -> Iterator[DueVisit]:
+        """Plan anew what another policy has planned; yield visits whose time has come."""
+        self._share(now)
+        for claim in self._hosts.claims:
+            claim.plans.follow(self._name, now)
+            for visit in claim.plans.moved():
+                self._plan_anew(visit, now)
+            taken = claim.plans.take(now, most)
+            most -= len(taken)
+            yield from taken
+
+    def _plan_anew(self, visit: DueVisit, now: float) -> None:
+        before = self._remembered(visit.site, visit.statistics)
+        known, plan = self._policy.planned(before, visit.url)
+        if plan.at == 0:
+            plan = plan._replace(at=now)
+        at, how = known.page.at or now, provenance(visit, visit.crawl)
+        subject = _Subject(visit.site, visit.host, visit.url, at, how, visit.validators)
+        self._keep(subject, before.page, Decision(known, plan))
+
+    def _share(self, now: float) -> None:
+        """Share the crawl's budget out among all partitions, as their pages ask for it."""
+        if now < self._shared_at + AT_LEAST:
+            return
+        self._shared_at = now
+        claims, numbers = self._hosts.claims, range(self._hosts.claims.in_all)
+        keys = [(str(number), "") for number in numbers] if self._budget else []
+        rows = {row.partition: row for row in self._partitions.get_all(keys)}
+        rows |= {claim.plans.partition: claim.plans.standing() for claim in claims}
+        stands = [rows.get(str(number)) or PartitionPlansRow(str(number)) for number in numbers]
+        parts = self._parts(stands)
+        for claim in claims:
+            plans, (again, new) = claim.plans, parts[int(claim.plans.partition)]
+            plans.crawl = rebudgeted(plans.crawl, again + new)
+            plans.discovery_share = new / (again + new) if new else 0.0
+
+    def _parts(self, stands: list[PartitionPlansRow]) -> list[tuple[float, float]]:
+        """Return the visits a day of each partition: to known pages, and to new URLs."""
+        crawls = [revisit.unpacked_crawl(row.statistics) for row in stands]
+        again = revisit.shares([crawl.curve for crawl in crawls], self._budget)
+        waiting = sum(row.waiting for row in stands)
+        share = self._share_of_new(crawls) if waiting else 0.0
+        return [
+            ((1 - share) * part, share * self._budget * row.waiting / (waiting or 1))
+            for part, row in zip(again, stands, strict=True)
+        ]
+
+    def _share_of_new(self, crawls: list[CrawlState]) -> float:
+        """Return which part of the budget new URLs have: at least what pages do not ask for."""
+        share = self._discovery_share
+        if share is None:
+            share = revisit.discovery_share(max(crawls, key=lambda crawl: crawl.pages))
+        asked = 0.0 if self._name == NEVER else sum(crawl.demand for crawl in crawls)
+        return max(share, 1 - asked / self._budget) if self._budget else 0.0
+
+
+def _found(event: PageJudged, at: float) -> revisit.Visit:
+    said, change = event.validators.changed_at, event.change
+    return revisit.Visit(
+        event.visit.url,
+        at,
+        changed=bool(change),
+        amount=change or 1.0,
+        not_modified=event.status == NOT_MODIFIED,
+        evidence=(Evidence(Kind.LAST_MODIFIED, said),) if said else (),
+        first=change is None,
+    )
+
+
+def _due(site: str, row: PlanRow, how: Provenance) -> DueVisit:
+    return DueVisit(
+        bucket="",
+        key=row.url,
+        at=row.at,
+        site=site,
+        host=row.host,
+        url=row.url,
+        validators=row.validators,
+        statistics=row.statistics,
+        basis=row.basis,
+        **how,
+    )

@@ -1,0 +1,36 @@
+"""What is passed on of every answer, whether its page can be read or not.
+
+By itself, since the process that holds the log imports it: native parsers are for the children.
+"""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gossamer.events import PageFetched, PageParsed
+from gossamer.events.hazards import Hazard
+
+
+def passed_on(page: PageFetched, now: float) -> PageParsed:
+    """Return *page* as an event of the parser, before anything of it is read."""
+    return PageParsed(
+        crawl=page.crawl,
+        at=now,
+        site=page.site,
+        host=page.host,
+        visit=page.visit,
+        fetched_at=page.started_at,
+        status=page.status,
+        truncated=bool(page.truncated),
+        hazards=page.hazards,
+    )
+
+
+def unread(page: PageFetched, now: float) -> PageParsed:
+    """Return what is passed on of a page that cannot be read: that it cannot."""
+    return with_hazards(passed_on(page, now), [Hazard.PARSER_FAULT])
+
+
+def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
+    """Return *parsed* with *hazards* added to those that it has, each once."""
+    return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))

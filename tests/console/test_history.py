@@ -1,0 +1,77 @@
+"""`gossamer history`: all visits to a URL, the newest first."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer.events import Outcome, Verdict
+from services.frontier.rows import HistoryRow
+from standalone.folder import Folder, Opened
+
+URL = "http://a.example/page"
+NOW = 2_000_000_000.0
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Return a folder that knows 250 visits to the URL, an hour apart."""
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    opened = Opened(folder)
+    rows = [HistoryRow(URL, NOW - hour * 3600, Outcome.PAGE, 200) for hour in range(3, 250)]
+    rows += [
+        HistoryRow(URL, NOW, Outcome.PAGE, 200, verdict=Verdict.CHANGED, change=0.125),
+        HistoryRow(URL, NOW - 3600, Outcome.NOT_MODIFIED, 304, verdict=Verdict.UNCHANGED, change=0),
+        HistoryRow(URL, NOW - 7200, Outcome.GONE, 404, reason="not here\x1b[2J"),
+        HistoryRow(f"{URL}2", NOW, Outcome.PAGE, verdict=Verdict.DUPLICATE, duplicate_of=URL),
+    ]
+    for row in rows:
+        opened.store.table(HistoryRow).put(row)
+    opened.store.flush()
+    opened.database.close()
+    return folder.path
+
+
+def history(
+    data: Path, capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0
+) -> list[str]:
+    assert main(["history", "--data", str(data), *arguments]) == status
+    shown = capsys.readouterr()
+    return (shown.err if status == 2 else shown.out).splitlines()
+
+
+def test_visits_are_listed_with_what_came_of_them(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = history(data, capsys, URL)
+    assert len(lines) == 250 and lines == sorted(lines, reverse=True)
+    assert lines[:3] == [
+        "2033-05-18 03:33:20 UTC  page 200  changed by 12 %",
+        "2033-05-18 02:33:20 UTC  not_modified 304  unchanged",
+        "2033-05-18 01:33:20 UTC  gone 404  not here?[2J",
+    ]
+    assert history(data, capsys, f"{URL}2") == [
+        f"2033-05-18 03:33:20 UTC  page  duplicate of {URL}"
+    ]
+
+
+def test_only_the_newest_are_listed_on_request(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(history(data, capsys, URL, "--most", "120")) == 120
+    (line,) = history(data, capsys, URL, "--most", "1", "--json")
+    told = json.loads(line)
+    assert (told["at"], told["outcome"], told["change"]) == (NOW, "page", 0.125)
+    with pytest.raises(SystemExit):
+        history(data, capsys, URL, "--most", "0")
+
+
+def test_what_was_never_visited_has_no_history(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = history(data, capsys, "a.example/other", status=1)
+    assert "https://a.example/other was not visited: gossamer why" in line
+    assert history(data, capsys, "a.example/other", "--json", status=1) == []
+    assert "':::' is not a URL" in history(data, capsys, ":::", status=2)[0]

@@ -1,0 +1,107 @@
+"""`gossamer refetch`: which URLs it asks for, and what it says where that is none."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer import clock
+from gossamer.events import Outcome, RefetchAsked
+from gossamer.store import Row
+from services.frontier.rows import UrlRow
+from standalone.folder import Folder
+from tests.runtime.processors import events
+
+DAY = 86400.0
+A = "http://a.example"
+
+
+class RefetchCommand:
+    """`gossamer refetch` on one folder."""
+
+    def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.data, self._capsys = data, capsys
+        assert main(["seed", "--data", str(data), f"{A}/"]) == 0
+        capsys.readouterr()
+
+    def __call__(self, *arguments: str, status: int = 0) -> str:
+        """Run it; return what it prints."""
+        assert main(["refetch", "--data", str(self.data), *arguments]) == status
+        shown = self._capsys.readouterr()
+        return shown.err if status == 2 else shown.out
+
+    def keep(self, *rows: Row) -> None:
+        store = Folder(self.data).open().store
+        for row in rows:
+            store.table(type(row)).put(row)
+        store.flush()
+
+    def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        found = events(Folder(self.data).open().log, "urls.admitted")
+        return [(e.site, e.host, e.urls) for e in found if isinstance(e, RefetchAsked)]
+
+
+@pytest.fixture
+def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RefetchCommand:
+    return RefetchCommand(tmp_path / "data", capsys)
+
+
+def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
+    host = "/".join(url.split("/", 3)[:3])
+    return UrlRow(host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
+
+
+def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: RefetchCommand) -> None:
+    refused = UrlRow(A, f"{A}/deep", "trap_depth", at=1.0)
+    refetch.keep(visited(f"{A}/page"), visited(f"{A}/gone", Outcome.GONE), refused)
+    shown = refetch(f"{A}/page", f"{A}/gone", f"{A}/deep", f"{A}/new\x1b[2J")
+    assert f"{A}/deep was not visited: gossamer seed asks for it" in shown
+    assert "/new%1B[2J was not visited" in shown and "\x1b" not in shown
+    assert "2 URLs to be visited again" in shown and "next gossamer crawl" in shown
+    assert refetch.asked() == [("a.example", A, (f"{A}/page", f"{A}/gone"))]
+
+
+def test_where_none_was_visited_it_is_said_and_nothing_is_asked(refetch: RefetchCommand) -> None:
+    shown = refetch(f"{A}/new", status=1)
+    assert f"{A}/new was not visited" in shown and "to be visited again" not in shown
+    assert "no URL is like that" in refetch("--older-than", "7d", status=1)
+    assert refetch.asked() == []
+
+
+def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: RefetchCommand) -> None:
+    refetch.keep(
+        visited(f"{A}/new"),
+        visited(f"{A}/old", days_ago=9),
+        visited("http://b.example/old", Outcome.NOT_MODIFIED, 9),
+        visited("http://b.example/gone", Outcome.GONE, 8),
+    )
+    assert "3 URLs" in refetch("--older-than", "7d")
+    assert "1 URL " in refetch("--where", "outcome=gone")
+    assert "no URL" in refetch("--where", "outcome=gone", "--older-than", "9d", status=1)
+    urls = [sorted(urls) for _, _, urls in refetch.asked()]
+    old, gone = "http://b.example/old", "http://b.example/gone"
+    assert sorted(urls) == sorted([[f"{A}/old"], [gone, old], [gone]])
+
+
+def test_many_are_asked_for_a_thousand_at_a_time(refetch: RefetchCommand) -> None:
+    many = [f"{A}/{n:05}" for n in range(2500)]
+    refetch.keep(*(visited(url) for url in many))
+    assert "2,500 URLs" in refetch("--where", "outcome=page")
+    assert [len(urls) for _, _, urls in refetch.asked()] == [1000, 1000, 500]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], "--older-than"),
+        ([f"{A}/", "--older-than", "1d"], "--older-than"),
+        (["--where", "status=404"], "outcome=NAME, and NAME is one of page, "),
+        (["--where", "outcome=trap_depth"], "trap_depth"),
+        (["http://"], "http://"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    refetch: RefetchCommand, words: list[str], named: str
+) -> None:
+    assert named in refetch(*words, status=2)
+    assert refetch.asked() == []

@@ -1,0 +1,195 @@
+"""`gossamer status`: what a crawl is, what is done and what waits, for people and for programs."""
+
+import json
+import socket
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from console.cli.main import main
+from console.cli.status import lines
+from console.open_crawl import OpenCrawl
+from console.standing import Standing, read_standing
+from gossamer import clock
+from gossamer.events import CrawlDefined, SeedSown
+from gossamer.log.codec import encode
+from gossamer.store import Row
+from services.frontier.conditions import Condition
+from services.frontier.plan_rows import PartitionPlansRow
+from services.frontier.revisit import CrawlState, packed
+from services.frontier.rows import DueRow, HostRow, PartitionRow, TallyRow
+from standalone.folder import Folder, Opened
+from standalone.progress import Progress
+from standalone.waiting import Waiting
+
+NOW = 2_000_000_000.0
+HOST = "http://a.example"
+DEFINED = CrawlDefined(at=NOW, scope="domain('a.example')", max_depth=3)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    return Opened(folder)
+
+
+def keep(opened: Opened, *rows: Row) -> None:
+    for row in rows:
+        opened.store.table(type(row)).put(row)
+    opened.store.flush()
+
+
+def said(of: Progress, definition: CrawlDefined | None = DEFINED, **standing: Any) -> str:
+    given = {"fleet": False, "waiting": Waiting(), **standing}
+    return "\n".join(lines(Standing("there", definition=definition, progress=of, **given), NOW))
+
+
+def shown(capsys: pytest.CaptureFixture[str], opened: Opened, *arguments: str) -> str:
+    assert main(["status", "--data", str(opened.folder.path), *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_crawl_is_named_with_its_limits() -> None:
+    text = said(Progress(), CrawlDefined(at=NOW, scope="any()", max_depth=1, max_pages=1000))
+    assert text.startswith("there:\n  crawl       default, as defined 2033-05-18 03:33:20 UTC\n")
+    assert "scope       any()\n" in text and "1 link deep, 1,000 pages beyond 0\n" in text
+    assert "idle" not in text
+
+
+def test_seeds_without_a_definition_wait_and_it_is_said_for_what() -> None:
+    text = said(Progress(queued=2), None, fleet=True)
+    assert "no crawl is defined, so nothing is fetched (URLs queued: 2): gossamer seed" in text
+
+
+def test_a_pause_is_said_and_who_ends_it() -> None:
+    paused = CrawlDefined(at=NOW, scope="any()", max_depth=1, paused=True)
+    assert "the crawl is paused\n" in said(Progress(), paused, fleet=True)
+    assert "the crawl is paused: gossamer crawl goes on\n" in said(Progress(), paused)
+
+
+def test_all_figures_are_there() -> None:
+    of = Progress(
+        admitted=1200, queued=30, pages=5, received=2048, due_count=7, next_due_at=NOW - 90,
+        outcomes=Counter(page=5, gone=2), verdicts=Counter(duplicate=1), refused=Counter(trap=4),
+        conditions=Counter({"ready": 1, "checked out": 2, "idle": 0}), dead_letters=1,
+        backlogs={"dedup": {"seeds": 0, "pages.parsed": 3}, "frontier": {"visits.ended": 0}},
+    )  # fmt: skip
+    text = said(of)
+    for part in (
+        "1,200 admitted, 30 queued", "5, 1 of them duplicates", "2.0 KiB", "5 page, 2 gone",
+        "4 trap", "2 checked out, 1 ready\n", "backlog     dedup: 3 pages.parsed\n",
+        "7 for a later time; the oldest has been due for 1 min 30 s", "1 dead letter: gossamer",
+    ):  # fmt: skip
+        assert part in text
+    assert "frontier" not in text
+    assert "backlog     none" in said(Progress(backlogs={"dedup": {"seeds": 0}}))
+
+
+def test_when_the_first_is_due_is_said_as_far_as_it_is_known() -> None:
+    soon = said(Progress(due_count=1, next_due_at=NOW + 60))
+    assert "1 for a later time; the first is due at 2033-05-18 03:34:20 UTC" in soon
+    assert "the first is due at" in said(Progress(due_count=1), waiting=Waiting(NOW + 9000))
+    assert "none is due within the hour" in said(Progress(due_count=1), fleet=True)
+
+
+def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+    due = clock.now() + 5000.0
+    blocked = HostRow("a.example", HOST, Condition.BLOCKED, due, "no connection\x1b[2J")
+    keep(
+        opened,
+        TallyRow("0", admitted=2, queued=1, due_count=1, conditions={"blocked": 1}),
+        TallyRow("3", admitted=1, pages=1, outcomes={"page": 1}),
+        PartitionRow("0", due_bucket=0, last_due_bucket=0),
+        DueRow("0/0", "1", due, "a.example", HOST),
+        blocked,
+    )
+    opened.log.append([encode(DEFINED), encode(SeedSown(at=1.0, url=f"{HOST}/"))])
+    text = shown(capsys, opened)
+    assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
+    assert f"{HOST} until" in text and "(no connection?[2J)" in text
+    assert "backlog     dedup: 1 seeds\n" in text
+    told = json.loads(shown(capsys, opened, "--json"))
+    assert told["crawl"] == str(opened.folder.path) and told["idle"] == ""
+    assert (told["definition"]["scope"], told["definition"]["paused"]) == (DEFINED.scope, False)
+    assert (told["admitted"], told["queued"], told["pages"]) == (3, 1, 1)
+    assert told["conditions"] == {"blocked": 1} and told["outcomes"] == {"page": 1}
+    assert told["backlogs"]["dedup"]["seeds"] == 1 and told["dead_letters"] == 0
+    assert told["next_due_at"] == due
+
+
+def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+    crawls = (
+        CrawlState(budget=10.0, weights=3.0, fresh=1.5, age=0.75, price=0.5),
+        CrawlState(budget=30.0, weights=1.0, fresh=1.0, age=0.25, price=0.5),
+    )
+    for number, crawl in enumerate(crawls):
+        spent = {"rate": 2, "hint": number}
+        row = PartitionPlansRow(
+            str(number), "optimal", planned=4, next_at=NOW + number, spent=spent, liars=number
+        )
+        keep(opened, replace(row, statistics=packed(crawl)))
+    keep(opened, TallyRow("0", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}))
+    keep(opened, TallyRow("1", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
+    opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
+    text = shown(capsys, opened)
+    assert "  revisit     optimal, 40 visits a day\n" in text
+    assert "revisits    optimal, 40 visits a day; 8 planned, next 2033-05-18 03:33:20 UTC" in text
+    assert "62.5 % of the copies expected to be right, 6 h behind" in text
+    assert "a visit must bring 12 h of it" in text and "4 rate, 1 hint" in text
+    told = json.loads(shown(capsys, opened, "--json"))
+    assert told["hours"] == {"1": [2, 2, 3], "2": [0, 0, 1]}
+    assert told["revisiting"] == {
+        "policy": "optimal",
+        "budget": 40.0,
+        "planned": 8,
+        "next_at": NOW,
+        "spent": {"rate": 4, "hint": 1},
+        "not_modified": 6,
+        "lying_hosts": 1,
+        "expected_freshness": 0.625,
+        "expected_age": 21600.0,
+        "price": 43200.0,
+    }
+
+
+def test_a_folder_without_a_definition_is_no_failure(
+    opened: Opened, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no crawl is defined" in shown(capsys, opened)
+    assert json.loads(shown(capsys, opened, "--json"))["definition"] is None
+
+
+def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
+    keep(
+        opened,
+        TallyRow("0", queued=1, due_count=1),
+        PartitionRow("0", due_bucket=0, last_due_bucket=1 << 60),
+    )
+    standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
+    assert (standing.progress.queued, standing.due_at) == (1, 0.0)
+
+
+def test_where_there_is_no_crawl_it_is_said_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["status", "--data", str(tmp_path / "empty")]) == 1
+    assert "empty holds no crawl: start one with gossamer crawl, or" in capsys.readouterr().err
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_fleet_that_does_not_answer_is_named_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        servers = f"127.0.0.1:{taken.getsockname()[1]}"
+    monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", servers)
+    monkeypatch.setenv("GOSSAMER_KAFKA__TIMEOUT", "0.1")
+    assert main(["status"]) == 1
+    said = capsys.readouterr().err
+    assert f"Kafka at {servers} does not answer" in said
+    assert "see that it runs" in said and "name others in kafka.servers" in said

@@ -1,0 +1,81 @@
+"""Asking for a page only if it has changed, over real sockets: what is sent, and what comes."""
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import HostCheckedOut, Outcome
+from gossamer.web.http import first_value
+from gossamer.web.validators import Validators
+from tests.fetcher.orders import fetched, order
+from tests.fetcher.servers import Server, page, raw, serving, versioned
+
+DATE = "Tue, 14 Nov 2023 22:14:20 GMT"
+STRONG, WEAK = '"v1"', 'W/"v1"'
+CONDITIONS = ("If-None-Match", "If-Modified-Since")
+
+
+def conditional(server: Server, validators: Validators, *paths: str) -> HostCheckedOut:
+    """Return an order for pages whose earlier version had *validators*."""
+    given = order(*(f"{server.root}/{path}" for path in paths))
+    visits = [replace(one, validators=validators, conditional=True) for one in given.visits]
+    return replace(given, visits=tuple(visits))
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "outcome"),
+    [
+        (Validators(STRONG), Validators(STRONG), Outcome.NOT_MODIFIED),
+        (Validators(WEAK), Validators(WEAK), Outcome.NOT_MODIFIED),
+        (Validators(WEAK), Validators(STRONG), Outcome.NOT_MODIFIED),
+        (Validators("", DATE), Validators("", DATE), Outcome.NOT_MODIFIED),
+        (Validators(STRONG, DATE), Validators(STRONG, ""), Outcome.NOT_MODIFIED),
+        (Validators(STRONG, DATE), Validators('"v2"', DATE), Outcome.PAGE),
+        (Validators(), Validators(STRONG, DATE), Outcome.PAGE),
+    ],
+)
+async def test_a_page_comes_only_if_it_has_changed(
+    known: Validators, now: Validators, outcome: Outcome
+) -> None:
+    async with serving(x=versioned(b"<p>hello", now.etag, now.last_modified)) as server:
+        emitted = await fetched(given=conditional(server, known, "x"))
+    (asked,) = server.requests
+    assert [asked.header(name) for name in CONDITIONS] == [known.etag, known.last_modified]
+    (kept,) = emitted.pages
+    assert emitted.one.outcome is outcome
+    assert (kept.status, kept.body) in [(200, b"<p>hello"), (304, b"")]
+    assert (kept.status, emitted.one.status) == ((304, 304) if outcome != "page" else (200, 200))
+    sent = [first_value(kept.request_headers, name.lower()) for name in CONDITIONS]
+    assert sent == [known.etag, known.last_modified]
+
+
+async def test_validators_are_not_sent_where_the_page_is_wanted_anyhow() -> None:
+    async with serving(x=versioned(b"<p>hello", STRONG, DATE)) as server:
+        given = conditional(server, Validators(STRONG, DATE), "x")
+        wanted = replace(given.visits[0], conditional=False)
+        emitted = await fetched(given=replace(given, visits=(wanted,)))
+    assert [server.requests[0].header(name) for name in CONDITIONS] == ["", ""]
+    assert emitted.one.outcome is Outcome.PAGE
+
+
+async def test_the_connection_is_kept_after_an_answer_without_a_body() -> None:
+    async with serving(x=versioned(b"<p>hello", STRONG), y=versioned(b"<p>Y", '"y"')) as server:
+        emitted = await fetched(given=conditional(server, Validators(STRONG), "x", "y", "x"))
+    assert emitted.outcomes == ["not_modified", "page", "not_modified"]
+    assert server.connections == 1
+
+
+async def test_an_answer_to_a_condition_that_was_not_sent_is_the_servers_fault() -> None:
+    not_modified = raw(b'HTTP/1.1 304 Not Modified\r\nETag: "v1"\r\n\r\n', keep=True)
+    async with serving(x=not_modified, y=page()) as server:
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
+        without = await fetched(given=conditional(server, Validators(), "x"))
+    assert emitted.outcomes == ["server_error", "page"]
+    assert without.outcomes == ["server_error"]
+    assert emitted.ended[0].reason == "status 304, though no condition was sent"
+
+
+async def test_what_a_server_wrote_into_a_tag_comes_back_as_it_was() -> None:
+    tag = '"é,W/\\ü"'
+    async with serving(x=versioned(b"<p>hello", tag.encode().decode("latin-1"))) as server:
+        emitted = await fetched(given=conditional(server, Validators(tag), "x"))
+    assert emitted.outcomes == ["not_modified"]

@@ -1,0 +1,161 @@
+"""What a page's next visits say of it: from the document as a server sends it to the verdict."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import Page, PageJudged, PageParsed, Verdict
+from gossamer.settings import DedupSettings
+from gossamer.sqlite import Database
+from gossamer.store import Store
+from gossamer.store.sqlite import SqliteStore
+from gossamer.text.volatile import LIMIT, SURE
+from services.dedup.documents import DocumentRow
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.parser.page import parse
+from tests.parser.pages import OPTIONS, URL, fetched
+
+DAY = 86400.0
+ARTICLE = "".join(
+    f"<p>Paragraph {n} tells of what happened in the year {1800 + n}, and of what it meant.</p>"
+    for n in range(30)
+)
+LESS = ARTICLE.replace("Paragraph 7 tells", "Paragraph 7 does not tell")
+
+
+class Visited:
+    """A URL that is visited again and again, a day after another."""
+
+    def __init__(self) -> None:
+        self.store: Store = SqliteStore(Database(":memory:"))
+        self.dedup = Dedup(SeenTable(self.store), self.store, DedupSettings())
+        self.number = 0
+
+    def parsed(self, body: str, status: int = 200, url: str = URL) -> PageParsed:
+        self.number += 1
+        page = fetched(f"<title>T</title>{body}".encode(), status=status, url=url)
+        return parse(replace(page, started_at=self.number * DAY), OPTIONS, 0.0)
+
+    def told(self, page: PageParsed) -> PageJudged:
+        told = list(self.dedup.handle(page, 0.0))
+        [judged] = [one for one in told if isinstance(one, PageJudged)]
+        for document in (one for one in told if isinstance(one, Page)):
+            assert (document.verdict, document.change) == (judged.verdict, judged.change)
+        return judged
+
+    def verdict(self, body: str) -> Verdict:
+        return self.told(self.parsed(body)).verdict
+
+
+def date(visit: int) -> str:
+    now = datetime.fromtimestamp(1.7e9 + visit * DAY, UTC)
+    return f"<footer>Example Ltd, <i>{now:%A, %d %B %Y, %H:%M}</i> <a href=/imprint>Imprint</a>"
+
+
+def counter(visit: int) -> str:
+    return f"<div>You are visitor <b>{4711 + 13 * visit}</b> of this page.</div>"
+
+
+def advert(visit: int) -> str:
+    goods = ["shoes", "cars", "wine", "books", "soap"][visit % 5]
+    return f"<aside><h4>Advertisement</h4><p>The best {goods} are {visit} % off</p>Close</aside>"
+
+
+def session(visit: int) -> str:
+    sid = f"sid={(visit + 1) * 0x9E3779B97F4A7C15 % 2**64:x}"
+    return f"<a href='/basket?{sid}'>Basket</a> <p>http://www.example.org/help?{sid}</p> <p>End</p>"
+
+
+def everything(visit: int) -> str:
+    return "".join(part(visit) for part in (session, advert, counter, date))
+
+
+KINDS = [date, counter, advert, session, everything]
+Kind = Callable[[int], str]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_every_visit_changes_is_no_change_once_it_is_known(kind: Kind) -> None:
+    page = Visited()
+    verdicts = [page.verdict(ARTICLE + kind(visit)) for visit in range(SURE + 4)]
+    assert verdicts[0] is Verdict.FIRST
+    assert verdicts[SURE + 1 :] == [Verdict.UNCHANGED] * 3
+    assert page.verdict(LESS + kind(50)) is Verdict.CHANGED
+    assert page.verdict(LESS + kind(51)) is Verdict.UNCHANGED
+
+
+def test_a_link_that_differs_is_no_change_to_a_reader() -> None:
+    page = Visited()
+    assert page.verdict(f"{ARTICLE}<a href='/x?sid=1'>Next</a>") is Verdict.FIRST
+    assert page.verdict(f"{ARTICLE}<a href='/x?sid=2'>Next</a>") is Verdict.UNCHANGED
+
+
+def test_how_much_has_changed_is_said() -> None:
+    page = Visited()
+
+    def change(body: str) -> float | None:
+        return page.told(page.parsed(body)).change
+
+    assert change(ARTICLE) is None
+    assert change(ARTICLE) == 0.0
+    assert 0.0 < (change(LESS) or 0.0) < 0.05
+    added = 100 * 4
+    assert change(LESS + "<p>Something else altogether now.</p>" * 100) == pytest.approx(
+        added / (2 * len(LESS.split()) + added), abs=0.1
+    )
+    assert change("<p>Nothing is left.</p>") == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_that_comes_again_is_judged_as_before(kind: Kind) -> None:
+    page = Visited()
+    for visit in range(8):
+        record = page.parsed(ARTICLE + kind(visit))
+        told = list(page.dedup.handle(record, 0.0))
+        assert told == list(page.dedup.handle(record, 0.0))
+        page.store.flush()
+        assert told == list(page.dedup.handle(record, 0.0))
+
+
+def test_a_duplicate_says_how_much_it_has_changed_itself() -> None:
+    page = Visited()
+    page.told(page.parsed(ARTICLE, url="http://www.example.org/first"))
+
+    copies = [page.told(page.parsed(ARTICLE)) for _ in range(2)]
+    assert [(copy.verdict, copy.change) for copy in copies] == [
+        (Verdict.DUPLICATE, None),
+        (Verdict.DUPLICATE, 0.0),
+    ]
+    another = page.told(page.parsed("<p>Another text.</p>"))
+    assert another.verdict is Verdict.CHANGED and another.change == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_page_that_was_gone_is_first_again() -> None:
+    page = Visited()
+    assert page.verdict(ARTICLE) is Verdict.FIRST
+    list(page.dedup.handle(page.parsed("", status=410), 0.0))
+    assert page.verdict(ARTICLE) is Verdict.FIRST
+    assert page.verdict(ARTICLE) is Verdict.UNCHANGED
+
+
+def test_a_visit_that_did_not_find_it_does_not_count() -> None:
+    page = Visited()
+    assert page.verdict(ARTICLE) is Verdict.FIRST
+    list(page.dedup.handle(page.parsed("", status=404), 0.0))
+    list(page.dedup.handle(page.parsed("", status=500), 0.0))
+    assert page.verdict(LESS) is Verdict.CHANGED
+
+
+def test_what_is_kept_of_a_page_is_little_however_long_it_is() -> None:
+    page = Visited()
+
+    def sizes() -> Iterator[int]:
+        for visit in range(6):
+            page.told(page.parsed(ARTICLE * 200 + everything(visit)))
+            row = page.store.table(DocumentRow).get(URL)
+            yield len(row.volatile) + len(row.sketch) if row else 0
+
+    assert max(sizes()) <= LIMIT + 64

@@ -1,0 +1,137 @@
+"""A whole crawl that comes back, in virtual time, over a web that changes, through crashes.
+
+What it has is held against what the servers have: how much of the time its copies were as the pages
+are, when it made requests, and what became of every page.
+"""
+
+from bisect import bisect_right
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gossamer.events import Outcome
+from gossamer.log.sqlite import PARTITIONS
+from gossamer.web.url import host_key
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.plan_rows import PartitionPlansRow, PlanRow
+from services.frontier.rows import HistoryRow, SiteRow
+from tests.flow.torn import Died, Fate
+from tests.flow.virtual import START, VirtualCrawl
+
+DAY = 86400.0
+DAYS, WARM = 14, 4
+BUDGET, DELAY = 48, 1.0
+HONEST, LYING, PLAIN = "http://honest.test", "http://lying.test", "http://plain.test"
+SEEDS = [f"{host}/" for host in (HONEST, LYING, PLAIN)]
+EACH = 7
+WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engine", "letter")
+
+
+class ChangingWeb:
+    """Three sites; of each, pages that change often, weekly, and never."""
+
+    def __init__(self, seed: int) -> None:
+        random = Random(seed)
+        self.changes: dict[str, list[float]] = {}
+        for host in (HONEST, LYING, PLAIN):
+            for number in range(EACH):
+                rate = (2.0, 0.2, 0.0)[number % 3] / DAY
+                self.changes[f"{host}/{number}"] = self._drawn(random, rate)
+
+    def _drawn(self, random: Random, rate: float) -> list[float]:
+        at, found = START, []
+        while rate and (at := at + random.expovariate(rate)) < START + DAYS * DAY:
+            found.append(at)
+        return found
+
+    def version(self, url: str, at: float) -> int:
+        return bisect_right(self.changes[url], at)
+
+    def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
+        return 0.1, self._reply(url, now)
+
+    def _reply(self, url: str, now: float) -> Reply:
+        headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),)
+        if url in SEEDS:
+            links = "".join(f"<a href='{number}'>page {number}</a> " for number in range(EACH))
+            body = f"<title>{url}</title><p>All pages of {url}: {links}"
+        elif url in self.changes:
+            version = self.version(url, now)
+            random = Random(f"{url} {version}")
+            body = f"<title>{url}</title>" + "".join(
+                f"<p>{' '.join(random.choices(WORDS, k=12))} {url}</p>" for _ in range(6)
+            )
+            tags = {HONEST: f'"{url}-{version}"', LYING: f'"{url}"'}
+            if tag := tags.get(host_key(url)):
+                headers = (*headers, ("ETag", tag))
+        else:
+            return Reply(status=404, started_at=now, took=0.1)
+        return Reply(status=200, headers=headers, body=body.encode(), started_at=now, took=0.1)
+
+
+def crawled(folder: Path, web: ChangingWeb, fate: Fate | None, crashes: bool) -> VirtualCrawl:
+    """Return a crawl that ran for DAYS, and died every now and then."""
+    crawl = VirtualCrawl(folder, web, fate, delay=DELAY)
+    crawl.sow(*SEEDS, revisit="optimal", budget=BUDGET)
+    random = Random(7)
+    while crawl.now < START + DAYS * DAY:
+        if not crashes:
+            crawl.run(until=START + DAYS * DAY)
+            continue
+        if fate:
+            fate.left = random.randrange(400, 4000)
+        with suppress(Died):
+            crawl.run(until=min(START + DAYS * DAY, crawl.now + random.uniform(0.2, 1.5) * DAY))
+        crawl.crash()
+    crawl.run(until=crawl.now + 3600)
+    return crawl
+
+
+def freshness(crawl: VirtualCrawl, web: ChangingWeb) -> float:
+    """Return the share of the time, after some days, for which copies were as the pages were."""
+    begin, end, fresh = START + WARM * DAY, START + DAYS * DAY, 0.0
+    for url, changes in web.changes.items():
+        visits = sorted(at for at, _, visited in crawl.requests if visited == url)
+        for visit, until in pairwise([*visits, end]):
+            later = bisect_right(changes, visit)
+            stale = changes[later] if later < len(changes) else end
+            fresh += max(0.0, min(stale, until, end) - max(visit, begin))
+    return fresh / (end - begin) / len(web.changes)
+
+
+def gaps(crawl: VirtualCrawl) -> list[float]:
+    ends: dict[str, float] = {}
+    found = []
+    for start, end, url in sorted(crawl.requests):
+        if (host := host_key(url)) in ends:
+            found.append(start - ends[host])
+        ends[host] = end
+    return found
+
+
+@pytest.mark.parametrize("kind", ["one folder", "one folder that dies", "a fleet that dies"])
+def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
+    tmp_path: Path, kind: str
+) -> None:
+    web = ChangingWeb(3)
+    fate = Fate(5) if "fleet" in kind else None
+    crawl = crawled(tmp_path, web, fate, "dies" in kind)
+    assert min(gaps(crawl)) >= DELAY - 1e-6
+    store = crawl._store()
+    pages = list(web.changes)
+    plans = [store.table(PlanRow).get(host_key(url), url) for url in pages]
+    assert all(plan and plan.at > crawl.now - DAY for plan in plans)
+    sums = [store.table(PartitionPlansRow).get(str(n)) for n in range(PARTITIONS)]
+    assert sum(row.planned for row in sums if row) >= len(pages) + len(SEEDS)
+    made = sum(url in web.changes for _, _, url in crawl.requests)
+    assert 0.5 * BUDGET * DAYS < made <= BUDGET * (DAYS + 1) + 2 * len(pages)
+    visits = [row for url in pages for row in store.table(HistoryRow).scan(url, limit=10_000)]
+    unmodified = [row for row in visits if row.outcome == Outcome.NOT_MODIFIED]
+    assert any(row.url.startswith(HONEST) for row in unmodified)
+    lying, honest = (store.table(SiteRow).get(host.partition("://")[2]) for host in (LYING, HONEST))
+    assert lying and lying.validators[LYING].lie
+    assert honest and not (honest.validators.get(HONEST) and honest.validators[HONEST].lie)
+    assert freshness(crawl, web) > 0.7

@@ -1,0 +1,140 @@
+"""A page that is asked for only if it has changed: from the order to `pages` and the WARC files."""
+
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from fastwarc.warc import WarcRecordType
+
+from gossamer.events import (
+    Event,
+    HostCheckedOut,
+    Outcome,
+    Page,
+    PageArchived,
+    PageJudged,
+    Verdict,
+    Visit,
+    VisitEnded,
+)
+from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_JUDGED, VISITS_ENDED
+from gossamer.log.codec import encode
+from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.runner import Runner
+from gossamer.web.robots import RobotsRules
+from gossamer.web.validators import Validators
+from services.archive.rows import CaptureRow
+from services.dedup.documents import DocumentRow
+from services.fetcher.outcome import Failure, Reply
+from tests.archive.harness import assert_readable, files, records
+from tests.flow.virtual import START, VirtualCrawl
+
+URL = "http://a.test/"
+CHANGES_AT = START + 1e6
+E = TypeVar("E", bound=Event)
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    if url != URL:
+        return 0.1, Reply(status=404, started_at=now, took=0.1)
+    version = 2 if now >= CHANGES_AT else 1
+    headers = (("Content-Type", "text/html"), ("ETag", f'W/"v{version}"'))
+    body = f"<title>Version {version}</title><p>The text of version {version}.".encode()
+    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+
+
+class Listener(Processor):
+    """Hears what is said of the page before those who delete it have read it."""
+
+    name = "listener"
+    reads = (PAGES_JUDGED, VISITS_ENDED, PAGES, PAGES_ARCHIVED)
+
+    def __init__(self) -> None:
+        self.heard: list[Event] = []
+
+    def handle(self, event: Event, now: float) -> Answer:
+        self.heard.append(event)
+        return ()
+
+
+class Visited(VirtualCrawl):
+    """A crawl in which a page is ordered again, by what the last verdict says of it."""
+
+    def start(self) -> None:
+        super().start()
+        self.listener = Listener()
+        listening = Runner(self.listener, self.log, self._store(), lambda: self.now)
+        self.runners.insert(2, listening)
+
+    def all(self, kind: type[E]) -> list[E]:
+        return [event for event in self.listener.heard if isinstance(event, kind)]
+
+    def newest(self, kind: type[E]) -> E:
+        return self.all(kind)[-1]
+
+    def visit_again(self, at: float) -> None:
+        """Order the page if it has changed, by the validators of the last verdict."""
+        self.now = at
+        number = len(self.all(PageJudged))
+        known = self.newest(PageJudged).validators
+        visit = Visit(f"9.{number}.0@{URL}", URL, validators=known, conditional=True)
+        order = HostCheckedOut(
+            at=at,
+            site="a.test",
+            host="http://a.test",
+            order=f"again {number}",
+            epoch=1 << 62,
+            expires_at=at + 1000.0,
+            pause=0.0,
+            robots=RobotsRules(),
+            visits=(visit,),
+        )
+        self.log.append([encode(order)])
+        assert self.run()
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Visited:
+    crawl = Visited(tmp_path / "warc", web)
+    (tmp_path / "warc").mkdir(exist_ok=True)
+    crawl.sow(URL)
+    assert crawl.run()
+    return crawl
+
+
+def test_a_page_that_is_as_it_was_is_judged_and_archived_and_not_published(crawl: Visited) -> None:
+    assert crawl.newest(PageJudged).validators == Validators('W/"v1"')
+    for day in (1, 2):
+        crawl.visit_again(START + day * 86400.0)
+        assert crawl.newest(VisitEnded).outcome is Outcome.NOT_MODIFIED
+        judged = crawl.newest(PageJudged)
+        assert (judged.verdict, judged.change, judged.status) == (Verdict.UNCHANGED, 0.0, 304)
+        assert judged.validators == Validators('W/"v1"')
+    (published,) = crawl.all(Page)
+    assert (judged.digest, published.last_visited) == (published.digest, published.first_seen)
+    row = crawl._store().table(DocumentRow).get(URL)
+    assert row.at >= START + 2 * 86400.0
+    captures = [capture.record_type for capture in crawl.all(PageArchived)]
+    assert captures == ["response", "revisit", "revisit"]
+
+
+def test_once_it_has_changed_it_comes_whole(crawl: Visited) -> None:
+    crawl.visit_again(START + 86400.0)
+    crawl.visit_again(CHANGES_AT + 1.0)
+    judged, published = crawl.newest(PageJudged), crawl.newest(Page)
+    assert (judged.verdict, judged.status) == (Verdict.CHANGED, 200)
+    assert judged.validators == Validators('W/"v2"')
+    assert published.title == "Version 2"
+    assert published.first_seen < START + 86400.0 < published.last_changed
+    crawl.visit_again(CHANGES_AT + 86400.0)
+    crawl.archive.close()
+
+    assert_readable(crawl.folder)
+    (*_, newest) = crawl._store().table(CaptureRow).scan(URL, limit=2)
+    found = [
+        headers["WARC-Refers-To"]
+        for file in files(crawl.folder)
+        for headers, _ in records(file, WarcRecordType.revisit)
+    ]
+    assert len(set(found)) == 2, "each refers to its own version"
+    assert found[-1] == newest.record_id

@@ -1,0 +1,44 @@
+"""A crawl spends what it may in the long run, and an outage brings back a day's worth at most."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.frontier.revisit import CrawlState
+from services.frontier.revisit.budget import SAVED, next_token_at, paid, refilled, refunded
+from services.frontier.revisit.state import DAY
+
+
+@given(
+    st.floats(0.5, 5000),
+    st.lists(st.floats(0, 3 * DAY), min_size=1, max_size=200),
+)
+def test_no_more_is_spent_than_came(budget: float, waits: list[float]) -> None:
+    now = begun = 1.7e9
+    crawl, spent = refilled(CrawlState(budget=budget), now), 0
+    for wait in waits:
+        now += wait
+        crawl = refilled(crawl, now)
+        while next_token_at(crawl) <= now:
+            crawl, spent = paid(crawl), spent + 1
+        days = (now - begun) / DAY
+        assert spent <= 2 + budget * days
+    assert crawl.tokens <= max(1.0, SAVED * budget)
+
+
+def test_a_clock_that_steps_back_brings_no_tokens() -> None:
+    crawl = refilled(refilled(CrawlState(budget=10), 2e9), 1.9e9)
+    assert crawl.tokens == pytest.approx(1.0)
+    assert refilled(crawl, 2e9).tokens == pytest.approx(1.0)
+
+
+def test_without_a_budget_every_visit_may_be_made() -> None:
+    crawl = refilled(CrawlState(), 2e9)
+    for _ in range(1000):
+        crawl = paid(crawl)
+    assert next_token_at(crawl) <= 2e9
+
+
+def test_what_was_paid_for_nothing_is_there_again() -> None:
+    crawl = refilled(CrawlState(budget=10), 2e9)
+    assert refunded(paid(crawl)) == crawl

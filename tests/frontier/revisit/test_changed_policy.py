@@ -1,0 +1,107 @@
+"""A crawl's policy may be changed while it runs: every page is planned anew by what is known."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from services.frontier.revisit import (
+    CrawlState,
+    Evidence,
+    Hint,
+    Kind,
+    Known,
+    PageState,
+    SiteState,
+    Visit,
+    make,
+)
+from services.frontier.revisit.state import DAY
+
+NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
+BEGIN = 1.7e9
+
+
+def lived(name: str, visits: int = 12, url: str = "https://a.test/") -> Known:
+    known, policy = Known(PageState(), SiteState(), CrawlState(budget=2)), make(name)
+    for n in range(visits):
+        at = BEGIN + (n - visits) * DAY
+        if n % 4 == 3:
+            said = Evidence(Kind.SITEMAP, at - DAY / 2)
+            known = policy.hinted(known, Hint(url, at - DAY / 2, said)).known
+        known = policy.visited(known, Visit(url, at, n % 4 == 3)).known
+    return known
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_that_was_never_visited_is_visited_at_once(name: str) -> None:
+    known = Known(PageState(), SiteState(), CrawlState())
+    decision = make(name).planned(known, "https://a.test/")
+    assert decision.known == known
+    assert decision.plan.at == (None if name == "none" else 0.0)
+
+
+@pytest.mark.parametrize("before", NAMES)
+def test_what_is_learnt_does_not_depend_on_the_policy(before: str) -> None:
+    known, optimal = lived(before), lived("optimal")
+    assert known.page.rate == optimal.page.rate
+    assert known.page.clock == optimal.page.clock
+    assert known.site.trust == optimal.site.trust
+    assert known.crawl.rates == optimal.crawl.rates
+    assert known.crawl.curve == optimal.crawl.curve
+
+
+@pytest.mark.parametrize("before", NAMES)
+@pytest.mark.parametrize("after", NAMES)
+def test_planning_anew_replaces_the_plan_and_counts_nothing_twice(before: str, after: str) -> None:
+    known = lived(before)
+    once, plan = make(after).planned(known, "https://a.test/")
+    again = make(after).planned(once, "https://a.test/")
+    assert again.plan == plan
+    assert again.known.crawl == once.crawl
+    assert again.known.site == once.site
+    assert (plan.at is None) == (after == "none")
+    if plan.at is None:
+        assert (once.crawl.demand, once.site.demand, once.crawl.weights) == (0, 0, 0)
+        assert once.page.due_at == 0
+    else:
+        assert once.crawl.demand == pytest.approx(once.page.pace)
+        assert once.crawl.weights == once.page.weight
+        assert plan.at > once.page.at
+    assert once.page.visits == known.page.visits
+
+
+lives = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from(NAMES), st.sampled_from("vph"), st.booleans()),
+    max_size=60,
+)
+
+
+@given(lives, st.tuples(*[st.sampled_from((0.0, 1.0, 1000.0))] * 2))
+def test_the_sums_are_those_of_the_pages_whatever_is_done(
+    life: list[tuple[int, str, str, bool]], limits: tuple[float, float]
+) -> None:
+    pages = [PageState(weight=1.0 + n) for n in range(4)]
+    site, crawl, now = SiteState(limit=limits[0]), CrawlState(budget=3), BEGIN
+    for step, (n, name, what, changed) in enumerate(life):
+        site = replace(site, limit=limits[step > len(life) / 2])
+        now, url, policy = now + DAY / 3, f"https://a.test/{n}", make(name)
+        known = Known(pages[n], site, crawl)
+        if what == "v":
+            known = policy.visited(known, Visit(url, now, changed)).known
+        elif what == "p":
+            known = policy.planned(known, url).known
+        else:
+            hint = Hint(url, now, Evidence(Kind.SITEMAP, now))
+            known = policy.hinted(known, hint).known
+        pages[n], site, crawl = known
+    if limits[0] == limits[1] == 0:
+        assert crawl.demand == pytest.approx(sum(page.pace for page in pages), abs=1e-6)
+    assert site.demand == pytest.approx(sum(page.pace for page in pages), abs=1e-6)
+    assert crawl.weights == sum(page.weight for page in pages if page.fresh)
+    assert crawl.fresh == pytest.approx(sum(page.weight * page.fresh for page in pages), abs=1e-6)
+    assert crawl.age == pytest.approx(sum(page.weight * page.age for page in pages), abs=1e-6)
+    assert crawl.rates == pytest.approx(sum(page.expected for page in pages), rel=1e-5)
+    assert sum(crawl.curve.values()) == pytest.approx(sum(page.asked for page in pages), rel=1e-5)
+    own = sum(page.site_asked for page in pages)
+    assert sum(site.curve.values()) == pytest.approx(own, rel=1e-5)

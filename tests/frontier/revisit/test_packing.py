@@ -1,0 +1,88 @@
+"""Bytes that come back, from rows and with orders, are what they were, or nothing is known."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.frontier.revisit import (
+    CrawlState,
+    Known,
+    PageState,
+    SiteState,
+    Visit,
+    make,
+    packed,
+    unpacked,
+    unpacked_crawl,
+    unpacked_site,
+)
+from services.frontier.revisit.state import Clock, Rate
+
+URL = "https://www.example.org/news"
+JUNK = (b"", b"{}", b"\xc1", b"\xdc", b"[1,2]", b"\x93\x01\x02", msgspec.msgpack.encode({"a": 1}))
+numbers = st.one_of(
+    st.integers(-(2**60), 2**60), st.floats(), st.none(), st.text(max_size=5), st.just(0)
+)
+arrays = st.lists(st.one_of(numbers, st.lists(numbers, max_size=9)), max_size=32)
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_what_is_no_state_is_nothing_known(junk: bytes) -> None:
+    assert unpacked(junk) == PageState()
+    assert unpacked_site(junk) == SiteState()
+    assert unpacked_crawl(junk) == CrawlState()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        PageState(weight=0.0),
+        PageState(at=float("nan")),
+        PageState(at=float("inf")),
+        PageState(rate=Rate(-1.0, 1.0)),
+        PageState(clock=Clock(next_at=1e9)),
+        PageState(cell=10**6),
+    ],
+)
+def test_numbers_that_cannot_be_are_nothing_known(page: PageState) -> None:
+    assert unpacked(packed(page)) == PageState()
+
+
+def test_fields_that_came_later_are_as_at_first() -> None:
+    page = PageState(at=1.7e9, visits=3)
+    short = msgspec.msgpack.encode(msgspec.to_builtins(page)[:5])
+    assert unpacked(short) == page
+    assert unpacked(msgspec.msgpack.encode([*msgspec.to_builtins(page), 1, 2])) == page
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_break_the_reader(data: bytes) -> None:
+    unpacked(data), unpacked_site(data), unpacked_crawl(data)
+
+
+@given(arrays, st.lists(st.tuples(st.floats(0, 1e7), st.booleans()), max_size=8))
+def test_whatever_was_read_a_policy_can_go_on_with(
+    values: list[object], life: list[tuple[float, bool]]
+) -> None:
+    whole = msgspec.to_builtins(PageState())
+    data = msgspec.msgpack.encode([*values, *whole[len(values) :]])
+    known, now = Known(unpacked(data), SiteState(), CrawlState(budget=10)), 1.7e9
+    for wait, changed in life:
+        now += wait
+        known = make("optimal").visited(known, Visit(URL, now, changed)).known
+
+
+pages = st.builds(
+    PageState,
+    at=st.floats(0, 1e12),
+    visits=st.integers(0, 10**12),
+    weight=st.floats(1e-9, 1e12),
+    rate=st.builds(Rate, st.floats(0, 1e9), st.floats(0, 1e9)),
+    lead=st.floats(-1e12, 1e12),
+)
+
+
+@given(pages)
+def test_what_was_packed_comes_back_to_the_last_digit(page: PageState) -> None:
+    assert unpacked(packed(page)) == page

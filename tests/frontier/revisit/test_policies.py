@@ -1,0 +1,153 @@
+"""What holds for every policy, whatever it is told: later, bounded, spelled out."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.frontier.revisit import (
+    CrawlState,
+    Evidence,
+    Hint,
+    Kind,
+    Known,
+    PageState,
+    Policy,
+    SiteState,
+    Visit,
+    forgotten,
+    make,
+    packed,
+    spelled,
+    unpacked,
+    unpacked_crawl,
+    unpacked_site,
+)
+from services.frontier.revisit.state import DAY
+
+URL = "https://www.example.org/news"
+NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
+POLICIES = {name: make(name) for name in NAMES}
+waits = st.floats(0.0, 400 * DAY, allow_subnormal=False)
+lives = st.lists(st.tuples(waits, st.booleans(), st.booleans()), min_size=1, max_size=60)
+
+
+def live(policy: Policy, life: list[tuple[float, bool, bool]], known: Known) -> Known:
+    """Lead a page through visits at any times; every plan must lie ahead."""
+    now = 1.7e9
+    for wait, changed, not_modified in life:
+        now += wait
+        visit = Visit(URL, now, changed, not_modified=not_modified and not changed)
+        known, plan = policy.visited(known, visit)
+        assert plan.at is None or plan.at > now
+        assert plan.why and (plan.basis is None) == (plan.at is None)
+    return known
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(life=lives, weight=st.floats(0.01, 100))
+@settings(max_examples=40)
+def test_the_next_visit_is_later_and_the_state_is_bounded(
+    name: str, life: list[tuple[float, bool, bool]], weight: float
+) -> None:
+    start = Known(PageState(weight=weight), SiteState(limit=50), CrawlState(budget=100))
+    known = live(POLICIES[name], life, start)
+    assert len(packed(known.page)) <= 200
+    assert len(packed(known.site)) <= 700
+    assert len(packed(known.crawl)) <= 500
+    assert unpacked(packed(known.page)) == known.page
+    assert unpacked_site(packed(known.site)) == known.site
+    assert unpacked_crawl(packed(known.crawl)) == known.crawl
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(life=lives)
+@settings(max_examples=20)
+def test_a_page_that_is_gone_is_counted_no_more(
+    name: str, life: list[tuple[float, bool, bool]]
+) -> None:
+    start = Known(PageState(), SiteState(), CrawlState(budget=100))
+    known = forgotten(live(POLICIES[name], life, start))
+    assert known.page == PageState()
+    assert (known.site.demand, known.crawl.demand) == (0.0, 0.0)
+    assert (known.crawl.weights, known.crawl.fresh, known.crawl.age) == (0.0, 0.0, 0.0)
+    assert known.crawl.curve == {}
+    assert known.site.pages == known.crawl.pages == 0
+    assert known.crawl.rates == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plans_follow_from_what_they_are_told_alone(name: str) -> None:
+    life = [(DAY, n % 3 == 0, False) for n in range(10)]
+    start = Known(PageState(), SiteState(), CrawlState(budget=100))
+    assert live(make(name), life, start) == live(make(name), life, start)
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_no_visit_is_planned_in_quiet_hours(name: str) -> None:
+    site = SiteState(quiet_from=22 * 3600.0, quiet_until=6 * 3600.0)
+    known, policy = Known(PageState(), site, CrawlState(budget=100)), make(name)
+    for n in range(50):
+        known, plan = policy.visited(known, Visit(URL, 1.7e9 + n * 0.7 * DAY, n % 4 == 0))
+        assert plan.at is not None
+        assert 6 <= plan.at % DAY / 3600 <= 22
+
+
+def test_visits_to_a_page_drift_over_the_day() -> None:
+    known, policy, now = Known(PageState(), SiteState(), CrawlState()), make("fixed:1d"), 1.7e9
+    hours = set()
+    for _ in range(200):
+        known, plan = policy.visited(known, Visit(URL, now))
+        assert plan.at is not None
+        now = plan.at
+        hours.add(int(now % DAY / 3600))
+    assert len(hours) >= 8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_hint_never_makes_a_visit_later(name: str) -> None:
+    known, policy = Known(PageState(), SiteState(), CrawlState(budget=10)), make(name)
+    for n in range(5):
+        known, plan = policy.visited(known, Visit(URL, 1.7e9 + n * DAY, n % 2 == 0))
+    now = 1.7e9 + 4.5 * DAY
+    hint = Hint(URL, now, Evidence(Kind.SITEMAP, now))
+    _, hinted = policy.hinted(known, hint)
+    if plan.at is None:
+        assert hinted.at is None
+    else:
+        assert hinted.at is not None
+        assert hinted.at <= max(plan.at, now)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "daily", "fixed:", "fixed:1y", "fixed:0d", "none:1d", "optimal:1d"]
+)
+def test_what_is_no_policy_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"no revisit policy|no duration"):
+        make(text)
+
+
+def test_the_multiplicative_rule_comes_sooner_after_a_change_and_later_without() -> None:
+    policy = make("adaptive:4d")
+    once = policy.visited(Known(PageState(), SiteState(), CrawlState()), Visit(URL, 1.7e9)).known
+    after = 1.7e9 + 4 * DAY
+    changed = policy.visited(once, Visit(URL, after, changed=True)).known.page
+    unchanged = policy.visited(once, Visit(URL, after)).known.page
+    assert changed.interval == pytest.approx(3.2 * DAY)
+    assert unchanged.interval == pytest.approx(4.8 * DAY)
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (0, "0 s"),
+        (0.01, "under 1 s"),
+        (90, "90 s"),
+        (1800, "30 min"),
+        (12600, "3.5 h"),
+        (12 * DAY, "12 d"),
+        (1000 * DAY, "2.74 y"),
+        (1e12, "over 100 y"),
+    ],
+)
+def test_durations_are_spelled_for_people(duration: float, text: str) -> None:
+    assert spelled(duration) == text

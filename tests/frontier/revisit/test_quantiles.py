@@ -1,0 +1,39 @@
+"""How sure a belief is: against distributions whose quantiles are known."""
+
+from math import exp, log
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.frontier.revisit.quantiles import between, gamma_below, quantile
+from services.frontier.revisit.rates import Belief
+
+
+@given(st.floats(0.001, 0.999), st.floats(1e-3, 1e4))
+def test_of_shape_one_it_is_the_exponential_distribution(below: float, days: float) -> None:
+    assert quantile(Belief(1.0, days), below) == pytest.approx(-log(1 - below) / days, rel=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "x"), [(2, 0.1), (2, 3.0), (5, 4.0), (50, 60.0)])
+def test_of_a_whole_shape_it_is_the_sum_of_poissons(shape: int, x: float) -> None:
+    term, total = 1.0, 0.0
+    for n in range(shape):
+        total += term
+        term *= x / (n + 1)
+    assert gamma_below(shape, x) == pytest.approx(1 - exp(-x) * total, rel=1e-9)
+
+
+@given(st.floats(0.05, 500), st.floats(1e-3, 1e4))
+def test_more_of_the_belief_is_wider_and_holds_so_much(shape: float, days: float) -> None:
+    belief = Belief(shape, days)
+    (low, high), (lower, higher) = between(belief, 0.5), between(belief, 0.9)
+    assert lower < low < high < higher
+    held = gamma_below(shape, higher * days) - gamma_below(shape, lower * days)
+    assert held == pytest.approx(0.9, abs=1e-6)
+
+
+def test_who_has_seen_more_is_surer() -> None:
+    low, high = between(Belief(0.5, 5.0))
+    lower, higher = between(Belief(30.5, 305.0))
+    assert high / low > 100 and higher / lower < 3

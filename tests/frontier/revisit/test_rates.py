@@ -1,0 +1,81 @@
+"""A belief finds the rate at which a page changes, and knows what a visit is worth by it."""
+
+from math import exp, expm1, log
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.frontier.revisit.optimal import LONGEST, SHORTEST, worthwhile
+from services.frontier.revisit.rates import (
+    Belief,
+    after_changed,
+    after_unchanged,
+    believed,
+    digamma,
+    fitted,
+)
+from services.frontier.revisit.state import Rate
+
+PRIOR = Belief(0.5, 5.0)
+shapes, days, times = st.floats(0.05, 500), st.floats(1e-3, 1e4), st.floats(1e-4, 1e3)
+
+
+def test_the_rate_is_found_at_irregular_intervals() -> None:
+    for true in (0.02, 0.3, 4.0):
+        random, rate = Random(1), Rate()
+        for _ in range(400):
+            t = random.uniform(0.1, 2.0) / true
+            changed = random.random() < -expm1(-true * t)
+            rate = after_changed(rate, PRIOR, t) if changed else after_unchanged(rate, t)
+        belief = believed(PRIOR, rate)
+        assert belief.mean == pytest.approx(true, rel=0.25)
+        assert belief.shape > 20
+
+
+@given(shapes, days, times)
+def test_a_change_makes_the_rate_higher_and_the_absence_of_one_lower(
+    shape: float, spent: float, t: float
+) -> None:
+    prior = Belief(shape, spent)
+    assert believed(prior, after_unchanged(Rate(), t)).mean <= prior.mean
+    assert believed(prior, after_changed(Rate(), prior, t)).mean >= prior.mean * 0.999
+
+
+@given(st.floats(0.01, 10), st.floats(0.01, 100))
+def test_a_sure_belief_is_worth_what_a_known_rate_is(rate: float, t: float) -> None:
+    sure = Belief(1e7, 1e7 / rate)
+    known = -expm1(-rate * t) / rate - t * exp(-rate * t)
+    assert sure.worth(t) == pytest.approx(known, rel=1e-3, abs=1e-6)
+
+
+@given(shapes, days, times, times)
+def test_a_visit_is_worth_more_the_longer_it_was_not_made(
+    shape: float, spent: float, t: float, longer: float
+) -> None:
+    belief = Belief(shape, spent)
+    assert belief.worth(t + longer) >= belief.worth(t) - 1e-6 * (t + longer)
+
+
+@given(shapes, days, st.floats(1e-4, 100))
+def test_a_higher_price_means_fewer_visits(shape: float, spent: float, price: float) -> None:
+    belief = Belief(shape, spent)
+    assert SHORTEST <= worthwhile(belief, price) <= worthwhile(belief, 2 * price) <= LONGEST
+
+
+def test_a_page_that_changes_too_fast_to_follow_gets_nothing_rather_than_everything() -> None:
+    price = 0.1  # days of freshness
+    waits = [worthwhile(Belief(1e6, 1e6 / rate), price) for rate in (0.01, 0.1, 1.0, 5.0, 20.0)]
+    assert waits[0] > waits[1] > waits[2] < LONGEST
+    assert waits[-1] == LONGEST
+
+
+def test_a_gamma_is_fitted_to_means() -> None:
+    for belief in (Belief(0.3, 2.0), Belief(1.0, 0.1), Belief(8.0, 40.0)):
+        found = fitted(belief.mean, belief.log_mean)
+        assert found.shape == pytest.approx(belief.shape, rel=0.02)
+        assert found.mean == pytest.approx(belief.mean)
+    assert digamma(1.0) == pytest.approx(-0.5772156649)
+    assert digamma(0.2) == pytest.approx(digamma(1.2) - 5)
+    assert log(2) > 0

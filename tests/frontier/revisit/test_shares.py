@@ -1,0 +1,79 @@
+"""Who gets what of the budget: partitions, first visits; and what a page weighs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.frontier.revisit import CrawlState, discovery_share, shares, weight_of
+from services.frontier.revisit.curve import SHAPES, Curve, cell_of, moved
+
+pages = st.lists(
+    st.tuples(st.floats(1e-4, 50), st.sampled_from([*SHAPES, None]), st.floats(0.05, 16)),
+    max_size=40,
+)
+budgets = st.floats(0.01, 1e6)
+
+
+def curve(some: list[tuple[float, float | None, float]]) -> Curve:
+    made: Curve = {}
+    for rate, shape, weight in some:
+        made = moved(made, (0, 0.0), (cell_of(rate, shape, weight), rate))
+    return made
+
+
+@given(st.lists(pages, min_size=1, max_size=8), budgets)
+def test_partitions_get_the_budget_and_none_gets_nothing(
+    partitions: list[list[tuple[float, float | None, float]]], budget: float
+) -> None:
+    found = shares([curve(some) for some in partitions], budget)
+    assert sum(found) == pytest.approx(budget)
+    assert min(found) > 0
+
+
+@given(pages.filter(bool), budgets, st.integers(1, 6))
+def test_partitions_with_equal_pages_get_equal_shares(
+    some: list[tuple[float, float | None, float]], budget: float, count: int
+) -> None:
+    assert shares([curve(some)] * count, budget) == pytest.approx([budget / count] * count)
+
+
+def test_a_partition_without_pages_leaves_its_share_to_the_others() -> None:
+    empty, full = shares([{}, curve([(0.1, 2.0, 1.0)] * 100)], 10.0)
+    assert empty == pytest.approx(0.05)
+    assert full == pytest.approx(9.95)
+
+
+def test_pages_that_change_more_or_weigh_more_bring_their_partition_more() -> None:
+    slow, fast, heavy = (
+        curve([(rate, 20.0, weight)] * 50) for rate, weight in ((0.02, 1), (0.2, 1), (0.02, 8))
+    )
+    assert shares([slow, fast], 5.0)[0] < shares([slow, fast], 5.0)[1]
+    assert shares([slow, heavy], 1.0)[0] < shares([slow, heavy], 1.0)[1]
+    assert shares([], 5.0) == []
+
+
+def test_first_visits_get_the_more_the_less_a_revisit_is_worth() -> None:
+    found = [discovery_share(CrawlState(price=price)) for price in (1e-5, 0.1, 1.0, 5.0, 50.0, 1e6)]
+    assert found == sorted(found, reverse=True)
+    assert (found[0], found[-1]) == (0.9, 0.1)
+    assert 0.1 < found[3] < 0.9
+
+
+def test_first_visits_to_pages_that_change_at_once_are_worth_less() -> None:
+    slow, fast = (
+        CrawlState(price=0.5, pages=1000, rates=1000 * rate, log_rates=1000 * log_rate)
+        for rate, log_rate in ((0.01, -5.0), (10.0, 2.0))
+    )
+    assert discovery_share(slow) > discovery_share(fast)
+
+
+def test_what_lies_deeper_weighs_less_and_what_was_asked_for_first_more() -> None:
+    weights = [weight_of(depth, 0) for depth in range(12)]
+    assert weights[0] == 1
+    assert weights == sorted(weights, reverse=True)
+    assert 0.4 < weight_of(2, 0) < 0.5
+    assert weights[-1] == weights[7] > 0.05
+    assert weight_of(0, -2) == 2
+    assert weight_of(0, 2) == 0.5
+    assert weight_of(0, -100) == 16
+    assert weight_of(-1, 0) == 1

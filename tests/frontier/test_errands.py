@@ -1,0 +1,64 @@
+"""Errands for robots.txt files of other hosts: as few visits as tell the hosts that asked."""
+
+from gossamer.events import Outcome, RobotsAsked
+from gossamer.web.robots import RobotsRules
+from tests.frontier.simulation import START, Simulation
+
+OWNER = "http://owner.test"
+ASKERS = [f"http://parked{n}.test" for n in range(30)]
+
+
+def ask(sim: Simulation, url: str, *askers: str) -> None:
+    for asker in askers:
+        sim.handle(RobotsAsked(at=sim.now, site="owner.test", url=url, asker=asker, hops=1))
+
+
+def test_many_hosts_whose_robots_txt_lies_at_one_cost_it_one_visit() -> None:
+    sim = Simulation(delay=1.0, batch=4)
+    ask(sim, f"{OWNER}/robots.txt", *ASKERS)
+    sim.run()
+    assert [url for _, _, url in sim.visits] == [f"{OWNER}/robots.txt"]
+    assert [answer.host for answer in sim.answers] == ASKERS
+    assert all(answer.site == answer.host.removeprefix("http://") for answer in sim.answers)
+    assert all(answer.robots and not answer.robots.forbidden for answer in sim.answers)
+    assert sim.frontier.due() is None
+
+
+def test_pages_between_errands_are_visited_in_their_order() -> None:
+    sim = Simulation(delay=1.0, batch=4)
+    sim.admit(f"{OWNER}/1")
+    ask(sim, f"{OWNER}/robots.txt", *ASKERS[:5])
+    sim.admit(f"{OWNER}/2", f"{OWNER}/3")
+    ask(sim, f"{OWNER}/robots.txt", *ASKERS[5:])
+    sim.admit(f"{OWNER}/4")
+    sim.run()
+    assert [url[len(OWNER) :] for _, _, url in sim.visits] == [
+        "/robots.txt",
+        "/1",
+        "/2",
+        "/3",
+        "/4",
+    ]
+    assert [answer.host for answer in sim.answers] == ASKERS
+
+
+def test_a_page_that_is_a_robots_txt_is_visited_though_there_are_errands_for_it() -> None:
+    sim = Simulation(delay=1.0)
+    ask(sim, f"{OWNER}/elsewhere.txt", *ASKERS[:2])
+    sim.admit(f"{OWNER}/elsewhere.txt")
+    sim.run()
+    pages = [(url, order.visits[index].asker) for _, order in sim.orders
+             for index, url in enumerate(visit.url for visit in order.visits)]  # fmt: skip
+    assert (f"{OWNER}/elsewhere.txt", "") in pages
+    assert not sim.answers, "a file that is no robots.txt there is read for each"
+
+
+def test_while_it_is_unreachable_there_is_no_answer() -> None:
+    broken = RobotsRules(forbidden="robots.txt answered 500")
+    answers = iter([{"outcome": Outcome.SERVER_ERROR, "status": 500, "robots": broken}])
+    sim = Simulation(lambda url: next(answers, {}), delay=1.0)
+    ask(sim, f"{OWNER}/robots.txt", *ASKERS)
+    sim.run(until=START + 60.0)
+    assert not sim.answers
+    sim.run()
+    assert len(sim.visits) == 2 and len(sim.answers) == len(ASKERS)

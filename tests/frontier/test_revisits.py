@@ -1,0 +1,310 @@
+"""Coming back: when the frontier visits a page again, on which condition, and what it survives."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from msgspec.structs import replace
+
+from gossamer.events import (
+    ChangeHint,
+    ChangesHinted,
+    EvidenceKind,
+    Outcome,
+    PageJudged,
+    RefetchAsked,
+    Verdict,
+    VisitEnded,
+)
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
+from services.frontier.plan_rows import PartitionPlansRow, PlanRow
+from services.frontier.rows import HostRow, SiteRow
+from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
+
+HOUR, DAY = 3600.0, 86400.0
+HOST, URL = "http://a.test", "http://a.test/1"
+
+
+@dataclass
+class Changing:
+    """Pages that change every *interval* seconds, and what dedup says of them."""
+
+    interval: float = 1e12
+    validators: Validators = NO_VALIDATORS
+    seen: dict[str, float] = field(default_factory=dict)
+
+    def __call__(self, ended: VisitEnded) -> PageJudged:
+        url, at = ended.visit.url, ended.started_at
+        before = self.seen.get(url)
+        self.seen[url] = at
+        change = None if before is None else float(at // self.interval > before // self.interval)
+        verdict = {None: Verdict.FIRST, 0.0: Verdict.UNCHANGED}.get(change, Verdict.CHANGED)
+        return PageJudged(
+            at=at,
+            site=ended.site,
+            host=ended.host,
+            visit=ended.visit,
+            verdict=verdict,
+            digest="d",
+            change=change,
+            fetched_at=at,
+            status=304 if ended.outcome is Outcome.NOT_MODIFIED else 200,
+            validators=self.validators,
+        )
+
+
+def simulated(
+    revisit: str, judge: Changing | None = None, answer: Answer = page, **fields: object
+) -> Simulation:
+    sim = Simulation(answer)
+    sim.judge = judge or Changing()
+    defined(sim, revisit=revisit, **fields)
+    return sim
+
+
+def visits(sim: Simulation, url: str = URL) -> list[float]:
+    return [at - START for at, _, visited in sim.visits if visited == url]
+
+
+def plan(sim: Simulation, url: str = URL) -> PlanRow:
+    row = SqliteStore(sim.database).table(PlanRow).get(HOST, url)
+    assert row
+    return row
+
+
+def shares(sim: Simulation) -> list[PartitionPlansRow]:
+    table = SqliteStore(sim.database).table(PartitionPlansRow)
+    return [row for n in range(PARTITIONS) if (row := table.get(str(n)))]
+
+
+def spent(sim: Simulation) -> Counter[str]:
+    """On what the visits of the budget were spent."""
+    return sum((Counter(row.spent) for row in shares(sim)), Counter())
+
+
+def defined(sim: Simulation, **fields: object) -> None:
+    sim.definition = crawl(**fields)
+    sim.handle(sim.definition)
+
+
+def test_without_a_policy_a_page_is_visited_once() -> None:
+    sim = simulated("none")
+    sim.admit(URL)
+    sim.run(START + 60 * DAY)
+    assert len(visits(sim)) == 1
+    assert sim.frontier.due() is None
+    assert plan(sim).at == 0 and "once" in plan(sim).why
+
+
+def test_a_fixed_interval_is_kept_but_for_a_twentieth() -> None:
+    sim = simulated("fixed:1d")
+    sim.admit(URL)
+    sim.run(START + 10.4 * DAY)
+    times = visits(sim)
+    assert 10 <= len(times) <= 11
+    gaps = [after - before for before, after in pairwise(times)]
+    assert all(0.94 * DAY < gap < 1.06 * DAY for gap in gaps)
+    assert len({round(gap) for gap in gaps}) > 5
+
+
+def test_what_changes_often_is_visited_more_often_within_the_budget() -> None:
+    judge, never = Changing(2 * DAY), "http://b.test/1"
+    sim, slow = simulated("optimal", judge, budget=1), Changing()
+    sim.judge = lambda ended: (judge if ended.visit.url == URL else slow)(ended)
+    sim.admit(URL, never)
+    sim.run(START + 100 * DAY)
+    assert len(visits(sim)) > len(visits(sim, never)) + 5 > 9
+    assert len(visits(sim)) + len(visits(sim, never)) <= 105
+
+
+def test_the_budget_of_the_crawl_holds_over_all_partitions() -> None:
+    sim = simulated("fixed:1h", budget=24)
+    sim.admit(*(f"http://{name}.test/1" for name in "abcdefgh"))
+    sim.run(START + 20 * DAY)
+    assert 0.8 * 24 * 20 < len(sim.pages()) <= 8 + 24 * 21 + PARTITIONS
+
+
+def test_after_an_outage_what_was_saved_of_the_budget_comes_at_once_and_no_more() -> None:
+    sim = simulated("fixed:1h", budget=48)
+    sim.admit(*(f"http://{name}.test/1" for name in "abcdefgh"))
+    sim.run(START + 2 * DAY)
+    sim.lose()
+    sim.now += 7 * DAY
+    sim.start()
+    before = len(sim.pages())
+    sim.run(sim.now + HOUR)
+    assert len(sim.pages()) - before <= 48 + 48 / 24 + PARTITIONS
+
+
+def test_another_policy_plans_all_pages_anew() -> None:
+    sim = simulated("none")
+    sim.admit(URL, "http://a.test/2")
+    sim.run(START + 3 * DAY)
+    defined(sim, revisit="fixed:2d")
+    sim.run(START + 3.1 * DAY)
+    assert len(visits(sim)) == 2
+    sim.run(START + 9 * DAY)
+    assert 4 <= len(visits(sim)) <= 5
+    defined(sim, revisit="fixed:30d")
+    sim.run(START + 20 * DAY)
+    assert len(visits(sim)) <= 5
+    defined(sim, revisit="fixed:1d")
+    sim.run(START + 21 * DAY)
+    assert len(visits(sim)) >= 6
+    defined(sim, revisit="none")
+    many = len(visits(sim))
+    sim.run(START + 99 * DAY)
+    assert len(visits(sim)) == many
+
+
+def test_what_is_planned_survives_that_the_frontier_dies_at_any_time() -> None:
+    sim = simulated("fixed:1d")
+    sim.admit(URL, "http://b.test/1")
+    for _ in range(12):
+        sim.run(sim.now + 0.83 * DAY)
+        sim.start()
+    sim.run(START + 15 * DAY)
+    assert len(visits(sim)) >= 14
+    assert len(visits(sim, "http://b.test/1")) >= 14
+    sums = [row for row in SqliteStore(sim.database).table(PartitionPlansRow).everything()]
+    assert sum(row.planned for row in sums) == 2
+
+
+def conditions(sim: Simulation) -> list[bool]:
+    return [
+        visit.conditional for _, order in sim.orders for visit in order.visits if visit.url == URL
+    ]
+
+
+def test_a_page_is_asked_for_on_condition_but_for_every_eighth_time() -> None:
+    sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
+    sim.admit(URL)
+    sim.run(START + 18 * DAY)
+    assert conditions(sim)[:17] == [False, *[True] * 6, False, *[True] * 7, False, True]
+
+
+def test_a_304_is_a_visit_after_which_the_page_is_planned_again() -> None:
+    sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
+    old = {"outcome": Outcome.NOT_MODIFIED}
+    sim.answer = lambda url: old if url == URL and visits(sim) else {}
+    sim.admit(URL)
+    sim.run(START + 10.5 * DAY)
+    assert len(visits(sim)) >= 10
+
+
+def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
+    sim = simulated("fixed:1d", Changing(1.5 * DAY, Validators('"same"')))
+    sim.admit(URL)
+    sim.run(START + 20 * DAY)
+    site = SqliteStore(sim.database).table(SiteRow).get("a.test")
+    assert site and site.validators[HOST].lie == Lie.SAME_TAG
+    assert not any(conditions(sim)[4:])
+    assert sum(row.liars for row in shares(sim)) == 1
+
+
+def test_what_is_gone_is_confirmed_after_hours_and_then_probed_rarely() -> None:
+    sim = simulated("optimal")
+    sim.admit(URL)
+    sim.run(START + HOUR)
+    gone = {"outcome": Outcome.GONE, "status": 404}
+    sim.answer = lambda url: gone if url == URL else {}
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.run(START + 100 * DAY)
+    others = [at for at in visits(sim) if at >= HOUR]
+    gaps = [b - a for a, b in pairwise(others)]
+    assert gaps[0] < 7 * HOUR and gaps[1] < 1.1 * DAY
+    assert all(gap > 27 * DAY for gap in gaps[2:]) and len(gaps) >= 4
+
+
+def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_there() -> None:
+    sim = simulated("fixed:10d")
+    sim.admit(URL)
+    sim.run(START + DAY)
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL, f"{HOST}/unmet")))
+    sim.run(START + 10.9 * DAY)
+    assert len(visits(sim)) == 2
+    sim.run(START + 12 * DAY)
+    assert len(visits(sim)) == 3
+    assert spent(sim) == {"asked": 1, "interval": 1}
+
+
+def told(lies: bool) -> list[float]:
+    """Return after how many days a page was due at each hint that its site gave."""
+    changes = [START + at * DAY for at in (9, 17, 41, 60, 74, 90, 117, 131, 150, 162, 190, 199)]
+    sim, judge, due = simulated("optimal", budget=0.15), Changing(), list[float]()
+
+    def judged(ended: VisitEnded) -> PageJudged:
+        before, at, event = judge.seen.get(URL, START), ended.started_at, judge(ended)
+        changed = not lies and any(before < change <= at for change in changes)
+        return event if event.change is None else replace(event, change=float(changed))
+
+    sim.judge = judged
+    sim.admit(URL)
+    for change in changes:
+        sim.run(change + HOUR)
+        said = ChangeHint(URL, EvidenceKind.SITEMAP, change)
+        sim.handle(ChangesHinted(at=sim.now, site="a.test", host=HOST, hints=(said,)))
+        due.append((plan(sim).at - sim.now) / DAY)
+    return due
+
+
+def test_a_hint_brings_a_page_forward_as_far_as_its_site_has_earned_it() -> None:
+    honest, lying = told(lies=False), told(lies=True)
+    assert honest[0] > 1
+    # A page that is late already stays so, and what a visit costs may have changed since the plan.
+    at_once = [sum(0 <= due < 0.1 for due in days[1:]) for days in (honest, lying)]
+    assert at_once[0] >= 6 and at_once[0] > at_once[1] + 2
+
+
+def test_a_failed_revisit_is_tried_again_with_what_is_known_of_the_page() -> None:
+    sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
+    sim.admit(URL)
+    sim.run(START + 3.5 * DAY)
+    sim.answer = lambda url: {"outcome": Outcome.SERVER_ERROR, "status": 500}
+    sim.run(START + 4.2 * DAY)
+    sim.answer = page
+    sim.run(START + 9 * DAY)
+    last = [v for _, order in sim.orders for v in order.visits if v.url == URL][-1]
+    assert last.statistics and last.validators.etag == '"1"'
+    assert last.earlier >= 7
+
+
+def test_new_urls_have_their_share_of_the_budget_and_pages_that_are_known_the_rest() -> None:
+    made = {}
+    for share in (0.2, 0.8):
+        sim = simulated("fixed:12h", budget=40, discovery_share=share)
+        sim.admit(*(f"http://{name}.test/1" for name in "abcdefghijklmnopqrst"))
+        sim.run(START + 4 * DAY)
+        sim.admit(*(f"http://{name}.test/{n}" for name in "abcd" for n in range(2, 102)))
+        begin = len(sim.pages())
+        sim.run(START + 8 * DAY)
+        later = sim.pages()[begin:]
+        assert 0.85 * 160 < len(later) < 1.3 * 160
+        made[share] = len({url for url in later if url[-6:] != "test/1"}) / len(later)
+    assert 0.1 < made[0.2] < 0.3 and 0.65 < made[0.8] < 0.9
+
+
+def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash() -> None:
+    sim = simulated("none", budget=4)
+    sim.admit(*(f"{HOST}/{n}" for n in range(40)))
+    sim.run(START + 2 * DAY)
+    assert "budget" in plan(sim, f"{HOST}/39").why
+    for _ in range(9):
+        sim.start()
+        sim.run(sim.now + DAY)
+    sim.run(START + 14 * DAY)
+    assert sorted(sim.pages()) == sorted(f"{HOST}/{n}" for n in range(40))
+    assert sim.pages() == [f"{HOST}/{n}" for n in range(40)]
+
+
+def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
+    judge = Changing(0.5 * DAY)
+    sim = Simulation(delay=3600.0)
+    sim.judge = judge
+    defined(sim, revisit="optimal")
+    sim.admit(*(f"{HOST}/{n}" for n in range(60)))
+    sim.run(START + 40 * DAY)
+    host = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
+    # A day's visits are 24: were each page planned as often as it is worth, all 60 would wait.
+    assert host and host.queued < 40

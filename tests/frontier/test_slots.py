@@ -1,0 +1,88 @@
+"""A partition whose hosts do not come back leaves the other partitions their slots."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.log import partition_of
+from gossamer.web.url import site_of
+from services.frontier.slots import Slots
+from tests.frontier.simulation import PARTITIONS, START, Simulation
+
+FOR_EVER = 1e6
+
+
+@given(limit=st.integers(1, 600), partitions=st.integers(1, 24), turns=st.lists(st.integers(0, 23)))
+def test_whoever_fills_his_slots_leaves_the_others_theirs(
+    limit: int, partitions: int, turns: list[int]
+) -> None:
+    slots, taken = Slots(limit), 0
+    slots.share_out(partitions)
+    for turn in turns:
+        while slots.has_room(turn % partitions):
+            slots.take(turn % partitions)
+            taken += 1
+        assert taken <= max(limit, partitions)
+    others = {*range(partitions)} - {turn % partitions for turn in turns}
+    assert all(slots.has_room(other) for other in others)
+
+
+def test_one_partition_may_have_more_than_half_of_all() -> None:
+    slots, taken = Slots(512), 0
+    slots.share_out(4)
+    while slots.has_room(2):
+        slots.take(2)
+        taken += 1
+    assert taken == 320
+
+
+def test_slots_that_are_free_again_are_there_for_others() -> None:
+    slots = Slots(4)
+    slots.share_out(2)
+    for _ in range(3):
+        slots.take(0)
+    slots.take(1)
+    assert not slots.has_room(1)
+    slots.free(0)
+    assert slots.has_room(1)
+
+
+def hosts(partition: int, count: int) -> list[str]:
+    names = (f"h{n}.test" for n in range(100 * count))
+    return [name for name in names if partition_of(site_of(f"http://{name}/"), PARTITIONS)
+            == partition][:count]  # fmt: skip
+
+
+@pytest.mark.parametrize("loaded", [8, 50, 1000])
+def test_hosts_of_a_partition_that_is_held_up_hold_up_no_others(loaded: int) -> None:
+    held, others = hosts(0, 100), hosts(1, 40) + hosts(2, 40)
+
+    def answer(url: str) -> Mapping[str, object]:
+        return {"took": FOR_EVER if url.split("/")[2] in held else 1.0}
+
+    sim = Simulation(answer, checked_out_limit=8, loaded_limit=loaded)
+    sim.admit(*(f"http://{name}/" for name in [*held, *others]))
+    sim.run(until=START + 120.0)
+    assert {url.split("/")[2] for url in sim.pages()} == {*others}
+    assert len(sim.frontier._hosts.bench) <= loaded
+    # What comes later does not wait either.
+    later = [f"http://{name}/" for name in hosts(3, 20)]
+    sim.admit(*later)
+    sim.run(until=sim.now + 60.0)
+    assert {*sim.pages()[-20:]} == {*later}
+
+
+@pytest.mark.parametrize("loaded", [3, 10, 1000])
+def test_all_are_visited_in_the_end_those_that_were_held_up_too(loaded: int) -> None:
+    slow, others = hosts(0, 20), hosts(1, 20)
+
+    def answer(url: str) -> Mapping[str, object]:
+        return {"took": 50.0 if url.split("/")[2] in slow else 1.0}
+
+    sim = Simulation(answer, checked_out_limit=4, loaded_limit=loaded)
+    wanted = [f"http://{name}/" for name in [*slow, *others]]
+    sim.admit(*wanted)
+    sim.run()
+    assert sorted(sim.pages()) == sorted(wanted)

@@ -1,0 +1,20 @@
+"""A clock that is set is noticed; one that is corrected gently is not."""
+
+import pytest
+
+from gossamer import clock
+
+
+def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    day, passed = 1_700_000_000.0, 0.0
+    monkeypatch.setattr(clock, "now", lambda: day + passed)
+    monkeypatch.setattr(clock, "steady", lambda: passed)
+    steps = clock.Steps()
+    passed += 3600.0
+    assert not steps.seen(), "an hour has passed"
+    day += 0.5
+    assert not steps.seen(), "it was corrected"
+    for by in (600.0, -600.0):
+        day += by
+        assert steps.seen()
+        assert not steps.seen()

@@ -1,0 +1,63 @@
+"""Our simhash is that of the package, and there where the package fails."""
+
+from collections import Counter
+from hashlib import md5
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simhash import Simhash
+
+from services.parser.simhash import simhash_of
+from tests.parser.pages import read
+
+WORDS = [f"word{n} of some text" for n in range(60)]
+TEXT = " ".join(WORDS)
+
+
+@given(st.text(min_size=1))
+def test_it_is_what_the_package_says(text: str) -> None:
+    try:
+        theirs = Simhash(text).value
+    except OverflowError:
+        return
+    ours = simhash_of(f"{text} ", 1)
+    assert ours == (f"{theirs:016x}" if text.split() else "")
+
+
+def test_it_is_what_the_package_says_of_a_whole_text() -> None:
+    assert simhash_of(TEXT, 50) == f"{Simhash(TEXT).value:016x}"
+
+
+@pytest.mark.parametrize("times", [255, 256, 700, 5000])
+def test_a_feature_may_come_as_often_as_it_likes(times: int) -> None:
+    """By the definition: each bit is what more than half of all features say."""
+    text = "spam" * times + "".join(f"{n:04}" for n in range(50 + times))
+    features = Counter(text[at : at + 4] for at in range(len(text) - 3))
+    bits = 0
+    for bit in range(64):
+        votes = sum(
+            count
+            for feature, count in features.items()
+            if int.from_bytes(md5(feature.encode()).digest()[-8:], "big") >> bit & 1
+        )
+        bits |= (votes > features.total() / 2) << bit
+    assert simhash_of(text, 1) == f"{bits:016x}"
+
+
+def test_a_text_of_few_words_has_none() -> None:
+    assert simhash_of("one two three", 4) == ""
+    assert len(simhash_of("one two three", 3)) == 16
+    assert simhash_of(TEXT, 0) == "", "it is turned off"
+    assert simhash_of("", 1) == ""
+
+
+def test_a_script_without_spaces_has_words_as_well() -> None:
+    assert simhash_of("維基百科是一個自由內容、公開編輯且多語言的網路百科全書" * 20, 50)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/plain"])
+def test_a_page_carries_the_simhash_of_its_text(kind: str) -> None:
+    body = f"<p>{TEXT}</p>" if kind == "text/html" else TEXT
+    parsed = read(body, ("Content-Type", kind))
+    assert parsed.simhash == simhash_of(parsed.text or "", 50) != ""

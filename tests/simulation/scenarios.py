@@ -1,0 +1,106 @@
+"""What a run is like: every other seed is of any kind, the others dwell on one trouble, in turn.
+
+Chance alone rarely brings together what one fault needs: a host that asks for time just before all
+frontiers are away for longer than a lease. (Groce and others, *Swarm testing*, 2012.)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Setting = int | float
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The world of a run, and what is done to it."""
+
+    name: str
+    harms: tuple[str, ...] = ()
+    """What is done, all of it; if nothing is named, any three kinds at the most."""
+    times: tuple[int, int] = (1, 3)
+    """How often each is done, from and to."""
+    until: float = 100.0
+    """Seconds in which it is done."""
+    hosts: tuple[int, int] = (2, 8)
+    pages: tuple[int, int] = (2, 8)
+    """The most pages of a host, from and to."""
+    fan: int = 3
+    """How many pages of its host a page leads to that no other does."""
+    delay: float = 0.0
+    """Seconds between two requests to a host; 0: any."""
+    mood: str = ""
+    """What half of the hosts are like."""
+    settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
+    rounds: int = 1
+    """It has its turn in every so many rounds: a large world takes ten times as long."""
+
+
+ANYTHING = Scenario("anything")
+WIDE = Scenario("wide", hosts=(60, 60), pages=(2, 2))
+SCENARIOS = (
+    Scenario(
+        "torn flushes",
+        ("die writing",),
+        (1, 1),
+        until=20.0,
+        hosts=(2, 4),
+        pages=(40, 60),
+        delay=0.5,
+        mood="flaky",
+        settings={"frontier": {"batch": 4}},
+    ),
+    Scenario(
+        "nobody reads the outcomes",
+        ("frontiers away",),
+        (1, 2),
+        until=50.0,
+        hosts=(5, 8),
+        mood="busy",
+        settings={"frontier": {"lease_slack": 9.0}},
+    ),
+    Scenario(
+        "taking over slowly",
+        ("Cassandra very slow", "frontiers away"),
+        (1, 2),
+        hosts=(120, 120),
+        pages=(2, 2),
+        settings={"frontier": {"checked_out_limit": 2, "loaded_limit": 200}},
+        rounds=8,
+    ),
+    Scenario("many links", ("kill",), (1, 2), hosts=(2, 2), pages=(400, 500), fan=500, rounds=8),
+    Scenario(
+        "hiccups of the store",
+        ("Cassandra hiccup", "overloaded", "node away"),
+        (3, 6),
+        settings={"frontier": {"lease_slack": 60.0}},
+    ),
+    Scenario(
+        "one slow archive",
+        ("archive slow",),
+        (1, 1),
+        until=20.0,
+        hosts=(5, 8),
+        pages=(6, 9),
+        # Less memory than slots would be filled by the hosts that wait.
+        settings={"fetcher": {"unparsed_limit": 3}, "frontier": {"loaded_limit": 50}},
+    ),
+    Scenario("fetchers' clocks", ("fetcher ahead",), (2, 4), until=30.0, pages=(6, 10)),
+    Scenario(
+        "little memory",
+        ("frontier killed",),
+        (2, 5),
+        hosts=(6, 9),
+        settings={"frontier": {"loaded_limit": 2}},
+    ),
+    Scenario("frontiers' clocks", ("frontier jumps", "frontier killed"), (2, 4)),
+    Scenario("takeovers", ("freeze", "freeze in claim", "add", "remove", "kill")),
+    Scenario("acknowledgements", ("Kafka slow", "Kafka away", "cut off", "undecided")),
+)
+
+
+def scenario_of(seed: int) -> Scenario:
+    """Return the scenario of a run."""
+    turn, place = divmod(seed // 2, len(SCENARIOS))
+    if seed % 2 and turn % SCENARIOS[place].rounds == 0:
+        return SCENARIOS[place]
+    return WIDE if seed % 32 == 10 else ANYTHING

@@ -1,0 +1,109 @@
+"""Dedup's content test on simulated nodes whose clocks are not those of the processes."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from unittest import mock
+
+import pytest
+
+from gossamer.events import PageParsed, Visit
+from gossamer.settings import DedupSettings
+from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.cql import SELECT_REPLICATION
+from gossamer.store.cassandra.store import CassandraStore
+from services.dedup.content import Content, DigestRow
+from services.dedup.documents import DocumentRow
+from tests.simulation.kernel import Process, Sim
+from tests.simulation.nodes import Nodes, SimCassandra
+
+A, B, C = (f"http://a.test/{name}" for name in "abc")
+SKEWS = [-30.0, 0.0, 30.0]
+
+
+def page(url: str, at: float, canonical: str = "") -> PageParsed:
+    visit = Visit(id=f"1.1.0@{url}", url=url)
+    return PageParsed(
+        at=at, site="a.test", host="http://a.test", visit=visit, status=200, title="T",
+        fetched_at=at, digest="text", links=(), canonical=canonical,
+    )  # fmt: skip
+
+
+@contextmanager
+def on_nodes(nodes: Nodes) -> Iterator[None]:
+    """Put *nodes* in the place of Cassandra, and their simulation's clock in that of ours."""
+
+    def session(settings: CassandraSettings) -> SimCassandra:
+        opened = SimCassandra(nodes, settings.keyspace, settings)
+        copies = {"class": "Simple", settings.datacenter: "3"}
+        opened.answers[SELECT_REPLICATION] = [(copies,)]
+        return opened
+
+    stand_ins: dict[str, object] = {
+        "gossamer.clock.now": nodes.sim.clock,
+        "gossamer.clock.pause": nodes.sim.wait,
+        "gossamer.store.cassandra.store.Cassandra": session,
+        "gossamer.store.cassandra.store.found_tables": lambda *_: {},
+        "gossamer.store.cassandra.store.table_problems": lambda *_: [],
+    }
+    with ExitStack() as stack:
+        for target, stand_in in stand_ins.items():
+            stack.enter_context(mock.patch(target, stand_in))
+        yield
+
+
+def run(nodes: Nodes, body: Callable[[CassandraStore], None]) -> None:
+    """Let one process do *body* on a store of its own, to its end."""
+    ended = []
+
+    def main() -> None:
+        body(CassandraStore(CassandraSettings(hosts=("simulated",))))
+        ended.append(True)
+
+    with on_nodes(nodes):
+        Process(nodes.sim, "dedup-1").spawn(main)
+        nodes.sim.run(nodes.sim.now + 3600.0)
+    assert ended
+
+
+@pytest.mark.parametrize("undecided", [0.0, 0.5])
+@pytest.mark.parametrize("ahead", SKEWS)
+def test_who_takes_a_leaders_place_has_it_whatever_the_nodes_take_for_the_time(
+    ahead: float, undecided: float
+) -> None:
+    nodes = Nodes(Sim(1))
+    nodes.ahead, nodes.undecided = ahead, undecided
+
+    def body(store: CassandraStore) -> None:
+        content = Content(DedupSettings(), store)
+
+        def leader(url: str, canonical: str = "") -> str:
+            found = content.judge(page(url, nodes.sim.now, canonical), None, None, nodes.sim.now)
+            store.flush()
+            return found.original
+
+        assert leader(A, canonical=B) == ""
+        assert leader(C) == A
+        assert leader(B) == "", "its leader names it as the canonical one"
+        assert leader(A, canonical=B) == leader(C) == B
+
+    run(nodes, body)
+
+
+@pytest.mark.parametrize("ahead", SKEWS)
+def test_a_leader_that_is_gone_is_replaced_by_one_and_no_other(ahead: float) -> None:
+    nodes = Nodes(Sim(2))
+    nodes.ahead = ahead
+
+    def body(store: CassandraStore) -> None:
+        content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
+        began = nodes.sim.now
+        content.judge(page(A, began), None, None, began)
+        documents.put(DocumentRow(A, began + 1.0, "another text"))
+        store.flush()
+        for url, of in ((B, ""), (C, B)):
+            assert content.judge(page(url, began + 2.0), None, None, began + 2.0).original == of
+            store.flush()
+        row = store.table(DigestRow).get("text")
+        assert row and row.url == B
+
+    run(nodes, body)

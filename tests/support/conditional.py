@@ -1,0 +1,20 @@
+"""What a server that knows about validators makes of a condition, for webs that are functions."""
+
+from dataclasses import replace
+
+from gossamer.web.http import Headers, first_value
+from services.fetcher.outcome import Failure, Reply
+
+
+def as_asked(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
+    """Return *answer*, or a 304 without a body if it is the version that *conditions* name."""
+    if isinstance(answer, Failure) or answer.status != 200:
+        return answer
+    tag, asked = first_value(answer.headers, "etag"), first_value(conditions, "if-none-match")
+    modified = first_value(answer.headers, "last-modified")
+    since = first_value(conditions, "if-modified-since")
+    known = tag.removeprefix("W/") == asked.removeprefix("W/") if asked else modified == since
+    if not known or not (asked or since):
+        return answer
+    kept = tuple(one for one in answer.headers if one[0].lower() in ("etag", "last-modified"))
+    return replace(answer, status=304, headers=kept, body=b"")

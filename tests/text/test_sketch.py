@@ -1,0 +1,61 @@
+"""How much a text has changed, from two sketches."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.text.sketch import SIZE, change, sketch_of
+
+WORDS = [f"word{n}" for n in range(1200)]
+SD = 0.045
+"""The estimate's standard deviation is nowhere larger."""
+
+
+def changed(before: list[str], after: list[str]) -> float:
+    return change(sketch_of(" ".join(before)), sketch_of(" ".join(after)))
+
+
+def true_change(before: list[str], after: list[str]) -> float:
+    shared = (Counter(before) & Counter(after)).total()
+    return 1 - 2 * shared / (len(before) + len(after))
+
+
+@given(st.integers(0, 600), st.integers(1, 600), st.integers(0, 400))
+@settings(max_examples=30, deadline=None)
+def test_it_says_how_many_words_were_exchanged(start: int, length: int, exchanged: int) -> None:
+    before = WORDS[start : start + length]
+    after = [f"new{n}" if n < exchanged else word for n, word in enumerate(before)]
+    assert abs(changed(before, after) - true_change(before, after)) <= 5 * SD
+
+
+def test_a_small_edit_of_a_long_text_is_a_small_change() -> None:
+    assert changed(WORDS, [*WORDS[:600], "inserted", *WORDS[600:]]) < 0.02
+    assert abs(changed(WORDS, WORDS[:600]) - 1 / 3) < 2 * SD
+
+
+def test_another_text_has_changed_altogether() -> None:
+    assert changed(WORDS[:500], WORDS[500:]) > 0.8
+    assert changed(WORDS, []) == changed([], WORDS) == 1.0
+
+
+@given(st.permutations(WORDS[:20]))
+@settings(max_examples=20)
+def test_a_change_is_never_none(words: list[str]) -> None:
+    """Words in another order are another text, of which the sketch sees nothing."""
+    assert 0 < changed(WORDS[:20], words) < 0.01
+
+
+def test_how_often_a_word_comes_counts() -> None:
+    few, many = ["spam"] * 10 + WORDS[:90], ["spam"] * 100 + WORDS[:90]
+    assert abs(changed(few, many) - true_change(few, many)) <= 5 * SD
+
+
+@given(st.text())
+def test_a_sketch_is_always_as_small(text: str) -> None:
+    assert len(sketch_of(text)) == (SIZE if text.split() else 0)
+
+
+def test_sketches_are_the_same_everywhere() -> None:
+    """They are kept for years and compared with those of other machines."""
+    assert sketch_of("to be or not to be").hex()[:16] == "2a83f08771c14e3a"

@@ -1,0 +1,166 @@
+"""What of a page counts as a change: everything but what its own versions show to be volatile."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.text.blocks import MOST, SEPARATOR, blocks_of, unpacked
+from gossamer.text.volatile import CAP, LIMIT, SURE, compare
+
+ARTICLE = [f"Sentence {n} of an article that stays as it is for years." for n in range(24)]
+
+
+def blocks(pieces: Iterable[str]) -> Sequence[int]:
+    return unpacked(blocks_of(SEPARATOR.join(pieces)))
+
+
+class Page:
+    """A page that is visited."""
+
+    def __init__(self) -> None:
+        self.state = b""
+
+    def same(self, *pieces: str) -> bool:
+        """Visit it; return whether it says the same as at the visit before."""
+        told = compare(self.state, blocks(pieces))
+        self.state = told.state
+        assert len(self.state) <= LIMIT <= 300
+        return told.same
+
+
+def date(visit: int) -> list[str]:
+    now = datetime.fromtimestamp(1.7e9 + visit * 86400, UTC)
+    return [*ARTICLE, f"Last updated: {now:%A, %d %B %Y}", "Imprint", "Privacy"]
+
+
+def counter(visit: int) -> list[str]:
+    return [*ARTICLE[:3], "Visitors:", f"{1000 + visit * 37}", *ARTICLE[3:]]
+
+
+def advert(visit: int) -> list[str]:
+    number = visit * 7919 % 1000
+    shown = [f"Offer {number}", f"Only today: {number} things for the price of {number + 1}"]
+    return [*ARTICLE[:8], "Advertisement", *shown, *ARTICLE[8:]]
+
+
+def session(visit: int) -> list[str]:
+    link = f"http://shop.test/basket?sid={visit * 0x9E3779B97F4A7C15 % 2**64:x}"
+    return [*ARTICLE, "Your basket:", link, "Help"]
+
+
+def all_of_them(visit: int) -> list[str]:
+    parts = (kind(visit) for kind in (date, counter, advert, session))
+    return [piece for part in parts for piece in part]
+
+
+KINDS = [date, counter, advert, session, all_of_them]
+Kind = Callable[[int], list[str]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_every_visit_brings_soon_counts_no_more(kind: Kind) -> None:
+    page = Page()
+    told = [page.same(*kind(visit)) for visit in range(12)]
+    assert told == [False] * (SURE + 1) + [True] * (11 - SURE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    st.integers(SURE, 10),
+    st.sampled_from(["replaced", "removed", "written before", "written behind", "split"]),
+    st.data(),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_other_change_is_seen(kind: Kind, visits: int, how: str, data: st.DataObject) -> None:
+    page = Page()
+    for visit in range(visits):
+        page.same(*kind(visit))
+    pieces = kind(visits)
+    at = data.draw(st.sampled_from([at for at, one in enumerate(pieces) if one in kind(0)]))
+    now = {
+        "replaced": ["Another sentence."],
+        "removed": [],
+        "written before": ["One more.", pieces[at]],
+        "written behind": [pieces[at], "One more."],
+        "split": [pieces[at][:3], pieces[at][3:]],
+    }[how]
+    assert not page.same(*pieces[:at], *now, *pieces[at + 1 :])
+
+
+def test_what_is_written_beside_an_advert_is_seen_at_each_of_its_changes() -> None:
+    page = Page()
+    for visit in range(8):
+        page.same(*advert(visit))
+
+    def with_note(visit: int, note: str) -> list[str]:
+        at = advert(visit).index("Advertisement")
+        return [*advert(visit)[: at + 1], note, *advert(visit)[at + 1 :]]
+
+    assert not page.same(*with_note(8, "The shop is closed today."))
+    assert not page.same(*with_note(9, "The shop is open again."))
+
+
+@given(st.lists(st.booleans(), max_size=40))
+def test_what_has_not_changed_much_more_often_than_not_is_always_seen(changes: list[bool]) -> None:
+    """A price, say: that it stands alone and is short does not make it volatile."""
+    page, price, ahead = Page(), 0, 0
+    page.same(*ARTICLE, f"{price} €", "Buy")
+    for changed in changes:
+        price += changed
+        same = page.same(*ARTICLE, f"{price} €", "Buy")
+        if ahead < SURE:
+            assert same is not changed
+        ahead = min(CAP, ahead + 1) if changed else max(0, ahead - 1)
+
+
+def test_what_no_longer_changes_counts_again() -> None:
+    page = Page()
+    for visit in range(8):
+        page.same(*counter(visit))
+    for _ in range(CAP):
+        assert page.same(*counter(8))
+    assert not page.same(*counter(9))
+
+
+def test_a_page_that_is_all_numbers_is_not_left_out() -> None:
+    page = Page()
+    assert not any(page.same("Goals:", f"{n}", "Minutes:", f"{90 - n}", "End") for n in range(12))
+
+
+def test_a_page_that_changes_everywhere_has_changed() -> None:
+    page = Page()
+    assert not any(page.same(*(f"{visit} {n}" for n in range(30))) for visit in range(8))
+
+
+def test_equal_lines_are_told_apart() -> None:
+    page, lines = Page(), ["More", "Share"] * 20
+    for visit in range(6):
+        page.same(*lines[:9], f"{visit} views", *lines[9:])
+    assert page.same(*lines[:9], "7 views", *lines[9:])
+    assert not page.same(*lines[:19], "7 views", *lines[19:])
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=12), max_size=30))
+def test_a_version_that_is_judged_again_is_judged_alike(versions: list[list[str]]) -> None:
+    page = Page()
+    for version in versions:
+        before, told = page.state, page.same(*version)
+        assert compare(before, blocks(version)) == (told, page.state)
+        assert page.same(*version), "whatever it holds"
+
+
+def test_long_pieces_are_blocks_of_sixteen_words() -> None:
+    words = " ".join(f"w{n}" for n in range(40))
+    assert len(blocks([words, "", " \n ", "end"])) == 4
+    assert blocks(["a  b\nc"]) == blocks(["a b c"]) != blocks(["a b", "c"])
+
+
+def test_a_text_without_bounds_is_compared_by_its_digest_alone() -> None:
+    lines = [f"line {n}" for n in range(MOST + 1)]
+    page = Page()
+    assert len(blocks(lines[:-1])) == MOST
+    assert not page.same(*lines)
+    assert not page.same(*lines) and page.state == b""

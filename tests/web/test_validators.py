@@ -1,0 +1,97 @@
+"""Conditional requests: what is sent back, when, and whose validators are believed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.validators import (
+    EVERY,
+    FUTILE,
+    LIMIT,
+    Lie,
+    Trust,
+    Validators,
+    conditions,
+    is_conditional,
+    validators_of,
+)
+
+DATE = "Sun, 22 Nov 2026 16:00:00 GMT"
+EARLIER = "Sat, 21 Nov 2026 09:30:00 GMT"
+
+
+@pytest.mark.parametrize("etag", ['"abc"', 'W/"abc"', '""', '"a/b?c=d,e"', '"é"'])
+def test_a_tag_goes_back_as_it_came(etag: str) -> None:
+    found = validators_of((("ETag", etag),))
+    assert conditions(found) == (("If-None-Match", etag),)
+
+
+@pytest.mark.parametrize(
+    "etag", ["", "abc", "'abc'", '"a"b"', 'w/"abc"', '"a\r\nX: y"', f'"{"x" * LIMIT}"', "*"]
+)
+def test_a_malformed_tag_does_not(etag: str) -> None:
+    assert conditions(validators_of((("ETag", etag),))) == ()
+
+
+def test_a_date_goes_back_with_the_tag() -> None:
+    found = validators_of((("etag", '"1"'), ("last-modified", EARLIER), ("date", DATE)))
+    assert conditions(found) == (("If-None-Match", '"1"'), ("If-Modified-Since", EARLIER))
+
+
+@pytest.mark.parametrize(
+    "date", ["yesterday", "", "0", f"{EARLIER[:-3]}+{9**30}", DATE, "Mon, 23 Nov 2026 00:00:00 GMT"]
+)
+def test_a_date_that_is_none_or_always_now_does_not(date: str) -> None:
+    found = validators_of((("Last-Modified", date), ("Date", DATE)))
+    assert conditions(found) == ()
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_headers_are_read(etag: str, modified: str, date: str) -> None:
+    found = validators_of((("etag", etag), ("last-modified", modified), ("date", date)))
+    assert not any(set("\r\n\0") & set(value) for _, value in conditions(found))
+
+
+def test_every_so_often_a_page_is_asked_for_without_condition() -> None:
+    tagged = Validators('"1"')
+    asked = [is_conditional(tagged, Trust(), n) for n in range(EVERY)]
+    assert asked == [True] * (EVERY - 1) + [False]
+    assert not is_conditional(Validators(), Trust(), 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change", "lie"),
+    [
+        (Validators('"1"'), Validators('"1"'), 0.01, Lie.SAME_TAG),
+        (Validators('"1"'), Validators('"2"'), 0.5, ""),
+        (Validators('"1"'), Validators('"1"'), 0.0, ""),
+        (Validators('W/"1"'), Validators('"1"'), 0.5, Lie.SAME_TAG),
+        (Validators('W/"1"'), Validators('W/"1"'), 0.01, ""),
+        (Validators("", EARLIER), Validators("", EARLIER), 0.01, Lie.SAME_DATE),
+        (Validators('"1"', EARLIER), Validators('"2"', EARLIER), 0.5, ""),
+        (Validators('"1"'), Validators("", EARLIER), 0.5, ""),
+        (Validators(), Validators(), 0.5, ""),
+    ],
+)
+def test_who_says_the_same_of_another_content_lies(
+    before: Validators, now: Validators, change: float, lie: str
+) -> None:
+    trust = Trust().after(before, now, change)
+    assert trust.lie == lie
+    assert is_conditional(Validators('"1"'), trust, 0) is not bool(lie)
+
+
+def test_a_liar_is_not_believed_again() -> None:
+    liar = Trust().after(Validators('"1"'), Validators('"1"'), 1.0)
+    for tag in ('"1"', '"2"'):
+        for change in (0.0, 1.0):
+            assert liar.after(Validators('"1"'), Validators(tag), change) == liar
+
+
+def test_validators_that_change_for_nothing_are_not_worth_sending() -> None:
+    trust, one, other = Trust(), Validators('"1"'), Validators('"2"')
+    for _ in range(FUTILE - 1):
+        trust = trust.after(one, other, 0.0)
+    assert not trust.lie
+    assert not trust.after(one, one, 0.0).after(one, other, 0.0).lie, "once they were of use"
+    assert trust.after(one, other, 0.0).lie == Lie.FUTILE
