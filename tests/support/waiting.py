@@ -2,14 +2,17 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
+Answer = TypeVar("Answer")
 PATIENCE = 300.0
 """Seconds after which something hangs; a busy machine needs some of them."""
 
 
-def until(happened: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-    """Wait for a condition; a failure says what never came."""
+def until(happened: Callable[[], Answer], what: str, patience: float = PATIENCE) -> Answer:
+    """Wait for a condition and return what fulfilled it; a failure says what never came."""
     latest = time.monotonic() + patience
-    while not happened():
+    while not (answer := happened()):
         assert time.monotonic() < latest, f"never came: {what}"
         time.sleep(0.02)
+    return answer

@@ -200,8 +200,9 @@ def test_a_fetcher_that_is_killed_ends_the_run_and_the_next_goes_on(tmp_path: Pa
     with SynthWeb(World.plain(seed=6, hosts=12, pages=12)) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.2)
         with crawl.start() as under_way:
-            until(lambda: connected(under_way.pids(), web.port), "a connection of the fetcher")
-            (fetcher,) = connected(under_way.pids(), web.port)
+            (fetcher,) = until(
+                lambda: connected(under_way.pids(), web.port), "a connection of the fetcher"
+            )
             assert fetcher != under_way.process.pid
             os.kill(fetcher, signal.SIGKILL)
             err = told(under_way, 1)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import structlog
-from aiokafka.errors import KafkaError
+from aiokafka.errors import CommitFailedError, KafkaError, KafkaTimeoutError
 from faust.exceptions import ProducerSendError
 
 from gossamer import clock
@@ -27,6 +27,9 @@ HEALTH_EVERY = 0.5
 """Seconds between two reports of health."""
 STOP_LIMIT = 15.0
 """Seconds that Faust may take to stop."""
+
+PASSING = (KafkaTimeoutError, CommitFailedError)
+"""What a new start mends, though aiokafka does not say so of them."""
 
 T = TypeVar("T")
 
@@ -53,7 +56,7 @@ class FaustWorker:
         try:
             await self._work(ended, control)
         except Exception as error:
-            raise _translate_error(error) from error
+            raise translate_error(error) from error
         finally:
             await self._stop()
 
@@ -124,8 +127,10 @@ async def _repeat(step: Callable[[], Coroutine[Any, Any, object]]) -> None:
         await step()
 
 
-def _translate_error(error: Exception) -> Exception:
+def translate_error(error: Exception) -> Exception:
+    """Return Unavailable for what passes, GossamerError for what somebody has to mend."""
     cause = error.__cause__ if isinstance(error, ProducerSendError) else error
     if isinstance(cause, KafkaError):
-        return (Unavailable if cause.retriable else GossamerError)(f"Kafka: {cause!r}")
+        passes = cause.retriable or isinstance(cause, PASSING)
+        return (Unavailable if passes else GossamerError)(f"Kafka: {cause!r}")
     return error
