@@ -40,8 +40,8 @@ from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.dedup.near import Kept, NearRow, bands
 from services.dedup.seen import finder_of
+from services.frontier.aside import AsideRow
 from services.frontier.rows import (
-    AsideRow,
     HistoryRow,
     HostRow,
     JudgementRow,

@@ -18,7 +18,7 @@ from services.dedup.documents import DocumentRow
 from services.dedup.seen import SeenRow
 from services.frontier.conditions import Condition
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow
-from services.frontier.queue import HostQueues
+from services.frontier.queue import HostQueues, is_again
 from services.frontier.revisit import Known, unpacked, unpacked_crawl, unpacked_site
 from services.frontier.rows import (
     HistoryRow,
@@ -73,7 +73,9 @@ class UrlFacts:
     shared: PartitionPlansRow | None = None
     """What the pages of its partition have in common."""
     ahead: int | None = None
-    """URLs before it in its host's queue; None if it is not in there."""
+    """URLs before it in its queue of its host; None if it is in neither."""
+    again: bool = False
+    """Whether that is the queue of URLs to visit again."""
     met: bool = False
     """Whether anything but its scope is known of it."""
 
@@ -109,7 +111,8 @@ class UrlFacts:
         if self.host is None or self.ahead is None:
             return False
         in_order = self.host.ordered - self.host.done
-        return self.host.condition is Condition.CHECKED_OUT and self.ahead < in_order
+        in_turn = self.again == self.host.again and self.ahead < in_order
+        return self.host.condition is Condition.CHECKED_OUT and in_turn
 
 
 def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
@@ -144,5 +147,6 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         plan=store.table(PlanRow).get(host, url),
         shared=store.table(PartitionPlansRow).get(str(partition_of(site, crawl.log.partitions))),
         ahead=ahead,
+        again=queued is not None and is_again(queued),
         met=bool(seen or visit or ahead is not None),
     )

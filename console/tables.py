@@ -8,9 +8,9 @@ from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.dedup.near import NearRow
+from services.frontier.aside import AsideRow
 from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
 from services.frontier.rows import (
-    AsideRow,
     DueRow,
     HistoryRow,
     HostRow,

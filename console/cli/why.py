@@ -60,7 +60,7 @@ def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
     if facts.robots:
         yield f"robots.txt of {facts.host_key}: {facts.robots.rules.explain(facts.url)}"
     if facts.host and facts.ahead is not None:
-        yield from _queued(facts.host, facts.ahead, facts.ordered, now)
+        yield from _queued(facts, facts.host, facts.ahead, now)
 
 
 def _scope(facts: UrlFacts) -> Iterator[str]:
@@ -141,12 +141,16 @@ def _captured(capture: CaptureRow) -> str:
     return f"captured: {instant(capture.fetched_at)}: {where}"
 
 
-def _queued(host: HostRow, ahead: int, ordered: bool, now: float) -> Iterator[str]:
-    if ordered:
+def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[str]:
+    if facts.ordered:
         until = instant(host.expires_at)
         yield f"under way: order {host.order} holds it, until {until} at the latest"
         return
-    yield f"queued: behind {plural(ahead, 'URL')} of its host"
+    if facts.again and ahead == 0:
+        yield "queued: next of the pages of its host that are to be visited again"
+    else:
+        kind = "to be visited again" if facts.again else "never visited"
+        yield f"queued: behind {plural(ahead, 'URL')} of its host, {kind}"
     wait = f" until {instant(host.ready_at)}" if host.ready_at > now else ""
     reason = f" ({host.blocked_why})" if host.blocked_why else ""
     yield f"host: {host.condition}{wait}{reason}"

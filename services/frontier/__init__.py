@@ -47,7 +47,8 @@ and shows that this leaves the order as it is (section 3.5); a directory also ta
 queue is long. The guarantee is the same: two URLs of a host are fetched in the order they were
 asked for, and so are URLs of different hosts unless politeness, a host that is down, or a partition
 that has all its slots taken, held one back. `tests/frontier/test_order.py` checks every order
-against it.
+against it. It holds for first visits: pages to visit again have a queue of their own at each host
+(`queue.py`), or they would wait behind all of its new URLs.
 
 **Why a partition has slots of its own.** Where parser or archive are behind in one partition,
 fetchers hold its orders back. The hosts of the others must not wait for these: half of the hosts

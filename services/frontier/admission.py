@@ -55,7 +55,7 @@ class Admission:
         worth = packed(PageState(weight=weight_of(found.depth, found.priority)))
         how = admitted(found, event)
         url = QueuedUrl("", 0, found.url, number, statistics=worth, **how)
-        if self._revisits.limited:
+        if self._revisits.shares.limited:
             self._hosts.update(host, row)
             self._revisits.hold(row, url, now)
         else:

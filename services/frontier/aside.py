@@ -18,11 +18,23 @@ from msgspec.structs import replace
 from gossamer.crawl import left_out, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.provenance import by_site
-from gossamer.store import Table
-from services.frontier.rows import AsideRow, PartitionRow
+from gossamer.store import Row, Table
+from services.frontier.rows import PartitionRow
 
 SEGMENT = 50
 """Rows of a segment, which is judged in one step: each may hold a thousand links."""
+
+
+class AsideRow(Row, frozen=True):
+    """Links of one page that the crawl leaves out: a wider definition takes them up."""
+
+    table = "set_aside"
+    partition_key, sort_key = "segment", "position"
+
+    segment: str
+    position: int
+    via: str
+    urls: tuple[Discovery, ...]
 
 
 class Aside:

@@ -20,6 +20,7 @@ from services.frontier.politeness import (
     retry_wait,
     trouble_wait,
 )
+from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HistoryRow, HostRow, QueuedUrl, RobotsRow, UrlRow
 from services.frontier.workbench import Host
@@ -196,7 +197,7 @@ class CheckIn:
         self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
 
     def _release(self, host: Host, row: HostRow, blocked_until: float, event: VisitEnded) -> None:
-        row = self._hosts.queues.renumbered(row)
+        row = self._hosts.queues.renumbered(self._turned(row, event))
         if blocked_until:
             until = max(row.ready_at, blocked_until)
             row = replace(row, ready_at=until, blocked_why=_why(event), blocked_by=event.outcome)
@@ -206,6 +207,16 @@ class CheckIn:
             self._loading.block(host, row)
         else:
             self._loading.rest(host, row)
+
+    def _turned(self, row: HostRow, event: VisitEnded) -> HostRow:
+        """Return the row with the queue whose turn it is, if both wait."""
+        new = row.queued - row.again_queued
+        share = self._revisits.shares.of_new(event.site) if new else 0.0
+        self._hosts.sites.shared(event.site, share)
+        if not (new and row.again_queued):
+            return replace(row, owed=0.0) if row.owed else row
+        made = row.done if event.visit.purpose is Purpose.PAGE else 0
+        return turned(row, made, share)
 
 
 def _given_up(row: HostRow, first: QueuedUrl, event: Report, now: float) -> UrlRow:

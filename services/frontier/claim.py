@@ -8,12 +8,11 @@ from gossamer.errors import GossamerError
 from gossamer.log import partition_of
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
-from services.frontier.aside import Aside
+from services.frontier.aside import Aside, AsideRow
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
 from services.frontier.plans import Plans
 from services.frontier.rows import (
-    AsideRow,
     DueRow,
     HostRow,
     ListedHost,

@@ -1,8 +1,14 @@
-"""A host's queue: append-only segments in the store, with a cursor in the host's row.
+"""A host's two queues: append-only segments in the store, with cursors in the host's row.
+
+One has the URLs that were never visited, the other those to visit again; so what is due of a host
+with a million new URLs does not wait behind all of them. While both have some they take turns, an
+order at a time, so that new URLs get their share of the visits (`turned`).
 
 Nothing is ever deleted from within a segment; a segment that the cursor has passed is dropped
 whole. (Cassandra pays for deleted rows at every later read.)
 """
+
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,6 +19,17 @@ SEGMENT = 100
 """URLs in a segment."""
 
 
+class Ends(NamedTuple):
+    """Where a queue begins and ends."""
+
+    head: int
+    """The segment that the cursor is in."""
+    cursor: int
+    tail: int
+    tail_size: int
+    queued: int
+
+
 class HostQueues:
     """The queues of all hosts. Methods take a host's row and return it as it is afterwards."""
 
@@ -20,25 +37,28 @@ class HostQueues:
         self._urls = urls
 
     def append(self, host: HostRow, url: QueuedUrl) -> HostRow:
-        """Put *url* behind all others of its host; its segment and position are set here."""
-        full = host.tail_size >= SEGMENT
-        segment, position = (host.tail + 1, 0) if full else (host.tail, host.tail_size)
-        self._urls.put(replace(url, segment=_key(host, segment), position=position))
-        number = host.number if host.queued else url.number
-        return replace(
-            host,
-            tail=segment,
-            tail_size=position + 1,
-            queued=host.queued + 1,
-            number=number,
-        )
+        """Put *url* behind all others of its queue; its segment and position are set here."""
+        again = is_again(url)
+        ends = _ends(host, again)
+        full = ends.tail_size >= SEGMENT
+        segment, position = (ends.tail + 1, 0) if full else (ends.tail, ends.tail_size)
+        self._urls.put(replace(url, segment=_key(host, again, segment), position=position))
+        if not host.queued:
+            host = replace(host, number=url.number, again=again)
+        ends = ends._replace(tail=segment, tail_size=position + 1, queued=ends.queued + 1)
+        return _with(host, again, ends)
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
-        """Return the first *count* URLs, fewer at a segment's end; none only if it is empty."""
+        """Return the first *count* URLs of the queue whose turn it is, fewer at a segment's end.
+
+        None only if both are empty.
+        """
         if not host.queued:
             return []
+        ends = _ends(host, host.again)
         # Beyond the end there may be rows of a flush that a crash has cut short.
-        return self._urls.scan(_key(host, host.head), host.cursor - 1, min(count, host.queued))
+        most = min(count, ends.queued)
+        return self._urls.scan(_key(host, host.again, ends.head), ends.cursor - 1, most)
 
     def passed(self, host: HostRow, count: int) -> HostRow:
         """Move the cursor past the first *count* URLs."""
@@ -47,30 +67,75 @@ class HostQueues:
         return host
 
     def advance(self, host: HostRow) -> HostRow:
-        """Move the cursor past the first URL."""
-        head, cursor = host.head, host.cursor + 1
+        """Move the cursor past the first URL; after the last one it is the other queue's turn."""
+        ends = _ends(host, host.again)
+        head, cursor = ends.head, ends.cursor + 1
         if cursor >= SEGMENT:
-            self._urls.drop(_key(host, head))
+            self._urls.drop(_key(host, host.again, head))
             head, cursor = head + 1, 0
             # The next append goes to a new segment, also when this was the last.
-        return replace(host, head=head, cursor=cursor, queued=host.queued - 1)
+        ends = ends._replace(head=head, cursor=cursor, queued=ends.queued - 1)
+        host = _with(host, host.again, ends)
+        return host if ends.queued else replace(host, again=bool(host.again_queued))
 
     def renumbered(self, host: HostRow) -> HostRow:
-        """Return the row with the request number of what is now first in the queue."""
+        """Return the row with the request number of what is now first."""
         first = self.first(host, 1)
         return replace(host, number=first[0].number) if first else host
 
     def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
-        """Return how many URLs are ahead of *url*, and its entry; None if it is not queued."""
-        ahead = 0
-        for segment in range(host.head, host.tail + 1):
-            after = host.cursor - 1 if segment == host.head else None
-            for queued in self._urls.scan(_key(host, segment), after, SEGMENT):
+        """Return how many URLs of its queue are ahead of *url*, and its entry; None if it is in
+        neither."""
+        return self._find(host, True, url) or self._find(host, False, url)
+
+    def _find(self, host: HostRow, again: bool, url: str) -> tuple[int, QueuedUrl] | None:
+        ends, ahead = _ends(host, again), 0
+        for segment in range(ends.head, ends.tail + 1):
+            after = ends.cursor - 1 if segment == ends.head else None
+            for queued in self._urls.scan(_key(host, again, segment), after, SEGMENT):
                 if queued.url == url:
                     return ahead, queued
                 ahead += 1
         return None
 
 
-def _key(host: HostRow, segment: int) -> str:
-    return f"{host.host} {segment}"
+def is_again(url: QueuedUrl) -> bool:
+    """Return whether *url* waits among those to visit again: a visit to it has ended before."""
+    return url.earlier > 0
+
+
+def turned(host: HostRow, made: int, share: float) -> HostRow:
+    """Return a host of which both queues wait with the one whose turn is next.
+
+    *made* visits were of the one whose turn it was; *share* of all visits are to be to new URLs.
+    """
+    owed = host.owed + made * (-share if host.again else 1 - share)
+    return replace(host, owed=owed, again=owed > 0)
+
+
+def _ends(host: HostRow, again: bool) -> Ends:
+    if again:
+        queued, size = host.again_queued, host.again_tail_size
+        return Ends(host.again_head, host.again_cursor, host.again_tail, size, queued)
+    queued = host.queued - host.again_queued
+    return Ends(host.head, host.cursor, host.tail, host.tail_size, queued)
+
+
+def _with(host: HostRow, again: bool, ends: Ends) -> HostRow:
+    head, cursor, tail, size, queued = ends
+    if not again:
+        queued += host.again_queued
+        return replace(host, head=head, cursor=cursor, tail=tail, tail_size=size, queued=queued)
+    return replace(
+        host,
+        again_head=head,
+        again_cursor=cursor,
+        again_tail=tail,
+        again_tail_size=size,
+        again_queued=queued,
+        queued=host.queued - host.again_queued + queued,
+    )
+
+
+def _key(host: HostRow, again: bool, segment: int) -> str:
+    return f"{host.host} again {segment}" if again else f"{host.host} {segment}"

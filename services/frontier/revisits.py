@@ -30,12 +30,11 @@ from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
 from services.frontier.hosts import Hosts
-from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
+from services.frontier.plan_rows import DueVisit, PlanRow
 from services.frontier.plans import NEVER
 from services.frontier.revisit import (
     Absence,
     Basis,
-    CrawlState,
     Decision,
     Evidence,
     Hint,
@@ -43,8 +42,8 @@ from services.frontier.revisit import (
     Known,
     PageState,
 )
-from services.frontier.revisit.budget import rebudgeted
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.shares import Shares
 
 ABSENCES = {
     Outcome.GONE: Absence.GONE,
@@ -58,8 +57,6 @@ ABSENCES = {
     Outcome.BUSY: Absence.DOWN,
 }
 """What a visit without a document says of the page; all other outcomes say that it is refused."""
-AT_LEAST = 60.0
-"""Seconds between two looks at how the budget is shared out among the partitions."""
 
 
 class _Subject(NamedTuple):
@@ -78,9 +75,8 @@ class Revisits:
 
     def __init__(self, hosts: Hosts, store: Store) -> None:
         self._hosts, self._rows = hosts, store.table(PlanRow)
-        self._urls, self._partitions = store.table(UrlRow), store.table(PartitionPlansRow)
-        self._name, self._budget, self._shared_at = NEVER, 0.0, 0.0
-        self._discovery_share: float | None = None
+        self._urls, self._name = store.table(UrlRow), NEVER
+        self.shares = Shares(hosts, store)
         self._policy = revisit.make(NEVER)
 
     def define(self, crawl: CrawlDefined) -> None:
@@ -89,13 +85,8 @@ class Revisits:
             self._policy = revisit.make(crawl.revisit)
         except ValueError as error:
             raise Poison(str(error)) from error
-        self._name, self._budget, self._shared_at = crawl.revisit, crawl.budget, 0.0
-        self._discovery_share = crawl.discovery_share
-
-    @property
-    def limited(self) -> bool:
-        """Whether URLs that were never visited wait for the budget."""
-        return self._budget > 0
+        self._name = crawl.revisit
+        self.shares.define(crawl)
 
     def hold(self, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Have a URL that was never visited wait for its part of the budget."""
@@ -214,7 +205,7 @@ class Revisits:
 
     def wake(self, now: float, most: int) -> Iterator[DueVisit]:
         """Plan anew what another policy has planned; yield visits whose time has come."""
-        self._share(now)
+        self.shares.share_out(now)
         for claim in self._hosts.claims:
             claim.plans.follow(self._name, now)
             for visit in claim.plans.moved():
@@ -231,41 +222,6 @@ class Revisits:
         at, how = known.page.at or now, provenance(visit, visit.crawl)
         subject = _Subject(visit.site, visit.host, visit.url, at, how, visit.validators)
         self._keep(subject, before.page, Decision(known, plan))
-
-    def _share(self, now: float) -> None:
-        """Share the crawl's budget out among all partitions, as their pages ask for it."""
-        if now < self._shared_at + AT_LEAST:
-            return
-        self._shared_at = now
-        claims, numbers = self._hosts.claims, range(self._hosts.claims.in_all)
-        keys = [(str(number), "") for number in numbers] if self._budget else []
-        rows = {row.partition: row for row in self._partitions.get_all(keys)}
-        rows |= {claim.plans.partition: claim.plans.standing() for claim in claims}
-        stands = [rows.get(str(number)) or PartitionPlansRow(str(number)) for number in numbers]
-        parts = self._parts(stands)
-        for claim in claims:
-            plans, (again, new) = claim.plans, parts[int(claim.plans.partition)]
-            plans.crawl = rebudgeted(plans.crawl, again + new)
-            plans.discovery_share = new / (again + new) if new else 0.0
-
-    def _parts(self, stands: list[PartitionPlansRow]) -> list[tuple[float, float]]:
-        """Return the visits a day of each partition: to known pages, and to new URLs."""
-        crawls = [revisit.unpacked_crawl(row.statistics) for row in stands]
-        again = revisit.shares([crawl.curve for crawl in crawls], self._budget)
-        waiting = sum(row.waiting for row in stands)
-        share = self._share_of_new(crawls) if waiting else 0.0
-        return [
-            ((1 - share) * part, share * self._budget * row.waiting / (waiting or 1))
-            for part, row in zip(again, stands, strict=True)
-        ]
-
-    def _share_of_new(self, crawls: list[CrawlState]) -> float:
-        """Return which part of the budget new URLs have: at least what pages do not ask for."""
-        share = self._discovery_share
-        if share is None:
-            share = revisit.discovery_share(max(crawls, key=lambda crawl: crawl.pages))
-        asked = 0.0 if self._name == NEVER else sum(crawl.demand for crawl in crawls)
-        return max(share, 1 - asked / self._budget) if self._budget else 0.0
 
 
 def _found(event: PageJudged, at: float) -> revisit.Visit:

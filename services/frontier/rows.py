@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from gossamer.events import DEFAULT_CRAWL, Discovery
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
@@ -35,8 +35,19 @@ class HostRow(Row, frozen=True):
     tail: int = 0
     tail_size: int = 0
     queued: int = 0
+    """In both queues: of URLs that were never visited, whose ends these are …"""
+    again_head: int = 0
+    again_cursor: int = 0
+    again_tail: int = 0
+    again_tail_size: int = 0
+    again_queued: int = 0
+    """… and of those to visit again."""
+    again: bool = False
+    """Whether it is the turn of the latter."""
+    owed: float = 0.0
+    """Visits that the latter is behind its share, while both wait."""
     number: int = 0
-    """The request number of the first URL in the queue."""
+    """The request number of the first URL whose turn it is."""
     listed: int = 0
     """The request number it stands under in the directory; 0: not listed."""
 
@@ -230,18 +241,6 @@ class DueRow(Due, frozen=True):
     site: str
     host: str
     url: str = ""
-
-
-class AsideRow(Row, frozen=True):
-    """Links of one page that the crawl leaves out: a wider definition takes them up."""
-
-    table = "set_aside"
-    partition_key, sort_key = "segment", "position"
-
-    segment: str
-    position: int
-    via: str
-    urls: tuple[Discovery, ...]
 
 
 class PartitionRow(Row, frozen=True):

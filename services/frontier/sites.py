@@ -67,6 +67,13 @@ class Sites:
         if abs(limit - state.limit) > A_TENTH * state.limit:
             self.learn(site, replace(state, limit=limit))
 
+    def shared(self, site: str, discovery: float) -> None:
+        """Have the policies know which share of the visits to a host of *site* is to new URLs."""
+        state = self.revisits(site)
+        nearer = round(state.discovery + A_TENTH * (discovery - state.discovery), 3)
+        if nearer != state.discovery:
+            self.learn(site, replace(state, discovery=nearer))
+
     def validators(self, site: str, host: str) -> Trust:
         """Return what is thought of a host's validators."""
         return self._row(site).validators.get(host, Trust())

@@ -2,23 +2,29 @@
 
 By what a visit is worth, unless a person has set it. A first visit makes a copy where there was
 none, and brings the days for which that copy is expected to stay fresh until its next visit. The
-last revisit that the budget pays for brings the crawl's price. Each gets its part of the two.
+last revisit that the budget pays for brings the crawl's price, and at a host where both wait, that
+of its site. Each gets its part of the two. A rule that knows no price makes them equals.
 """
 
 from services.frontier.revisit.optimal import worthwhile
 from services.frontier.revisit.prior import prior_of
 from services.frontier.revisit.state import CrawlState, SiteState
 
-LEAST = 0.1
+HALF, LEAST = 0.5, 0.1
 """Neither is to starve while the other has work."""
 
 
-def discovery_share(crawl: CrawlState) -> float:
-    """Return the share of the budget for first visits by what they are worth, 0.1 to 0.9.
+NEW = SiteState()
 
-    A visit to a page of weight 1, whose site is new, under the crawl's prior. Of two kinds of which
+
+def discovery_share(crawl: CrawlState, site: SiteState = NEW) -> float:
+    """Return the share of first visits by what they are worth, 0.1 to 0.9; half without a price.
+
+    A visit to a page of weight 1 of *site*, by default of one that is new. Of two kinds of which
     one has no work, the other may have all: that is up to the frontier.
     """
-    prior = prior_of(SiteState(), crawl)
-    worth = prior.fresh(worthwhile(prior, crawl.price))
-    return min(max(worth / (worth + crawl.price), LEAST), 1 - LEAST)
+    if not crawl.price:
+        return HALF
+    prior, price = prior_of(site, crawl), crawl.price * site.surcharge
+    worth = prior.fresh(worthwhile(prior, price))
+    return min(max(worth / (worth + price), LEAST), 1 - LEAST)

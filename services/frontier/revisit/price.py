@@ -7,7 +7,8 @@ budget. Visits that come late, or are saved, move it a little: a loop that did i
 spent would swing, since a page hears of a price at its next visit only.
 
 Where the politeness of a site allows less than its pages ask for, a visit there has a surcharge: a
-curve of the site's own pages says at which price they ask for what is allowed.
+curve of the site's own pages says at which price they ask for what is allowed. What first visits
+have of that is not theirs to ask for.
 """
 
 from math import exp
@@ -70,9 +71,14 @@ is, or pages that change once a year would be visited each hour, as fast as thei
 def _surcharged(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
     if not site.limit or at < site.priced_at + max(1.0, site.pages) / site.limit * DAY / ANEW:
         return site
-    surcharge = max(1.0, price_for(site.curve, site.limit) / crawl.price)
+    surcharge = max(1.0, price_for(site.curve, _allowed(site)) / crawl.price)
     return replace(site, surcharge=rounded(surcharge), priced_at=at)
 
 
 def _is_bound(site: SiteState) -> bool:
-    return bool(site.limit) and site.demand >= 0.8 * site.limit
+    return bool(site.limit) and site.demand >= 0.8 * _allowed(site)
+
+
+def _allowed(site: SiteState) -> float:
+    """Return the visits a day to pages that are known, for which politeness leaves room."""
+    return site.limit * (1 - min(site.discovery, 1.0))

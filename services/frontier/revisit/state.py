@@ -193,6 +193,8 @@ class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
     """Visits a day that its pages ask for."""
     limit: Amount = 0.0
     """Visits a day that politeness allows; 0: not known to bind."""
+    discovery: Amount = 0.0
+    """The share of these that first visits have, of late: while new URLs wait there."""
     surcharge: Amount = 1.0
     """What a visit costs here, as a multiple of what it costs elsewhere: politeness binds."""
     priced_at: Amount = 0.0

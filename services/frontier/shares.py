@@ -1,0 +1,79 @@
+"""How the crawl's budget is shared out: among partitions, and between new URLs and known pages.
+
+Each partition has a share by what its pages ask for; each frontier reads how the others stand, from
+time to time, and nobody decides for all. Where a host has both kinds of work, its visits are shared
+out in the same way.
+"""
+
+from gossamer.events import CrawlDefined
+from gossamer.store import Store
+from services.frontier import revisit
+from services.frontier.hosts import Hosts
+from services.frontier.plan_rows import PartitionPlansRow
+from services.frontier.plans import NEVER
+from services.frontier.revisit import CrawlState
+from services.frontier.revisit.budget import rebudgeted
+
+AT_LEAST = 60.0
+"""Seconds between two looks at how the budget is shared out among the partitions."""
+
+
+class Shares:
+    """Shares out what the crawl in force may spend."""
+
+    def __init__(self, hosts: Hosts, store: Store) -> None:
+        self._hosts, self._partitions = hosts, store.table(PartitionPlansRow)
+        self._policy, self._budget, self._shared_at = NEVER, 0.0, 0.0
+        self._discovery_share: float | None = None
+
+    def define(self, crawl: CrawlDefined) -> None:
+        """Share out the budget of *crawl* from now on."""
+        self._policy, self._budget, self._shared_at = crawl.revisit, crawl.budget, 0.0
+        self._discovery_share = crawl.discovery_share
+
+    @property
+    def limited(self) -> bool:
+        """Whether URLs that were never visited wait for the budget."""
+        return self._budget > 0
+
+    def of_new(self, site: str) -> float:
+        """Return which share of the visits to a host of *site* is to new URLs, while some wait."""
+        if self._discovery_share is not None:
+            return self._discovery_share
+        plans = self._hosts.claims.of(site).plans
+        return revisit.discovery_share(plans.crawl, self._hosts.sites.revisits(site))
+
+    def share_out(self, now: float) -> None:
+        """Share the crawl's budget out among all partitions, as their pages ask for it."""
+        if now < self._shared_at + AT_LEAST:
+            return
+        self._shared_at = now
+        claims, numbers = self._hosts.claims, range(self._hosts.claims.in_all)
+        keys = [(str(number), "") for number in numbers] if self._budget else []
+        rows = {row.partition: row for row in self._partitions.get_all(keys)}
+        rows |= {claim.plans.partition: claim.plans.standing() for claim in claims}
+        stands = [rows.get(str(number)) or PartitionPlansRow(str(number)) for number in numbers]
+        parts = self._parts(stands)
+        for claim in claims:
+            plans, (again, new) = claim.plans, parts[int(claim.plans.partition)]
+            plans.crawl = rebudgeted(plans.crawl, again + new)
+            plans.discovery_share = new / (again + new) if new else 0.0
+
+    def _parts(self, stands: list[PartitionPlansRow]) -> list[tuple[float, float]]:
+        """Return the visits a day of each partition: to known pages, and to new URLs."""
+        crawls = [revisit.unpacked_crawl(row.statistics) for row in stands]
+        again = revisit.shares([crawl.curve for crawl in crawls], self._budget)
+        waiting = sum(row.waiting for row in stands)
+        share = self._share_of_new(crawls) if waiting else 0.0
+        return [
+            ((1 - share) * part, share * self._budget * row.waiting / (waiting or 1))
+            for part, row in zip(again, stands, strict=True)
+        ]
+
+    def _share_of_new(self, crawls: list[CrawlState]) -> float:
+        """Return which part of the budget new URLs have: at least what pages do not ask for."""
+        share = self._discovery_share
+        if share is None:
+            share = revisit.discovery_share(max(crawls, key=lambda crawl: crawl.pages))
+        asked = 0.0 if self._policy == NEVER else sum(crawl.demand for crawl in crawls)
+        return max(share, 1 - asked / self._budget) if self._budget else 0.0

@@ -1,0 +1,105 @@
+"""A host with very many new URLs and pages that change: neither waits behind all of the other."""
+
+from itertools import pairwise
+
+import pytest
+
+from gossamer.events import Discovery, RefetchAsked, UrlsAdmitted
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.plan_rows import PlanRow
+from services.frontier.rows import HostRow
+from tests.frontier.simulation import START, Simulation
+from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, defined, visits
+
+QUICK = f"{HOST}/quick"
+MANY = 3000
+KNOWN = 300
+
+
+def hourly(**fields: object) -> Simulation:
+    """A host that allows a visit each ten seconds, with a page that changes each hour, and others
+    that never do."""
+    sim, quick, slow = Simulation(delay=10.0), Changing(HOUR), Changing()
+    sim.judge = lambda ended: (quick if ended.visit.url == QUICK else slow)(ended)
+    defined(sim, **{"revisit": "optimal", **fields})
+    sim.admit(QUICK, priority=-8)
+    admitted(sim, [f"{HOST}/known-{number}" for number in range(60)])
+    return sim
+
+
+NEW = [f"{HOST}/{number}" for number in range(MANY)]
+
+
+def admitted(sim: Simulation, urls: list[str] = NEW) -> None:
+    """Admit all at once, as the links of one page."""
+    found = tuple(Discovery(url, 5) for url in urls)
+    sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via="test", urls=found))
+
+
+def host_row(sim: Simulation) -> HostRow:
+    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
+    assert row
+    return row
+
+
+@pytest.mark.parametrize("budget", [0, 20_000])
+def test_a_page_that_changes_each_hour_is_followed_while_thousands_of_new_urls_wait(
+    budget: int,
+) -> None:
+    sim = hourly(budget=budget)
+    sim.run(START + 2 * DAY)
+    admitted(sim)
+    queued_at = sim.now
+    sim.run(queued_at + 7 * HOUR)
+    made = [at for at in visits(sim, QUICK) if at > queued_at - START]
+    assert max(after - before for before, after in pairwise(made)) < 2 * HOUR
+    # Most of the time is for the new ones all the same, which come in their order.
+    new = {*NEW}
+    found = [*dict.fromkeys(url for url in sim.pages() if url in new)]
+    assert len(found) > 0.6 * 7 * HOUR / 10
+    assert found == NEW[: len(found)] and len(found) < MANY
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7])
+def test_while_both_wait_a_host_gives_new_urls_the_share_that_is_set(share: float) -> None:
+    sim = Simulation(delay=10.0)
+    sim.judge = Changing()
+    # Each of the known pages is due again before all of them were visited once more.
+    defined(sim, revisit="fixed:30m", discovery_share=share)
+    known = [f"{HOST}/known-{number}" for number in range(KNOWN)]
+    admitted(sim, known)
+    sim.run(START + 3 * HOUR)
+    admitted(sim)
+    before = len(sim.pages())
+    sim.run(sim.now + 6 * HOUR)
+    made = sim.pages()[before:]
+    assert len(made) > 2000
+    assert share - 0.05 < len({*made} & {*NEW}) / len(made) < share + 0.05
+
+
+def test_what_a_person_asks_for_does_not_wait_for_all_new_urls() -> None:
+    sim = hourly(revisit="none")
+    sim.run(START + HOUR)
+    admitted(sim)
+    sim.run(sim.now + HOUR)
+    asked_at = sim.now - START
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(QUICK,)))
+    sim.run(sim.now + 0.2 * HOUR)
+    assert asked_at < visits(sim, QUICK)[-1] < asked_at + 300
+
+
+def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
+    sim = hourly()
+    sim.run(START + DAY)
+    admitted(sim, NEW[:600])
+    for _ in range(40):
+        sim.run(steps=17)
+        sim.start()
+    sim.run(sim.now + DAY)
+    assert {*NEW[:600]} <= {*sim.pages()}
+    plans = SqliteStore(sim.database).table(PlanRow)
+    plan = plans.get(HOST, QUICK)
+    assert plan and plan.at > sim.now - 2 * HOUR
+    row = host_row(sim)
+    assert (row.queued, row.again_queued) in ((0, 0), (1, 1))
+    assert min(gap for _, gap in sim.gaps()) >= 10.0
