@@ -104,4 +104,6 @@ class Store(Protocol):
         """
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* after each flush that writes: it raises if what was written may be void."""
+        """Call *check* in each flush that writes, before the puts and before the drops: it raises
+        if we are the owner no more.
+        """

@@ -6,7 +6,7 @@ an order of a frontier that was thought dead and goes on writing is either refus
 host's row before the new owner read that.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from gossamer.errors import Unavailable
 from gossamer.store import Row, Store
@@ -42,8 +42,9 @@ class Claimant:
 
     A process may stop between being given partitions and claiming them, and go on when others have
     claimed them long ago: then its claim is the newer one, and what the others write is void
-    although the log says that the partitions are theirs. They find that out before the log moves
-    past anything, and join anew.
+    although the log says that the partitions are theirs. They find that out before they write, and
+    join anew. Who stops between looking and writing may still change rows that the new owner has
+    not written yet: that one takes them for what they are when it meets them (`Hosts.find`).
     """
 
     def __init__(self, store: Store, kind: str = "") -> None:
@@ -55,7 +56,7 @@ class Claimant:
         """The newest claim on any, when ours were last known to stand."""
         store.guard(self._check)
 
-    def claim(self, partitions: Iterable[int | str], now: float) -> int:
+    def claim(self, partitions: Collection[int | str], now: float) -> int:
         """Claim *partitions* from their earlier owners; return the new epoch, which is stored then.
 
         What an earlier owner writes after that does not count, so read the tables only afterwards.
@@ -67,11 +68,15 @@ class Claimant:
         # The last digits are the claimant's own: no two epochs are the same.
         epoch = max(micros, newest.epoch + LEAP + micros % SPREAD if newest else 0)
         keys = [claim_key(partition, self._kind) for partition in partitions]
-        self._mine |= {key: ClaimRow(key, epoch, now) for key in keys}
-        for row in (ClaimRow(self._newest, epoch, now), *map(self._mine.__getitem__, keys)):
+        self.release(partitions)
+        claimed = {key: ClaimRow(key, epoch, now) for key in keys}
+        for row in (ClaimRow(self._newest, epoch, now), *claimed.values()):
             self._rows.put(row)
         self._store.claim(epoch)
         self._store.flush()
+        self._mine |= claimed
+        self._seen = None
+        self._check()
         return epoch
 
     def release(self, partitions: Iterable[int | str]) -> None:

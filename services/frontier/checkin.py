@@ -56,6 +56,7 @@ class CheckIn:
         """Take one outcome in; the last of an order releases the host."""
         host = self._hosts.find(event.site, event.host)
         if (event.order, event.index) != (host.row.order, host.row.done):
+            self._loading.wait_again(host)
             return
         if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
             return  # One before it came after the lease, and ended the order.

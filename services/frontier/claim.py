@@ -28,7 +28,9 @@ class Claim:
     def __init__(self, partition: int, epoch: int, store: Store, now: float) -> None:
         key = str(partition)
         self._rows = store.table(PartitionRow)
-        self._written = found = self._rows.get(key) or PartitionRow(key)
+        self._found = found = self._rows.get(key) or PartitionRow(key)
+        # Even if nothing changes: what an earlier owner writes from now on is not to be found.
+        self._written: PartitionRow | None = None
         tallies = store.table(TallyRow)
         self.partition, self.epoch, self.made_at = partition, epoch, now
         self.caught_up = False
@@ -43,7 +45,7 @@ class Claim:
 
     def _standing(self) -> PartitionRow:
         row = replace(
-            self._written,
+            self._found,
             hours=self.directory.buckets,
             due_bucket=self.calendar.first_bucket,
             last_due_bucket=self.calendar.last_bucket,

@@ -68,6 +68,11 @@ class Directory:
             return lane.give_back(site, host, number)
         return self.enlist(site, host, number)
 
+    def holds(self, host: str, number: int) -> bool:
+        """Return whether the entry of *host* under *number* was taken and is live, or waits."""
+        lane = self._lanes.get(number // STEP)
+        return lane is not None and lane.holds(host, number)
+
     def peek(self) -> ListedHost | None:
         """Return the entry of the first who waits, perhaps a stale one."""
         return next((entry for lane in self._lanes.values() if (entry := lane.peek())), None)
@@ -134,6 +139,16 @@ class Lane:
         self._took(entry)
         insort(self._back, entry, key=attrgetter("key"))
         return number
+
+    def holds(self, host: str, number: int) -> bool:
+        """Return whether the entry of *host* under *number* was taken and is live, or waits."""
+        bucket, key = number // BUCKET, _key(host, number)
+        if key in self._live.get(bucket, ()) or any(entry.key == key for entry in self._page):
+            return True
+        if self._at_end or bucket not in self.buckets:
+            return False
+        read = self._page[-1] if self._page else self._taken
+        return (bucket, key) > (self._bucket, read.key if read else "")
 
     def _entry(self, site: str, host: str, number: int) -> ListedHost:
         bucket = self._partition_key(number // BUCKET)

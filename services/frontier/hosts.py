@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from gossamer.store import Store
 from services.frontier.claim import Claims
-from services.frontier.conditions import ForbiddenTransition, Trigger, condition_after
+from services.frontier.conditions import LISTED, ForbiddenTransition, Trigger, condition_after
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, ListedHost, QueuedUrl, RobotsRow
 from services.frontier.sites import Sites
@@ -31,9 +31,19 @@ class Hosts:
         self.bench = Workbench(checked_out_limit, claims.partition_of)
 
     def find(self, site: str, key: str) -> Host:
-        """Return the host, in memory or not; a new one is idle, and stored at its first update."""
-        known = self.bench.hosts.get(key) or self.read(site, key)
-        return known or Host(HostRow(site, key), stored=False)
+        """Return the host, in memory or not; a new one is idle, and stored at its first update.
+
+        One that the store lists where nobody looks any more is listed anew: an earlier owner wrote
+        that after our claim.
+        """
+        if loaded := self.bench.hosts.get(key):
+            return loaded
+        host = self.read(site, key) or Host(HostRow(site, key), stored=False)
+        directory, row = self.claims.of(site).directory, host.row
+        if row.condition in LISTED and not directory.holds(key, row.listed):
+            listed = directory.enlist(site, key, row.number)
+            self.update(host, replace(row, listed=listed))
+        return host
 
     def read(self, site: str, key: str) -> Host | None:
         """Return the host as it is in the store, if it is there."""

@@ -75,6 +75,14 @@ class Loading:
         self._wait(row)
         self._hosts.update(host, row)
 
+    def wait_again(self, host: Host) -> None:
+        """See that a host that waits is in our calendar, where an earlier owner may have put it
+        after our claim."""
+        row = host.row
+        if row.condition is Condition.BLOCKED:
+            due = DueRow("", f"{row.host} ", row.ready_at, row.site, row.host)
+            self._claims.of(row.site).calendar.add(due)
+
     def unload(self, host: Host, row: HostRow, trigger: Trigger) -> None:
         """Update a host that has no work, or must wait; it leaves directory and memory."""
         self._directory(row).delist(row.host, row.listed)

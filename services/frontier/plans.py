@@ -35,7 +35,9 @@ class Plans:
     def __init__(self, partition: str, store: Store, now: float) -> None:
         self.partition = partition
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueVisit)
-        self._written = row = self._rows.get(partition) or PartitionPlansRow(partition)
+        self._found = row = self._rows.get(partition) or PartitionPlansRow(partition)
+        # As `Claim._written`.
+        self._written: PartitionPlansRow | None = None
         self.crawl = revisit.unpacked_crawl(row.statistics)
         self.policy, self._generation = row.policy, row.generation
         self._moving, self._last_moving = row.moving_bucket, row.last_moving_bucket
@@ -155,7 +157,7 @@ class Plans:
     def standing(self) -> PartitionPlansRow:
         """Return how the plans stand, as they are written."""
         return replace(
-            self._written,
+            self._found,
             policy=self.policy,
             generation=self._generation,
             first_bucket=self._calendar.first_bucket,

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer import clock
+from gossamer.errors import Unavailable
 from gossamer.store import Row, Store
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
@@ -184,6 +185,22 @@ def test_what_an_older_owner_drops_late_is_not_dropped(
     old.table(Simple).drop("p")
     old.flush()
     assert texts(data) == ["new"]
+
+
+@pytest.mark.only("fences")
+def test_who_is_no_owner_any_more_writes_nothing(data: Data, owners: tuple[Store, Store]) -> None:
+    old, new = owners
+    new.table(Simple).put(Simple("q", 1, "new"))
+    new.flush()
+
+    def lost() -> None:
+        raise Unavailable("claimed by another")
+
+    old.guard(lost)
+    old.table(Simple).put(Simple("p", 1, "old"))
+    with pytest.raises(Unavailable):
+        old.flush()
+    assert texts(data) == []
 
 
 @pytest.mark.only("fences")
