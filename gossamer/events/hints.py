@@ -14,6 +14,9 @@ class EvidenceKind(StrEnum):
     SITEMAP = "sitemap"
     FEED = "feed"
     LINK = "link"
+    EXPIRES = "expires"
+    """Cache-Control or Expires of its last answer."""
+    CHANGEFREQ = "changefreq"
 
 
 class ChangeHint(Struct, frozen=True):
@@ -23,7 +26,9 @@ class ChangeHint(Struct, frozen=True):
     """Canonical."""
     kind: EvidenceKind
     changed_at: float
-    """The date that was given; of a new link, when the link was seen."""
+    """The date that was given; of a new link, when the link was seen; 0: none was."""
+    every: float = 0.0
+    """How often it is said to change, in seconds: a sitemap's changefreq; 0: that is not said."""
 
 
 class ChangesHinted(Event, frozen=True, kw_only=True, tag="changes_hinted"):

@@ -209,6 +209,8 @@ class PageParsed(Event, frozen=True, kw_only=True, tag="page_parsed"):
     """SHA-1 in base 32, as WARC writes it, of the body as received."""
     validators: Validators = NO_VALIDATORS
     """By which the server can be asked later whether the page has changed."""
+    expires_at: float = 0.0
+    """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
     title: str = ""
     description: str = ""
     language: str = ""
@@ -246,6 +248,8 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     hazards: tuple[str, ...] = ()
     validators: Validators = NO_VALIDATORS
     """By which the server can be asked later whether the page has changed."""
+    expires_at: float = 0.0
+    """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
 
 
 class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):

@@ -146,6 +146,7 @@ def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:
         size=page.size,
         hazards=page.hazards,
         validators=page.validators,
+        expires_at=page.expires_at,
     )
 
 

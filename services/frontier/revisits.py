@@ -150,7 +150,7 @@ class Revisits:
         self, event: ChangesHinted, hint: ChangeHint, row: PlanRow, url: UrlRow, now: float
     ) -> None:
         known = self._remembered(event.site, row.statistics)
-        told = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at))
+        told = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
         (page, site, crawl), plan = self._policy.hinted(known, told)
         if page == known.page or not plan.at:
             return
@@ -234,6 +234,7 @@ def _found(event: PageJudged, at: float) -> revisit.Visit:
         not_modified=event.status == NOT_MODIFIED,
         evidence=(Evidence(Kind.LAST_MODIFIED, said),) if said else (),
         first=change is None,
+        expires_at=event.expires_at,
     )
 
 

@@ -7,6 +7,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of
 from gossamer.text.sketch import sketch_of
 from gossamer.web.coding import Body, decoded
+from gossamer.web.freshness import expires_at
 from gossamer.web.http import (
     all_values,
     content_type,
@@ -31,15 +32,21 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     parsed = replace(passed_on(page, now), payload_digest=payload_digest(page.body))
     if page.status == 304 and page.visit.conditions:
         found = validators_of(page.headers)
-        return replace(parsed, validators=kept(found, page.visit.validators))
+        validators = kept(found, page.visit.validators)
+        return replace(parsed, validators=validators, expires_at=_expires_at(page))
     if target := redirect_target(page.status, page.headers, page.visit.url):
         return replace(parsed, links=(Link(target, redirect=True),))
     if not 200 <= page.status < 300:
         return parsed
-    parsed = replace(parsed, validators=validators_of(page.headers))
+    validators = validators_of(page.headers)
+    parsed = replace(parsed, validators=validators, expires_at=_expires_at(page))
     codings = joined_values(page.headers, "content-encoding")
     body = decoded(page.body, codings, options.decoded_limit)
     return _document(page, _received(page, parsed, body, options), body.data, options)
+
+
+def _expires_at(page: PageFetched) -> float:
+    return expires_at(page.headers, page.started_at)
 
 
 def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:

@@ -38,7 +38,11 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     if url != URL:
         return 0.1, Reply(status=404, started_at=now, took=0.1)
     version = 2 if now >= CHANGES_AT else 1
-    headers = (("Content-Type", "text/html"), ("ETag", f'W/"v{version}"'))
+    headers = (
+        ("Content-Type", "text/html"),
+        ("ETag", f'W/"v{version}"'),
+        ("Cache-Control", "max-age=7200"),
+    )
     body = f"<title>Version {version}</title><p>The text of version {version}.".encode()
     return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
 
@@ -109,6 +113,7 @@ def test_a_page_that_is_as_it_was_is_judged_and_archived_and_not_published(crawl
         assert crawl.newest(VisitEnded).outcome is Outcome.NOT_MODIFIED
         judged = crawl.newest(PageJudged)
         assert (judged.verdict, judged.change, judged.status) == (Verdict.UNCHANGED, 0.0, 304)
+        assert judged.expires_at == judged.fetched_at + 7200
         assert judged.validators == Validators('W/"v1"')
     (published,) = crawl.all(Page)
     assert (judged.digest, published.last_visited) == (published.digest, published.first_seen)

@@ -7,6 +7,7 @@ import services.dedup.content
 import services.dedup.documents
 import services.dedup.near
 import services.dedup.seen
+import services.frontier.aside
 import services.frontier.plan_rows
 import services.frontier.rows
 from console.tables import TABLES
@@ -22,6 +23,7 @@ MODULES = (
     services.dedup.content,
     services.dedup.documents,
     services.dedup.near,
+    services.frontier.aside,
     services.frontier.plan_rows,
     services.frontier.rows,
 )

@@ -5,6 +5,9 @@ from dataclasses import replace
 from gossamer.web.http import Headers, first_value
 from services.fetcher.outcome import Failure, Reply
 
+REPEATED = ("etag", "last-modified", "cache-control", "expires", "date")
+"""Headers that a 304 has if a 200 would have them (RFC 9110, 15.4.5)."""
+
 
 def as_asked(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
     """Return *answer*, or a 304 without a body if it is the version that *conditions* name."""
@@ -16,5 +19,5 @@ def as_asked(answer: Reply | Failure, conditions: Headers) -> Reply | Failure:
     known = tag.removeprefix("W/") == asked.removeprefix("W/") if asked else modified == since
     if not known or not (asked or since):
         return answer
-    kept = tuple(one for one in answer.headers if one[0].lower() in ("etag", "last-modified"))
+    kept = tuple(one for one in answer.headers if one[0].lower() in REPEATED)
     return replace(answer, status=304, headers=kept, body=b"")

@@ -4,6 +4,9 @@ Each kind of evidence (a sitemap's date, Last-Modified …) has a table per site
 said that a page changed, and how often that was so, as visits found. From it follow how much more
 likely a change is when it is said, and how many changes happen without a word. A site that always
 says "now" says it of what has not changed as well, and so says nothing.
+
+Two kinds are said in advance: until when an answer stays as it is (`expires`), and how often a page
+changes (`changefreq`). They say that it changed when that time is over (`promises`).
 """
 
 from msgspec.structs import replace
@@ -17,9 +20,14 @@ EARLIEST = 725846400.0
 """1993: no page is older (*Practical issues of crawling the Web*, 5.5)."""
 AHEAD = DAY
 """A date so far in the future is a clock that goes wrong, and means now; further ahead, nothing."""
+LEAST_EVERY, LONGEST_EVERY = 600.0, 365 * DAY
+"""Seconds: who says that a page changes more often, or less, has said "always" or "never"."""
+TRUSTED = 5.0
+"""So many times likelier must a kind make a change for a date of it to be gone by."""
 LISTENED = 10.0
 """Visits after which it is believed that a kind is silent because nothing changed."""
 
+PROMISES = {Kind.EXPIRES, Kind.CHANGEFREQ}
 BITS = {kind: 1 << n for n, kind in enumerate(Kind)}
 
 
@@ -40,15 +48,30 @@ def heard(page: PageState, evidence: Evidence) -> PageState:
     return replace(page, heard=page.heard | BITS[evidence.kind])
 
 
+def promised(page: PageState, every: float) -> PageState:
+    """Return the page with how often it is said to change."""
+    return replace(page, every=rounded(every)) if LEAST_EVERY <= every <= LONGEST_EVERY else page
+
+
+def promises(page: PageState) -> dict[Kind, float]:
+    """Return until when the page stays as it is after its last visit, by each kind that says so."""
+    said = {
+        Kind.EXPIRES: page.expires_at,
+        Kind.CHANGEFREQ: page.at + page.every if page.every else 0.0,
+    }
+    return {kind: until for kind, until in said.items() if until}
+
+
 def weighed(site: SiteState, page: PageState, visit: Visit) -> SiteState:
     """Return the site with what was said of *page* compared with what *visit* found."""
     if not page.visits:
         return site
     said = {kind for kind in Kind if page.heard & BITS[kind]}
     told = {one.kind: says_changed(one, page, visit.at) for one in visit.evidence}
+    told |= {kind: until <= visit.at for kind, until in promises(page).items()}
     said |= {kind for kind, is_so in told.items() if is_so}
     trust = dict(site.trust)
-    for kind in said | set(told) | set(trust):
+    for kind in said | set(told) | (set(trust) - PROMISES):
         counted = [FADE * n for n in trust.get(kind, (0.0, 0.0, 0.0, 0.0))]
         counted[2 * (kind not in said) + (not visit.changed)] += 1
         trust[kind] = (counted[0], counted[1], counted[2], counted[3])
@@ -61,6 +84,14 @@ def times_likelier(site: SiteState, kind: Kind) -> float:
     if_changed = (said_so + 0.5) / (said_so + so + 1)
     if_not = (said_not + 0.5) / (said_not + neither + 1)
     return max(1.0, if_changed / if_not)
+
+
+def times_rarer(site: SiteState, kind: Kind) -> float:
+    """Return how many times rarer a change is as long as *kind* does not say so: at least 1."""
+    said_so, said_not, so, neither = site.trust.get(kind, (0.0, 0.0, 0.0, 0.0))
+    if_changed = (so + 0.5) / (said_so + so + 1)
+    if_not = (neither + 0.5) / (said_not + neither + 1)
+    return max(1.0, if_not / if_changed)
 
 
 def missed(site: SiteState) -> float:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from services.frontier.revisit.clock import is_regular, ticked
 from services.frontier.revisit.curve import cell_of, moved
 from services.frontier.revisit.evidence import (
+    TRUSTED,
     dated,
     missed,
     says_changed,
@@ -35,8 +36,6 @@ from services.frontier.revisit.state import DAY, Kind, Known, PageState, Rate, S
 SLOWLY, QUICKLY = 0.98, 0.8
 """What remains of an observation at the next one."""
 LEAD, LEAD_FADE = 1.0, 0.9
-TRUSTED = 5.0
-"""So many times likelier must Last-Modified make a change for its date to be believed."""
 
 
 def learned(known: Known, visit: Visit) -> tuple[Known, Belief]:

@@ -11,7 +11,7 @@ clock (`clock`). Evidence counts as far as the site has earned it (`evidence`).
 """
 
 from services.frontier.revisit.clock import is_regular, look_at
-from services.frontier.revisit.evidence import times_likelier
+from services.frontier.revisit.evidence import TRUSTED, promises, times_likelier, times_rarer
 from services.frontier.revisit.learning import belief, told, unheard
 from services.frontier.revisit.policy import Policy, unmoved
 from services.frontier.revisit.price import priced, repriced
@@ -22,6 +22,8 @@ from services.frontier.revisit.times import outside_quiet_hours, spelled
 
 SHORTEST, LONGEST = 1 / 144, 60.0
 """Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
+LATER = 60.0
+"""Seconds after what was said in advance: clocks differ."""
 UNSURE = 4.0
 """The shape of a belief below which a page that is found changed each time is sounded."""
 
@@ -48,6 +50,10 @@ class Optimal(Policy):
             basis, interval = Basis.SOUNDED, sounding
         elif interval >= LONGEST:
             basis, why = Basis.PROBED, f"{why}, which no visit is worth: probed"
+        elif promise := promised(known, rate, interval):
+            days, why = promise
+            at = outside_quiet_hours(known.site, known.page.at + days * DAY)
+            return placed(known, at, days * DAY, (Basis.HINT, why), rate, heard)
         return after(known, url, interval * DAY, (basis, why), rate, heard)
 
     def told(self, known: Known, hint: Hint) -> Decision:
@@ -88,6 +94,27 @@ def _by_clock(known: Known, url: str, price: float, rate: Belief) -> Decision:
     at = outside_quiet_hours(known.site, max(at, page.at + SHORTEST * DAY))
     why = f"changes every {every}: visited when it has"
     return placed(known, at, at - page.at, (Basis.CLOCK, why), rate)
+
+
+def promised(known: Known, rate: Belief, interval: float) -> tuple[float, str] | None:
+    """Return after how many days, and why, a page is visited that would be after *interval* where
+    its site says in advance until when pages stay as they are, and has mostly been right.
+
+    Until then a change is so many times rarer, and the visit later. After that it is likelier.
+    """
+    for kind, until in promises(known.page).items():
+        likelier = times_likelier(known.site, kind)
+        gone = (until + LATER - known.page.at) / DAY
+        if likelier < TRUSTED or gone < SHORTEST:
+            continue
+        if interval < gone:
+            days = min(gone, interval * times_rarer(known.site, kind))
+        else:
+            days = gone + max(0.0, interval - as_if(rate, gone, likelier))
+        if days != interval:
+            why = f"{kind} says that it stays as it is for {spelled(until - known.page.at)}"
+            return days, f"{why}, and that is mostly so at its site"
+    return None
 
 
 def as_if(belief: Belief, gone: float, likelier: float) -> float:

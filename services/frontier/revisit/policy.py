@@ -7,7 +7,7 @@ of a visit for itself, what it makes of a hint, and how it looks for pages that 
 from abc import ABC, abstractmethod
 
 from services.frontier.revisit.absent import missed, probed
-from services.frontier.revisit.evidence import heard, says_changed
+from services.frontier.revisit.evidence import heard, promised, says_changed
 from services.frontier.revisit.learning import belief, learned
 from services.frontier.revisit.rates import Belief
 from services.frontier.revisit.state import Absence, Basis, Decision, Hint, Known, Plan, Visit
@@ -25,7 +25,8 @@ class Policy(ABC):
 
     def hinted(self, known: Known, hint: Hint) -> Decision:
         """Return what is known after *hint*, and when the next visit is now."""
-        page = known.page
+        page = promised(known.page, hint.evidence.every)
+        known = known._replace(page=page)
         if page.absent or not page.visits or not says_changed(hint.evidence, page, hint.at):
             return unmoved(known, "nothing new was said")
         again = heard(page, hint.evidence)

@@ -38,6 +38,7 @@ def recorded(known: Known, visit: Visit) -> Known:
         missed=0,
         missed_at=0.0,
         absent=None,
+        expires_at=float(round(visit.expires_at)),
     )
     return known._replace(page=page, site=site)
 

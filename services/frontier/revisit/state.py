@@ -68,6 +68,8 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: Kind
     changed_at: float
     """The date that was given, as epoch seconds; of a new link, when the link was seen."""
+    every: float = 0.0
+    """How often it is said to change, in seconds; 0: that is not said."""
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -84,6 +86,8 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     evidence: tuple[Evidence, ...] = ()
     first: bool = False
     """There was no document here before, whatever is remembered: its history starts over."""
+    expires_at: float = 0.0
+    """Until when the answer says that it stays as it is; 0: it does not say."""
 
 
 class Hint(msgspec.Struct, frozen=True):
@@ -176,6 +180,10 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
     """Where the page is in its site's demand curve…"""
     site_asked: Amount = 0.0
     """…and its changes a day as they are counted there; 0 where the site has no limit."""
+    expires_at: Amount = 0.0
+    """Until when its last answer said that it stays as it is; 0: it did not say."""
+    every: Amount = 0.0
+    """How often it is said to change, in seconds; 0: that is not said."""
 
 
 class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):

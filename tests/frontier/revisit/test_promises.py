@@ -1,0 +1,109 @@
+"""What is said in advance of a page's changes: counted as far as it has been true."""
+
+from random import Random
+
+from services.frontier.revisit import (
+    Basis,
+    CrawlState,
+    Evidence,
+    Hint,
+    Kind,
+    Known,
+    PageState,
+    SiteState,
+    Visit,
+    make,
+    packed,
+    times_likelier,
+    unpacked,
+)
+from services.frontier.revisit.state import DAY
+
+URL, BEGIN = "https://www.example.org/news", 1.7e9
+OPTIMAL = make("optimal")
+DAYS = 120
+
+
+class Life:
+    """A page whose answers say until when they stay as they are, or whose site says how often it
+    changes; visited as planned, and every now and then because somebody asks."""
+
+    def __init__(self, changes: list[float], says: Kind, true: bool) -> None:
+        self.changes, self.says, self.true = sorted(changes), says, true
+        crawl = CrawlState(budget=1.0, price=0.05, priced_at=BEGIN + 1e9)
+        self.known = Known(PageState(), SiteState(), crawl)
+        self.late: list[float] = []
+        self.visits = 0
+        self.bases: list[Basis | None] = []
+
+    def next_change(self, now: float) -> float:
+        return min((at for at in self.changes if at > now), default=BEGIN + 2 * DAYS * DAY)
+
+    def live(self, random: Random) -> None:
+        now, last, asked_at = BEGIN, BEGIN, BEGIN
+        while now < BEGIN + DAYS * DAY:
+            change = self.next_change(last)
+            changed = self.visits > 0 and change <= now
+            if changed:
+                self.late.append((now - change) / DAY)
+            until = self.next_change(now) if self.true else now + 600.0
+            expires = until if self.says is Kind.EXPIRES else 0.0
+            visit = Visit(URL, now, changed, expires_at=expires)
+            self.known, plan = OPTIMAL.visited(self.known, visit)
+            if self.says is Kind.CHANGEFREQ:
+                hint = Hint(URL, now, Evidence(Kind.CHANGEFREQ, 0.0, until - now))
+                self.known, _ = OPTIMAL.hinted(self.known, hint)
+                self.known, plan = OPTIMAL.planned(self.known, URL)
+            assert plan.at is not None
+            self.visits += 1
+            self.bases.append(plan.basis)
+            asked_at = now + random.expovariate(1 / (3 * DAY))
+            last, now = now, max(now + 60.0, min(plan.at, asked_at))
+
+
+def irregular(random: Random) -> list[float]:
+    """Changes at no regular times: a clock is no help, what the server says is."""
+    found, at = list[float](), BEGIN
+    while at < BEGIN + DAYS * DAY:
+        at += random.choice([0.4, 3.0, 6.0]) * DAY
+        found.append(at)
+    return found
+
+
+def test_a_page_that_says_when_it_expires_is_visited_just_then_and_with_fewer_visits() -> None:
+    changes = irregular(Random(1))
+    told, silent = Life(changes, Kind.EXPIRES, True), Life(changes, Kind.LINK, True)
+    told.live(Random(2))
+    silent.live(Random(2))
+    assert times_likelier(told.known.site, Kind.EXPIRES) > 5
+    assert Basis.HINT in told.bases[-5:]
+    later = told.late[len(told.late) // 2 :]
+    assert sorted(later)[len(later) // 2] < 0.01
+    assert sum(later) / len(later) < 0.5 * sum(silent.late) / len(silent.late)
+    assert told.visits <= silent.visits
+
+
+def test_a_page_that_is_always_about_to_expire_is_visited_as_if_nothing_was_said() -> None:
+    changes = irregular(Random(1))
+    told, silent = Life(changes, Kind.EXPIRES, False), Life(changes, Kind.LINK, False)
+    told.live(Random(2))
+    silent.live(Random(2))
+    assert times_likelier(told.known.site, Kind.EXPIRES) < 2
+    assert Basis.HINT not in told.bases
+    assert told.visits == silent.visits
+
+
+def test_how_often_a_page_is_said_to_change_is_counted_by_the_same_rule() -> None:
+    life = Life(irregular(Random(3)), Kind.CHANGEFREQ, True)
+    life.live(Random(4))
+    assert life.known.page.every
+    assert sum(life.known.site.trust[Kind.CHANGEFREQ]) > 10
+    assert times_likelier(life.known.site, Kind.CHANGEFREQ) > 5
+    assert unpacked(packed(life.known.page)) == life.known.page
+
+
+def test_always_and_never_are_no_promises() -> None:
+    known = OPTIMAL.visited(Known(PageState(), SiteState(), CrawlState()), Visit(URL, BEGIN)).known
+    for every in (0.0, 60.0, 1e9):
+        hint = Hint(URL, BEGIN + 60, Evidence(Kind.CHANGEFREQ, 0.0, every))
+        assert OPTIMAL.hinted(known, hint).known == known

@@ -1,0 +1,69 @@
+"""How long a response says it stays as it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.freshness import expires_at
+
+NOW = 1_700_000_000.0
+SOON = ("Expires", "Tue, 14 Nov 2023 23:13:20 GMT")
+LATER = ("Expires", "Wed, 15 Nov 2023 22:13:20 GMT")
+AHEAD = [
+    ("Date", "Wed, 15 Nov 2023 08:00:00 GMT"),
+    ("Expires", "Wed, 15 Nov 2023 09:00:00 GMT"),
+]
+"""By a clock that is hours ahead of ours."""
+DATE = ("Date", "Tue, 14 Nov 2023 22:13:20 GMT")
+DAY = 86400.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "left"),
+    [
+        ([("Cache-Control", "max-age=3600")], 3600),
+        ([("cache-control", 'public, Max-Age="600", s-maxage=10')], 600),
+        ([("Cache-Control", "public"), ("Cache-Control", "max-age=3600")], 3600),
+        ([("Cache-Control", "max-age=3600"), ("Age", "600")], 3000),
+        ([DATE, SOON], 3600),
+        (AHEAD, 3600),
+        # max-age overrides Expires (RFC 9111, 5.3).
+        ([DATE, LATER, ("Cache-Control", "max-age=120")], 120),
+    ],
+)
+def test_what_a_response_says_of_its_lifetime_is_read(
+    headers: list[tuple[str, str]], left: float
+) -> None:
+    assert expires_at(tuple(headers), NOW) == NOW + left
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("Cache-Control", "max-age=0")],
+        [("Cache-Control", "max-age=1")],
+        [("Cache-Control", "no-cache, max-age=3600")],
+        [("Cache-Control", "no-store"), SOON, DATE],
+        [("Cache-Control", "max-age=31536001")],
+        [("Cache-Control", "max-age=99999999999999999999")],
+        [("Cache-Control", "max-age=-5")],
+        [("Cache-Control", "max-age=3600"), ("Age", "3600")],
+        [DATE, ("Expires", "0")],
+        [DATE, ("Expires", "-1")],
+        [DATE, ("Expires", DATE[1])],
+        [DATE, ("Expires", "Thu, 01 Jan 1970 00:00:00 GMT")],
+        [DATE, ("Expires", "Thu, 31 Dec 2037 23:55:55 GMT")],
+        [SOON],
+        [DATE, ("Expires", "Tue, 14 Nov 2023 23:13:20")],
+    ],
+)
+def test_what_is_over_or_now_or_years_ahead_says_nothing(headers: list[tuple[str, str]]) -> None:
+    assert expires_at(tuple(headers), NOW) == 0
+
+
+@given(st.text(max_size=60), st.text(max_size=40), st.text(max_size=40))
+def test_any_header_is_read(cache: str, expires: str, age: str) -> None:
+    headers = (("Cache-Control", cache), ("Expires", expires), DATE, ("Age", age))
+    at = expires_at(headers, NOW)
+    assert not at or NOW + 60 <= at <= NOW + 366 * DAY
