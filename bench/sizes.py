@@ -86,7 +86,7 @@ def rows(count: int) -> Iterator[Row]:
                 site_of(url), host, ready_at=at, admitted=A_HOST, visits=A_HOST, seconds=at % 60
             )
             yield SiteRow(site_of(url), 1)
-            yield RobotsRow(host, parse_robots(ROBOTS, "gossamer", at, at + 86400))
+            yield RobotsRow(host, parse_robots(ROBOTS, "gossamer", at, 86400.0).rules)
         yield UrlRow(
             host, url, "page", at, 200, depth=depth, via=via + before, attempt=1, trace=trace
         )

@@ -25,3 +25,4 @@ class RobotsAnswered(Event, frozen=True, kw_only=True, tag="robots_answered"):
     reason: str = ""
     retry_after: float = 0.0
     robots: RobotsRules | None = None
+    sitemaps: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ class Hazard(StrEnum):
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
     OUT_OF_SCOPE = "out_of_scope"
+    ROBOTS_MALFORMED = "robots_malformed"
     ROBOTS_EXCLUDED = "robots_excluded"
     MALFORMED_HTML = "malformed_html"
     PARSER_FAULT = "parser_fault"
@@ -99,6 +100,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "A URL that was admitted is more links away from a seed than the crawl now follows."),
     Hazard.OUT_OF_SCOPE: Counting(("frontier",), ("crawl.scope",),
         "A URL that was admitted is outside the scope that the crawl has now."),
+    Hazard.ROBOTS_MALFORMED: Counting(("fetcher",), ("fetcher.robots_limit",),
+        "A robots.txt has lines that are not as RFC 9309 has them, and is read as it was meant."),
     Hazard.ROBOTS_EXCLUDED: Counting(
         ("frontier", "fetcher"), ("fetcher.product", "fetcher.robots_age"),
         "robots.txt forbids a URL: when it is admitted, or just before the request."),

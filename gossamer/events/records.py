@@ -152,6 +152,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     retry_after: float = 0.0
     robots: RobotsRules | None = None
     """The rules that were found, where the visit was for robots.txt."""
+    sitemaps: tuple[str, ...] = ()
+    """The sitemaps that robots.txt names, of any host."""
     hazards: tuple[str, ...] = ()
 
 
@@ -172,6 +174,9 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     body: bytes = b""
     truncated: str = ""
     """Why the body is not whole, in WARC's words: length, time, disconnect; or empty."""
+    usage: dict[str, str] = {}
+    """What the site says about the use of the page, in robots.txt and in headers, as it stands
+    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
     hazards: tuple[str, ...] = ()
 
 

@@ -130,7 +130,10 @@ class FetcherSettings(Section):
     robots_limit: BodyBytes = 500 << 10
     """How much of a robots.txt is read."""
     robots_age: Seconds = 86400.0
-    """How long a robots.txt is believed before it is fetched again."""
+    """How long a robots.txt is believed before it is fetched again, unless its Cache-Control says
+    less."""
+    robots_age_floor: Seconds = 3600.0
+    """How long a robots.txt is believed at least, whatever its Cache-Control says."""
     allow_networks: Networks = ()
     """Private or loopback networks that may be visited all the same."""
     nameserver: Annotated[str, unit("`ADDRESS` or `ADDRESS:PORT`")] = ""

@@ -7,6 +7,7 @@ response.
 
 import re
 from base64 import b32encode
+from email.utils import parsedate_to_datetime
 from hashlib import sha1
 from typing import TypeAlias
 
@@ -70,9 +71,43 @@ def redirect_target(status: int, headers: Headers, url: str) -> str:
         return ""
 
 
+def fresh_for(headers: Headers) -> float | None:
+    """Return for how many seconds a response may be used again unasked (RFC 9111, 4.2); None if it
+    does not say."""
+    said = joined_values(headers, "cache-control").lower()
+    directives = {
+        name.strip(): value.strip(' "')
+        for name, _, value in (part.partition("=") for part in said.split(","))
+    }
+    if "no-store" in directives or "no-cache" in directives:
+        return 0.0
+    lifetime = _seconds(directives.get("max-age", ""))
+    if lifetime is None:
+        lifetime = _until_expiry(headers)
+    return (
+        None
+        if lifetime is None
+        else max(0.0, lifetime - (_seconds(first_value(headers, "age")) or 0.0))
+    )
+
+
 def payload_digest(body: bytes) -> str:
     """Return the SHA-1 of a body as received, in base 32 and labelled as WARC does: `sha1:…`."""
     return "sha1:" + b32encode(sha1(body, usedforsecurity=False).digest()).decode()
+
+
+def _seconds(text: str) -> float | None:
+    return float(text[:12]) if text.isdecimal() else None
+
+
+def _until_expiry(headers: Headers) -> float | None:
+    expires, sent = first_value(headers, "expires"), first_value(headers, "date")
+    if not expires or not sent:
+        return None
+    try:
+        return (parsedate_to_datetime(expires) - parsedate_to_datetime(sent)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0  # RFC 9111, 5.3: what is no date, 0 above all, has expired.
 
 
 def _text(value: str) -> str:

@@ -1,6 +1,7 @@
 """How a visit ended, and the events and metrics that report it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,6 +23,13 @@ from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Assessment, Failure, Reply
 
 
+class Passed(NamedTuple):
+    """A redirect that was followed within a visit."""
+
+    url: str
+    reply: Reply
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ending:
     """A visit's end. *url* is where the reply came from, or "" if from the visit's own URL.
@@ -32,8 +40,14 @@ class Ending:
     assessment: Assessment
     answer: Reply | Failure | None = None
     robots: RobotsRules | None = None
+    sitemaps: tuple[str, ...] = ()
+    """That robots.txt names."""
+    usage: dict[str, str] = field(default_factory=dict)
+    """What the site says about the use of the page."""
     url: str = ""
     elsewhere: tuple[str, int] | None = None
+    passed: tuple[Passed, ...] = ()
+    """The redirects on the way, which are kept, too."""
 
 
 def failed(failure: Failure) -> Ending:
@@ -63,16 +77,20 @@ def unvisited(why: str, hop: Reply | None = None) -> Ending:
 def events(
     order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float
 ) -> tuple[Event, ...]:
-    """Return the events of the visit *index*: its page, if one is kept, before its outcome, and
-    what is asked or answered of a robots.txt that lies elsewhere."""
-    found: list[Event] = [_ended(order, index, ending, last, now)]
+    """Return the events of the visit *index*: what was passed and its page, if one is kept, before
+    its outcome, and what is asked or answered of a robots.txt that lies elsewhere."""
+    visit = order.visits[index]
+    found: list[Event] = [_fetched(order, visit, *passed, now) for passed in ending.passed]
     if isinstance(ending.answer, Reply) and ending.assessment.kept:
-        found.insert(0, _fetched(order, index, ending, ending.answer, now))
-    asker = order.visits[index].asker
+        page = _fetched(order, visit, ending.url or visit.url, ending.answer, now)
+        hazards = ending.assessment.hazards
+        found.append(replace(page, hazards=hazards, usage=ending.usage))
+    found.append(_ended(order, index, ending, last, now))
+    asker = visit.asker
     if ending.elsewhere:
         found.append(_asked(order, asker or order.host, ending.elsewhere, now))
     elif asker and ending.assessment.outcome is not Outcome.UNVISITED:
-        found.append(_answered(order, order.visits[index], ending, now))
+        found.append(_answered(order, visit, ending, now))
     return tuple(found)
 
 
@@ -99,6 +117,7 @@ def _answered(order: HostCheckedOut, visit: Visit, ending: Ending, now: float) -
         reason=rules.forbidden if rules and failed else assessment.reason,
         retry_after=assessment.retry_after,
         robots=rules,
+        sitemaps=ending.sitemaps,
     )
 
 
@@ -131,15 +150,14 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         received=len(reply.body),
         retry_after=assessment.retry_after,
         robots=None if order.visits[index].asker else ending.robots,
+        sitemaps=() if order.visits[index].asker else ending.sitemaps,
         hazards=assessment.hazards,
     )
 
 
 def _fetched(
-    order: HostCheckedOut, index: int, ending: Ending, reply: Reply, now: float
+    order: HostCheckedOut, visit: Visit, url: str, reply: Reply, now: float
 ) -> PageFetched:
-    visit = order.visits[index]
-    url = ending.url or visit.url
     elsewhere = url != visit.url
     return PageFetched(
         crawl=order.crawl,
@@ -158,5 +176,4 @@ def _fetched(
         headers=reply.headers,
         body=reply.body,
         truncated=reply.truncated,
-        hazards=ending.assessment.hazards,
     )

@@ -1,5 +1,6 @@
 """The visit of a robots.txt (RFC 9309, 2.3): redirects within the host are followed, and any answer
 gives rules. A redirect to another host ends the visit: that host's frontier is asked for the file.
+A coding that is not what the server calls it is no obstacle as long as text comes out.
 
 2xx                          what the file says
 4xx, too many redirects      "unavailable": nothing is forbidden (2.3.1.3)
@@ -11,35 +12,43 @@ no address, no connection    again when the host may be visited
 from dataclasses import replace
 
 from gossamer.events import Outcome, Visit
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
-from gossamer.web.coding import decoded
-from gossamer.web.http import joined_values, redirect_target
-from gossamer.web.robots import REDIRECTS, RobotsRules, parse_robots, whole_lines
+from gossamer.web.coding import MEMBER, Body, decoded
+from gossamer.web.http import fresh_for, joined_values, redirect_target
+from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
 from gossamer.web.url import host_name
-from services.fetcher.ending import Ending, failed, unvisited
+from services.fetcher.ending import Ending, Passed, failed, unvisited
 from services.fetcher.outcome import Assessment, Failure, Reply, anything, assess
 from services.fetcher.steps import Conversation, Fetch, Pace
 
 
 def visit_robots(pace: Pace, visit: Visit) -> Conversation[Ending]:
     """Fetch a robots.txt and return what it says, or where it lies; unvisited if the order must
-    end."""
-    at, hops, hop = visit.url, visit.hops, None
+    end. All responses are kept: those that led on as what was passed."""
+    passed: list[Passed] = []
+    ending = yield from _follow(pace, visit, passed)
+    return replace(ending, passed=tuple(passed))
+
+
+def _follow(pace: Pace, visit: Visit, passed: list[Passed]) -> Conversation[Ending]:
+    at, hops = visit.url, visit.hops
     while True:
         answer = yield from pace.ask(Fetch(at, anything, pace.terms.robots_limit))
         if answer is None:
-            return unvisited(pace.why, hop)
+            return unvisited(pace.why, passed[-1].reply if passed else None)
         if isinstance(answer, Failure):
             return _unreachable(pace, answer, elsewhere=bool(visit.asker))
         assessment = assess(answer, at, pace.now)
         if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
             return _answered(pace, answer, assessment, at)
         target = redirect_target(answer.status, answer.headers, at)
-        hops, hop = hops + 1, answer
+        hops += 1
         if host_name(target) != host_name(visit.url):
             why = f"robots.txt is asked for at {target}"
-            lies = replace(assessment.unkept(), location=target, reason=why)
-            return Ending(assessment=lies, answer=answer, elsewhere=(target, hops))
+            lies = replace(assessment, location=target, reason=why)
+            return Ending(assessment=lies, answer=answer, url=at, elsewhere=(target, hops))
+        passed.append(Passed(at, answer))
         at = target
 
 
@@ -57,25 +66,50 @@ def _answered(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> Endi
     if reply.status // 100 == 2:
         return _read(pace, reply, at)
     rules: RobotsRules | None = RobotsRules(
-        fetched_at=pace.now, expires_at=pace.now + pace.terms.robots_age
+        fetched_at=pace.now, expires_at=pace.now + _age(pace, reply), status=reply.status
     )
     if assessment.outcome is Outcome.SERVER_ERROR:
         rules = _forbidden(pace, f"robots.txt answered {reply.status}")
     elif assessment.outcome is Outcome.BUSY:
         rules = None
-    return Ending(assessment=assessment.unkept(), answer=reply, robots=rules, url=at)
+    return Ending(assessment=assessment, answer=reply, robots=rules, url=at)
 
 
 def _read(pace: Pace, reply: Reply, at: str) -> Ending:
-    coding = joined_values(reply.headers, "content-encoding")
-    body = decoded(reply.body, coding, pace.terms.robots_limit)
-    if body.as_sent:
+    body = _decoded(reply, pace.terms.robots_limit)
+    if body.as_sent and not is_text(body.data):
+        coding = joined_values(reply.headers, "content-encoding")
         rules = _forbidden(pace, f"robots.txt has a Content-Encoding of {coding[:40]!r}")
-        broken = Assessment(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
+        broken = Assessment(outcome=Outcome.BROKEN, reason=rules.forbidden)
         return Ending(assessment=broken, answer=reply, robots=rules, url=at)
-    lines = whole_lines(body.data) if reply.truncated or body.cut else body.data
-    rules = parse_robots(lines, pace.terms.product, pace.now, pace.terms.robots_age)
-    return Ending(assessment=Assessment(outcome=Outcome.PAGE), answer=reply, robots=rules, url=at)
+    cut, age = bool(reply.truncated) or body.cut, _age(pace, reply)
+    file = parse_robots(body.data, pace.terms.product, pace.now, age, at, cut)
+    hazards = (Hazard.ROBOTS_MALFORMED,) if file.malformed else ()
+    return Ending(
+        assessment=Assessment(outcome=Outcome.PAGE, hazards=hazards),
+        answer=reply,
+        robots=file.rules,
+        sitemaps=file.sitemaps,
+        url=at,
+    )
+
+
+def _decoded(reply: Reply, limit: int) -> Body:
+    body = decoded(reply.body, joined_values(reply.headers, "content-encoding"), limit)
+    if not body.data.startswith(MEMBER):
+        return body
+    # A coding that the server applied and did not name.
+    inner = decoded(body.data, "gzip", limit)
+    return replace(inner, cut=inner.cut or body.cut)
+
+
+def _age(pace: Pace, reply: Reply) -> float:
+    """Return for how many seconds a file is believed: for as long as the server says, within our
+    bounds (RFC 9309, 2.4)."""
+    terms, fresh = pace.terms, fresh_for(reply.headers)
+    if fresh is None:
+        return terms.robots_age
+    return min(max(fresh, terms.robots_age_floor), terms.robots_age)
 
 
 def _forbidden(pace: Pace, why: str) -> RobotsRules:

@@ -47,6 +47,7 @@ class Fetcher:
             body_limit=settings.body_limit,
             robots_limit=settings.robots_limit,
             robots_age=settings.robots_age,
+            robots_age_floor=settings.robots_age_floor,
         )
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._open = 0

@@ -62,6 +62,7 @@ class Terms:
     body_limit: int
     robots_limit: int
     robots_age: float
+    robots_age_floor: float
 
 
 class Pace:

@@ -3,6 +3,7 @@
 from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
+from gossamer.web.robots import with_header
 from services.fetcher.ending import Ending, events, failed, unvisited, without_request
 from services.fetcher.outcome import Failure, assess, wanted
 from services.fetcher.robots_visit import visit_robots
@@ -53,4 +54,5 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     if isinstance(answer, Failure):
         return failed(answer)
     found = assess(answer, visit.url, pace.now, conditional=bool(conditions))
-    return Ending(assessment=found, answer=answer)
+    usage = with_header(robots.usage_of(visit.url), answer.headers)
+    return Ending(assessment=found, answer=answer, usage=usage)

@@ -153,7 +153,7 @@ class CheckOut:
             expires_at=now + self._settings.lease_slack + longest,
             pause=manners.delay,
             pause_factor=self._settings.delay_factor,
-            robots=manners.robots,
+            robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )
 

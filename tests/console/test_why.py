@@ -149,7 +149,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
         HistoryRow(url=URL, at=1.0, outcome="page"),
         JudgementRow(host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
-        RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0)),
+        RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0).rules),
         SeenRow(fingerprint=fingerprint(URL), via=finder_of("seed")),
     )
     for row in rows:

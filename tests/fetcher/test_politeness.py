@@ -16,7 +16,7 @@ from tests.fetcher.servers import Server, hanging, page, raw, serving
 
 
 def rules(text: str) -> RobotsRules:
-    return parse_robots(text.encode(), "gossamer", 0.0, 1e9)
+    return parse_robots(text.encode(), "gossamer", 0.0, 1e9).rules
 
 
 def gaps(server: Server) -> list[float]:

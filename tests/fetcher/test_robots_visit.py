@@ -56,6 +56,33 @@ async def test_the_file_is_read_dated_and_archived() -> None:
 async def test_an_unavailable_file_forbids_nothing(status: int) -> None:
     ended = await learnt(page(RULES, status))
     assert (ended.status, forbids(ended, "/private/x")) == (status, False)
+    assert ended.robots and ended.robots.status == status
+
+
+AGES = {
+    "for a while": ({"Cache_Control": "public, max-age=7200"}, 7200.0),
+    "part of it is over": ({"Cache_Control": "max-age=7200", "Age": "3000"}, 4200.0),
+    "hardly": ({"Cache_Control": "max-age=60"}, 3600.0),
+    "not at all": ({"Cache_Control": "no-store"}, 3600.0),
+    "for a year": ({"Cache_Control": "max-age=31536000"}, 86400.0),
+    "nothing": ({}, 86400.0),
+    "nonsense": ({"Cache_Control": "max-age=soon"}, 86400.0),
+    "in dates": (
+        {"Date": "Sun, 06 Nov 1994 08:00:00 GMT", "Expires": "Sun, 06 Nov 1994 10:00:00 GMT"},
+        7200.0,
+    ),
+    "in no date": ({"Date": "Sun, 06 Nov 1994 08:00:00 GMT", "Expires": "0"}, 3600.0),
+}
+
+
+@pytest.mark.parametrize("status", [200, 404])
+@pytest.mark.parametrize(("headers", "age"), AGES.values(), ids=AGES)
+async def test_a_file_is_believed_as_long_as_the_server_says_within_bounds(
+    headers: dict[str, str], age: float, status: int
+) -> None:
+    ended = await learnt(page(RULES, status, **headers))
+    assert ended.robots
+    assert ended.robots.expires_at == ended.robots.fetched_at + age
 
 
 @pytest.mark.parametrize("status", [500, 503, 999])
@@ -71,6 +98,26 @@ async def test_a_failing_server_forbids_everything(status: int) -> None:
 async def test_a_busy_server_is_asked_again_later(status: int) -> None:
     ended = await learnt(page(b"", status, Retry_After="90"))
     assert (ended.outcome, ended.retry_after, ended.robots) == (Outcome.BUSY, 90.0, None)
+
+
+@pytest.mark.parametrize("status", [301, 404, 500, 429])
+async def test_whatever_is_answered_is_archived(status: int) -> None:
+    async with serving(robots=page(b"no", status, Location="mailto:me")) as server:
+        emitted = await asked(server)
+    (kept,) = emitted.pages
+    assert (kept.status, kept.body, kept.visit) == (status, b"no", emitted.one.visit)
+
+
+async def test_sitemaps_are_reported() -> None:
+    text = b"Sitemap: https://maps.example/one.xml\nUser-agent: *\nSitemap: /two.xml\n"
+    async with serving(robots=page(text)) as server:
+        emitted = await asked(server)
+    found = ("https://maps.example/one.xml", f"{server.root}/two.xml")
+    assert emitted.one.sitemaps == found
+    _, emitted = await errand(page(b"Sitemap: https://maps.example/one.xml"))
+    (answer,) = events_of(emitted, RobotsAnswered)
+    assert answer.sitemaps == ("https://maps.example/one.xml",)
+    assert emitted.one.sitemaps == ()
 
 
 async def test_a_silent_server_teaches_nothing() -> None:
@@ -93,7 +140,12 @@ async def test_redirects_are_followed_five_times_at_the_pace_of_the_host() -> No
         left = [request.answered_at for request in server.requests]
         gaps = [after - before for before, after in zip(left, came[1:], strict=False)]
         assert min(gaps) >= 0.05
-        assert emitted.pages[0].visit.url == f"{server.root}/h5"
+        kept = [(one.visit.url, one.status, one.body) for one in emitted.pages]
+        moved = ["/robots.txt", "/h1", "/h2", "/h3", "/h4"]
+        assert kept == [
+            (server.root + path, 302 if path == "/robots.txt" else 301, b"") for path in moved
+        ] + [(f"{server.root}/h5", 200, RULES)]
+        assert {one.visit.purpose for one in emitted.pages} == {Purpose.ROBOTS}
     assert emitted.one.outcome is Outcome.PAGE
     assert emitted.one.visit.url.endswith("/robots.txt")
     assert forbids(emitted.one, "/private/x")
@@ -188,6 +240,11 @@ CODINGS = {
     "brotli": ("br", brotli.compress(RULES)),
     "two codings": ("gzip, br", brotli.compress(gzip.compress(RULES))),
     "no coding": ("identity", RULES),
+    "twice": ("gzip, gzip", gzip.compress(gzip.compress(RULES))),
+    "not applied": ("gzip", RULES),
+    "applied once, named twice": ("gzip, gzip", gzip.compress(RULES)),
+    "an unknown one, not applied": ("utf-8", RULES),
+    "not named": ("", gzip.compress(RULES)),
 }
 
 
@@ -200,8 +257,8 @@ async def test_an_encoded_file_is_read(coding: str, body: bytes) -> None:
 
 UNREADABLE = {
     "damaged from the start": ("br", b"\xff\xff\xff"),
-    "not what it is called": ("gzip", RULES),
-    "unknown": ("zebra", RULES),
+    "not what it is called, nor text": ("gzip", b"\0\1" + RULES),
+    "unknown": ("zebra", b"\x28\xb5\x2f\xfd\x20\x29" + RULES),
 }
 
 

@@ -13,9 +13,9 @@ from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
 from tests.fetcher.orders import order
 
-TERMS = Terms("gossamer", visit_limit=60.0, body_limit=1000, robots_limit=1000, robots_age=86400.0)
+TERMS = Terms("gossamer", 60.0, 1000, 1000, robots_age=86400.0, robots_age_floor=3600.0)
 HOST = "http://example.org"
-ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9)
+ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9).rules
 
 ENDS_ORDER = {
     Outcome.DNS_FAILURE,

@@ -46,7 +46,7 @@ class VirtualFetcher(Processor):
         self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
     ):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
-        self._terms = Terms("gossamer", VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0)
+        self._terms = Terms("gossamer", VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0)
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
         ] = []

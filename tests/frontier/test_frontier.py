@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 
 from gossamer.events import Discovery, Outcome, UrlsAdmitted
-from gossamer.web.robots import RobotsRules
+from gossamer.web.robots import RobotsRules, Rule, parse_robots
 from services.frontier.conditions import Condition
 from services.frontier.politeness import spread
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
@@ -185,8 +186,6 @@ def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> N
 
 
 def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
-    from gossamer.web.robots import Rule
-
     rules = RobotsRules(
         rules=(Rule(False, "/private/", 3),), fetched_at=START, expires_at=START + 1e6
     )
@@ -198,6 +197,20 @@ def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
     assert sim.pages() == ["http://a.test/", "http://a.test/public"]
     refused = sim.store.table(UrlRow).get("http://a.test", "http://a.test/private/x")
     assert refused and "line 3" in refused.reason
+
+
+def test_an_order_carries_no_more_rules_than_concern_its_urls_if_there_are_very_many() -> None:
+    lines = b"".join(b"Disallow: /private/%d$\n" % number for number in range(20_000))
+    rules = parse_robots(b"User-agent: *\n" + lines, "gossamer", START, 1e6).rules
+    sim = Simulation(lambda url: {"robots": rules} if url.endswith("/robots.txt") else {})
+    # Not refused yet: it is looked at when it is ordered.
+    sim.admit(*urls("a.test", 8), "http://a.test/private/7")
+    sim.run()
+    [_, (_, order)] = sim.orders
+    assert order.robots and order.robots.expires_at == rules.expires_at
+    assert not order.robots.allows("http://a.test/private/7")
+    assert "line 9" in order.robots.explain("http://a.test/private/7")
+    assert len(msgspec.json.encode(order)) < 100_000
 
 
 def test_depth_and_budget_are_limits_that_say_so() -> None:

@@ -1,0 +1,74 @@
+"""The hazards of robots.txt, each met at a server that does it, and counted."""
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer.events import Outcome, Purpose
+from gossamer.events.hazards import Hazard
+from tests.fetcher.orders import Emitted, fetched, order
+from tests.fetcher.servers import Server, page, serving
+
+PRIVATE = b"User-agent: *\nDisallow: /private/\n"
+MALFORMED = {
+    "misspelt": b"User-agent: *\nDesallow: /private/\n",
+    "without a colon": b"User-agent *\nDisallow /private/\n",
+    "HTML at the ends of lines": b"User-agent: *<BR>\nDisallow: /private/<BR>\n",
+    "one line": b"User-agent: *<br>Disallow: /private/",
+    "UTF-16": PRIVATE.decode().encode("utf-16"),
+    "half a byte order mark": b"\xef\xbb" + PRIVATE,
+    "rubbish between": b"<html>\n\0\xff\n" + PRIVATE,
+}
+
+
+def counted(hazard: Hazard) -> float:
+    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
+
+
+async def crawled(server: Server, *paths: str) -> tuple[Emitted, Emitted]:
+    """Visit robots.txt, then the pages at *paths* under the rules that it gave."""
+    robots = await fetched(
+        given=order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
+    )
+    urls = [server.root + path for path in paths]
+    return robots, await fetched(given=order(*urls, robots=robots.one.robots))
+
+
+@pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED)
+async def test_a_malformed_file_is_read_as_it_was_meant_and_counted(text: bytes) -> None:
+    before = counted(Hazard.ROBOTS_MALFORMED)
+    async with serving(robots=page(text), open=page(b"hello")) as server:
+        robots, pages = await crawled(server, "/open", "/private/x")
+        assert server.paths == ["/robots.txt", "/open"]
+    assert robots.one.hazards == (Hazard.ROBOTS_MALFORMED,)
+    assert pages.outcomes == [Outcome.PAGE, Outcome.ROBOTS_EXCLUDED]
+    assert counted(Hazard.ROBOTS_MALFORMED) == before + 1
+
+
+async def test_a_file_as_the_standard_has_it_is_not_counted() -> None:
+    before = counted(Hazard.ROBOTS_MALFORMED)
+    async with serving(robots=page(PRIVATE)) as server:
+        robots, _ = await crawled(server, "/open")
+    assert robots.one.hazards == ()
+    assert counted(Hazard.ROBOTS_MALFORMED) == before
+
+
+async def test_what_is_excluded_is_not_asked_for_and_counted() -> None:
+    before = counted(Hazard.ROBOTS_EXCLUDED)
+    async with serving(robots=page(PRIVATE), open=page(b"hello")) as server:
+        _, pages = await crawled(server, "/private/a", "/open", "/private/b")
+        assert server.paths == ["/robots.txt", "/open"]
+    assert pages.outcomes == [Outcome.ROBOTS_EXCLUDED, Outcome.PAGE, Outcome.ROBOTS_EXCLUDED]
+    assert pages.ended[0].reason == "line 2: Disallow: /private/"
+    assert [one.hazards for one in pages.ended] == [("robots_excluded",), (), ("robots_excluded",)]
+    assert counted(Hazard.ROBOTS_EXCLUDED) == before + 2
+
+
+async def test_what_the_site_says_about_use_is_on_the_page() -> None:
+    text = b"User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /a train-ai=n\n"
+    answers = {"a": page(b"a", Content_Usage="search=y"), "b": page(b"b")}
+    async with serving(robots=page(text), **answers) as server:
+        _, pages = await crawled(server, "/a", "/b")
+    assert [one.usage for one in pages.pages] == [
+        {"content-usage": "train-ai=n, search=y", "content-signal": "search=yes, ai-train=no"},
+        {"content-signal": "search=yes, ai-train=no"},
+    ]
