@@ -65,6 +65,7 @@ class Wait(Enum):
 
     NONE = "not at all"
     SHORT = "a minute, twice as long each time, at most `frontier.down_wait`"
+    MINUTES = "ten minutes, twice as long each time, at most `frontier.down_wait`"
     LONG = "`frontier.down_wait`, twice as long each time, at most `frontier.down_wait_limit`"
     DNS = "`frontier.dns_wait`"
     ASKED = (
@@ -127,7 +128,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.DONE, Health.WELL, Wait.NONE,
         text="The server refuses the request with another 4xx status."),
     Outcome.SERVER_ERROR: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.LONG,  # If it is the host's robots.txt.
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,  # If it is the host's robots.txt.
         text="The server failed (5xx, a status that does not exist, or 304 without a condition)."),
     Outcome.BUSY: Meaning(
         Fate.WAIT, Health.BUSY, Wait.ASKED, ends_order=True,
@@ -145,7 +146,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.AGAIN, Health.SILENCE, Wait.LONG, ends_order=True,
         text="The server took the request and sent no byte in time."),
     Outcome.BROKEN: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.LONG,
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
         text="The connection or the protocol broke after the request was sent."),
     Outcome.PRIVATE_ADDRESS: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE, ends_order=True,

@@ -102,8 +102,9 @@ class FrontierSettings(Section):
     retry_after_limit: Seconds = 86400.0
     """The longest Retry-After that is obeyed; a longer one is cut to this."""
     robots_unreachable_limit: Seconds = 2592000.0
-    """While a robots.txt is unreachable its host is not visited; after this long, if the server
-    still answers with errors, it is visited as if there were none (RFC 9309, 2.3.1.4)."""
+    """While a robots.txt is unreachable its host is visited by the last copy of it, or not at all
+    if none is known; after this long, if the server still answers with errors, as if there were
+    none (RFC 9309, 2.3.1.4)."""
 
 
 class FetcherSettings(Section):

@@ -4,32 +4,26 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, Purpose, RobotsAnswered, VisitEnded
+from gossamer.events import Outcome, Purpose, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate, Health
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.politeness import (
     courtesy_delay,
-    elsewhere_wait,
     refused_wait,
     retry_wait,
     trouble_wait,
 )
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
-from services.frontier.rows import HistoryRow, HostRow, QueuedUrl, RobotsRow, UrlRow
+from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
+from services.frontier.rows import HistoryRow, HostRow, UrlRow
 from services.frontier.workbench import Host
 
-UNASKED_ROBOTS_AGE = 86400.0
-ROBOTS, ELSEWHERE = "robots", "robots elsewhere"
-"""The kinds of trouble of a host whose robots.txt cannot be had though it answers, and of one whose
-robots.txt was asked for where it lies, and has not come."""
-Report = VisitEnded | RobotsAnswered
 JUDGED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 """The outcomes of which the verdict is still to come."""
 Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
@@ -49,6 +43,7 @@ class CheckIn:
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
         self._revisits = revisits
+        self.robots = RobotsReports(settings, hosts, revisits, store)
         self._urls = store.table(UrlRow)
         self._history = store.table(HistoryRow)
 
@@ -79,7 +74,7 @@ class CheckIn:
     def _ending(self, event: VisitEnded) -> Ending:
         if event.visit.asker:
             return self._errand_ended
-        return self.robots_ended if event.visit.purpose is Purpose.ROBOTS else self._page_ended
+        return self.robots.ended if event.visit.purpose is Purpose.ROBOTS else self._page_ended
 
     def _errand_ended(
         self, host: Host, row: HostRow, event: VisitEnded, now: float
@@ -92,7 +87,7 @@ class CheckIn:
             return row, 0.0
         return row, now + self._trouble_wait(row, event, meaning.health)
 
-    def _trouble_wait(self, row: HostRow, event: Report, kind: str) -> float:
+    def _trouble_wait(self, row: HostRow, event: VisitEnded, kind: str) -> float:
         times = row.troubles.get(kind, 0)
         return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
@@ -134,74 +129,11 @@ class CheckIn:
         if not next_visit_at:
             self._revisits.missed(event, event.visit, event.started_at or now)
 
-    def robots_ended(
-        self, host: Host, row: HostRow, event: Report, now: float
-    ) -> tuple[HostRow, float]:
-        """Return the same of a visit for robots.txt, here or where it lies."""
-        if event.outcome is Outcome.UNVISITED:
-            return row, 0.0
-        if isinstance(event, VisitEnded) and _elsewhere(event):
-            return self._robots_asked(host, row, event, now)
-        if event.robots and not event.robots.forbidden:
-            self._hosts.learn_robots(host, RobotsRow(event.host, event.robots))
-            return _untroubled(row, ROBOTS, ELSEWHERE), 0.0
-        if event.outcome is Outcome.PRIVATE_ADDRESS:
-            # Nothing of this host is going to be asked: let each URL of its queue learn that.
-            self._allow_all(host, now)
-            return row, 0.0
-        return self._robots_unreachable(host, row, event, now)
-
-    def _robots_asked(
-        self, host: Host, row: HostRow, event: VisitEnded, now: float
-    ) -> tuple[HostRow, float]:
-        """Everything is disallowed until the answer comes from where the file lies."""
-        since = self._unreachable_since(host, now)
-        if now - since >= self._settings.robots_unreachable_limit:
-            self._allow_all(host, now, since)
-            return row, 0.0
-        row = _troubled(row, ELSEWHERE)
-        until = now + elsewhere_wait(self._settings, row.host, row.troubles[ELSEWHERE])
-        rules = RobotsRules(forbidden=_why(event), fetched_at=now, expires_at=until)
-        self._hosts.learn_robots(host, RobotsRow(event.host, rules, since, event.location))
-        return row, until
-
-    def _unreachable_since(self, host: Host, now: float) -> float:
-        known = self._hosts.robots(host)
-        return (known.unreachable_since if known else 0.0) or now
-
-    def _robots_unreachable(
-        self, host: Host, row: HostRow, event: Report, now: float
-    ) -> tuple[HostRow, float]:
-        """RFC 9309, 2.3.1.4: everything is disallowed; after 30 days, as if there were no file."""
-        since = self._unreachable_since(host, now)
-        if now - since >= self._settings.robots_unreachable_limit and event.robots:
-            self._allow_all(host, now, since)
-            return row, 0.0
-        kind: str = OUTCOMES[event.outcome].health
-        if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
-            # Not the host's own trouble, or none that was counted as such.
-            kind = ROBOTS
-            row = _troubled(row, kind)
-        until = now + self._trouble_wait(row, event, kind)
-        rules = RobotsRules(forbidden=_why(event), fetched_at=now, expires_at=until)
-        self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
-        given_up = row.troubles.get(kind, 0) > self._settings.retries and not event.robots
-        if row.queued and given_up:
-            [first] = self._hosts.queues.first(row, 1)
-            self._urls.put(_given_up(row, first, event, now))
-            self._revisits.missed(event, first, now)
-            row = self._hosts.queues.advance(row)
-        return row, until
-
-    def _allow_all(self, host: Host, now: float, unreachable_since: float = 0.0) -> None:
-        rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_ROBOTS_AGE)
-        self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
-
     def _release(self, host: Host, row: HostRow, blocked_until: float, event: VisitEnded) -> None:
         row = self._hosts.queues.renumbered(self._turned(row, event))
         if blocked_until:
             until = max(row.ready_at, blocked_until)
-            row = replace(row, ready_at=until, blocked_why=_why(event), blocked_by=event.outcome)
+            row = replace(row, ready_at=until, blocked_why=why(event), blocked_by=event.outcome)
         if not row.queued:
             self._loading.unload(host, row, Trigger.EMPTIED)
         elif blocked_until:
@@ -220,33 +152,13 @@ class CheckIn:
         return turned(row, made, share)
 
 
-def _given_up(row: HostRow, first: QueuedUrl, event: Report, now: float) -> UrlRow:
-    return UrlRow(
-        host=row.host,
-        url=first.url,
-        outcome=event.outcome,
-        at=now,
-        reason=f"robots.txt: {event.reason}",
-        **ended(first, first.crawl),
-    )
-
-
-def _elsewhere(event: VisitEnded) -> bool:
-    return event.outcome is Outcome.REDIRECT and event.robots is None
-
-
-def _why(event: Report) -> str:
-    forbidden = event.robots.forbidden if event.robots else ""
-    return forbidden or event.reason or str(event.outcome)
-
-
 def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     asked = event.started_at > 0
     health = OUTCOMES[event.outcome].health
     if health.failed:
-        row = _troubled(row, health)
+        row = troubled(row, health)
     elif asked and health is Health.WELL:
-        row = _untroubled(row, *(row.troubles.keys() - {ROBOTS, ELSEWHERE}))
+        row = untroubled(row, *(row.troubles.keys() - {ROBOTS, ELSEWHERE}))
     return replace(
         row,
         done=row.done + 1,
@@ -257,14 +169,6 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         last_took=event.took if asked else row.last_took,
         refused=row.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
     )
-
-
-def _troubled(row: HostRow, kind: str) -> HostRow:
-    return replace(row, troubles={**row.troubles, kind: row.troubles.get(kind, 0) + 1})
-
-
-def _untroubled(row: HostRow, *kinds: str) -> HostRow:
-    return replace(row, troubles={k: n for k, n in row.troubles.items() if k not in kinds})
 
 
 def _history_row(event: VisitEnded, now: float) -> HistoryRow:

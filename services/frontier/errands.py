@@ -22,10 +22,10 @@ from gossamer.events import Event, Outcome, RobotsAnswered, RobotsAsked
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.frontier.admission import Admission
-from services.frontier.checkin import UNASKED_ROBOTS_AGE, CheckIn
 from services.frontier.conditions import Condition
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
+from services.frontier.robots import UNASKED_AGE, RobotsReports
 from services.frontier.rows import QueuedUrl, RobotsRow
 
 
@@ -33,16 +33,16 @@ class Errands:
     """Takes in what fetchers ask and answer of robots.txt files that lie elsewhere."""
 
     def __init__(
-        self, hosts: Hosts, loading: Loading, admission: Admission, check_in: CheckIn
+        self, hosts: Hosts, loading: Loading, admission: Admission, robots: RobotsReports
     ) -> None:
         self._hosts, self._loading = hosts, loading
-        self._admission, self._check_in = admission, check_in
+        self._admission, self._robots = admission, robots
 
     def asked(self, event: RobotsAsked, now: float) -> Iterator[Event]:
         """Queue an errand, or yield what follows from what is known."""
         known = self._known(event)
         if event.hops > REDIRECTS:
-            rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_ROBOTS_AGE)
+            rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
             yield _answer(event, rules, now)
         elif known and known.asked and known.rules.expires_at > now:
             site, hops = site_of(known.asked), event.hops + 1
@@ -63,7 +63,7 @@ class Errands:
         known = self._hosts.robots(host)
         if not known or not known.asked or host.row.condition is not Condition.BLOCKED:
             return
-        row, until = self._check_in.robots_ended(host, host.row, event, now)
+        row, until = self._robots.ended(host, host.row, event, now)
         if until:
             row = replace(row, blocked_why=event.reason, blocked_by=event.outcome)
         ready_at = max(until, now + row.delay)

@@ -57,6 +57,8 @@ def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
             return 0.0
         case Wait.SHORT | Wait.ASKED:
             return min(SHORT_WAIT * doubled, settings.down_wait)
+        case Wait.MINUTES:
+            return min(RETRY_WAIT * doubled, settings.down_wait)
         case Wait.LONG:
             return min(settings.down_wait * doubled, settings.down_wait_limit)
         case Wait.DNS:

@@ -100,6 +100,8 @@ class RobotsRow(Row, frozen=True):
     unreachable_since: float = 0.0
     asked: str = ""
     """Where it lies at another host, while the answer from there is waited for."""
+    copy: RobotsRules = RobotsRules()
+    """The rules that were last read from it, while others are in force; of status 0: none were."""
 
 
 class QueuedUrl(Row, frozen=True):

@@ -76,7 +76,7 @@ class Frontier(Processor):
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
         self._check_in = CheckIn(settings, hosts, self._loading, self._revisits, store)
         self._retries = Retries(hosts, self._loading, self._admission)
-        self._errands = Errands(hosts, self._loading, self._admission, self._check_in)
+        self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
         self._figures = Figures(self._hosts)
         self._judgements = Judgements(hosts, store)
         self._crawl: CrawlDefined | None = None

@@ -6,7 +6,7 @@ from itertools import chain, pairwise, repeat
 import pytest
 
 from gossamer.events import Outcome
-from gossamer.web.robots import RobotsRules
+from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.politeness import SPREAD, spread
 from tests.frontier.simulation import START, Simulation
 
@@ -80,9 +80,76 @@ def test_a_robots_txt_that_cannot_be_had_waits_longer_each_time_until_it_can() -
     sim = answers_in_turn("/robots.txt", UNREADABLE, DOWN, UNREADABLE)
     sim.admit(*urls(1))
     sim.run()
-    half_a_day = 43200.0 * spread(HOST)
-    expected = [half_a_day, half_a_day, 2 * half_a_day]
+    ten_minutes, half_a_day = 600.0 * spread(HOST), 43200.0 * spread(HOST)
+    expected = [ten_minutes, half_a_day, 2 * ten_minutes]
     assert waits(sim, "/robots.txt") == pytest.approx(expected)
+
+
+def read(at: float) -> dict[str, object]:
+    file = parse_robots(b"User-agent: *\nDisallow: /private/\n", "gossamer", at, DAY)
+    return {"robots": file.rules}
+
+
+def allowed(sim: Simulation) -> list[str]:
+    """Return the pages that were ordered and are not forbidden by the order's own rules."""
+    return [
+        visit.url
+        for _, order in sim.orders
+        for visit in order.visits
+        if order.robots and order.robots.allows(visit.url)
+    ]
+
+
+def test_the_last_copy_of_a_robots_txt_holds_while_it_cannot_be_had() -> None:
+    answers = iter([read(START)])
+    sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
+    sim.admit(f"{HOST}/0")
+    sim.run()
+    for day in range(1, 29):
+        sim.run(until=START + day * DAY + 1.0)
+        sim.admit(f"{HOST}/{day}", f"{HOST}/private/{day}")
+        sim.run(until=sim.now + 60.0)
+    assert allowed(sim) == urls(29), "what it forbids is not visited, all else is"
+    sim.run(until=START + 40 * DAY)
+    sim.admit(f"{HOST}/private/late")
+    sim.run(until=sim.now + 60.0)
+    assert allowed(sim)[-1] == f"{HOST}/private/late", "after 30 days it is as if there were none"
+
+
+def test_a_robots_txt_that_cannot_be_had_is_asked_for_beside_its_copy_more_and_more_rarely() -> (
+    None
+):
+    answers = iter([read(START)])
+    sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
+    sim.admit(f"{HOST}/0")
+    sim.run()
+    sim.run(until=START + DAY)
+    sim.admit(*(f"{HOST}/{number}" for number in range(1, 4000)))
+    sim.run(until=START + DAY + 3600.0)
+    gaps = waits(sim, "/robots.txt")[1:]
+    assert len(gaps) == 2
+    assert gaps == pytest.approx([600.0 * spread(HOST), 1200.0 * spread(HOST)], abs=20.0)
+    assert len(sim.pages()) > 3000, "its pages are visited meanwhile"
+
+
+def test_the_copy_outlives_a_host_that_is_busy_or_down() -> None:
+    answers = iter([read(START), BUSY, DOWN, UNREADABLE])
+    sim = Simulation(lambda url: next(answers) if url.endswith("/robots.txt") else {})
+    sim.admit(f"{HOST}/0")
+    sim.run()
+    sim.run(until=START + DAY)
+    sim.admit(f"{HOST}/1", f"{HOST}/private/x")
+    sim.run(until=START + 2 * DAY)
+    assert allowed(sim) == urls(2)
+
+
+def test_no_file_is_no_copy() -> None:
+    none = {"outcome": Outcome.GONE, "status": 404, "robots": RobotsRules(status=404)}
+    answers = iter([none])
+    sim = Simulation(lambda url: next(answers, UNREADABLE) if url.endswith("/robots.txt") else {})
+    sim.admit(f"{HOST}/0")
+    sim.run(until=START + DAY)
+    assert sim.pages() == []
 
 
 def test_hosts_that_failed_together_do_not_come_back_together() -> None:

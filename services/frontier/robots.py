@@ -1,0 +1,152 @@
+"""What visits to a robots.txt teach of its host: its rules, or how long to do without.
+
+While a robots.txt cannot be had (RFC 9309, 2.3.1.4) everything is disallowed, unless the last copy
+of it is known: that holds meanwhile (2.4). After 30 days it counts as if there were none. It is
+asked for again after ten minutes, and then more and more rarely.
+"""
+
+from msgspec.structs import replace
+
+from gossamer.events import Outcome, RobotsAnswered, VisitEnded
+from gossamer.events.outcomes import OUTCOMES
+from gossamer.events.provenance import ended
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.web.robots import RobotsRules
+from services.frontier.hosts import Hosts
+from services.frontier.politeness import elsewhere_wait, trouble_wait
+from services.frontier.revisits import Revisits
+from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, UrlRow
+from services.frontier.workbench import Host
+
+UNASKED_AGE = 86400.0
+"""Seconds for which nothing is forbidden without anybody's having said so."""
+ROBOTS, ELSEWHERE = "robots", "robots elsewhere"
+"""The kinds of trouble of a host whose robots.txt cannot be had though it answers, and of one whose
+robots.txt was asked for where it lies, and has not come."""
+Report = VisitEnded | RobotsAnswered
+
+
+class RobotsReports:
+    """Takes in how visits to robots.txt ended, at the host itself or where its file lies."""
+
+    def __init__(
+        self, settings: FrontierSettings, hosts: Hosts, revisits: Revisits, store: Store
+    ) -> None:
+        self._settings, self._hosts, self._revisits = settings, hosts, revisits
+        self._urls = store.table(UrlRow)
+
+    def ended(self, host: Host, row: HostRow, event: Report, now: float) -> tuple[HostRow, float]:
+        """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
+        if event.outcome is Outcome.UNVISITED:
+            return row, 0.0
+        if isinstance(event, VisitEnded) and _elsewhere(event):
+            return self._asked(host, row, event, now)
+        if event.robots and not event.robots.forbidden:
+            self._hosts.learn_robots(host, RobotsRow(event.host, event.robots))
+            return untroubled(row, ROBOTS, ELSEWHERE), 0.0
+        if event.outcome is Outcome.PRIVATE_ADDRESS:
+            # Nothing of this host is going to be asked: let each URL of its queue learn that.
+            self._allow_all(host, now)
+            return row, 0.0
+        return self._unreachable(host, row, event, now)
+
+    def _asked(
+        self, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> tuple[HostRow, float]:
+        """Everything is disallowed until the answer comes from where the file lies."""
+        since = self._unreachable_since(host, now)
+        if now - since >= self._settings.robots_unreachable_limit:
+            self._allow_all(host, now, since)
+            return row, 0.0
+        row = troubled(row, ELSEWHERE)
+        until = now + elsewhere_wait(self._settings, row.host, row.troubles[ELSEWHERE])
+        known = RobotsRow(event.host, _forbidden(event, now, until), since, event.location)
+        self._hosts.learn_robots(host, replace(known, copy=self._copy(host)))
+        return row, until
+
+    def _unreachable(
+        self, host: Host, row: HostRow, event: Report, now: float
+    ) -> tuple[HostRow, float]:
+        since = self._unreachable_since(host, now)
+        if now - since >= self._settings.robots_unreachable_limit and event.robots:
+            self._allow_all(host, now, since)
+            return row, 0.0
+        kind: str = OUTCOMES[event.outcome].health
+        if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
+            # Not the host's own trouble, or none that was counted as such.
+            kind = ROBOTS
+            row = troubled(row, kind)
+        until = now + self._wait(row, event, kind)
+        copy = self._copy(host)
+        if copy.status and kind == ROBOTS:
+            rules = replace(copy, expires_at=until)
+            self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
+            return row, 0.0
+        rules = _forbidden(event, now, until)
+        self._hosts.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
+        return self._given_up(row, event, kind, now), until
+
+    def _wait(self, row: HostRow, event: Report, kind: str) -> float:
+        times = row.troubles.get(kind, 0)
+        return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
+
+    def _given_up(self, row: HostRow, event: Report, kind: str, now: float) -> HostRow:
+        """Return the row without the first URL of its queue, if that was tried often enough."""
+        given_up = row.troubles.get(kind, 0) > self._settings.retries and not event.robots
+        if not (row.queued and given_up):
+            return row
+        [first] = self._hosts.queues.first(row, 1)
+        self._urls.put(_url_row(row, first, event, now))
+        self._revisits.missed(event, first, now)
+        return self._hosts.queues.advance(row)
+
+    def _unreachable_since(self, host: Host, now: float) -> float:
+        known = self._hosts.robots(host)
+        return (known.unreachable_since if known else 0.0) or now
+
+    def _copy(self, host: Host) -> RobotsRules:
+        """Return the rules that were last read from a file; of status 0 if none ever were."""
+        known = self._hosts.robots(host)
+        if known is None:
+            return RobotsRules()
+        return known.rules if known.rules.status // 100 == 2 else known.copy
+
+    def _allow_all(self, host: Host, now: float, unreachable_since: float = 0.0) -> None:
+        rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
+        self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
+
+
+def why(event: Report) -> str:
+    """Return why the host is left alone."""
+    forbidden = event.robots.forbidden if event.robots else ""
+    return forbidden or event.reason or str(event.outcome)
+
+
+def troubled(row: HostRow, kind: str) -> HostRow:
+    """Return *row* with one more trouble of this *kind* in a row."""
+    return replace(row, troubles={**row.troubles, kind: row.troubles.get(kind, 0) + 1})
+
+
+def untroubled(row: HostRow, *kinds: str) -> HostRow:
+    """Return *row* without trouble of these *kinds*."""
+    return replace(row, troubles={k: n for k, n in row.troubles.items() if k not in kinds})
+
+
+def _elsewhere(event: VisitEnded) -> bool:
+    return event.outcome is Outcome.REDIRECT and event.robots is None
+
+
+def _forbidden(event: Report, now: float, until: float) -> RobotsRules:
+    return RobotsRules(forbidden=why(event), fetched_at=now, expires_at=until)
+
+
+def _url_row(row: HostRow, first: QueuedUrl, event: Report, now: float) -> UrlRow:
+    return UrlRow(
+        host=row.host,
+        url=first.url,
+        outcome=event.outcome,
+        at=now,
+        reason=f"robots.txt: {event.reason}",
+        **ended(first, first.crawl),
+    )
