@@ -42,6 +42,7 @@ SCHEMA = pa.schema(
         ("noindex", pa.bool_()),
         ("truncated", pa.bool_()),
         ("hazards", pa.list_(pa.string())),
+        ("usage", pa.map_(pa.string(), pa.string())),
         ("crawl", pa.string()),
     ]
 )
@@ -64,6 +65,7 @@ def _row(record: Record) -> dict[str, Any]:
             name: _micros(row[name]) for name in SCHEMA.names if SCHEMA.field(name).type == _INSTANT
         },
         "verdict": page.verdict.value,
+        "usage": [*page.usage.items()],
     }
 
 

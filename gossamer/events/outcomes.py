@@ -16,6 +16,8 @@ class Purpose(StrEnum):
 
     PAGE = "page"
     ROBOTS = "robots"
+    SITEMAP = "sitemap"
+    """Named by a robots.txt. It is fetched and archived; nobody reads it yet."""
 
 
 class Outcome(StrEnum):

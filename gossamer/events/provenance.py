@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Protocol, TypedDict
 
+from gossamer.events.outcomes import Purpose
 from gossamer.events.records import (
     Discovery,
     Link,
@@ -31,6 +32,7 @@ class Trail(TypedDict):
     trace: str
     duplicates: int
     earlier: int
+    purpose: Purpose
 
 
 class Provenance(Trail):
@@ -70,6 +72,10 @@ class Trailed(Protocol):
     def earlier(self) -> int:
         """How many visits to it had come to an end before."""
 
+    @property
+    def purpose(self) -> Purpose:
+        """What it is visited for."""
+
 
 def trail(of: Trailed) -> Trail:
     """Return what the visit of a queued URL carries."""
@@ -81,6 +87,7 @@ def trail(of: Trailed) -> Trail:
         trace=of.trace,
         duplicates=of.duplicates,
         earlier=of.earlier,
+        purpose=of.purpose,
     )
 
 
@@ -94,6 +101,7 @@ def provenance(of: Trailed, crawl: str, tried: bool = False) -> Provenance:
         trace=of.trace,
         duplicates=of.duplicates,
         earlier=of.earlier,
+        purpose=of.purpose,
         crawl=crawl,
     )
 
@@ -115,13 +123,16 @@ def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
         trace=found.trace,
         duplicates=found.duplicates,
         earlier=0,
+        purpose=found.purpose,
         crawl=event.crawl,
     )
 
 
 def rediscovered(of: Trailed, url: str) -> Discovery:
     """Return a URL that was admitted as it was discovered."""
-    return Discovery(url, of.depth, of.hops, trace=of.trace, duplicates=of.duplicates)
+    return Discovery(
+        url, of.depth, of.hops, trace=of.trace, duplicates=of.duplicates, purpose=of.purpose
+    )
 
 
 def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list[UrlsDiscovered]:

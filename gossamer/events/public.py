@@ -3,7 +3,7 @@
 Gossamer's own services write these and read none of them, so here is what a consumer relies on.
 """
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gossamer.events.outcomes import Verdict
 from gossamer.events.records import Event
@@ -44,6 +44,9 @@ class Page(Event, frozen=True, kw_only=True, tag="page"):
     last_visited: float = 0.0
     """When the visit was made that this is published after; later ones that find it unchanged
     publish nothing."""
+    usage: dict[str, str] = field(default_factory=dict)
+    """What the site says about the use of the page, in robots.txt and in headers, as it stands
+    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
     unchanged: bool = False
     """Nothing is news beside what was published before: only the setting
     `dedup.republish_unchanged` has such a document published, with the header `unchanged: 1`."""

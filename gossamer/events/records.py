@@ -46,6 +46,8 @@ class Discovery(Struct, frozen=True):
     duplicates: int = 0
     """Duplicates and near duplicates in a row on the way here; a page with a text of its own ends
     the row."""
+    purpose: Purpose = Purpose.PAGE
+    """What it is to be visited for."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
@@ -225,6 +227,8 @@ class PageParsed(Event, frozen=True, kw_only=True, tag="page_parsed"):
     nofollow: bool = False
     noindex: bool = False
     truncated: bool = False
+    usage: dict[str, str] = {}
+    """What the site says about the use of the page, as in `PageFetched`."""
     links: tuple[Link, ...] = ()
     hazards: tuple[str, ...] = ()
 

@@ -239,6 +239,7 @@ def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) 
         truncated=page.truncated,
         hazards=page.hazards,
         trace=page.visit.trace,
+        usage=page.usage,
         change=version.change,
         first_seen=version.row.first_seen,
         last_changed=min(version.row.last_changed, page.fetched_at),

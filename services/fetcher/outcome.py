@@ -86,12 +86,16 @@ def anything(status: int, headers: Headers) -> bool:
     return True
 
 
-def assess(reply: Reply, url: str, now: float, conditional: bool = False) -> Assessment:
+def assess(
+    reply: Reply, url: str, now: float, conditional: bool = False, wants: Wanted = wanted
+) -> Assessment:
     """Return how the visit of *url* ended whose response is *reply*.
 
-    *conditional*: it was asked for only if it has changed.
+    *conditional*: it was asked for only if it has changed; *wants*: and only if it is so.
     """
     assessment = _not_modified(conditional) if reply.status == 304 else _by_status(reply, url, now)
+    if assessment.outcome is Outcome.PAGE and not wants(reply.status, reply.headers):
+        assessment = _unwanted(reply)
     hazard = CUT.get(reply.truncated)
     if hazard is None:
         return assessment
@@ -108,7 +112,7 @@ def _by_status(reply: Reply, url: str, now: float) -> Assessment:
         return _busy(reply, now)
     match reply.status // 100:
         case 2:
-            return _success(reply)
+            return Assessment(outcome=Outcome.PAGE)
         case 3:
             return _redirect(reply, url)
         case 4:
@@ -127,9 +131,7 @@ def _not_modified(conditional: bool) -> Assessment:
     return Assessment(outcome=Outcome.SERVER_ERROR, reason=reason)
 
 
-def _success(reply: Reply) -> Assessment:
-    if wanted(reply.status, reply.headers):
-        return Assessment(outcome=Outcome.PAGE)
+def _unwanted(reply: Reply) -> Assessment:
     reason = f"{content_type(reply.headers)} is not among the types that are read"
     return Assessment(
         outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=(Hazard.UNWANTED_TYPE,)

@@ -5,7 +5,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.web.robots import with_header
 from services.fetcher.ending import Ending, events, failed, unvisited, without_request
-from services.fetcher.outcome import Failure, assess, wanted
+from services.fetcher.outcome import Failure, anything, assess, wanted
 from services.fetcher.robots_visit import visit_robots
 from services.fetcher.steps import Conversation, Emit, Fetch, Pace, Terms
 
@@ -48,11 +48,13 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
         return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
     conditions = visit.conditions
-    answer = yield from pace.ask(Fetch(visit.url, wanted, pace.terms.body_limit, conditions))
+    # Servers give sitemaps all sorts of types, too.
+    wants = anything if visit.purpose is Purpose.SITEMAP else wanted
+    answer = yield from pace.ask(Fetch(visit.url, wants, pace.terms.body_limit, conditions))
     if answer is None:
         return unvisited(pace.why)
     if isinstance(answer, Failure):
         return failed(answer)
-    found = assess(answer, visit.url, pace.now, conditional=bool(conditions))
+    found = assess(answer, visit.url, pace.now, bool(conditions), wants)
     usage = with_header(robots.usage_of(visit.url), answer.headers)
     return Ending(assessment=found, answer=answer, usage=usage)

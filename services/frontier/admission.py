@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, Discovery, RobotsAsked, UrlsAdmitted
+from gossamer.events import CrawlDefined, Discovery, Purpose, RobotsAsked, UrlsAdmitted
 from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate, Outcome
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
@@ -126,6 +126,7 @@ class Admission:
         host = self._hosts.find(event.site, host_key(event.url))
         number = request_number(0, self._moment(event.site, now))
         url = QueuedUrl("", 0, event.url, number, hops=event.hops, asker=event.asker)
+        url = replace(url, purpose=Purpose.ROBOTS)
         self._queue(host, host.row, replace(url, crawl=event.crawl), now)
 
     def _queue(self, host: Host, row: HostRow, url: QueuedUrl, now: float) -> None:

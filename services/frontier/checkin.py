@@ -123,10 +123,11 @@ class CheckIn:
             again = OUTCOMES[event.outcome].fate is Fate.AGAIN
             how = provenance(event.visit, event.crawl, tried=again)
         self._urls.put(_url_row(event, next_visit_at, how, now))
-        if event.outcome in JUDGED:
+        page = event.visit.purpose is Purpose.PAGE
+        if page and event.outcome in JUDGED:
             return
         self._history.put(_history_row(event, now))
-        if not next_visit_at:
+        if page and not next_visit_at:
             self._revisits.missed(event, event.visit, event.started_at or now)
 
     def _release(self, host: Host, row: HostRow, blocked_until: float, event: VisitEnded) -> None:
@@ -148,7 +149,7 @@ class CheckIn:
         self._hosts.sites.shared(event.site, share)
         if not (new and row.again_queued):
             return replace(row, owed=0.0) if row.owed else row
-        made = row.done if event.visit.purpose is Purpose.PAGE else 0
+        made = row.done if event.visit.purpose is not Purpose.ROBOTS else 0
         return turned(row, made, share)
 
 

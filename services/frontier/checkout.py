@@ -166,7 +166,7 @@ def _of_one_crawl(queued: list[QueuedUrl]) -> list[QueuedUrl]:
 def _requests(visit: Visit) -> int:
     """Return how many requests a visit may take, each with a pause: redirects of a robots.txt are
     followed within its host."""
-    return 1 if visit.purpose is Purpose.PAGE else 1 + REDIRECTS - visit.hops
+    return 1 if visit.purpose is not Purpose.ROBOTS else 1 + REDIRECTS - visit.hops
 
 
 def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
@@ -186,7 +186,6 @@ def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
         Visit(
             id=f"{order}.{index}@{url.url}",
             url=url.url,
-            purpose=Purpose.ROBOTS if url.asker else Purpose.PAGE,
             asker=url.asker,
             validators=url.validators,
             conditional=url.conditional,

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.store import Row
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier.rows import BUCKETS, Due
@@ -53,6 +53,7 @@ class DueVisit(Due, frozen=True):
     statistics: bytes = b""
     basis: str = ""
     """What decided its time."""
+    purpose: Purpose = Purpose.PAGE
 
 
 class PartitionPlansRow(Row, frozen=True):

@@ -5,14 +5,26 @@ of it is known: that holds meanwhile (2.4). After 30 days it counts as if there 
 asked for again after ten minutes, and then more and more rarely.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, RobotsAnswered, VisitEnded
+from gossamer.crawl import left_out
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    Outcome,
+    Purpose,
+    RobotsAnswered,
+    UrlsDiscovered,
+    VisitEnded,
+)
 from gossamer.events.outcomes import OUTCOMES
-from gossamer.events.provenance import ended
+from gossamer.events.provenance import by_site, ended
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import RobotsRules
+from gossamer.web.url import fingerprint
 from services.frontier.hosts import Hosts
 from services.frontier.politeness import elsewhere_wait, trouble_wait
 from services.frontier.revisits import Revisits
@@ -21,6 +33,8 @@ from services.frontier.workbench import Host
 
 UNASKED_AGE = 86400.0
 """Seconds for which nothing is forbidden without anybody's having said so."""
+DEPTH = 1
+"""Of a sitemap: as of what the start page links to."""
 ROBOTS, ELSEWHERE = "robots", "robots elsewhere"
 """The kinds of trouble of a host whose robots.txt cannot be had though it answers, and of one whose
 robots.txt was asked for where it lies, and has not come."""
@@ -115,6 +129,22 @@ class RobotsReports:
     def _allow_all(self, host: Host, now: float, unreachable_since: float = 0.0) -> None:
         rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
         self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
+
+
+def sitemaps_found(
+    event: Report, crawl: CrawlDefined | None, now: float
+) -> Iterable[UrlsDiscovered]:
+    """Return the sitemaps that a robots.txt names as they go to the URL-seen test, which lets each
+    pass once; without those that *crawl* leaves out."""
+    if not event.sitemaps or crawl is None:
+        return ()
+    found = [
+        Discovery(url, DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
+        for url in event.sitemaps
+        if left_out(crawl, url, DEPTH) is None
+    ]
+    via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.url}"
+    return by_site(found, via, event.crawl, now)
 
 
 def why(event: Report) -> str:

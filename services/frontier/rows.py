@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from gossamer.events import DEFAULT_CRAWL
+from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
@@ -125,6 +125,7 @@ class QueuedUrl(Row, frozen=True):
     """How many visits to the URL had come to an end when it was queued."""
     asker: str = ""
     """The host that it is an errand for: whose robots.txt lies here."""
+    purpose: Purpose = Purpose.PAGE
     validators: Validators = NO_VALIDATORS
     conditional: bool = False
     """Whether it is asked for only if it has changed."""
@@ -163,6 +164,7 @@ class UrlRow(Row, frozen=True):
     trace: str = ""
     duplicates: int = 0
     """Duplicates in a row on the way to it."""
+    purpose: Purpose = Purpose.PAGE
 
 
 class JudgementRow(Row, frozen=True):

@@ -39,6 +39,7 @@ from services.frontier.loading import Loading
 from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
+from services.frontier.robots import sitemaps_found
 from services.frontier.workbench import Host
 
 NO_LIMIT = 1 << 60
@@ -145,6 +146,9 @@ class Frontier(Processor):
                 return [*self._errands.asked(event, now)]
             case RetryAsked() | RefetchAsked() | ChangesHinted():
                 self._asked(event, now)
+            case VisitEnded() | RobotsAnswered():
+                self._take_in(event, now)
+                return sitemaps_found(event, self._crawl, now)
             case _:
                 self._take_in(event, now)
         return ()

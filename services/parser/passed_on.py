@@ -22,6 +22,7 @@ def passed_on(page: PageFetched, now: float) -> PageParsed:
         fetched_at=page.started_at,
         status=page.status,
         truncated=bool(page.truncated),
+        usage=page.usage,
         hazards=page.hazards,
     )
 

@@ -143,6 +143,12 @@ def test_the_links_of_a_first_page_are_released_an_event_a_site(dedup: Dedup) ->
     assert page.links == tuple(link.url for link in links)
 
 
+def test_what_the_site_says_about_use_is_published(dedup: Dedup) -> None:
+    usage = {"content-signal": "ai-train=no"}
+    answer = dedup.handle(parsed("http://a.test/", "d1", usage=usage), 5.0)
+    assert [page.usage for page in of_kind(Page, answer)] == [usage]
+
+
 def test_a_duplicate_names_the_first_and_its_links_are_not_followed(dedup: Dedup) -> None:
     first = parsed("http://a.test/", "same", Link("http://a.test/1"))
     list(dedup.handle(first, 0.0))

@@ -63,6 +63,17 @@ async def test_what_is_excluded_is_not_asked_for_and_counted() -> None:
     assert counted(Hazard.ROBOTS_EXCLUDED) == before + 2
 
 
+async def test_a_sitemap_is_fetched_whatever_its_type() -> None:
+    body = b"\x1f\x8b"
+    async with serving(map=page(body, Content_Type="application/gzip")) as server:
+        given = order(f"{server.root}/map", purpose=Purpose.SITEMAP)
+        found = await fetched(given=given)
+        assert (await fetched(f"{server.root}/map")).outcomes == [Outcome.UNWANTED_TYPE]
+    assert found.outcomes == [Outcome.PAGE]
+    [kept] = found.pages
+    assert (kept.body, kept.visit.purpose) == (body, Purpose.SITEMAP)
+
+
 async def test_what_the_site_says_about_use_is_on_the_page() -> None:
     text = b"User-agent: *\nContent-Signal: search=yes, ai-train=no\nContent-Usage: /a train-ai=n\n"
     answers = {"a": page(b"a", Content_Usage="search=y"), "b": page(b"b")}

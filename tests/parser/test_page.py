@@ -127,8 +127,9 @@ def test_other_types_have_a_digest_and_no_more() -> None:
 
 def test_what_the_fetcher_noticed_is_kept() -> None:
     page = replace(fetched(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",))
+    page = replace(page, usage={"content-usage": "train-ai=n"})
     parsed = parse(page, OPTIONS, NOW)
-    assert parsed.truncated
+    assert parsed.truncated and parsed.usage == page.usage
     assert parsed.hazards == ("infinite_body", "malformed_url")
 
 

@@ -1,0 +1,92 @@
+"""The sitemaps that a robots.txt names become visits: once each, politely, and as what they are."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import Outcome, Purpose
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import UrlRow
+from tests.flow.virtual import VirtualCrawl
+
+ROBOTS = b"""
+Sitemap: http://a.test/one.xml.gz
+User-agent: *
+Disallow: /private/
+Sitemap: http://a.test/private/two.xml
+Sitemap: http://b.test/three.xml
+Sitemap: http://elsewhere.test/four.xml
+Sitemap: http://a.test/missing.xml
+"""
+GZIP = (("Content-Type", "application/gzip"),)
+DAY = 86400.0
+
+
+class Web:
+    """Says nothing of its first sitemap at first."""
+
+    def __init__(self) -> None:
+        self.failing = 1
+
+    def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
+        status, headers, body = 200, GZIP, b"\x1f\x8b"
+        if url.endswith("/robots.txt"):
+            body = ROBOTS if url.startswith("http://a.test/") else b""
+        elif url.endswith(("missing.xml", "four.xml")):
+            status = 404
+        elif url.endswith("one.xml.gz") and self.failing:
+            self.failing, status = self.failing - 1, 500
+        elif not url.endswith((".xml", ".gz")):
+            headers, body = (("Content-Type", "text/html"),), b"<p>" + url.encode()
+        return 0.5, Reply(status=status, headers=headers, body=body, started_at=now, took=0.5)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> VirtualCrawl:
+    crawl = VirtualCrawl(tmp_path, Web(), delay=1.0)
+    crawl.sow("http://a.test/", "http://b.test/", scope='domain("a.test") or domain("b.test")')
+    crawl.run()
+    return crawl
+
+
+def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
+    found: UrlRow | None = crawl._store().table(UrlRow).get(url[: url.index("/", 7)], url)
+    return found
+
+
+def test_each_is_visited_once_though_robots_txt_names_it_every_day(crawl: VirtualCrawl) -> None:
+    crawl.now += 2 * DAY
+    crawl.sow("http://a.test/later", scope='domain("a.test") or domain("b.test")')
+    crawl.run()
+    asked = Counter(url for _, _, url in crawl.requests)
+    assert asked["http://a.test/robots.txt"] == 2
+    assert asked["http://b.test/three.xml"] == asked["http://a.test/missing.xml"] == 1
+    assert asked["http://a.test/one.xml.gz"] == 2, "it failed the first time"
+
+
+@pytest.mark.parametrize(
+    ("url", "outcome"),
+    [
+        ("http://a.test/one.xml.gz", Outcome.PAGE),
+        ("http://b.test/three.xml", Outcome.PAGE),
+        ("http://a.test/missing.xml", Outcome.GONE),
+        ("http://a.test/private/two.xml", Outcome.ROBOTS_EXCLUDED),
+    ],
+)
+def test_it_is_known_as_what_it_is(crawl: VirtualCrawl, url: str, outcome: Outcome) -> None:
+    found = row(crawl, url)
+    assert found and (found.purpose, found.outcome) == (Purpose.SITEMAP, outcome)
+    assert found.via.endswith("@http://a.test/robots.txt")
+
+
+def test_what_is_beyond_the_crawl_is_not_visited(crawl: VirtualCrawl) -> None:
+    assert not [url for _, _, url in crawl.requests if "elsewhere" in url]
+    assert row(crawl, "http://elsewhere.test/four.xml") is None
+
+
+def test_the_delay_is_kept(crawl: VirtualCrawl) -> None:
+    for host in ("http://a.test/", "http://b.test/"):
+        mine = sorted(request for request in crawl.requests if request[2].startswith(host))
+        assert all(later[0] - earlier[1] >= 1.0 for earlier, later in pairwise(mine))
