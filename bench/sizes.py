@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from pydoc_data.topics import topics
 from random import Random
+from zlib import crc32
 
 import rocksdict
 
@@ -35,12 +36,23 @@ from gossamer.store.cassandra.tables import make_tables
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
+from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.dedup.near import Kept, NearRow, bands
 from services.dedup.seen import finder_of
 from services.frontier.aside import AsideRow
+from services.frontier.plan_rows import DueVisit, PlanRow
+from services.frontier.revisit import (
+    CrawlState,
+    Known,
+    PageState,
+    SiteState,
+    Visit,
+    make,
+    packed,
+)
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
@@ -54,7 +66,7 @@ from tests.servers import Server
 
 ROOT = Path(__file__).resolve().parents[1]
 NODETOOL = ROOT / "scripts/servers/cassandra/nodetool"
-KEYSPACE, STEP, A_HOST, TEXT, LEFT_OUT = "sizes", 500, 50, 3000, 10
+KEYSPACE, STEP, A_HOST, TEXT, LEFT_OUT, VISITS = "sizes", 500, 50, 3000, 10, 6
 NOW = 1_790_000_000.123456
 ROBOTS = (
     b"User-agent: *\nDisallow: /admin/\nDisallow: /search\nAllow: /search/about\nCrawl-delay: 2\n"
@@ -75,7 +87,7 @@ def urls(count: int) -> Iterator[tuple[str, str]]:
 
 
 def rows(count: int) -> Iterator[Row]:
-    """Yield what *count* URLs leave in the store, each visited once and a page."""
+    """Yield what *count* URLs leave in the store, each a page with a next visit."""
     via, before = "1790000000123456.812.0@", "https://www.first.example/"
     known = list(urls(count))
     for n, (host, url) in enumerate(known):
@@ -104,10 +116,31 @@ def rows(count: int) -> Iterator[Row]:
         yield QueuedUrl(
             f"{host} 0", n % A_HOST, url, int(at * 1e6), depth, via=via + before, trace=trace
         )
+        yield from planned(host, url, trace, Random(n))
         left_out = (known[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
         yield AsideRow(f"0 {n // 100}", n % 100, via + url, links)
         before = url
+
+
+def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
+    """Yield when a page is visited next, as it stands after some visits."""
+    policy, site = make("optimal"), site_of(url)
+    known = Known(PageState(weight=0.3), SiteState(), CrawlState(budget=1000.0))
+    at, every = NOW, 86400 * random.uniform(0.5, 30)
+    for _ in range(VISITS):
+        before, at = at, at + every * random.uniform(0.9, 1.1)
+        changed = random.random() < 0.3
+        known, plan = policy.visited(known, Visit(url, before, changed))
+    next_at, basis, state = plan.at or at, plan.basis or "", packed(known.page)
+    validators = Validators(f'"{trace[:20]}"', "Tue, 22 Sep 2026 10:00:00 GMT")
+    yield PlanRow(host, url, next_at, plan.why, basis, "optimal", before, validators, state)
+    bucket = f"{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"
+    yield DueVisit(
+        bucket, f"{next_at:021.7f} {url}", next_at, site, host, url, depth=3, trace=trace,
+        via="1790000000123456.812.0@https://www.first.example/", earlier=VISITS,
+        validators=validators, statistics=state, basis=basis,
+    )  # fmt: skip
 
 
 def fill(store: Store, count: int) -> None:

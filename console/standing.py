@@ -59,6 +59,7 @@ class Standing:
             "policy": of.policy,
             "budget": of.budget,
             "planned": of.planned,
+            "waiting": of.waiting,
             "next_at": of.next_at,
             "spent": dict(of.spent),
             "not_modified": self.progress.outcomes[Outcome.NOT_MODIFIED],

@@ -18,6 +18,7 @@ COMMANDS = {
     "history": "list the visits to a URL: what came of each, and what had changed",
     "refetch": "have URLs visited again now, whenever they are due",
     "retry": "have hosts that were in trouble, or URLs that failed, tried again now",
+    "site": "say what is different at a site: its quiet hours",
     "topics": "create and check the topics of a fleet",
     "store": "create and check the tables of a fleet",
     "dead-letters": "list or replay what could not be read or processed",

@@ -80,6 +80,8 @@ def revisits(progress: Progress) -> list[str]:
     """Return the lines of how coming back stands; none where nothing comes back."""
     of = progress.revisiting
     lines = [f"  revisits    {planned(progress)}"] if of.active else []
+    if of.waiting:
+        lines.append(f"  new         {plural(of.waiting, 'URL')} for the budget to pay for")
     if of.active and (kept := freshness(progress)):
         price = f"; a visit must bring {spelled(of.mean_price)} of it" if of.mean_price else ""
         lines.append(f"  freshness   {kept}{price}")

@@ -4,6 +4,9 @@ from gossamer.events.control import (
     CrawlDefined as CrawlDefined,
 )
 from gossamer.events.control import (
+    SiteOverridden as SiteOverridden,
+)
+from gossamer.events.control import (
     SuffixListPinned as SuffixListPinned,
 )
 from gossamer.events.errands import (

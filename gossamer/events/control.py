@@ -27,3 +27,13 @@ class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned
 
     list: str
     """Its version, as in the file: when it was published."""
+
+
+class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
+    """What is different at a site, for all of its hosts; the newest one of a site is in force."""
+
+    site: str
+    quiet_from: float = 0.0
+    """Seconds after midnight UTC: nothing is asked of its hosts from here…"""
+    quiet_until: float = 0.0
+    """…until here, perhaps on the next day. Equal: no quiet hours."""

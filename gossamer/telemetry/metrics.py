@@ -83,6 +83,9 @@ GAUGES: dict[str, About] = {
     "gossamer_revisits_planned": About(
         "Pages of this frontier's partitions to which another visit is planned."
     ),
+    "gossamer_new_urls_waiting": About(
+        "URLs of this frontier's partitions that were never visited, and wait for the budget."
+    ),
     "gossamer_revisits_late_seconds": About(
         "For how long the oldest planned visit has been due, and waits for the budget or for its "
         "turn; 0 if none is due."

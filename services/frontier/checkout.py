@@ -22,6 +22,7 @@ from services.frontier.refusals import Refusal, Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
+QUIET = "quiet hours of its site"
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
 
@@ -64,8 +65,12 @@ class CheckOut:
 
         None if nothing is left of its queue but what has been visited, what *crawl* leaves out, or
         errands whose answer is known: then the host is idle. None, too, if it rests: when it was
-        visited last, somebody else had it, and perhaps another clock.
+        visited last, somebody else had it, and perhaps another clock. And in quiet hours.
         """
+        if until := self._hosts.sites.quiet_until(host.row.site, now):
+            row = replace(host.row, ready_at=until, blocked_why=QUIET, blocked_by="")
+            self._loading.block(host, row, Trigger.QUIET)
+            return None
         manners = self._manners(host, now)
         claim = self._hosts.claims.of(host.row.site)
         if not claim.has_ordered(host.row) and now < claim.made_at + manners.delay:

@@ -48,6 +48,7 @@ class Trigger(StrEnum):
     LEASE_EXPIRED = "lease expired"
     RESTARTED = "restarted"
     TAKEN_OVER = "taken over"
+    QUIET = "quiet hours"
 
 
 class Transition(NamedTuple):
@@ -137,6 +138,12 @@ TRANSITIONS = (
         Trigger.TAKEN_OVER,
         Condition.RESTING,
         "Another frontier had it until a moment ago, or the clock was set: the delay begins anew.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.QUIET,
+        Condition.BLOCKED,
+        "Its turn has come in the quiet hours that somebody has set for its site.",
     ),
     # The fetcher was slow, not dead: what it reports late still counts until the next order.
     *(

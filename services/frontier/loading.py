@@ -64,10 +64,10 @@ class Loading:
         else:
             self._hosts.update(host, row, Trigger.RELEASED)
 
-    def block(self, host: Host, row: HostRow) -> None:
-        """Unload a host that is in trouble until the *row*'s time."""
+    def block(self, host: Host, row: HostRow, trigger: Trigger = Trigger.TROUBLED) -> None:
+        """Unload a host that is left alone until the *row*'s time."""
         self._wait(row)
-        self.unload(host, row, Trigger.TROUBLED)
+        self.unload(host, row, trigger)
 
     def wait_until(self, host: Host, row: HostRow) -> None:
         """Update a blocked host that waits until the *row*'s time now, no more until its old."""

@@ -78,7 +78,7 @@ class PartitionPlansRow(Row, frozen=True):
     last_new_bucket: int = -1
     """The first and the last bucket of URLs that were never visited, and wait for the budget."""
     waiting: int = 0
-    """How many of those are in memory: all, or some thousands."""
+    """How many of those there are; a crash may count a few of them twice."""
     planned: int = 0
     """How many URLs have a plan; a crash may count a few of them twice."""
     next_at: float = 0.0

@@ -48,6 +48,7 @@ class Plans:
         self._new = Calendar(
             self._visits, f"{partition}/new", row.new_bucket, row.last_new_bucket, now
         )
+        self._waiting = row.waiting
         self.discovery_share, self._credit = HALF, 0.0
         self._settled = self.standing()
 
@@ -88,11 +89,19 @@ class Plans:
     def _take_new(self, now: float) -> list[DueVisit]:
         new = self._new.take(now, 1)
         self._credit = max(0.0, self._credit - len(new))
+        self._waiting -= len(new)
         return new
 
     def hold(self, visit: DueVisit) -> None:
         """Have a URL that was never visited wait for the budget."""
         self._new.add(visit)
+        self._waiting += 1
+
+    @property
+    def waiting(self) -> int:
+        """How many URLs that were never visited wait for the budget."""
+        # Whatever was counted before a crash: where none is left, none has a share of the budget.
+        return 0 if self._new.due() is None else max(self._waiting, len(self._new))
 
     def ordered(self, visits: Iterable[QueuedUrl]) -> None:
         """Count those of *visits* that come back to a page."""
@@ -166,7 +175,7 @@ class Plans:
             last_moving_bucket=self._last_moving,
             new_bucket=self._new.first_bucket,
             last_new_bucket=self._new.last_bucket,
-            waiting=len(self._new),
+            waiting=self.waiting,
             planned=self.planned,
             next_at=0.0 if self.policy == NEVER else self._calendar.next_entry(),
             spent=dict(self.spent),

@@ -33,6 +33,8 @@ class Revisiting:
     """…its expected age in days…"""
     price: float = 0.0
     """…and the days of freshness that a visit must bring."""
+    waiting: int = 0
+    """URLs that were never visited, and wait for the budget."""
 
     def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
         """Add a partition; *crawl* is what its statistics say, if that was read already."""
@@ -41,6 +43,7 @@ class Revisiting:
             self.policy = row.policy
         self.budget += crawl.budget
         self.planned += row.planned
+        self.waiting += row.waiting
         self.spent.update(row.spent)
         self.liars += row.liars
         self.weights += crawl.weights

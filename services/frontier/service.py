@@ -16,6 +16,7 @@ from gossamer.events import (
     RetryAsked,
     RobotsAnswered,
     RobotsAsked,
+    SiteOverridden,
     UrlsAdmitted,
     VisitEnded,
     topics,
@@ -130,7 +131,7 @@ class Frontier(Processor):
 
         Raise Poison if its site is of a partition that is not ours.
         """
-        site = getattr(event, "site", None)
+        site = None if isinstance(event, SiteOverridden) else getattr(event, "site", None)
         if site and not self._claims.has(site):
             raise Poison(
                 f"{site} is of another partition than the record: its producer is to be "
@@ -172,8 +173,8 @@ class Frontier(Processor):
                 self._check_in.ended(event, now)
             case RobotsAnswered():
                 self._errands.answered(event, now)
-            case RefetchAsked():
-                self._retries.refetch(event, now)
+            case SiteOverridden():
+                self._hosts.sites.override(event)
             case PageJudged():
                 self._judgements.judged(event)
                 self._revisits.judged(event)

@@ -6,10 +6,12 @@ a row in `urls` only while few of its site were refused by the same rule; the ot
 
 from msgspec.structs import replace
 
+from gossamer.events import SiteOverridden
 from gossamer.events.hazards import Hazard
 from gossamer.store import Store
 from gossamer.web.validators import Trust
 from services.frontier.revisit import SiteState, packed, unpacked_site
+from services.frontier.revisit.times import outside_quiet_hours, quiet_time
 from services.frontier.rows import SiteRow
 
 SAMPLE = 100
@@ -27,10 +29,30 @@ class Sites:
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SiteRow)
         self._recent: dict[str, SiteRow] = {}
+        self._overrides: dict[str, SiteOverridden] = {}
 
     def forget(self) -> None:
         """Read every row anew: others may have written them meanwhile."""
         self._recent.clear()
+
+    def override(self, event: SiteOverridden) -> None:
+        """Go by what is different at a site from now on."""
+        self._overrides[event.site] = event
+
+    def quiet_until(self, site: str, now: float) -> float:
+        """Return when the quiet hours of *site* end that *now* lies in; 0 if it lies in none."""
+        if site not in self._overrides:
+            return 0.0
+        end = outside_quiet_hours(self._quiet(site, SiteState()), now)
+        return end if end > now else 0.0
+
+    def _quiet(self, site: str, state: SiteState) -> SiteState:
+        """Return *state* with the quiet hours that are set."""
+        at = self._overrides.get(site)
+        quiet = (at.quiet_from, at.quiet_until) if at else (0.0, 0.0)
+        if quiet == (state.quiet_from, state.quiet_until):
+            return state
+        return replace(state, quiet_from=quiet[0], quiet_until=quiet[1])
 
     def hosts(self, site: str) -> int:
         """Return how many hosts of *site* were admitted."""
@@ -52,7 +74,7 @@ class Sites:
 
     def revisits(self, site: str) -> SiteState:
         """Return what the revisit policies know of the pages of *site*."""
-        return unpacked_site(self._row(site).statistics)
+        return self._quiet(site, unpacked_site(self._row(site).statistics))
 
     def learn(self, site: str, state: SiteState) -> None:
         """Remember what they know now."""
@@ -61,9 +83,10 @@ class Sites:
             self._put(replace(row, statistics=statistics))
 
     def paced(self, site: str, delay: float) -> None:
-        """Have the policies know what politeness allows: a visit each *delay* to each host."""
+        """Have the policies know what politeness allows: a visit each *delay* to each host, but in
+        quiet hours."""
         state, hosts = self.revisits(site), max(1, self._row(site).hosts)
-        limit = DAY / delay * hosts if delay else 0.0
+        limit = (DAY - quiet_time(state)) / delay * hosts if delay else 0.0
         if abs(limit - state.limit) > A_TENTH * state.limit:
             self.learn(site, replace(state, limit=limit))
 

@@ -129,7 +129,13 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
     for number, crawl in enumerate(crawls):
         spent = {"rate": 2, "hint": number}
         row = PartitionPlansRow(
-            str(number), "optimal", planned=4, next_at=NOW + number, spent=spent, liars=number
+            str(number),
+            "optimal",
+            planned=4,
+            waiting=6,
+            next_at=NOW + number,
+            spent=spent,
+            liars=number,
         )
         keep(opened, replace(row, statistics=packed(crawl)))
     keep(opened, TallyRow("0", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}))
@@ -137,6 +143,7 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
     opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
     text = shown(capsys, opened)
     assert "  revisit     optimal, 40 visits a day\n" in text
+    assert "new         12 URLs for the budget to pay for" in text
     assert "revisits    optimal, 40 visits a day; 8 planned, next 2033-05-18 03:33:20 UTC" in text
     assert "62.5 % of the copies expected to be right, 6 h behind" in text
     assert "a visit must bring 12 h of it" in text and "4 rate, 1 hint" in text
@@ -146,6 +153,7 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
         "policy": "optimal",
         "budget": 40.0,
         "planned": 8,
+        "waiting": 12,
         "next_at": NOW,
         "spent": {"rate": 4, "hint": 1},
         "not_modified": 6,

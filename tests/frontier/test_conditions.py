@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, VisitEnded
+from gossamer.events import Outcome, SiteOverridden, VisitEnded
 from gossamer.events.topics import DEAD_LETTERS
 from schemas import conditions as picture
 from services.frontier import conditions
@@ -98,6 +98,13 @@ def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> 
     return sim
 
 
+def quiet() -> Simulation:
+    sim = simulate()
+    hour = sim.now % 86400.0
+    sim.handle(SiteOverridden(at=sim.now, site=SITE, quiet_from=hour, quiet_until=hour + 600.0))
+    return until(sim, Condition.READY, Trigger.QUIET)
+
+
 SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (Condition.IDLE, Trigger.QUEUED): simulate,
     (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: queued_again(simulate()),
@@ -116,6 +123,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.LEASE_EXPIRED): unanswered,
     (OUT, Trigger.RESTARTED): killed,
     (Condition.READY, Trigger.TAKEN_OVER): taken_over,
+    (Condition.READY, Trigger.QUIET): quiet,
     (Condition.RESTING, Trigger.RELEASED): lambda: late(Condition.RESTING, urls=2),
     (Condition.RESTING, Trigger.EMPTIED): lambda: late(Condition.RESTING),
     (Condition.RESTING, Trigger.TROUBLED): lambda: late(Condition.RESTING, answer=DOWN),

@@ -290,12 +290,14 @@ def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash()
     sim.admit(*(f"{HOST}/{n}" for n in range(40)))
     sim.run(START + 2 * DAY)
     assert "budget" in plan(sim, f"{HOST}/39").why
+    assert sum(row.waiting for row in shares(sim)) == 40 - len(sim.pages())
     for _ in range(9):
         sim.start()
         sim.run(sim.now + DAY)
     sim.run(START + 14 * DAY)
     assert sorted(sim.pages()) == sorted(f"{HOST}/{n}" for n in range(40))
     assert sim.pages() == [f"{HOST}/{n}" for n in range(40)]
+    assert not any(row.waiting for row in shares(sim))
 
 
 def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:

@@ -22,9 +22,14 @@ def jittered(interval: float, url: str, visits: int) -> float:
 
 def outside_quiet_hours(site: SiteState, at: float) -> float:
     """Return *at*, or the end of the quiet hours that it lies in."""
-    long = (site.quiet_until - site.quiet_from) % DAY
+    long = quiet_time(site)
     into = (at - site.quiet_from) % DAY
     return at - into + long if into < long else at
+
+
+def quiet_time(site: SiteState) -> float:
+    """Return how many seconds of a day are quiet."""
+    return (site.quiet_until - site.quiet_from) % DAY
 
 
 def spelled(seconds: float) -> str:

@@ -1,0 +1,78 @@
+"""`gossamer site`: what is different at a site, from now on: its quiet hours."""
+
+import argparse
+import re
+
+from console.cli.options import add_crawl, open_from
+from console.printable import printable
+from gossamer import clock
+from gossamer.crawl import typed
+from gossamer.errors import BadSettings
+from gossamer.events import SiteOverridden
+from gossamer.log.codec import encode, key_of
+from gossamer.log.control import in_force
+from gossamer.web.url import BadUrl, site_of
+
+NONE = "none"
+LONGEST = 500
+"""Characters of a line."""
+MINUTE, HOUR = 60.0, 3600.0
+
+_hours = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add its arguments to *command*."""
+    command.add_argument("site", metavar="SITE", help="a site, or any host or URL of it")
+    command.add_argument(
+        "--quiet",
+        metavar="HOURS",
+        help="ask nothing of its hosts in these hours, UTC: 08:00-18:30, 22:00-06:00, or none",
+    )
+    add_crawl(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Say what is different at the site; before, set what is given."""
+    try:
+        site = site_of(typed(options.site))
+    except BadUrl as error:
+        raise BadSettings(f"{options.site}: {error}") from error
+    given = None if options.quiet is None else quiet_hours(options.quiet)
+    before = SiteOverridden(at=clock.now(), site=site)
+    with open_from(options) as crawl:
+        if given is not None:
+            event = SiteOverridden(
+                at=before.at, site=site, quiet_from=given[0], quiet_until=given[1]
+            )
+            crawl.log.append([encode(event)])
+        found = in_force(crawl.log).get(key_of(before), before)
+    assert isinstance(found, SiteOverridden)
+    hours = f"quiet hours {_spelled(found)} UTC" if _spelled(found) else "no quiet hours"
+    print(printable(f"{site}: {hours}", LONGEST))
+    return 0
+
+
+def quiet_hours(text: str) -> tuple[float, float]:
+    """Return the seconds after midnight that *text* means; raise BadSettings if it means none."""
+    if text == NONE:
+        return 0.0, 0.0
+    found = _hours.fullmatch(text)
+    begin, end = (_seconds(found, 1), _seconds(found, 3)) if found else (0.0, 0.0)
+    if begin == end:
+        raise BadSettings(f"--quiet {text}: write 08:00-18:30, 22:00-06:00 or none; times are UTC")
+    return begin, end
+
+
+def _seconds(found: re.Match[str], group: int) -> float:
+    return int(found[group]) * HOUR + int(found[group + 1]) * MINUTE
+
+
+def _spelled(event: SiteOverridden) -> str:
+    if event.quiet_from == event.quiet_until:
+        return ""
+    return f"{_clock(event.quiet_from)}-{_clock(event.quiet_until)}"
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds // HOUR):02}:{int(seconds % HOUR // MINUTE):02}"

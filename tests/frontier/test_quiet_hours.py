@@ -1,0 +1,63 @@
+"""Quiet hours of a site: nothing is asked of its hosts then, and nothing of it is forgotten."""
+
+from gossamer.events import SiteOverridden
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.rows import HostRow
+from tests.frontier.simulation import START, Simulation
+from tests.frontier.test_revisits import DAY, HOST, HOUR, URL, Changing, defined, visits
+
+OTHER = "http://b.test/1"
+MANY = 60
+FROM, UNTIL = 8 * HOUR, 18.5 * HOUR
+
+
+def hours(*quiet: float) -> SiteOverridden:
+    return SiteOverridden(at=START, site="a.test", quiet_from=quiet[0], quiet_until=quiet[1])
+
+
+def is_quiet(at: float, begin: float = FROM, end: float = UNTIL) -> bool:
+    into = (START + at) % DAY
+    return begin <= into < end if begin < end else not end <= into < begin
+
+
+def simulated(*quiet: float) -> Simulation:
+    sim = Simulation(delay=30.0)
+    sim.judge = Changing(2 * HOUR)
+    defined(sim, revisit="fixed:3h")
+    sim.handle(hours(*quiet))
+    sim.admit(URL, OTHER, *(f"{HOST}/new-{n}" for n in range(MANY)))
+    return sim
+
+
+def test_nothing_is_asked_of_a_site_in_its_quiet_hours_and_the_others_go_on() -> None:
+    for quiet in ((FROM, UNTIL), (22 * HOUR, 6 * HOUR)):
+        sim = simulated(*quiet)
+        sim.run(START + 3 * DAY)
+        asked = [at - START for at, _, url in sim.visits if url.startswith(HOST)]
+        # An order that was made a moment before may be under way: it has ten visits.
+        assert not any(is_quiet(at, *quiet) and is_quiet(at - 600, *quiet) for at in asked)
+        assert {f"{HOST}/new-{n}" for n in range(MANY)} <= {*sim.pages()}
+        assert any(is_quiet(at, *quiet) for at in visits(sim, OTHER))
+        assert len(visits(sim, URL)) > 8
+
+
+def test_a_host_that_waits_says_why_and_goes_on_when_the_hours_are_over() -> None:
+    sim = simulated(FROM, UNTIL)
+    sim.run(START - START % DAY + DAY + 12 * HOUR)
+    sim.admit(f"{HOST}/late")
+    sim.run(sim.now + HOUR)
+    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
+    assert row and row.blocked_why and row.ready_at % DAY == UNTIL
+    sim.start()
+    sim.handle(hours(FROM, UNTIL))
+    assert f"{HOST}/late" not in sim.pages()
+    sim.run(START - START % DAY + DAY + 19 * HOUR)
+    assert f"{HOST}/late" in sim.pages()
+
+
+def test_planned_visits_lie_outside_and_hours_can_be_taken_back() -> None:
+    sim = simulated(FROM, UNTIL)
+    sim.run(START + 2 * DAY)
+    sim.handle(hours(0.0, 0.0))
+    sim.run(START + 4 * DAY)
+    assert any(is_quiet(at) for at in visits(sim) if at > 3 * DAY)
