@@ -91,6 +91,21 @@ def fresh_for(headers: Headers) -> float | None:
     )
 
 
+LEAST_LIFETIME, LONGEST_LIFETIME = 60.0, 365 * 86400.0
+"""Seconds: what expires sooner is never to be used again, and nobody knows what is a year ahead."""
+
+
+def expires_at(headers: Headers, fetched_at: float) -> float:
+    """Return until when a response *fetched_at* stays as it is by what it says, in epoch seconds.
+
+    0 if it says nothing that can be meant: nothing, "now", or more than a year ahead (5.5 of
+    *Practical issues of crawling the Web* has the dates that mean nothing).
+    """
+    lifetime = fresh_for(headers) or 0.0
+    meant = LEAST_LIFETIME <= lifetime <= LONGEST_LIFETIME
+    return fetched_at + lifetime if meant else 0.0
+
+
 def payload_digest(body: bytes) -> str:
     """Return the SHA-1 of a body as received, in base 32 and labelled as WARC does: `sha1:…`."""
     return "sha1:" + b32encode(sha1(body, usedforsecurity=False).digest()).decode()

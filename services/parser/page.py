@@ -7,10 +7,10 @@ from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of
 from gossamer.text.sketch import sketch_of
 from gossamer.web.coding import Body, decoded
-from gossamer.web.freshness import expires_at
 from gossamer.web.http import (
     all_values,
     content_type,
+    expires_at,
     joined_values,
     payload_digest,
     redirect_target,

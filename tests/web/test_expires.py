@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.freshness import expires_at
+from gossamer.web.http import expires_at
 
 NOW = 1_700_000_000.0
 SOON = ("Expires", "Tue, 14 Nov 2023 23:13:20 GMT")
