@@ -18,9 +18,9 @@ from itertools import count, islice
 from multiprocessing import get_context
 
 from tests.simulation.run import Result, simulate
-from tests.simulation.scenarios import ANYTHING, SCENARIOS, WIDE, scenario_of
+from tests.simulation.scenarios import ANYTHING, OTHERS, SCENARIOS, scenario_of
 
-NAMES = [scenario.name for scenario in (ANYTHING, WIDE, *SCENARIOS)]
+NAMES = [scenario.name for scenario in (ANYTHING, *OTHERS.values(), *SCENARIOS)]
 HASHES = "PYTHONHASHSEED"
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import structlog
 
@@ -141,6 +142,7 @@ class Fetcher:
                 if answer is None:
                     run.asked_at = 0.0
                 elif answer.started_at:
+                    answer = replace(answer, started_at=run.reckoned(answer.started_at))
                     self.pauses.worked()
             case Emit(events=emitted):
                 run.emit(emitted)
@@ -174,7 +176,12 @@ class OrderRun:
         """
         now = self._clock()
         self._ahead = max(self._ahead, self._skew.ahead(self.order.epoch, self.order.at, now))
-        return now + self._ahead
+        return self.reckoned(now)
+
+    def reckoned(self, at: float) -> float:
+        """Return a time of this clock by the later of two clocks, as the frontier's plans need it:
+        after a visit that seems to be long ago the next one would be due at once."""
+        return at + self._ahead
 
     def emit(self, events: tuple[Event, ...]) -> None:
         """Put *events* on the log and count them; raise Poison if one is too large for that."""

@@ -125,14 +125,17 @@ class CheckOut:
 
     def _visited(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
         # An errand is no visit to the page at its URL, if that was admitted, too.
-        met = ["" if url.asker else url.url for url in queued]
-        rows = self._urls.get_many(host.row.host, [*filter(None, met)])
+        pages = [url for url in queued if not url.asker]
+        rows = self._urls.get_many(host.row.host, [url.url for url in pages])
         come = {row.url: (row.earlier, row.attempt) for row in rows}
-        return [
-            not url.asker
-            and (come.get(url.url, (0, 0)) > (url.earlier, url.attempt) or url.url in met[:at])
-            for at, url in enumerate(queued)
-        ]
+        ahead = set[str]()
+        visited: list[bool] = []
+        for url in queued:
+            before = come.get(url.url, (0, 0)) > (url.earlier, url.attempt) or url.url in ahead
+            visited.append(before and not url.asker)
+            if not (before or url.asker):
+                ahead.add(url.url)
+        return visited
 
     def _batch(self, delay: float, most: int) -> int:
         patient = int(LONGEST_BATCH // delay) if delay else self._settings.batch

@@ -38,7 +38,7 @@ class Plans:
         self._found = row = self._rows.get(partition) or PartitionPlansRow(partition)
         # As `Claim._written`.
         self._written: PartitionPlansRow | None = None
-        self.crawl = revisit.unpacked_crawl(row.statistics)
+        self.crawl = refilled(revisit.unpacked_crawl(row.statistics), now)
         self.policy, self._generation = row.policy, row.generation
         self._moving, self._last_moving = row.moving_bucket, row.last_moving_bucket
         self._moved_to: str | None = None

@@ -310,3 +310,32 @@ def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
     host = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
     # A day's visits are 24: were each page planned as often as it is worth, all 60 would wait.
     assert host and host.queued < 40
+
+
+def test_a_visit_is_not_passed_over_for_an_older_one_that_was_made() -> None:
+    sim = simulated("fixed:1h")
+    sim.admit(URL)
+    sim.run(until=START + 1.9 * HOUR)
+    # All that is due is taken from the buckets anew, as after a crash; what was made, as well.
+    assert len(visits(sim)) == 2
+    sim.now = START + 3 * HOUR
+    sim.start()
+    held = [
+        visit.earlier
+        for visit in sim.frontier._hosts.claims.of("a.test").plans._calendar._held.values()
+    ]
+    assert sorted(held) == [1, 2]
+    sim.run(until=START + 3.5 * HOUR)
+    assert len(visits(sim)) == 3
+
+
+def test_a_clock_that_was_ahead_holds_no_visit_up() -> None:
+    sim = simulated("fixed:1h")
+    sim.admit(URL)
+    sim.run(until=START + 0.5 * HOUR)
+    assert [*sim.frontier.wake(sim.now + DAY)]
+    sim.frontier.settle()
+    sim.store.flush()
+    sim.start()
+    sim.run(until=START + 2.5 * HOUR)
+    assert 1.5 * HOUR < visits(sim)[-1] < 2.5 * HOUR

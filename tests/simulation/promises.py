@@ -15,6 +15,7 @@ from gossamer.web.url import host_key
 from services.frontier.schedule import Schedule
 from services.frontier.workbench import Workbench
 from tests.simulation.broker import Broker
+from tests.simulation.kernel import START
 from tests.simulation.nodes import Nodes
 from tests.simulation.web import Request, Sites
 
@@ -130,7 +131,11 @@ def complete(story: Story, nodes: Nodes, sites: Sites) -> Iterator[str]:
         visit = page["visit"]
         if visit.get("purpose", "page") != "page":
             continue
-        if visit["id"] not in judged and page["status"] == 200 and visit["url"] not in poison:
+        if (
+            visit["id"] not in judged
+            and page["status"] in (200, 304)
+            and visit["url"] not in poison
+        ):
             yield f"{visit['url']} was fetched, and never judged"
         if visit["url"] not in captured:
             yield f"{visit['url']} was fetched, and never archived"
@@ -172,18 +177,31 @@ def answered(story: Story) -> Iterator[str]:
             yield f"an order of {order['host']} was never answered: it cost a lease"
 
 
-def sparing(sites: Sites, allowed: int) -> Iterator[str]:
-    """Yield more requests for what had been answered already than harm excuses."""
-    answered: set[str] = set()
+def sparing(sites: Sites, allowed: int, interval: float = 0.0) -> Iterator[str]:
+    """Yield more requests for what had been answered already than harm excuses.
+
+    Where pages are visited again after an *interval*: answered so lately that it was too soon.
+    """
+    answered: dict[str, float] = {}
     again = []
     for request in sorted(sites.requests, key=lambda request: request.start):
         if request.url in answered:
-            again.append(request.url)
-        if request.heard and request.status in (200, 301, 404):
+            lately = request.start < answered[request.url] + interval / 2
+            again += [request.url] if lately or not interval else []
+        if request.heard and request.status in (200, 301, 304, 404):
             robots = request.url == f"{host_key(request.url)}/robots.txt"
-            answered |= set() if robots else {request.url}
+            answered |= {} if robots else {request.url: request.end}
     if len(again) > allowed:
         yield f"{len(again)} requests for what was answered before, {allowed} are excused: {again}"
+
+
+def fresh(rows: Iterable[dict[str, Any]], sites: Sites, latest: float) -> Iterator[str]:
+    """Yield each page that nobody has come back to since *latest*."""
+    asked = {request.url: request.start for request in sites.requests}
+    for row in rows:
+        page = row["outcome"] in ("page", "not_modified")
+        if page and (at := asked[row["url"]]) < latest:
+            yield f"{row['url']} was not come back to: it was visited at {at - START:.0f}"
 
 
 def letters(story: Story, nonsense: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events import CrawlDefined, Event, SeedSown
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -21,7 +21,7 @@ from tests.simulation.harms import HARMS, MILD, SKEW, SLOW_FOR
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
 from tests.simulation.scenarios import scenario_of
-from tests.simulation.web import make_sites
+from tests.simulation.web import change, make_sites
 
 PARTITIONS, SESSION, LONGEST_POLL = 4, 6.0, 60.0
 INSTANCES = {"frontier": 3, "fetcher": 3, "parser": 2, "dedup": 2, "archive": 2}
@@ -33,6 +33,8 @@ CPU_LIMIT = 30.0
 """Seconds of CPU that a run may take; most take half a second."""
 HOPELESS = 30
 """So often may processes end with errors before the run is given up."""
+READ = ("page", "redirect", "not_modified")
+"""The outcomes of URLs whose links are known."""
 LOOK, WEIGH = 15.0, 2.0
 SETTLED = 30.0
 
@@ -63,6 +65,8 @@ class Run:
         self.nodes = Nodes(sim)
         hosts, pages = random.randint(*scenario.hosts), random.randint(*scenario.pages)
         self.sites = make_sites(sim, hosts, pages, self.delay, scenario.fan, scenario.mood)
+        if scenario.interval:
+            change(sim, self.sites)
         self.story = promises.Story()
         self.story.listen(self.broker)
         self.fleet = Fleet(sim, self.broker, self.nodes, self.sites, folder)
@@ -132,12 +136,31 @@ class Run:
 
     def _sow(self) -> None:
         events = [
-            CrawlDefined(at=START, scope="any()", max_depth=16),
+            self._definition(),
             *(SeedSown(url=url, priority=self._priority()) for url in self.sites.seeds()),
         ]
-        for message in map(encode, events):
-            number = partition_of(message.partition_key, self.broker.counts[message.topic])
-            self.broker.append((message.topic, number), message.key.encode(), message.value)
+        for event in events:
+            self._append(event)
+        if self.scenario.interval:
+            self.sim.later(self.scenario.lasts, self._come_back_no_more)
+
+    def _definition(self, again: bool = True) -> CrawlDefined:
+        interval = self.scenario.interval if again else 0.0
+        policy = f"fixed:{interval:.0f}s" if interval else "none"
+        return CrawlDefined(at=self.sim.now, scope="any()", max_depth=16, revisit=policy)
+
+    def _append(self, event: Event) -> None:
+        message = encode(event)
+        number = partition_of(message.partition_key, self.broker.counts[message.topic])
+        self.broker.append((message.topic, number), message.key.encode(), message.value)
+
+    def _come_back_no_more(self) -> None:
+        """See that everything is as fresh as it should be, and end that."""
+        if not self.slow:
+            # What a clock that was ahead has planned is due when it said.
+            latest = self.sim.now - 3 * self.scenario.interval - self.far
+            self.result.broken += promises.fresh(self._outcomes().values(), self.sites, latest)
+        self._append(self._definition(again=False))
 
     def _sow_nonsense(self) -> None:
         """Sow what no service can take: each becomes a dead letter, and nothing else happens."""
@@ -188,7 +211,7 @@ class Run:
     def _look(self) -> None:
         if not self._idle():
             self.over_at = None
-        elif self.sim.now - START > HARM_ENDS:
+        elif self.sim.now - START > max(HARM_ENDS, self.scenario.lasts):
             # Unless something comes back till then: a URL that waits looks done while it is queued.
             self.over_at = self.over_at or self.sim.now + SETTLED
         self.sim.later(LOOK, self._look)
@@ -198,6 +221,9 @@ class Run:
             for group in TOPICS[topic].consumers if topic in TOPICS else ():
                 if self.broker.group(group).offsets.get((topic, number), 0) < len(records):
                     return False
+        hosts = [row for rows in self.nodes.all_named("hosts").values() for row in rows]
+        if any(row["condition"] != "idle" for row in hosts):
+            return False
         outcomes = self._outcomes()
         done = {url for url, row in outcomes.items() if not row["next_visit_at"]}
         admitted = {url for url in self.story.admitted if not self.sites.forbids(url)}
@@ -208,7 +234,7 @@ class Run:
         return {row["url"]: row for found in rows for row in found}
 
     def _required(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
-        read = {url for url, row in outcomes.items() if row["outcome"] in ("page", "redirect")}
+        read = {url for url, row in outcomes.items() if row["outcome"] in READ}
         return self.sites.required(read)
 
     def execute(self) -> Result:
@@ -242,7 +268,10 @@ class Run:
         result.broken += promises.complete(self.story, self.nodes, self.sites)
         result.broken += promises.archived(self.story, self.fleet.folder)
         result.broken += promises.calm(self.story, sites)
-        result.broken += promises.sparing(sites, self.losses * self.batch * len(sites.sites))
+        excused = self.losses * self.batch * len(sites.sites)
+        if self.far and self.scenario.interval:
+            excused += sum(len(site.paths) for site in sites.sites.values())
+        result.broken += promises.sparing(sites, excused, self.scenario.interval)
         result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
         lost = self._required(self._outcomes()) - set(self.story.admitted)
         result.broken += [f"{url} is linked, and was never admitted" for url in sorted(lost)]

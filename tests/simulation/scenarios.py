@@ -33,10 +33,23 @@ class Scenario:
     settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     rounds: int = 1
     """It has its turn in every so many rounds: a large world takes ten times as long."""
+    interval: float = 0.0
+    """Seconds after which pages are visited again; 0: never."""
+    lasts: float = 0.0
+    """Seconds until nothing is visited again any more."""
 
 
 ANYTHING = Scenario("anything")
 WIDE = Scenario("wide", hosts=(60, 60), pages=(2, 2))
+COMING_BACK = Scenario(
+    "coming back",
+    until=150.0,
+    hosts=(2, 4),
+    pages=(2, 5),
+    interval=60.0,
+    # All that was done is over by then, and what a server asked for in its trouble.
+    lasts=1000.0,
+)
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -98,9 +111,13 @@ SCENARIOS = (
 )
 
 
+OTHERS = {10: WIDE, 26: COMING_BACK}
+"""Those that have a turn in 32 seeds, in place of anything."""
+
+
 def scenario_of(seed: int) -> Scenario:
     """Return the scenario of a run."""
     turn, place = divmod(seed // 2, len(SCENARIOS))
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
-    return WIDE if seed % 32 == 10 else ANYTHING
+    return OTHERS.get(seed % 32, ANYTHING)

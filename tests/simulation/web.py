@@ -36,6 +36,8 @@ class Request:
     status: int
     process: str
     retry_after: float = 0.0
+    tag: str = ""
+    """The entity tag of what it is answered with."""
     heard: bool = False
     """Whether the fetcher got the answer."""
 
@@ -67,6 +69,13 @@ class Site:
     silent: Window = (0.0, 0.0)
     speed: float = 0.05
     """Seconds that an answer takes, more or less."""
+    changes: dict[str, float] = field(default_factory=dict)
+    """Path → seconds from one version to the next, of pages that change."""
+
+    def tag(self, path: str, now: float) -> str:
+        """Return the entity tag of what *path* is at a true time."""
+        period = self.changes.get(path, 0.0)
+        return f'"{int((now - START) // period) if period else 0}"'
 
 
 def within(window: Window, now: float) -> bool:
@@ -116,8 +125,11 @@ class Sites:
                 coming += links_of(body)
         return found
 
-    def request(self, url: str, process: Process) -> Request:
-        """Send a request: it arrives, and is answered, whatever becomes of who has sent it."""
+    def request(self, url: str, process: Process, known: str = "") -> Request:
+        """Send a request: it arrives, and is answered, whatever becomes of who has sent it.
+
+        *known*: the entity tag that it is about to be compared with.
+        """
         now, host = self.sim.now + self.sim.between(0.002, 0.05), host_key(url)
         site = self.sites[host]
         path = url.removeprefix(host)
@@ -130,7 +142,9 @@ class Sites:
             made = Request(host, url, now, end, 429, process.name, site.retry_after)
         else:
             status = site.robots[0] if path == "/robots.txt" else site.paths.get(path, (404, ""))[0]
-            made = Request(host, url, now, end, status, process.name)
+            tag = site.tag(path, now) if status == 200 and site.changes else ""
+            status = 304 if tag and tag == known else status
+            made = Request(host, url, now, end, status, process.name, tag=tag)
         self.requests.append(made)
         process.at_death.append(partial(made.break_off, self.sim))
         return made
@@ -147,6 +161,9 @@ class Sites:
             headers = (("Retry-After", str(int(made.retry_after))),)
         if path == "/robots.txt":
             headers = (*headers, ("Content-Type", "text/plain"))
+        if made.tag:
+            headers = (*headers, ("ETag", made.tag))
+            body += f"<p>Edition {made.tag}.</p>"
         return headers, body.encode() if made.status == 200 else b""
 
 
@@ -191,7 +208,8 @@ class SimHostClient:
             await asyncio.sleep(sim.between(0.002, 0.05))
             return _failure(Outcome.HOST_DOWN, Hazard.HOST_DOWN, started_at, sim.now - begun)
         # Sent at once: the fetcher has just looked at the clock, and could be stopped anywhere.
-        made = sites.request(step.url, self._web.process)
+        known = dict(step.conditions).get("If-None-Match", "")
+        made = sites.request(step.url, self._web.process, known)
         limit = self._web.settings.first_byte_limit
         try:
             if made.end - begun > limit:
@@ -250,6 +268,13 @@ def _site(sim: Sim, host: str, names: list[str], pages: int, fan: int, mood: str
         site.paths[path] = (status, random.choice(links) if status == 301 else body)
     _moods(sim, site, names, mood)
     return site
+
+
+def change(sim: Sim, sites: Sites) -> None:
+    """Have pages change, and be told apart by their tags: often, rarely or never."""
+    for site in sites.sites.values():
+        for path in site.paths:
+            site.changes[path] = sim.random.choice([0.0, 45.0, 200.0, 600.0])
 
 
 def _moods(sim: Sim, site: Site, names: list[str], likely: str) -> None:

@@ -15,14 +15,15 @@ SAVED = 1.0
 
 
 def refilled(crawl: CrawlState, now: float) -> CrawlState:
-    """Return the crawl with the tokens that came until *now*."""
+    """Return the crawl with the tokens that came until *now*; since *now*, where a clock that was
+    ahead had it refilled later."""
     if not crawl.tokens_at:
         return replace(crawl, tokens=1.0, tokens_at=now)
     came = crawl.budget * max(0.0, now - crawl.tokens_at) / DAY
     most = max(1.0, SAVED * crawl.budget)
     # Rounded: what is a token but for the last digits of a time is one, or nobody's time comes.
     tokens = round(min(most, crawl.tokens + came), 6)
-    return replace(crawl, tokens=tokens, tokens_at=max(now, crawl.tokens_at))
+    return replace(crawl, tokens=tokens, tokens_at=now)
 
 
 def next_token_at(crawl: CrawlState) -> float:

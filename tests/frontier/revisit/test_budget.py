@@ -26,10 +26,12 @@ def test_no_more_is_spent_than_came(budget: float, waits: list[float]) -> None:
     assert crawl.tokens <= max(1.0, SAVED * budget)
 
 
-def test_a_clock_that_steps_back_brings_no_tokens() -> None:
-    crawl = refilled(refilled(CrawlState(budget=10), 2e9), 1.9e9)
-    assert crawl.tokens == pytest.approx(1.0)
-    assert refilled(crawl, 2e9).tokens == pytest.approx(1.0)
+def test_a_clock_that_was_ahead_holds_nothing_up_and_brings_a_day_at_most() -> None:
+    ahead = refilled(refilled(CrawlState(budget=10), 1.9e9), 2e9)
+    assert ahead.tokens == pytest.approx(10.0)
+    back = refilled(paid(ahead), 1.9e9)
+    assert back.tokens == pytest.approx(9.0)
+    assert next_token_at(back) <= 1.9e9
 
 
 def test_without_a_budget_every_visit_may_be_made() -> None:
