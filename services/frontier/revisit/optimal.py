@@ -14,7 +14,7 @@ from services.frontier.revisit.clock import is_regular, look_at
 from services.frontier.revisit.evidence import TRUSTED, promises, times_likelier, times_rarer
 from services.frontier.revisit.learning import belief, told, unheard
 from services.frontier.revisit.policy import Policy, unmoved
-from services.frontier.revisit.price import priced, repriced
+from services.frontier.revisit.price import overasked, priced, repriced
 from services.frontier.revisit.rates import Belief
 from services.frontier.revisit.sharing import after, placed
 from services.frontier.revisit.state import DAY, Basis, Decision, Hint, Known, Visit
@@ -24,8 +24,8 @@ SHORTEST, LONGEST = 1 / 144, 60.0
 """Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
 LATER = 60.0
 """Seconds after what was said in advance: clocks differ."""
-UNSURE = 4.0
-"""The shape of a belief below which a page that is found changed each time is sounded."""
+FOREGONE = 0.1
+"""A visit that finds a page unchanged less often than this tells next to nothing."""
 
 
 class Optimal(Policy):
@@ -43,9 +43,10 @@ class Optimal(Policy):
         price, heard, rate = price_of(known), told(rate, known.site), unheard(rate, known.site)
         if is_regular(known.page.clock):
             return _by_clock(known, url, price, rate)
-        interval, sounding = worthwhile(rate, price), sounded(rate, price)
+        interval = worthwhile(rate, price)
+        sounding = sounded(rate, price, interval)
         basis, why = Basis.RATE, f"believed to change every {spelled(DAY / rate.mean)}"
-        if 2 * sounding < interval:
+        if 2 * sounding < interval and not overasked(known.site):
             why += ", or faster: looked at sooner to know"
             basis, interval = Basis.SOUNDED, sounding
         elif interval >= LONGEST:
@@ -77,12 +78,17 @@ def price_of(known: Known) -> float:
     return known.crawl.price * known.site.surcharge / max(known.page.weight, 1e-9)
 
 
-def sounded(belief: Belief, price: float) -> float:
-    """Return after how many days a visit tells how fast a page changes that was always found
-    changed: half of the changes at its rate, or at the rate that is just worth it, are missed by
-    then. Without, a page that is hardly worth visits, and one that never is, cannot be told apart.
+def sounded(belief: Belief, price: float, interval: float) -> float:
+    """Return after how many days a visit tells how fast a page changes whose next visit, *interval*
+    days after the last, would find it changed whatever its rate: half of the changes at its rate,
+    or at the rate that is just worth it, are missed by then.
+
+    Without, a page that is hardly worth visits and one that never is cannot be told apart, and
+    either would have visits for good that bring nothing.
     """
-    return max(SHORTEST, 1.2 * max(1 / belief.mean, price)) if belief.shape < UNSURE else LONGEST
+    if interval >= LONGEST or belief.unchanged(interval) >= FOREGONE:
+        return interval
+    return max(SHORTEST, 1.2 * max(1 / belief.mean, price))
 
 
 def _by_clock(known: Known, url: str, price: float, rate: Belief) -> Decision:

@@ -75,6 +75,11 @@ def _surcharged(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
     return replace(site, surcharge=rounded(surcharge), priced_at=at)
 
 
+def overasked(site: SiteState) -> bool:
+    """Return whether the pages of *site* ask for more visits than politeness allows."""
+    return bool(site.limit) and site.demand > _allowed(site)
+
+
 def _is_bound(site: SiteState) -> bool:
     return bool(site.limit) and site.demand >= 0.8 * _allowed(site)
 
