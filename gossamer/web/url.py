@@ -24,6 +24,17 @@ from gossamer.web.suffixes import registrable_domain
 
 SCHEMES = ("http://", "https://")
 MAX_LENGTH = 2000
+# fmt: off
+BAD_PORTS = frozenset({
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+})
+# fmt: on
+"""Where something else than the Web answers, that might do what a request says (the Fetch standard,
+"port blocking")."""
 
 
 _escape = re.compile("%([0-9A-Fa-f]{2})")
@@ -104,12 +115,21 @@ def without_root_dot(url: str) -> str:
     return name.rstrip(".") + colon + port + url[len(key) :]
 
 
+def on_a_port_of_the_web(url: str) -> str:
+    """Raise BadUrl for a port that browsers ask nothing of, either."""
+    port = host_key(url).rpartition(":")[2]
+    if port.isdecimal() and int(port) in BAD_PORTS:
+        raise BadUrl(url, f"port {port} is not of the Web")
+    return url
+
+
 STEPS: tuple[Callable[[str], str], ...] = (
     only_the_web,
     without_fragment,
     without_credentials,
     plain_escapes,
     without_root_dot,
+    on_a_port_of_the_web,
 )
 
 

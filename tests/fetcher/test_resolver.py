@@ -213,6 +213,19 @@ PRIVATE = [
     "2002:7f00:1::",
     "::127.0.0.1",
     "fec0::1",
+    "168.63.129.16",
+    "192.0.0.192",
+    "100.100.100.200",
+    "fd00:ec2::254",
+    "::ffff:168.63.129.16",
+    "2002:a83f:8110::1",
+    "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+    "64:ff9b:1::a00:1",
+    "3fff::1",
+    "5f00::1",
+    "100::1",
+    "2001:db8::1",
+    "2001:20::1",
 ]
 
 
@@ -231,6 +244,41 @@ async def test_public_addresses_are_visited(address: str) -> None:
     literal = f"[{address}]" if ":" in address else address
     async with naming({}) as dns, resolver(dns, allow_networks=()) as resolve:
         assert await resolve.addresses(literal) == (address,)
+
+
+NAT64 = {
+    # RFC 6052, 2.4: the prefix's length, the address that stands for 192.0.0.170, and for 10.1.2.3.
+    32: ("2a00:db8:c000:aa::", "2a00:db8:a01:203::"),
+    40: ("2a00:db8:1c0:0:aa::", "2a00:db8:10a:102:3::"),
+    48: ("2a00:db8:122:c000:0:aa00::", "2a00:db8:122:a01:2:300::"),
+    56: ("2a00:db8:122:3c0::aa:0:0", "2a00:db8:122:30a:1:203::"),
+    64: ("2a00:db8:122:344:c0:0:aa00::", "2a00:db8:122:344:a:102:300:0"),
+    96: ("2a00:db8:122:344::c000:aa", "2a00:db8:122:344::a01:203"),
+}
+
+
+@pytest.mark.parametrize("length", NAT64)
+async def test_nobody_is_visited_through_a_translation_that_the_network_shows(length: int) -> None:
+    shown, inside = NAT64[length]
+    zone = {
+        "ipv4only.arpa": ("192.0.0.170", "192.0.0.171", shown),
+        "inside.example": (inside,),
+        "outside.example": (PUBLIC6,),
+    }
+    async with naming(zone) as dns, resolver(dns) as resolve:
+        for host in ("inside.example", f"[{inside}]"):
+            with pytest.raises(PrivateAddress):
+                await resolve.addresses(host)
+        assert await resolve.addresses("outside.example") == (PUBLIC6,)
+        assert dns.count("ipv4only.arpa") == 1
+    async with naming({**zone, "ipv4only.arpa": ()}) as dns, resolver(dns) as resolve:
+        assert await resolve.addresses("inside.example") == (inside,), "it is not shown here"
+
+
+async def test_how_a_network_translates_is_asked_only_where_it_matters() -> None:
+    async with naming({"four.example": (PUBLIC,)}) as dns, resolver(dns) as resolve:
+        await resolve.addresses("four.example")
+        assert dns.asked == ["four.example"]
 
 
 async def test_the_private_addresses_among_others_are_left_out() -> None:

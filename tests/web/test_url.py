@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gossamer.web.url import (
+    BAD_PORTS,
     MAX_LENGTH,
     BadUrl,
     UrlTooLong,
@@ -74,6 +75,9 @@ REFUSED = [
     "http://999.1.1.1/",
     "http://a<b>/",
     "http://\ud800/",
+    "http://example.org:25/",
+    "https://[::1]:6667/",
+    "http://example.org.:0/",
 ]
 
 
@@ -198,7 +202,8 @@ NAMELESS = {"http://./", "http://../", "http://foo.09../"}
 
 
 def is_ours(case: dict[str, Any]) -> bool:
-    return case.get("protocol") in ("http:", "https:") and case["href"] not in NAMELESS
+    on_the_web = case.get("protocol") in ("http:", "https:") and case["href"] not in NAMELESS
+    return on_the_web and int(case["port"] or 80) not in BAD_PORTS
 
 
 def spelling(case: dict[str, Any]) -> str | None:

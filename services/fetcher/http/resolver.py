@@ -14,6 +14,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
+from ipaddress import IPv6Network
 
 import aiodns
 import pycares
@@ -22,11 +23,13 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.url import is_address
-from services.fetcher.addresses import Network, may_connect
+from services.fetcher.addresses import NAT64_NAME, Network, may_connect, nat64_prefixes
 from services.fetcher.faults import NO_NAME_SERVER, OwnFault
 
 FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is cached at least and at most, whatever its TTL."""
+PREFIXES_KEPT = 3600.0
+"""How long it is known how the network translates to IPv4."""
 ENTRIES = 65536
 LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
 DOUBTFUL_SHARE = 4
@@ -78,6 +81,8 @@ class Resolver(AbstractResolver):
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
         self._asking: dict[str, asyncio.Task[tuple[str, ...]]] = {}
         self._cares: aiodns.DNSResolver | None = None
+        self._prefixes: tuple[float, tuple[IPv6Network, ...]] = (0.0, ())
+        """Until when they are believed, and those of NAT64."""
 
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return the addresses of *host* that may be connected to, at least one.
@@ -87,10 +92,26 @@ class Resolver(AbstractResolver):
         """
         bare = host.strip("[]")
         found = (bare,) if is_address(host) else await self._remembered(bare)
-        usable = tuple(one for one in found if may_connect(one, self._allowed))
+        prefixes = await self._prefixes_for(found)
+        usable = tuple(one for one in found if may_connect(one, self._allowed, prefixes))
         if not usable:
             raise PrivateAddress(f"{host} is {', '.join(found)}: not of the public Internet")
         return usable
+
+    async def _prefixes_for(self, found: Iterable[str]) -> tuple[IPv6Network, ...]:
+        """Return by which prefixes the network translates to IPv4, if *found* may have such a one:
+        its name server shows them (RFC 7050), and may make an address of any other up by them."""
+        until, prefixes = self._prefixes
+        if self._clock() < until or not any(":" in address for address in found):
+            return prefixes
+        try:
+            answer = await self._remembered(NAT64_NAME)
+            until = self._clock() + PREFIXES_KEPT
+        except OSError:
+            answer, until = (), self._clock() + FLOOR
+        prefixes = nat64_prefixes(address for address in answer if ":" in address)
+        self._prefixes = until, prefixes
+        return prefixes
 
     async def _remembered(self, name: str) -> tuple[str, ...]:
         until, found = self._known.get(name, (0.0, ()))

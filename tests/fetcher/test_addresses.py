@@ -1,0 +1,50 @@
+"""Addresses beside those that Python knows: the table lets none through that is not public."""
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from services.fetcher.addresses import PREFIX_LENGTHS, may_connect, nat64_prefixes
+
+
+@given(st.ip_addresses(v=4))
+@example(IPv4Address("192.0.0.8"))
+@example(IPv4Address("223.255.255.255"))
+def test_what_may_be_connected_to_is_public(address: IPv4Address) -> None:
+    if may_connect(str(address), ()):
+        assert address.is_global and not address.is_multicast
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_is_judged_alike_however_it_is_translated(address: IPv4Address) -> None:
+    number = int(address)
+    spelt = [
+        IPv6Address(0xFFFF << 32 | number),
+        IPv6Address(int(IPv6Address("64:ff9b::")) | number),
+        IPv6Address(0x2002 << 112 | number << 80 | 1),
+    ]
+    assert {may_connect(str(one), ()) for one in spelt} == {may_connect(str(address), ())}
+
+
+@given(st.ip_addresses(v=4), st.sampled_from(PREFIX_LENGTHS), st.integers(0, 2**64 - 1))
+def test_a_prefix_is_learnt_from_what_it_makes_of_two_known_addresses(
+    address: IPv4Address, length: int, network: int
+) -> None:
+    prefix = IPv6Network((0x2A00 << 112 | network << 32, length), strict=False)
+
+    def translated(one: str) -> str:
+        octets, inner = bytearray(prefix.network_address.packed), list(IPv4Address(one).packed)
+        for at in [at for at in range(length // 8, 16) if at != 8][:4]:
+            octets[at] = inner.pop(0)
+        return str(IPv6Address(bytes(octets)))
+
+    learnt = nat64_prefixes([translated("192.0.0.170"), translated("192.0.0.171")])
+    assert prefix in learnt
+    if not may_connect(str(address), ()):
+        assert not may_connect(translated(str(address)), (), [prefix])
+
+
+def test_a_name_without_translation_teaches_nothing() -> None:
+    assert nat64_prefixes([]) == ()
+    assert nat64_prefixes(["2a00::1"]) == ()
