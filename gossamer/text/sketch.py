@@ -27,7 +27,7 @@ _WORD = (1 << 64) - 1
 _MIX, _SPREAD, _STEP = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _RANK = 55
 """Bits of an element's hash that say which is first in its bin; those above say which bin."""
-_EMPTY = 1 << _RANK
+_RANKS = (1 << _RANK) - 1
 
 
 def sketch_of(text: str) -> bytes:
@@ -35,11 +35,12 @@ def sketch_of(text: str) -> bytes:
     elements = list(_elements(text))
     if not elements:
         return b""
-    bins, salt = [_EMPTY] * BITS, 0
-    while bins.count(_EMPTY) > BARE:
+    bins, salt = dict[int, int](), 0
+    while BITS - len(bins) > BARE:
         salt += _STEP
-        bins = _dealt(elements, salt, bins)
-    bits = sum((first & 1) << at for at, first in enumerate(bins))
+        for at, first in _dealt(elements, salt).items():
+            bins.setdefault(at, first)
+    bits = sum((first & 1) << at for at, first in bins.items())
     return bits.to_bytes(SIZE, "little")
 
 
@@ -64,12 +65,13 @@ def _elements(text: str) -> Iterator[int]:
             yield hashed | nth << 32
 
 
-def _dealt(elements: Sequence[int], salt: int, bins: Sequence[int]) -> list[int]:
-    """Return *bins* with the first of the *elements* in each of those that were empty."""
-    found = [_EMPTY] * BITS
+def _dealt(elements: Sequence[int], salt: int) -> dict[int, int]:
+    """Return the first of the *elements* in each bin that has any, once they are dealt."""
+    first: dict[int, int] = {}
     for element in elements:
         mixed = (element + salt) * _MIX & _WORD
         mixed = (mixed ^ mixed >> 32) * _SPREAD & _WORD
-        at, rank = mixed >> _RANK, mixed & (_EMPTY - 1)
-        found[at] = rank if rank < found[at] else found[at]
-    return [new if old == _EMPTY else old for old, new in zip(bins, found, strict=True)]
+        at, rank = mixed >> _RANK, mixed & _RANKS
+        if rank < first.get(at, _RANKS + 1):
+            first[at] = rank
+    return first
