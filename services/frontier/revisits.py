@@ -209,10 +209,16 @@ class Revisits:
         for claim in self._hosts.claims:
             claim.plans.follow(self._name, now)
             for visit in claim.plans.moved():
-                self._plan_anew(visit, now)
+                # Entries go by the bucket: this one may have been taken, and visited.
+                if visit.at > now or not self._was_made(visit):
+                    self._plan_anew(visit, now)
             taken = claim.plans.take(now, most)
             most -= len(taken)
             yield from taken
+
+    def _was_made(self, visit: DueVisit) -> bool:
+        row = self._rows.get(visit.host, visit.url)
+        return row is not None and row.visited_at > revisit.unpacked(visit.statistics).at
 
     def _plan_anew(self, visit: DueVisit, now: float) -> None:
         before = self._remembered(visit.site, visit.statistics)

@@ -339,3 +339,14 @@ def test_a_clock_that_was_ahead_holds_no_visit_up() -> None:
     sim.start()
     sim.run(until=START + 2.5 * HOUR)
     assert 1.5 * HOUR < visits(sim)[-1] < 2.5 * HOUR
+
+
+def test_what_was_visited_is_not_planned_anew_once_more() -> None:
+    sim = simulated("fixed:1m")
+    sim.admit(URL)
+    sim.run(until=START + 550.0)
+    assert len(visits(sim)) > 6
+    for policy, planned in (("fixed:2m", 1), ("none", 0), ("fixed:1h", 1)):
+        defined(sim, revisit=policy)
+        sim.run(until=sim.now + 10.0)
+        assert [row.planned for row in shares(sim) if row.spent] == [planned]
