@@ -5,6 +5,7 @@ from math import sqrt
 
 from console.facts import UrlFacts
 from console.figures import instant, number, percent, plural
+from gossamer.web.in_links import sites_in
 from gossamer.web.url import site_of
 from gossamer.web.validators import EVERY, Trust, Validators
 from services.dedup.documents import DocumentRow
@@ -46,7 +47,9 @@ def coming_back(facts: UrlFacts, now: float) -> Iterator[str]:
         yield f"evidence: at {site_of(facts.url)} {said}"
     if known.page.visits:
         yield f"validators: {_validators(plan.validators, facts.trust)}"
-    yield f"weight: {known.page.weight:.3g}, where a seed has 1{_price(known, plan.policy)}"
+    yield f"weight: {known.page.weight:.3g}, where a seed has 1{_reasons(known.page)}" + _price(
+        known, plan.policy
+    )
     if not (facts.visit and facts.visit.next_visit_at):
         yield from _next(plan, facts, now)
 
@@ -99,6 +102,12 @@ def _validators(validators: Validators, trust: Trust) -> str:
     return (
         f"{' and '.join(given)} sent back, but for each {EVERY}th visit: it finds out if they lie"
     )
+
+
+def _reasons(page: PageState) -> str:
+    sites = round(sites_in(page.in_links))
+    linked = f"; about {plural(sites, 'other site')} link to it" if sites else ""
+    return linked + (f"; asked for {page.requests:.2g} times lately" if page.requests else "")
 
 
 def _price(known: Known, policy: str) -> str:

@@ -259,6 +259,9 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     """By which the server can be asked later whether the page has changed."""
     expires_at: float = 0.0
     """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
+    in_links: int = 0
+    """Other sites whose links to the page were met since its last verdict: `gossamer.web.in_links`.
+    """
 
 
 class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):

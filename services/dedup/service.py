@@ -8,6 +8,7 @@ from gossamer.crawl import accept
 from gossamer.errors import Poison
 from gossamer.events import (
     CrawlDefined,
+    Discovery,
     Event,
     PageJudged,
     PageParsed,
@@ -26,11 +27,13 @@ from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS
+from gossamer.web.in_links import linking_site
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
+from services.dedup.in_links import InLinks
 from services.dedup.links import links_of, release
 from services.dedup.seen import finder_of, is_same
 
@@ -49,6 +52,7 @@ class Dedup(Processor):
     ) -> None:
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
+        self._in_links = InLinks()
         self._crawl: CrawlDefined | None = None
 
     def handle(self, event: Event, now: float) -> Answer:
@@ -59,7 +63,7 @@ class Dedup(Processor):
             case UrlsDiscovered():
                 return self._discovered(event, now)
             case PageParsed():
-                return _counted(self._parsed(event, now))
+                return self._counted(self._parsed(event, now))
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
@@ -81,15 +85,18 @@ class Dedup(Processor):
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         finder = finder_of(event.via)
-        fresh = tuple(
-            found
-            for found in event.urls
-            if is_same(self._seen.setdefault(fingerprint(found.url), finder), finder)
-        )
+        fresh, known = list[Discovery](), list[str]()
+        for found in event.urls:
+            if is_same(self._seen.setdefault(fingerprint(found.url), finder), finder):
+                fresh.append(found)
+            else:
+                known.append(found.url)
+        if known and (linking := linking_site(event.via, event.site)):
+            self._in_links.met(linking, known)
         if fresh:
             count("gossamer_urls_admitted_total", len(fresh))
             yield UrlsAdmitted(
-                crawl=event.crawl, at=now, site=event.site, via=event.via, urls=fresh
+                crawl=event.crawl, at=now, site=event.site, via=event.via, urls=tuple(fresh)
             )
 
     def _parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
@@ -124,12 +131,14 @@ class Dedup(Processor):
             return replace(judged, reason=IS_BACK, validators=NO_VALIDATORS)
         return replace(judged, digest=row.digest if row else "")
 
-
-def _counted(answer: Iterator[Event | Tombstone]) -> Iterator[Event | Tombstone]:
-    for event in answer:
-        if isinstance(event, PageJudged):
-            count("gossamer_verdicts_total", verdict=event.verdict)
-        yield event
+    def _counted(self, answer: Iterator[Event | Tombstone]) -> Iterator[Event | Tombstone]:
+        """Count the verdict of *answer*, which also tells of the links to its page."""
+        for event in answer:
+            if isinstance(event, PageJudged):
+                count("gossamer_verdicts_total", verdict=event.verdict)
+                yield replace(event, in_links=self._in_links.take(event.visit.url))
+            else:
+                yield event
 
 
 def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:

@@ -7,15 +7,17 @@ from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate, Outcome
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.in_links import linked, linking_site
 from gossamer.web.url import host_key
 from gossamer.web.validators import EVERY, NO_VALIDATORS, is_conditional
+from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.directory import BUCKET, request_number
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.plan_rows import DueVisit
 from services.frontier.refusals import Candidate, Refusals, refusal
-from services.frontier.revisit import Basis, PageState, packed, weight_of
+from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
 from services.frontier.rows import DueRow, HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
@@ -52,9 +54,11 @@ class Admission:
         self._hosts.claims.of(event.site).tally.admitted += 1
         row = replace(host.row, admitted=host.row.admitted + 1)
         number = request_number(found.priority, self._moment(event.site, now))
-        worth = packed(PageState(weight=weight_of(found.depth, found.priority)))
         how = admitted(found, event)
-        url = QueuedUrl("", 0, found.url, number, statistics=worth, **how)
+        linking = linking_site(event.via, event.site)
+        in_links = linked(0, linking, found.url) if linking else 0
+        page = revisit.found(found.depth, found.priority, in_links)
+        url = QueuedUrl("", 0, found.url, number, statistics=packed(page), **how)
         if self._revisits.shares.limited:
             self._hosts.update(host, row)
             self._revisits.hold(row, url, now)
@@ -109,13 +113,16 @@ class Admission:
         host = self._hosts.find(site, visit.host)
         number = request_number(0, self._moment(site, now))
         known = self._revisits.known(visit.host, visit.url)
+        statistics = known.statistics if known else b""
+        if basis == Basis.ASKED:
+            statistics = packed(asked_for(unpacked(statistics)))
         url = QueuedUrl(
             "",
             0,
             visit.url,
             number,
             validators=known.validators if known else NO_VALIDATORS,
-            statistics=known.statistics if known else b"",
+            statistics=statistics,
             basis=basis,
             **provenance(visit, visit.crawl),
         )

@@ -241,6 +241,7 @@ def _found(event: PageJudged, at: float) -> revisit.Visit:
         evidence=(Evidence(Kind.LAST_MODIFIED, said),) if said else (),
         first=change is None,
         expires_at=event.expires_at,
+        in_links=event.in_links,
     )
 
 

@@ -4,6 +4,8 @@ A site whose names never end is refused more hosts than a limit. A URL that is r
 a row in `urls` only while few of its site were refused by the same rule; the others are counted.
 """
 
+from collections import OrderedDict
+
 from msgspec.structs import replace
 
 from gossamer.events import SiteOverridden
@@ -28,7 +30,7 @@ class Sites:
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SiteRow)
-        self._recent: dict[str, SiteRow] = {}
+        self._recent = OrderedDict[str, SiteRow]()
         self._overrides: dict[str, SiteOverridden] = {}
 
     def forget(self) -> None:
@@ -111,7 +113,7 @@ class Sites:
         row = self._recent.pop(site, None) or self._rows.get(site) or SiteRow(site)
         self._recent[site] = row
         if len(self._recent) > REMEMBERED:
-            del self._recent[next(iter(self._recent))]
+            self._recent.popitem(last=False)
         return row
 
     def _put(self, row: SiteRow) -> None:

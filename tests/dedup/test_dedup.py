@@ -25,6 +25,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.in_links import sites_in
 from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.seen import SeenRow, SeenTable, finder_of
 from services.dedup.service import Dedup
@@ -225,3 +226,21 @@ def test_so_many_links_are_set_aside_in_an_event_as_fit_its_topic(dedup: Dedup) 
     answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 1.0))
     assert [len(urls) for urls in aside(answer)] == [1000, 1000, 500]
     assert all(encode(event) for event in of_kind(LinksSetAside, answer))
+
+
+def test_a_verdict_tells_once_how_many_other_sites_link_to_its_page(dedup: Dedup) -> None:
+    known, other = "http://a.test/1", "http://a.test/2"
+    list(dedup.handle(discovered(known, other, via="seed@seeds/0/1"), 0.0))
+    for n in range(20):
+        finder = f"9.{n}.0@http://www.site{n % 10}.example/{n}"
+        assert not list(dedup.handle(discovered(known, via=finder), 0.0))
+        own = f"9.{n}.1@http://a.test/{n + 5}"
+        assert not list(dedup.handle(discovered(other, via=own), 0.0))
+
+    def told(url: str, digest: str) -> float:
+        [judged] = of_kind(PageJudged, dedup.handle(parsed(url, digest), 0.0))
+        return sites_in(judged.in_links)
+
+    assert 5 < told(known, "d1") < 20
+    assert told(known, "d1") == 0
+    assert told(other, "d2") == 0

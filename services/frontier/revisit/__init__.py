@@ -19,7 +19,7 @@ is a `Hint`, and it is answered with a plan as well. Whether a hint counts, the 
 
 What a crawl may spend is kept by `budget`: a token for each visit. A page that is due without a
 token waits, the most overdue first. `discovery_share` says how much of it first visits are worth,
-and `shares` what each frontier of a fleet gets. `weight_of` is what a page is worth beside others.
+and `shares` what each frontier of a fleet gets. `found` is a new page, weighed beside others.
 
 Of the modules behind `optimal`, `rates` is what is believed of a page that changes without memory,
 `clock` of one that changes at regular times, `prior` what a site's pages have in common, `evidence`
@@ -39,7 +39,7 @@ For people, `belief` is what is believed of a page's rate, and `between` how sur
 from services.frontier.revisit.curve import shares
 from services.frontier.revisit.discovery import discovery_share
 from services.frontier.revisit.evidence import times_likelier
-from services.frontier.revisit.importance import weight_of
+from services.frontier.revisit.importance import asked_for, found
 from services.frontier.revisit.learning import belief, forgotten
 from services.frontier.revisit.packing import packed, unpacked, unpacked_crawl, unpacked_site
 from services.frontier.revisit.policies import make
@@ -77,10 +77,12 @@ __all__ = [
     "Policy",
     "SiteState",
     "Visit",
+    "asked_for",
     "belief",
     "between",
     "discovery_share",
     "forgotten",
+    "found",
     "make",
     "packed",
     "shares",
@@ -89,5 +91,4 @@ __all__ = [
     "unpacked",
     "unpacked_crawl",
     "unpacked_site",
-    "weight_of",
 ]

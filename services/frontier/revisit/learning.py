@@ -19,6 +19,7 @@ from services.frontier.revisit.evidence import (
     times_likelier,
     weighed,
 )
+from services.frontier.revisit.importance import reweighted
 from services.frontier.revisit.numbers import rounded
 from services.frontier.revisit.price import delayed
 from services.frontier.revisit.prior import prior_of, taught, untaught
@@ -42,6 +43,7 @@ def learned(known: Known, visit: Visit) -> tuple[Known, Belief]:
     """Return what is known after *visit*, and what is believed of the page's change rate."""
     if visit.first and known.page.visits:
         known = forgotten(known)
+    known = reweighted(known, visit.at, visit.in_links)
     prior = prior_of(known.site, known.crawl)
     page = learnt(known.page, visit, prior, change_told(known, visit))
     site = weighed(known.site, known.page, visit)
@@ -54,7 +56,11 @@ def learned(known: Known, visit: Visit) -> tuple[Known, Belief]:
 def forgotten(known: Known) -> Known:
     """Return what is known when the page is gone: nobody counts on visits to it any more."""
     known = untaught(uncounted(known))
-    return known._replace(page=PageState(weight=known.page.weight))
+    page = known.page
+    again = PageState(
+        weight=page.weight, base=page.base, in_links=page.in_links, requests=page.requests
+    )
+    return known._replace(page=again)
 
 
 def belief(known: Known) -> Belief:

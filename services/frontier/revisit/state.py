@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.events import EvidenceKind
+from gossamer.web.in_links import Sketch
 
 DAY = 86400.0
 Kind = EvidenceKind
@@ -88,6 +89,8 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     """There was no document here before, whatever is remembered: its history starts over."""
     expires_at: float = 0.0
     """Until when the answer says that it stays as it is; 0: it does not say."""
+    in_links: Sketch = 0
+    """The other sites that link to it, of which was heard since the last visit, or before."""
 
 
 class Hint(msgspec.Struct, frozen=True):
@@ -184,6 +187,12 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
     """Until when its last answer said that it stays as it is; 0: it did not say."""
     every: Amount = 0.0
     """How often it is said to change, in seconds; 0: that is not said."""
+    base: Amount = 0.0
+    """Its weight by depth and priority alone; 0: as `weight`."""
+    in_links: Annotated[int, Meta(ge=0, lt=2**32)] = 0
+    """The other sites that link to it (`gossamer.web.in_links`)."""
+    requests: Amount = 0.0
+    """How often it was asked for; old requests fade."""
 
 
 class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):

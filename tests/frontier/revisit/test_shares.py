@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit import CrawlState, discovery_share, shares, weight_of
+from services.frontier.revisit import CrawlState, discovery_share, shares
 from services.frontier.revisit.curve import SHAPES, Curve, cell_of, moved
 
 pages = st.lists(
@@ -65,15 +65,3 @@ def test_first_visits_to_pages_that_change_at_once_are_worth_less() -> None:
         for rate, log_rate in ((0.01, -5.0), (10.0, 2.0))
     )
     assert discovery_share(slow) > discovery_share(fast)
-
-
-def test_what_lies_deeper_weighs_less_and_what_was_asked_for_first_more() -> None:
-    weights = [weight_of(depth, 0) for depth in range(12)]
-    assert weights[0] == 1
-    assert weights == sorted(weights, reverse=True)
-    assert 0.4 < weight_of(2, 0) < 0.5
-    assert weights[-1] == weights[7] > 0.05
-    assert weight_of(0, -2) == 2
-    assert weight_of(0, 2) == 0.5
-    assert weight_of(0, -100) == 16
-    assert weight_of(-1, 0) == 1

@@ -1,0 +1,100 @@
+"""What a page's freshness is worth: by depth and priority, links from other sites, and requests."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.in_links import linked
+from services.frontier.revisit import (
+    CrawlState,
+    Known,
+    PageState,
+    SiteState,
+    Visit,
+    asked_for,
+    found,
+    make,
+    packed,
+    unpacked,
+)
+from services.frontier.revisit.importance import weight_of
+from services.frontier.revisit.state import DAY
+
+URL, BEGIN = "https://www.example.org/news", 1.7e9
+OPTIMAL = make("optimal")
+
+
+def links(count: int) -> int:
+    sketch = 0
+    for n in range(count):
+        sketch = linked(sketch, f"site{n}.example", URL)
+    return sketch
+
+
+def test_what_lies_deeper_weighs_less_and_what_was_asked_for_first_more() -> None:
+    weights = [weight_of(depth, 0) for depth in range(12)]
+    assert weights[0] == 1
+    assert weights == sorted(weights, reverse=True)
+    assert 0.4 < weight_of(2, 0) < 0.5
+    assert weights[-1] == weights[7] > 0.05
+    assert weight_of(0, -2) == 2
+    assert weight_of(0, 2) == 0.5
+    assert weight_of(0, -100) == 16
+    assert weight_of(-1, 0) == 1
+    assert found(2, 0).weight == pytest.approx(weight_of(2, 0))
+
+
+def weights_after(page: PageState, *visits: Visit) -> list[float]:
+    known, weights = Known(page, SiteState(), CrawlState(budget=10.0)), []
+    for visit in visits:
+        known = OPTIMAL.visited(known, visit).known
+        weights.append(known.page.weight)
+    return weights
+
+
+def test_a_page_that_many_sites_link_to_weighs_more_from_the_visit_on_that_tells_of_it() -> None:
+    few, many = (
+        weights_after(
+            found(3, 0), Visit(URL, BEGIN), Visit(URL, BEGIN + DAY, in_links=links(count))
+        )
+        for count in (3, 300)
+    )
+    assert few[0] == many[0] == pytest.approx(weight_of(3, 0))
+    assert 1.4 < few[1] / few[0] < 2.8
+    assert 10 < many[1] / many[0] <= 16
+
+
+def test_requests_count_and_fade() -> None:
+    asked = asked_for(found(0, 0))
+    weights = weights_after(asked, *(Visit(URL, BEGIN + n * 30 * DAY) for n in range(9)))
+    assert weights[0] == 2
+    assert weights[1] == pytest.approx(1.5)
+    assert weights[-1] == 1
+    often = found(0, 0)
+    for _ in range(100):
+        often = asked_for(often)
+    assert weights_after(often, Visit(URL, BEGIN)) == [4]
+
+
+def test_what_was_remembered_before_weights_could_change_keeps_its_weight() -> None:
+    assert weights_after(PageState(weight=0.3), Visit(URL, BEGIN)) == [pytest.approx(0.3)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 40), st.booleans()), max_size=25
+    )
+)
+def test_the_sums_of_a_crawl_follow_the_weights_of_its_pages(
+    life: list[tuple[int, bool, int, bool]],
+) -> None:
+    pages = [found(depth, 0) for depth in range(3)]
+    site, crawl, now = SiteState(), CrawlState(budget=10.0), BEGIN
+    for which, changed, count, asked in life:
+        now += DAY / 3
+        page = unpacked(packed(asked_for(pages[which]) if asked else pages[which]))
+        visit = Visit(f"{URL}/{which}", now, changed, in_links=links(count))
+        pages[which], site, crawl = OPTIMAL.visited(Known(page, site, crawl), visit).known
+    counted = [page for page in pages if page.fresh]
+    assert crawl.weights == pytest.approx(sum(page.weight for page in counted), abs=1e-5)
+    assert crawl.fresh == pytest.approx(sum(page.weight * page.fresh for page in counted), abs=1e-5)

@@ -1,0 +1,34 @@
+"""What the frontier takes for important: what other sites link to, and what is asked for."""
+
+from gossamer.events import Discovery, RefetchAsked, UrlsAdmitted
+from services.frontier.revisit import unpacked
+from tests.frontier.simulation import START, Simulation
+from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulated, visits
+
+
+def weight(sim: Simulation, url: str = URL) -> float:
+    return unpacked(plan(sim, url).statistics).weight
+
+
+def test_a_page_that_was_found_by_a_link_from_another_site_weighs_more() -> None:
+    sim = simulated("optimal")
+    for n, via in enumerate(("1.0.0@http://b.test/", "1.0.1@http://a.test/", "seed@seeds/0/3")):
+        found = (Discovery(f"{HOST}/{n}", 1),)
+        sim.handle(UrlsAdmitted(at=sim.now, site="a.test", via=via, urls=found))
+    sim.run(START + 60)
+    weights = [weight(sim, f"{HOST}/{n}") for n in range(3)]
+    assert weights[0] > 1.3 * weights[1] and weights[1] == weights[2]
+
+
+def test_a_page_that_was_asked_for_is_worth_more_for_some_months() -> None:
+    sim = simulated("optimal", budget=1)
+    sim.admit(URL)
+    sim.run(START + DAY)
+    before = weight(sim)
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.run(START + 1.2 * DAY)
+    asked = len(visits(sim))
+    assert 1.9 * before < weight(sim) < 2.1 * before
+    sim.run(START + 300 * DAY)
+    assert len(visits(sim)) > asked
+    assert weight(sim) < 1.1 * before
