@@ -3,12 +3,15 @@
 import argparse
 import re
 
+from msgspec.structs import replace
+
 from console.cli.options import add_crawl, open_from
 from console.printable import printable
 from gossamer import clock
 from gossamer.crawl import typed
 from gossamer.errors import BadSettings
 from gossamer.events import SiteOverridden
+from gossamer.log import Log
 from gossamer.log.codec import encode, key_of
 from gossamer.log.control import in_force
 from gossamer.web.url import BadUrl, site_of
@@ -39,18 +42,20 @@ def run(options: argparse.Namespace) -> int:
     except BadUrl as error:
         raise BadSettings(f"{options.site}: {error}") from error
     given = None if options.quiet is None else quiet_hours(options.quiet)
-    before = SiteOverridden(at=clock.now(), site=site)
     with open_from(options) as crawl:
+        site_now = _in_force(crawl.log, site)
         if given is not None:
-            event = SiteOverridden(
-                at=before.at, site=site, quiet_from=given[0], quiet_until=given[1]
-            )
-            crawl.log.append([encode(event)])
-        found = in_force(crawl.log).get(key_of(before), before)
-    assert isinstance(found, SiteOverridden)
-    hours = f"quiet hours {_spelled(found)} UTC" if _spelled(found) else "no quiet hours"
-    print(printable(f"{site}: {hours}", LONGEST))
+            begin, end = given
+            site_now = replace(site_now, at=clock.now(), quiet_from=begin, quiet_until=end)
+            crawl.log.append([encode(site_now)])
+    print(printable(f"{site}: {_spelled(site_now)}", LONGEST))
     return 0
+
+
+def _in_force(log: Log, site: str) -> SiteOverridden:
+    nothing = SiteOverridden(at=0.0, site=site)
+    found = in_force(log).get(key_of(nothing))
+    return found if isinstance(found, SiteOverridden) else nothing
 
 
 def quiet_hours(text: str) -> tuple[float, float]:
@@ -68,10 +73,10 @@ def _seconds(found: re.Match[str], group: int) -> float:
     return int(found[group]) * HOUR + int(found[group + 1]) * MINUTE
 
 
-def _spelled(event: SiteOverridden) -> str:
-    if event.quiet_from == event.quiet_until:
-        return ""
-    return f"{_clock(event.quiet_from)}-{_clock(event.quiet_until)}"
+def _spelled(site: SiteOverridden) -> str:
+    if site.quiet_from == site.quiet_until:
+        return "no quiet hours"
+    return f"quiet hours {_clock(site.quiet_from)}-{_clock(site.quiet_until)} UTC"
 
 
 def _clock(seconds: float) -> str:
