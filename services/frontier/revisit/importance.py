@@ -61,15 +61,14 @@ def reweighted(known: Known, at: float, in_links: Sketch = 0) -> Known:
     faded = 0.5 ** (max(0.0, at - page.at) / MONTH) if page.at else 1.0
     page = replace(
         page,
-        base=page.base or page.weight,
         in_links=united(page.in_links, in_links),
         requests=rounded(page.requests * faded) if page.requests > TOO_FEW else 0.0,
     )
-    if (weighed := _weighed(page)).weight == page.weight:
+    weighed = _weighed(replace(page, base=page.base or page.weight))
+    if weighed.weight == page.weight:
         return known._replace(page=page)
-    known = uncounted(known)
-    again = replace(known.page, base=page.base, in_links=page.in_links, requests=page.requests)
-    return known._replace(page=replace(again, weight=weighed.weight))
+    known = uncounted(known._replace(page=page))
+    return known._replace(page=replace(known.page, base=weighed.base, weight=weighed.weight))
 
 
 def _weighed(page: PageState) -> PageState:
