@@ -19,6 +19,9 @@ class NameServer(asyncio.DatagramProtocol):
     zone: Mapping[str, tuple[str, ...]]
     ttl: int = 0
     broken: frozenset[str] = frozenset()
+    odd: frozenset[str] = frozenset()
+    """Names of which each answer begins with a broken record, and says that there are more than
+    there are."""
     dead: frozenset[str] = frozenset()
     """Names for which nothing ever comes back."""
     empty: int = 0
@@ -74,8 +77,11 @@ class NameServer(asyncio.DatagramProtocol):
             for one in packed
             if len(one) == size
         ]
+        if name in self.odd:
+            records = [b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, self.ttl, 3) + b"abc", *records]
         flags = 0x8180 | (0 if known is not None else NO_SUCH_NAME)
-        head = query[:2] + struct.pack(">HHHHH", flags, 1, len(records), 0, 0)
+        count = len(records) + (name in self.odd)
+        head = query[:2] + struct.pack(">HHHHH", flags, 1, count, 0, 0)
         return head + query[12 : 12 + len(name) + 2 + 4] + b"".join(records)
 
 

@@ -1,7 +1,7 @@
 """Names to addresses: few lookups at a time, answers cached, and only addresses we may visit.
 
-A name that does not resolve costs no other name more than a little time. Those that were unanswered
-before share a few of the lookups in flight, and an error that may be another name's is looked into.
+A name that does not resolve costs no other name more than a little time (`lanes.py`), and an error
+that may be another name's is looked into. Of an answer that is malformed what is sound is taken.
 
 c-ares asks the system's name servers and the hosts file, or only the one server that the settings
 name. aiohttp connects to exactly the addresses that this returns, so what was checked is what is
@@ -13,7 +13,6 @@ import asyncio
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
-from contextlib import nullcontext
 from ipaddress import IPv6Network
 
 import aiodns
@@ -24,7 +23,10 @@ from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.url import is_address
 from services.fetcher.addresses import NAT64_NAME, Network, may_connect, nat64_prefixes
+from services.fetcher.dns_message import Answer
 from services.fetcher.faults import NO_NAME_SERVER, OwnFault
+from services.fetcher.http.datagram import sound_records
+from services.fetcher.http.lanes import Lanes
 
 FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is cached at least and at most, whatever its TTL."""
@@ -32,8 +34,8 @@ PREFIXES_KEPT = 3600.0
 """How long it is known how the network translates to IPv4."""
 ENTRIES = 65536
 LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
-DOUBTFUL_SHARE = 4
-"""One lookup in so many may be of a name that was unanswered before: it may take longest."""
+FIRST_TRY = 1.0
+"""Seconds after which a lookup goes on beside those of other names that are not answered soon."""
 DEFINITE = (
     aiodns.error.ARES_ENOTFOUND,
     aiodns.error.ARES_ENODATA,
@@ -48,8 +50,6 @@ SUSPECT = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
 answer has come, and ends all other lookups on it with the same error; and on a busy machine it has
 reported of names that have an address that they have none, which it then caches for an hour."""
 ADDRESS = pycares.ARecordData | pycares.AAAARecordData
-Answer = tuple[str, int]
-"""An address and its TTL in seconds."""
 NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
@@ -74,8 +74,7 @@ class Resolver(AbstractResolver):
         self._clock, self._entries = clock, entries
         self._allowed: Collection[Network] = settings.allow_networks
         self._nameserver = settings.nameserver
-        self._lookups = asyncio.Semaphore(settings.lookups_limit)
-        self._doubtful = asyncio.Semaphore(max(1, settings.lookups_limit // DOUBTFUL_SHARE))
+        self._lanes = Lanes(settings.lookups_limit)
         self._unanswered: OrderedDict[str, None] = OrderedDict()
         self._limit = settings.visit_limit
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -131,28 +130,42 @@ class Resolver(AbstractResolver):
             done.exception()
 
     async def _look_up(self, name: str) -> tuple[str, ...]:
-        async with self._doubtful if name in self._unanswered else nullcontext(), self._lookups:
-            try:
-                answer = await self._answered_in_time(name)
-            except DnsUnanswered:
-                self._unanswered[name] = None
-                if len(self._unanswered) > self._entries:
-                    self._unanswered.popitem(last=False)
-                raise
-        self._unanswered.pop(name, None)
+        answer = None if name in self._unanswered else await self._first_try(name)
+        if answer is None:
+            answer = await self._patiently(name)
         found = tuple(dict.fromkeys(address for address, _ttl in answer))
         if not found:
             raise DnsFailure(f"{name} has no address")
         self._remember(name, found, min(ttl for _address, ttl in answer))
         return found
 
-    async def _answered_in_time(self, name: str) -> list[Answer]:
+    async def _first_try(self, name: str) -> list[Answer] | None:
+        """Return the answer, or None if it does not come soon."""
+        async with self._lanes.room(name, doubtful=False):
+            try:
+                return await self._answered_in_time(name, min(FIRST_TRY, self._limit))
+            except TimeoutError:
+                return None
+
+    async def _patiently(self, name: str) -> list[Answer]:
+        async with self._lanes.room(name, doubtful=True):
+            try:
+                answer = await self._answered_in_time(name, self._limit)
+            except (TimeoutError, DnsUnanswered) as error:
+                self._unanswered[name] = None
+                if len(self._unanswered) > self._entries:
+                    self._unanswered.popitem(last=False)
+                if isinstance(error, DnsUnanswered):
+                    raise
+                raise DnsUnanswered(f"{name} does not resolve in time") from error
+        self._unanswered.pop(name, None)
+        return answer
+
+    async def _answered_in_time(self, name: str, seconds: float) -> list[Answer]:
         try:
             with timed("gossamer_dns_seconds"):
-                async with asyncio.timeout(self._limit):
+                async with asyncio.timeout(seconds):
                     return await self._ask(name)
-        except TimeoutError as error:
-            raise DnsUnanswered(f"{name} does not resolve in time") from error
         except (aiodns.error.DNSError, UnicodeError) as error:
             if error.args[0] in UNREACHED:
                 raise OwnFault(f"{NO_NAME_SERVER} ({error.args[-1]})") from error
@@ -172,6 +185,13 @@ class Resolver(AbstractResolver):
         fresh = self._channel()
         try:
             return await self._answer(fresh, name)
+        except aiodns.error.DNSError as error:
+            malformed = error.args[0] == aiodns.error.ARES_EBADRESP
+            server = self._nameserver or next(iter(fresh.nameservers), "")
+            found = await sound_records(server, name, LOOKUP_LIMIT) if malformed else []
+            if not found:
+                raise
+            return found
         finally:
             await fresh.close()
 
