@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import threading
 from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, fields
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from .answers import Answers
 from .atlas import Atlas
-from .dns import NameServer, Zone
+from .dns import NameServer, Zone, addresses_of
 from .record import BEGUN, LOOKUPS, REQUESTS, Journal
 from .server import BACKLOG, HEAD_LIMIT, Server
 from .world import World
@@ -29,10 +30,13 @@ ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class Place:
-    """Where to listen and where to write; port 0 is any free one."""
+    """Where to listen and where to write; port 0 is any free one.
+
+    Without an *address* for all of the world, each of its crowds has one of its own on loopback.
+    """
 
     record: Path
-    address: str = LOOPBACK
+    address: str = ""
     http: int = 0
     dns: int = 0
 
@@ -40,7 +44,7 @@ class Place:
 def arguments(argv: list[str] | None = None) -> tuple[World, Place]:
     parser = argparse.ArgumentParser(prog="synthweb", description=__doc__)
     parser.add_argument("--record", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--address", default=LOOPBACK, help="where all of the world is")
+    parser.add_argument("--address", default="", help="where all of the world is")
     parser.add_argument("--http-port", type=int, default=0)
     parser.add_argument("--dns-port", type=int, default=0)
     parser.add_argument("--plain", action="store_true", help="no oddities but those asked for")
@@ -77,28 +81,44 @@ async def _listen_http(world: World, place: Place, stack: AsyncExitStack) -> Atl
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await (await listener).serve(reader, writer)
 
-    server = await asyncio.start_server(
-        serve, place.address, place.http, limit=HEAD_LIMIT, backlog=BACKLOG
-    )
-    stack.callback(server.close)
-    atlas = Atlas(world, server.sockets[0].getsockname()[1])
+    addresses = [place.address] if place.address else [LOOPBACK, *addresses_of(world)]
+    for sock in (listeners := _bound(addresses, place.http)):
+        server = await asyncio.start_server(serve, sock=sock, limit=HEAD_LIMIT, backlog=BACKLOG)
+        stack.callback(server.close)
+    atlas = Atlas(world, listeners[0].getsockname()[1])
     talker = Server(Answers(atlas), begun, ended, world.jitter, world.slowness)
     stack.push_async_callback(talker.close)
     listener.set_result(talker)
     return atlas
 
 
+def _bound(addresses: list[str], port: int) -> list[socket.socket]:
+    """Bind all *addresses* at one port, any that is free at all of them where it is 0."""
+    for _ in range(ATTEMPTS):
+        bound = [socket.create_server((addresses[0], port))]
+        number = bound[0].getsockname()[1]
+        try:
+            bound += [socket.create_server((address, number)) for address in addresses[1:]]
+        except OSError:
+            for sock in bound:
+                sock.close()
+        else:
+            return bound
+    raise OSError("no port is free at all addresses")
+
+
 async def _listen_dns(atlas: Atlas, place: Place, stack: AsyncExitStack) -> int:
     """One port number for UDP and TCP: a free one for the first may be taken for the other."""
     journal = stack.enter_context(closing(Journal(place.record / LOOKUPS)))
     names = NameServer(Zone(atlas, place.address), journal)
+    address = place.address or LOOPBACK
     loop = asyncio.get_running_loop()
     for _ in range(ATTEMPTS):
-        at = (place.address, place.dns)
+        at = (address, place.dns)
         transport, _protocol = await loop.create_datagram_endpoint(lambda: names, local_addr=at)
         port: int = transport.get_extra_info("sockname")[1]
         try:
-            server = await asyncio.start_server(names.serve, place.address, port)
+            server = await asyncio.start_server(names.serve, address, port)
         except OSError:
             transport.close()
             continue

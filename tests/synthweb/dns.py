@@ -1,4 +1,4 @@
-"""The name server: every name of the world is one address, save those that are meant to fail."""
+"""The name server: the addresses of all names of the world, save those that are meant to fail."""
 
 import asyncio
 import struct
@@ -10,12 +10,15 @@ from typing import cast
 from .atlas import Atlas
 from .record import Journal, now
 from .roles import site_of
+from .world import World
 
 REFUSING = bytes((127, 9, 9, 9))
 """Loopback, but the server does not listen there."""
 
 TYPE_A = 1
 CLASS_IN = 1
+FIRST = IPv4Address("127.1.0.0")
+"""The address of the first hosts of a world; those of the others follow."""
 NO_ERROR, FORMAT_ERROR, NO_SUCH_NAME = 0, 1, 3
 _RESPONSE = 0x8400  # an answer, and an authoritative one
 _ECHOED = 0x0100  # recursion desired
@@ -30,14 +33,22 @@ class Question:
     end: int
 
 
+def addresses_of(world: World) -> list[str]:
+    """Return the addresses of the world's hosts, on loopback."""
+    return [str(FIRST + number) for number in range(-(-world.hosts // world.crowd))]
+
+
 class Zone:
     """Names, and the addresses they have. Sites exist as names even where no host is called so."""
 
-    def __init__(self, atlas: Atlas, address: str = "127.0.0.1") -> None:
-        here = IPv4Address(address).packed
-        self._ttl = atlas.world.ttl
+    def __init__(self, atlas: Atlas, address: str = "") -> None:
+        """*address*: where all of the world is, if that is one."""
+        self._ttl, crowd = atlas.world.ttl, atlas.world.crowd
+        here = IPv4Address(address).packed if address else b""
         self._addresses = {
-            name: REFUSING if atlas.condition(host) == "refused" else here
+            name: REFUSING
+            if atlas.condition(host) == "refused"
+            else here or (FIRST + host // crowd).packed
             for name, host in atlas.numbers.items()
             if atlas.condition(host) != "unresolved"
         }

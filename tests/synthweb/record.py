@@ -36,6 +36,8 @@ class Request:
     agent: str
     sender: str
     conn: int
+    address: str = ""
+    """Where its host was asked."""
 
 
 class Journal:

@@ -95,7 +95,8 @@ class Server:
             await self._hesitate(answer)
             return await send(answer, head.method, writer)
         finally:
-            self._ended.write(as_line(_request(head, at, status, number)))
+            address = writer.get_extra_info("sockname")[0]
+            self._ended.write(as_line(_request(head, at, status, number, address)))
 
     async def _hesitate(self, answer: Answer) -> None:
         wait = self._slowness if answer.manner == "slow" else 0.0
@@ -127,9 +128,10 @@ def parse_head(raw: bytes) -> Head:
     return Head(method, target, {name.strip().lower(): value.strip() for name, _, value in pairs})
 
 
-def _request(head: Head, at: float, status: int, number: int) -> Request:
+def _request(head: Head, at: float, status: int, number: int, address: str) -> Request:
     agent, sender = head.headers.get("user-agent", ""), head.headers.get("from", "")
-    return Request(at, now(), head.host, head.target, _url(head), status, agent, sender, number)
+    url = _url(head)
+    return Request(at, now(), head.host, head.target, url, status, agent, sender, number, address)
 
 
 def _url(head: Head) -> str:

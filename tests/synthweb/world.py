@@ -20,6 +20,8 @@ class World:
     # the depth at which a page is found does not depend on the order of the crawl.
     shape: str = "web"
     ttl: int = 60
+    # how many hosts share an address
+    crowd: int = 1
     jitter: float = 0.0
     slowness: float = 0.3
 
@@ -54,5 +56,5 @@ class World:
         return [f"--{name.replace('_', '-')}={value}" for name, value in pairs]
 
 
-_SETTINGS = ("seed", "hosts", "pages", "seeds", "shape", "ttl", "jitter", "slowness")
+_SETTINGS = ("seed", "hosts", "pages", "seeds", "shape", "ttl", "crowd", "jitter", "slowness")
 ODDITY_OPTIONS = tuple(field.name for field in fields(World) if field.name not in _SETTINGS)

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from tests.synthweb import SynthWeb
+from tests.synthweb import SynthWeb, World
 from tests.synthweb_tests.talk import ask_tcp, ask_udp, query
 
 A, AAAA = 1, 28
@@ -22,9 +22,16 @@ def name_in(web: SynthWeb, condition: str) -> str:
 
 
 @pytest.mark.parametrize("ask", [ask_udp, ask_tcp])
-def test_names_of_the_world_are_loopback(web: SynthWeb, ask: type[object]) -> None:
-    answer = ask(web.nameserver, query(web.atlas.roles.names[0]))  # type: ignore[call-arg]
-    assert parts(answer) == (99, 0, 1, bytes((127, 0, 0, 1)))  # type: ignore[arg-type]
+def test_each_host_has_an_address_of_its_own_on_loopback(web: SynthWeb, ask: type[object]) -> None:
+    for number in (0, 3):
+        answer = ask(web.nameserver, query(web.atlas.roles.names[number]))  # type: ignore[call-arg]
+        assert parts(answer) == (99, 0, 1, bytes((127, 1, 0, number)))  # type: ignore[arg-type]
+
+
+def test_hosts_may_share_their_addresses() -> None:
+    with SynthWeb(World.plain(hosts=5, crowd=2)) as web:
+        found = [parts(ask_udp(web.nameserver, query(name)))[3] for name in web.atlas.roles.names]
+    assert [address[-1] for address in found] == [0, 0, 1, 1, 2]
 
 
 def test_the_ttl_is_the_worlds(web: SynthWeb) -> None:
