@@ -58,6 +58,7 @@ def test_a_table_has_the_rows_of_the_lines(mixed: Finished, tmp_path: Path, to: 
     for url, row in rows.items():
         for name in ("fetched_at", "first_seen", "last_changed", "last_visited"):
             assert row.pop(name).timestamp() == pytest.approx(lines[url][name], abs=1e-5)
+        row["usage"] = dict(row["usage"])
         assert row == {name: lines[url][name] for name in row}
 
 
