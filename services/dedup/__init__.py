@@ -62,6 +62,10 @@ more; if one too deep were, a shorter way to it would come too late. Besides, mo
 pages lead out of scope, and would fill the set for nothing. They are set aside: an event takes them
 to the frontier, which sends them back here once the crawl is wide enough (`services.frontier`).
 
+**Who links to a page.** All links to a site pass here, those to known URLs as well, and go no
+further. So the other sites that link to a page are counted here, and the next verdict on the page
+tells the frontier, to which it is worth more then (`in_links.py`).
+
 The URL-seen set is any mutable mapping: a table of the store in a standalone crawl, a Faust table
 in a fleet.
 

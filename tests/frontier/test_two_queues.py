@@ -103,3 +103,16 @@ def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
     row = host_row(sim)
     assert (row.queued, row.again_queued) in ((0, 0), (1, 1))
     assert min(gap for _, gap in sim.gaps()) >= 10.0
+
+
+def test_pages_ask_for_no_more_visits_than_those_to_new_urls_leave() -> None:
+    sim = Simulation(delay=60.0)
+    sim.judge = Changing(DAY)
+    defined(sim, revisit="optimal", discovery_share=0.7)
+    admitted(sim, [f"{HOST}/known-{number}" for number in range(KNOWN)])
+    sim.run(START + 4 * DAY)
+    admitted(sim)
+    sim.run(sim.now + 1.5 * DAY)
+    row = host_row(sim)
+    assert row.queued - row.again_queued > 100
+    assert row.again_queued < 150

@@ -61,7 +61,7 @@ def reweighted(known: Known, at: float, in_links: Sketch = 0) -> Known:
     faded = 0.5 ** (max(0.0, at - page.at) / MONTH) if page.at else 1.0
     page = replace(
         page,
-        in_links=united(page.in_links, in_links),
+        in_links=united(page.in_links, in_links) if in_links else page.in_links,
         requests=rounded(page.requests * faded) if page.requests > TOO_FEW else 0.0,
     )
     weighed = _weighed(replace(page, base=page.base or page.weight))
@@ -72,5 +72,7 @@ def reweighted(known: Known, at: float, in_links: Sketch = 0) -> Known:
 
 
 def _weighed(page: PageState) -> PageState:
+    if not (page.in_links or page.requests):
+        return replace(page, weight=page.base)  # Nearly all.
     linked = min(sqrt(1 + sites_in(page.in_links)), MOST_LINKED)
     return replace(page, weight=rounded(page.base * linked * min(1 + page.requests, MOST_ASKED)))
