@@ -59,18 +59,24 @@ def show(title: str, results: dict[str, Result]) -> None:
         )
 
 
-def plot(file: Path, title: str, results: dict[str, Result]) -> None:
-    """Draw freshness week by week to *file*."""
+def plot(file: Path, title: str, results: dict[str, Result], warm: float) -> None:
+    """Draw freshness week by week to *file*; the first *warm* days do not count."""
     try:
         from matplotlib import pyplot
     except ImportError:
         raise SystemExit("--plot needs matplotlib: the extra `bench`") from None
-    figure, axes = pyplot.subplots(figsize=(9, 5))
-    for name, one in results.items():
-        axes.plot(range(1, len(one.weeks) + 1), one.weeks, label=name)
-    axes.set(title=title, xlabel="week", ylabel="freshness")
-    axes.legend()
-    figure.savefig(file)
+    figure, axes = pyplot.subplots(figsize=(10, 5), layout="constrained")
+    for name, one in sorted(results.items(), key=lambda found: -found[1].freshness):
+        color, line = ("black", "--") if name == "constant" else (None, "-")
+        label = f"{name}  {one.freshness:.3f}"
+        weeks = range(1, len(one.weeks) + 1)
+        axes.plot(weeks, one.weeks, label=label, color=color, linestyle=line)
+    axes.axvspan(1, max(1.0, warm / 7), color="0.93", label=f"warm-up, {warm:g} d", zorder=0)
+    axes.set(title=title, xlabel="week", ylabel="freshness, by weight")
+    axes.margins(x=0)
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", title="after the warm-up", frameon=False)
+    figure.savefig(file, dpi=120)
     pyplot.close(figure)
 
 
@@ -100,14 +106,15 @@ def main() -> None:
     options = parser.parse_args()
     names = list(POLICIES) if options.policy == "all" else options.policy.split(",")
     found: dict[str, object] = {}
-    for title, web in webs_of(options).items():
+    webs = webs_of(options)
+    for title, web in webs.items():
         results = measure(web, names, options)
         found[title] = {name: asdict(one) for name, one in results.items()}
         if not options.json:
             show(title, results)
         if options.plot:
             file = options.plot.with_stem(f"{options.plot.stem}-{title}")
-            plot(file if len(options.web.split(",")) > 1 else options.plot, title, results)
+            plot(file if len(webs) > 1 else options.plot, title, results, options.warm)
     if options.json:
         print(json.dumps(found))
 

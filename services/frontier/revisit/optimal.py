@@ -24,7 +24,7 @@ SHORTEST, LONGEST = 1 / 144, 60.0
 """Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
 LATER = 60.0
 """Seconds after what was said in advance: clocks differ."""
-FOREGONE = 0.1
+FOREGONE = 0.05
 """A visit that finds a page unchanged less often than this tells next to nothing."""
 
 
