@@ -4,46 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
 from gossamer import clock
-from gossamer.events import Outcome, RefetchAsked
-from gossamer.store import Row
+from gossamer.events import Outcome
 from services.frontier.rows import UrlRow
-from standalone.folder import Folder
-from tests.runtime.processors import events
+from tests.console.asking import AskingCommand
 
 DAY = 86400.0
 A = "http://a.example"
 
 
-class RefetchCommand:
-    """`gossamer refetch` on one folder."""
-
-    def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.data, self._capsys = data, capsys
-        assert main(["seed", "--data", str(data), f"{A}/"]) == 0
-        capsys.readouterr()
-
-    def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Run it; return what it prints."""
-        assert main(["refetch", "--data", str(self.data), *arguments]) == status
-        shown = self._capsys.readouterr()
-        return shown.err if status == 2 else shown.out
-
-    def keep(self, *rows: Row) -> None:
-        store = Folder(self.data).open().store
-        for row in rows:
-            store.table(type(row)).put(row)
-        store.flush()
-
-    def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        found = events(Folder(self.data).open().log, "urls.admitted")
-        return [(e.site, e.host, e.urls) for e in found if isinstance(e, RefetchAsked)]
-
-
 @pytest.fixture
-def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RefetchCommand:
-    return RefetchCommand(tmp_path / "data", capsys)
+def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AskingCommand:
+    return AskingCommand("refetch", tmp_path / "data", capsys)
 
 
 def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
@@ -51,7 +23,7 @@ def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> Url
     return UrlRow(host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
 
 
-def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: RefetchCommand) -> None:
+def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: AskingCommand) -> None:
     refused = UrlRow(A, f"{A}/deep", "trap_depth", at=1.0)
     refetch.keep(visited(f"{A}/page"), visited(f"{A}/gone", Outcome.GONE), refused)
     shown = refetch(f"{A}/page", f"{A}/gone", f"{A}/deep", f"{A}/new\x1b[2J")
@@ -61,14 +33,14 @@ def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: Refetc
     assert refetch.asked() == [("a.example", A, (f"{A}/page", f"{A}/gone"))]
 
 
-def test_where_none_was_visited_it_is_said_and_nothing_is_asked(refetch: RefetchCommand) -> None:
+def test_where_none_was_visited_it_is_said_and_nothing_is_asked(refetch: AskingCommand) -> None:
     shown = refetch(f"{A}/new", status=1)
     assert f"{A}/new was not visited" in shown and "to be visited again" not in shown
     assert "no URL is like that" in refetch("--older-than", "7d", status=1)
     assert refetch.asked() == []
 
 
-def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: RefetchCommand) -> None:
+def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: AskingCommand) -> None:
     refetch.keep(
         visited(f"{A}/new"),
         visited(f"{A}/old", days_ago=9),
@@ -83,7 +55,7 @@ def test_what_is_of_an_outcome_or_old_or_both_is_asked_for(refetch: RefetchComma
     assert sorted(urls) == sorted([[f"{A}/old"], [gone, old], [gone]])
 
 
-def test_many_are_asked_for_a_thousand_at_a_time(refetch: RefetchCommand) -> None:
+def test_many_are_asked_for_a_thousand_at_a_time(refetch: AskingCommand) -> None:
     many = [f"{A}/{n:05}" for n in range(2500)]
     refetch.keep(*(visited(url) for url in many))
     assert "2,500 URLs" in refetch("--where", "outcome=page")
@@ -101,7 +73,7 @@ def test_many_are_asked_for_a_thousand_at_a_time(refetch: RefetchCommand) -> Non
     ],
 )
 def test_what_makes_no_sense_is_refused(
-    refetch: RefetchCommand, words: list[str], named: str
+    refetch: AskingCommand, words: list[str], named: str
 ) -> None:
     assert named in refetch(*words, status=2)
     assert refetch.asked() == []

@@ -4,44 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.main import main
 from gossamer import clock
-from gossamer.events import Outcome, RetryAsked
-from gossamer.store import Row
+from gossamer.events import Outcome
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, UrlRow
-from standalone.folder import Folder
-from tests.runtime.processors import events
-
-
-class RetryCommand:
-    """`gossamer retry` on one folder."""
-
-    def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.data, self._capsys = data, capsys
-        assert main(["seed", "--data", str(data), "http://a.example/"]) == 0
-        capsys.readouterr()
-
-    def __call__(self, *arguments: str, status: int = 0) -> str:
-        """Run it; return what it prints."""
-        assert main(["retry", "--data", str(self.data), *arguments]) == status
-        shown = self._capsys.readouterr()
-        return shown.err if status == 2 else shown.out
-
-    def keep(self, *rows: Row) -> None:
-        store = Folder(self.data).open().store
-        for row in rows:
-            store.table(type(row)).put(row)
-        store.flush()
-
-    def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        found = events(Folder(self.data).open().log, "urls.admitted")
-        return [(e.site, e.host, e.urls) for e in found if isinstance(e, RetryAsked)]
+from tests.console.asking import AskingCommand
 
 
 @pytest.fixture
-def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> RetryCommand:
-    return RetryCommand(tmp_path / "data", capsys)
+def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AskingCommand:
+    return AskingCommand("retry", tmp_path / "data", capsys)
 
 
 def down(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
@@ -54,7 +26,7 @@ def ended(url: str, outcome: str) -> UrlRow:
     return UrlRow("http://a.example", url, outcome, at=1.0)
 
 
-def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: RetryCommand) -> None:
+def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: AskingCommand) -> None:
     retry.keep(down("http://a.example"), down("https://a.example"))
     shown = retry("a.example")
     assert shown.count("is tried now") == 2 and "no connection?[2J" in shown
@@ -65,7 +37,7 @@ def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: RetryCom
 
 
 def test_who_asked_for_time_is_in_no_trouble_or_was_never_met_is_left_alone(
-    retry: RetryCommand,
+    retry: AskingCommand,
 ) -> None:
     retry.keep(down("http://a.example", Outcome.BUSY), HostRow("a.example", "http://b.a.example"))
     assert "asked to be left alone until" in retry("http://a.example", status=1)
@@ -74,7 +46,7 @@ def test_who_asked_for_time_is_in_no_trouble_or_was_never_met_is_left_alone(
     assert retry.asked() == []
 
 
-def test_a_url_that_failed_is_asked_for_and_no_other(retry: RetryCommand) -> None:
+def test_a_url_that_failed_is_asked_for_and_no_other(retry: AskingCommand) -> None:
     retry.keep(
         ended("http://a.example/gone", Outcome.GONE),
         ended("http://a.example/page", Outcome.PAGE),
@@ -86,7 +58,7 @@ def test_a_url_that_failed_is_asked_for_and_no_other(retry: RetryCommand) -> Non
     assert retry.asked() == [("a.example", "http://a.example", ("http://a.example/gone",))]
 
 
-def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: RetryCommand) -> None:
+def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: AskingCommand) -> None:
     many = [f"http://a.example/{n:05}" for n in range(2500)]
     retry.keep(*(ended(url, Outcome.BROKEN) for url in many))
     retry.keep(ended("http://a.example/x", Outcome.GONE))
@@ -104,11 +76,11 @@ def test_all_urls_of_an_outcome_are_asked_for_a_host_at_a_time(retry: RetryComma
         (["http://"], "http://"),
     ],
 )
-def test_what_makes_no_sense_is_refused(retry: RetryCommand, words: list[str], named: str) -> None:
+def test_what_makes_no_sense_is_refused(retry: AskingCommand, words: list[str], named: str) -> None:
     assert named in retry(*words, status=2)
 
 
 @pytest.mark.parametrize("outcome", ["page", "redirect", "unvisited", "trap_depth"])
-def test_only_failures_are_outcomes_to_retry(retry: RetryCommand, outcome: str) -> None:
+def test_only_failures_are_outcomes_to_retry(retry: AskingCommand, outcome: str) -> None:
     with pytest.raises(SystemExit):
         retry("--outcome", outcome)

@@ -1,0 +1,39 @@
+"""A command that asks for URLs of a folder, as a test runs it."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer.events import RefetchAsked, RetryAsked
+from gossamer.store import Row
+from standalone.folder import Folder
+from tests.runtime.processors import events
+
+
+class AskingCommand:
+    """`gossamer` *name* on one folder, which has a seed."""
+
+    def __init__(self, name: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._name, self.data, self._capsys = name, data, capsys
+        assert main(["seed", "--data", str(data), "http://a.example/"]) == 0
+        capsys.readouterr()
+
+    def __call__(self, *arguments: str, status: int = 0) -> str:
+        """Run it; return what it prints."""
+        assert main([self._name, "--data", str(self.data), *arguments]) == status
+        shown = self._capsys.readouterr()
+        return shown.err if status == 2 else shown.out
+
+    def keep(self, *rows: Row) -> None:
+        """Put *rows* into the folder's store."""
+        store = Folder(self.data).open().store
+        for row in rows:
+            store.table(type(row)).put(row)
+        store.flush()
+
+    def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Return the site, host and URLs of what was asked for."""
+        found = events(Folder(self.data).open().log, "urls.admitted")
+        kinds = (RefetchAsked, RetryAsked)
+        return [(e.site, e.host, e.urls) for e in found if isinstance(e, kinds)]
