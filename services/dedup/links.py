@@ -6,6 +6,7 @@ twice. In the folders of an archive, in a gallery, or on pages that a script fil
 elsewhere, and to leave them out would lose a part of the site.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -76,7 +77,8 @@ class Aside:
     """
 
     def __init__(self) -> None:
-        self._lately: dict[tuple[str, int], str] = {}
+        # Of a plain dict the first one is found ever more slowly, once many were taken away there.
+        self._lately = OrderedDict[tuple[str, int], str]()
 
     def set_aside(
         self, page: PageParsed, beyond: Sequence[Discovery], duplicates: int, now: float
@@ -88,7 +90,7 @@ class Aside:
             if self._lately.setdefault((one.trace, one.depth), page.visit.id) == page.visit.id
         ]
         while len(self._lately) > REMEMBERED:
-            del self._lately[next(iter(self._lately))]
+            self._lately.popitem(last=False)
         for at in range(0, len(fresh), MOST):
             urls = tuple(fresh[at : at + MOST])
             yield LinksSetAside(
