@@ -1,5 +1,6 @@
 """On Cassandra the write with the larger timestamp stands: that of the newest run, by any clock."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Generic
 
@@ -56,6 +57,9 @@ class StampedTable(Generic[R]):
         if self.overlay.covers(partition, sort):
             return self.overlay.get(partition, sort)
         return self._disk.get((self.row.table, partition, sort), (0, None))[1]  # type: ignore[return-value]
+
+    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+        return [row for key in keys if (row := self.get(*key))]
 
     def put(self, row: R, last: bool = False) -> None:
         self.overlay.put(row, last)
