@@ -106,7 +106,7 @@ def _validators(validators: Validators, trust: Trust) -> str:
 
 def _reasons(page: PageState) -> str:
     sites = round(sites_in(page.in_links))
-    linked = f"; about {plural(sites, 'other site')} link to it" if sites else ""
+    linked = f"; links to it are on about {plural(sites, 'other site')}" if sites else ""
     return linked + (f"; asked for {page.requests:.2g} times lately" if page.requests else "")
 
 
