@@ -112,6 +112,7 @@ runs = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(runs)
 def test_no_history_of_clocks_loses_a_page(

@@ -143,6 +143,7 @@ names = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.tuples(names, st.one_of(texts, st.integers(0, 9).map(str))), max_size=6),

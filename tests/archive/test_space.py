@@ -36,6 +36,7 @@ def assert_nothing_lost(folder: Path) -> None:
     assert_readable(folder)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     fill(crawl)

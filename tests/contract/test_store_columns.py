@@ -1,5 +1,6 @@
 """Columns of every kind come back as they went, and new ones may be added."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 wholes = st.integers(-(2**63), 2**63 - 1)
 
 
+@pytest.mark.slow
 def test_any_value_comes_back_as_it_went(data: Data) -> None:
     writer, reader = data.open(), data.open()
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -146,6 +147,7 @@ class TableMachine(RuleBasedStateMachine):
             self.ports.close()
 
 
+@pytest.mark.slow
 def test_a_table_answers_like_a_dict(data: Data) -> None:
     machine = type("Machine", (TableMachine,), {"data": data})
     # Opening takes time where there is a network.

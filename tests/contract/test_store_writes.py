@@ -239,6 +239,7 @@ def test_a_later_claim_counts(data: Data, owners: tuple[Store, Store]) -> None:
     assert texts(data) == ["back"]
 
 
+@pytest.mark.slow
 def test_a_row_goes_once_its_lifetime_is_over_and_not_before(store: Store) -> None:
     table, began = store.table(Passing), clock.now()
     for second in (0.0, 0.5):

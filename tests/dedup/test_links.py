@@ -193,6 +193,7 @@ hosts = st.sampled_from((WWW, "http://mirror.example.net"))
 sites = st.lists(st.tuples(hosts, st.sampled_from("xyz"), texts, paths), max_size=12)
 
 
+@pytest.mark.slow
 @given(pages=sites, depths=st.lists(st.sampled_from((0, MAX_DEPTH)), min_size=12, max_size=12))
 def test_whatever_comes_in_whatever_order_all_links_are_released_by_somebody(
     pages: list[tuple[str, str, str, list[str]]], depths: list[int]

@@ -148,6 +148,7 @@ async def test_a_broken_answer_touches_no_other_name() -> None:
     assert good == [(PUBLIC,)] * 20
 
 
+@pytest.mark.slow
 async def test_names_that_were_unanswered_leave_room_for_others() -> None:
     dead = [f"{n}.dead.example" for n in range(8)]
     async with (
@@ -380,6 +381,7 @@ async def test_a_name_server_that_never_answers_does_not_hold_a_visit_up() -> No
     assert emitted.one.outcome is Outcome.DNS_UNANSWERED
 
 
+@pytest.mark.slow
 async def test_waiting_for_a_lookup_is_no_part_of_the_visit() -> None:
     zone = {"www.example.org": ("127.0.0.1",)}
     dead = [f"http://{n}.dead.example/" for n in range(4)]
@@ -393,6 +395,7 @@ async def test_waiting_for_a_lookup_is_no_part_of_the_visit() -> None:
     assert sorted(emitted.outcomes) == ["dns_unanswered"] * 4 + ["page"]
 
 
+@pytest.mark.slow
 async def test_a_lookup_is_not_waited_for_beyond_the_lease() -> None:
     async with naming({}) as dns, fetcher(nameserver=dns.address, lookups_limit=1) as processor:
         dns.dead = frozenset({"first.example", "second.example"})

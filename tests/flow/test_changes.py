@@ -149,6 +149,7 @@ def test_a_visit_that_did_not_find_it_does_not_count() -> None:
     assert page.verdict(LESS) is Verdict.CHANGED
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_page_is_little_however_long_it_is() -> None:
     page = Visited()
 

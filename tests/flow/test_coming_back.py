@@ -112,6 +112,7 @@ def gaps(crawl: VirtualCrawl) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one folder", "one folder that dies", "a fleet that dies"])
 def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
     tmp_path: Path, kind: str

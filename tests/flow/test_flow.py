@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ webs = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     pages=webs,
@@ -116,6 +118,7 @@ def test_every_page_once_and_politely_whatever_dies(
     assert sum(asked.values()) - len(asked) <= len(crashes) * batch * 4
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     pages=webs,

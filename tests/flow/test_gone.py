@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def visited_again() -> Iterable[PageFetched]:
             )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     before=st.lists(st.integers(0, 60), max_size=3),

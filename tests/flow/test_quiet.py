@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gossamer.events import SiteOverridden
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import encode
@@ -22,6 +24,7 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
     return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_of_a_quiet_site_by_any_service(tmp_path: Path) -> None:
     crawl = VirtualCrawl(tmp_path, web, delay=1.0)
     quiet = SiteOverridden(at=START, site="quiet.test", quiet_from=FROM, quiet_until=UNTIL)

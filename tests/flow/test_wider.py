@@ -154,6 +154,7 @@ definitions = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     pages=webs,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -284,6 +285,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(steps=steps, most=st.integers(1, 8))
 def test_each_entry_comes_once_in_order_and_none_is_lost(

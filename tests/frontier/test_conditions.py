@@ -216,6 +216,7 @@ happenings = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     happenings=happenings,

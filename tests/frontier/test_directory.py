@@ -72,6 +72,7 @@ def test_a_clock_that_was_ahead_for_a_moment_costs_nothing(
     assert listed(sim) < 10
 
 
+@pytest.mark.slow
 def test_what_is_stale_goes_although_one_host_of_its_hour_is_busy_for_long() -> None:
     sim = Simulation(delay=100.0, batch=1)
     sim.admit(*(f"http://slow.test/{n}" for n in range(500)))

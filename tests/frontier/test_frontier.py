@@ -172,6 +172,7 @@ def test_a_retry_survives_a_crash_and_happens_once() -> None:
     assert sim.pages() == ["http://a.test/0"] * 2
 
 
+@pytest.mark.slow
 def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> None:
     rules = RobotsRules(forbidden="robots.txt answered 503")
     robots = {"outcome": Outcome.SERVER_ERROR, "status": 503, "robots": rules}

@@ -1,5 +1,7 @@
 """Quiet hours of a site: nothing is asked of its hosts then, and nothing of it is forgotten."""
 
+import pytest
+
 from gossamer.events import SiteOverridden
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow
@@ -29,6 +31,7 @@ def simulated(*quiet: float) -> Simulation:
     return sim
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_of_a_site_in_its_quiet_hours_and_the_others_go_on() -> None:
     for quiet in ((FROM, UNTIL), (22 * HOUR, 6 * HOUR)):
         sim = simulated(*quiet)
@@ -41,6 +44,7 @@ def test_nothing_is_asked_of_a_site_in_its_quiet_hours_and_the_others_go_on() ->
         assert len(visits(sim, URL)) > 8
 
 
+@pytest.mark.slow
 def test_a_host_that_waits_says_why_and_goes_on_when_the_hours_are_over() -> None:
     sim = simulated(FROM, UNTIL)
     sim.run(START - START % DAY + DAY + 12 * HOUR)
@@ -55,6 +59,7 @@ def test_a_host_that_waits_says_why_and_goes_on_when_the_hours_are_over() -> Non
     assert f"{HOST}/late" in sim.pages()
 
 
+@pytest.mark.slow
 def test_planned_visits_lie_outside_and_hours_can_be_taken_back() -> None:
     sim = simulated(FROM, UNTIL)
     sim.run(START + 2 * DAY)

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
 from msgspec.structs import replace
 
 from gossamer.events import (
@@ -108,6 +109,7 @@ def test_a_fixed_interval_is_kept_but_for_a_twentieth() -> None:
     assert len({round(gap) for gap in gaps}) > 5
 
 
+@pytest.mark.slow
 def test_what_changes_often_is_visited_more_often_within_the_budget() -> None:
     judge, never = Changing(2 * DAY), "http://b.test/1"
     sim, slow = simulated("optimal", judge, budget=1), Changing()
@@ -118,6 +120,7 @@ def test_what_changes_often_is_visited_more_often_within_the_budget() -> None:
     assert len(visits(sim)) + len(visits(sim, never)) <= 105
 
 
+@pytest.mark.slow
 def test_the_budget_of_the_crawl_holds_over_all_partitions() -> None:
     sim = simulated("fixed:1h", budget=24)
     sim.admit(*(f"http://{name}.test/1" for name in "abcdefgh"))
@@ -137,6 +140,7 @@ def test_after_an_outage_what_was_saved_of_the_budget_comes_at_once_and_no_more(
     assert len(sim.pages()) - before <= 48 + 48 / 24 + PARTITIONS
 
 
+@pytest.mark.slow
 def test_another_policy_plans_all_pages_anew() -> None:
     sim = simulated("none")
     sim.admit(URL, "http://a.test/2")
@@ -158,6 +162,7 @@ def test_another_policy_plans_all_pages_anew() -> None:
     assert len(visits(sim)) == many
 
 
+@pytest.mark.slow
 def test_what_is_planned_survives_that_the_frontier_dies_at_any_time() -> None:
     sim = simulated("fixed:1d")
     sim.admit(URL, "http://b.test/1")
@@ -177,6 +182,7 @@ def conditions(sim: Simulation) -> list[bool]:
     ]
 
 
+@pytest.mark.slow
 def test_a_page_is_asked_for_on_condition_but_for_every_eighth_time() -> None:
     sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
     sim.admit(URL)
@@ -193,6 +199,7 @@ def test_a_304_is_a_visit_after_which_the_page_is_planned_again() -> None:
     assert len(visits(sim)) >= 10
 
 
+@pytest.mark.slow
 def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
     sim = simulated("fixed:1d", Changing(1.5 * DAY, Validators('"same"')))
     sim.admit(URL)
@@ -203,6 +210,7 @@ def test_validators_that_lied_are_not_sent_to_that_host_again() -> None:
     assert sum(row.liars for row in shares(sim)) == 1
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_confirmed_after_hours_and_then_probed_rarely() -> None:
     sim = simulated("optimal")
     sim.admit(URL)
@@ -217,6 +225,7 @@ def test_what_is_gone_is_confirmed_after_hours_and_then_probed_rarely() -> None:
     assert all(gap > 27 * DAY for gap in gaps[2:]) and len(gaps) >= 4
 
 
+@pytest.mark.slow
 def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_there() -> None:
     sim = simulated("fixed:10d")
     sim.admit(URL)
@@ -249,6 +258,7 @@ def told(lies: bool) -> list[float]:
     return due
 
 
+@pytest.mark.slow
 def test_a_hint_brings_a_page_forward_as_far_as_its_site_has_earned_it() -> None:
     honest, lying = told(lies=False), told(lies=True)
     assert honest[0] > 1
@@ -270,6 +280,7 @@ def test_a_failed_revisit_is_tried_again_with_what_is_known_of_the_page() -> Non
     assert last.earlier >= 7
 
 
+@pytest.mark.slow
 def test_new_urls_have_their_share_of_the_budget_and_pages_that_are_known_the_rest() -> None:
     made = {}
     for share in (0.2, 0.8):
@@ -300,6 +311,7 @@ def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash()
     assert not any(row.waiting for row in shares(sim))
 
 
+@pytest.mark.slow
 def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
     judge = Changing(0.5 * DAY)
     sim = Simulation(delay=3600.0)

@@ -1,5 +1,6 @@
 """The workbench's order: right whatever happens to a host, and no longer than there are hosts."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def test_the_first_is_the_least_of_those_that_are_there(
         assert schedule.size <= 2 * len(model) + SPARE + 1
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_urls_of_hosts_that_are_ready() -> None:
     sim = Simulation(checked_out_limit=1)
     sim.admit(*(f"http://h{n}.test/" for n in range(50)))

@@ -116,6 +116,7 @@ def test_the_last_copy_of_a_robots_txt_holds_while_it_cannot_be_had() -> None:
     assert allowed(sim)[-1] == f"{HOST}/private/late", "after 30 days it is as if there were none"
 
 
+@pytest.mark.slow
 def test_a_robots_txt_that_cannot_be_had_is_asked_for_beside_its_copy_more_and_more_rarely() -> (
     None
 ):

@@ -42,6 +42,7 @@ def host_row(sim: Simulation) -> HostRow:
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0, 20_000])
 def test_a_page_that_changes_each_hour_is_followed_while_thousands_of_new_urls_wait(
     budget: int,
@@ -60,6 +61,7 @@ def test_a_page_that_changes_each_hour_is_followed_while_thousands_of_new_urls_w
     assert found == NEW[: len(found)] and len(found) < MANY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.2, 0.7])
 def test_while_both_wait_a_host_gives_new_urls_the_share_that_is_set(share: float) -> None:
     sim = Simulation(delay=10.0)
@@ -88,6 +90,7 @@ def test_what_a_person_asks_for_does_not_wait_for_all_new_urls() -> None:
     assert asked_at < visits(sim, QUICK)[-1] < asked_at + 300
 
 
+@pytest.mark.slow
 def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
     sim = hourly()
     sim.run(START + DAY)
@@ -105,6 +108,7 @@ def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
     assert min(gap for _, gap in sim.gaps()) >= 10.0
 
 
+@pytest.mark.slow
 def test_pages_ask_for_no_more_visits_than_those_to_new_urls_leave() -> None:
     sim = Simulation(delay=60.0)
     sim.judge = Changing(DAY)

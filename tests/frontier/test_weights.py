@@ -1,5 +1,7 @@
 """What the frontier takes for important: what other sites link to, and what is asked for."""
 
+import pytest
+
 from gossamer.events import Discovery, RefetchAsked, UrlsAdmitted
 from services.frontier.revisit import unpacked
 from tests.frontier.simulation import START, Simulation
@@ -20,6 +22,7 @@ def test_a_page_that_was_found_by_a_link_from_another_site_weighs_more() -> None
     assert weights[0] > 1.3 * weights[1] and weights[1] == weights[2]
 
 
+@pytest.mark.slow
 def test_a_page_that_was_asked_for_is_worth_more_for_some_months() -> None:
     sim = simulated("optimal", budget=1)
     sim.admit(URL)

@@ -88,6 +88,7 @@ def test_pages_as_parquet_say_what_to_install_before_anything_is_written(tmp_pat
     assert not output.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["crawl", "seed", "pages", "why", "dead-letters"])
 def test_what_a_folder_needs_is_in_no_extra(command: str) -> None:
     done = without(ALL, "console.cli.main", command, "--help")

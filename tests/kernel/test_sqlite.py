@@ -176,6 +176,7 @@ def test_threads_take_turns(database: Database) -> None:
     assert got(database) == [*range(400), *range(10_000, 10_400)]
 
 
+@pytest.mark.slow
 def test_many_who_make_a_file_at_once_all_get_it(tmp_path: Path) -> None:
     failures: list[Exception] = []
 

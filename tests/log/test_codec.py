@@ -62,6 +62,7 @@ def built(kind: type[Any]) -> st.SearchStrategy[Any]:
 st.register_type_strategy(Discovery, built(Discovery))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_event_comes_back_as_it_went(kind: type[Event]) -> None:
     @given(built(kind))

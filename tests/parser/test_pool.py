@@ -62,6 +62,7 @@ def replaced() -> float:
     return REGISTRY.get_sample_value("gossamer_parser_replaced_total") or 0.0
 
 
+@pytest.mark.slow
 async def test_pages_are_read_by_all_children(pool: Pool) -> None:
     before = timed()
     assert await titles(pool, 20) == [str(i) for i in range(20)]
@@ -82,6 +83,7 @@ async def test_a_page_that_takes_too_long_is_given_up_and_others_go_on() -> None
     assert replaced() == before + 1
 
 
+@pytest.mark.slow
 async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     async with Pool(2, PATIENCE, memory_limit=32 << 20) as pool:
         with pytest.raises(Poison, match="cannot read"):
@@ -129,6 +131,7 @@ def seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.slow
 async def test_a_page_that_is_cancelled_leaves_no_process_and_no_reply_behind() -> None:
     async with Pool(1, PATIENCE, AMPLE) as pool:
         await titles(pool, 1)

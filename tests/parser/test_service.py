@@ -132,6 +132,7 @@ async def test_directives_are_read_for_the_product_that_the_settings_name(
     assert found == {"meta": (True, False), "header": (True, True), "others": (False, False)}
 
 
+@pytest.mark.slow
 async def test_no_page_is_started_while_dedup_is_behind(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

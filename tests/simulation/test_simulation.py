@@ -33,6 +33,7 @@ def test_the_promises_hold_in_some_hundred_worlds(part: int) -> None:
     simulate("--first", str(part * share), "--seeds", str(share), "--cores", "1")
 
 
+@pytest.mark.slow
 def test_a_seed_is_the_same_run_each_time() -> None:
     def lines() -> list[str]:
         printed = simulate("--seed", "2", "--log").splitlines()

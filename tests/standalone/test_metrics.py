@@ -147,6 +147,7 @@ def test_no_port_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
         pass
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_named_and_one_that_was_used_is_free_again() -> None:
     port = free_port()
     with (

@@ -216,6 +216,7 @@ def test_where_nobody_is_somebody_is_awaited() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_command_says_so_and_fails() -> None:
     code, out, err = apply(settings(free_ports(1), "any"))
     assert (code, out) == (1, "")

@@ -50,6 +50,7 @@ def all_is_right(crawl: Crawl) -> None:
     assert_archived(crawl, requests, truth)
 
 
+@pytest.mark.slow
 def test_a_tiny_crawl_is_complete_and_polite(tiny: Finished) -> None:
     all_is_right(tiny.crawl)
 

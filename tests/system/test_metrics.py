@@ -98,6 +98,7 @@ def test_the_metrics_of_a_running_crawl_agree_with_what_the_servers_saw(tmp_path
         assert not scrape(port), "nobody listens any more"
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with socket.socket() as taken, SynthWeb(World.plain(hosts=1, pages=1)) as web:
         taken.bind(("127.0.0.1", 0))

@@ -24,6 +24,7 @@ def pages_command(data: Path, *options: str) -> list[str]:
 # --- pages
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_failure(tiny: Finished) -> None:
     with subprocess.Popen(
         pages_command(tiny.crawl.data),

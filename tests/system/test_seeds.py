@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 from tests.support.commands import Done
 
 from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
@@ -52,6 +54,7 @@ def nobody() -> str:
         return f"http://127.0.0.1:{free.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> None:
     down = nobody()
     done = crawl(tmp_path / "data", f"{down}/")
@@ -65,6 +68,7 @@ def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> No
     assert "1 URL or host for a later time" in done.out
 
 
+@pytest.mark.slow
 def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path: Path) -> None:
     with serving() as host:
         done = crawl(tmp_path / "data", f"{host}/", f"{host}/missing")
@@ -75,6 +79,7 @@ def test_a_seed_gives_a_page_where_it_has_moved_to_and_another_may_fail(tmp_path
         assert (done.code, done.err) == (0, ""), "no seed was named, and there are pages"
 
 
+@pytest.mark.slow
 def test_a_host_that_was_down_is_tried_when_a_person_asks(tmp_path: Path) -> None:
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE

@@ -1,5 +1,6 @@
 """What two sets do not share, from their tables."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from gossamer.text.difference import CELLS, LAYOUT, PARTS, SIZE, difference, mix
 element = st.integers(0, (1 << 32) - 1)
 
 
+@pytest.mark.slow
 @given(st.sets(element), st.sets(element, max_size=3), st.sets(element, max_size=3))
 def test_few_differences_are_found_in_sets_of_any_size(
     both: set[int], old: set[int], new: set[int]
@@ -28,6 +30,7 @@ def test_twelve_are_nearly_always_found() -> None:
     assert found >= 95
 
 
+@pytest.mark.slow
 @given(st.sets(element, max_size=50), st.sets(element, min_size=100, max_size=300))
 def test_too_many_are_not_found(old: set[int], new: set[int]) -> None:
     assert difference(table_of(old), table_of(new - old)) is None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_the_matcher_decides_as_a_naive_one_does(found: list[Rule], url: str) ->
     assert decided == naively_allowed(found, url)
 
 
+@pytest.mark.slow
 @given(rule_sets, st.lists(urls, max_size=5))
 def test_what_an_order_carries_says_the_same_about_its_urls(
     found: list[Rule], ordered: list[str]

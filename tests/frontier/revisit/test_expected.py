@@ -55,6 +55,7 @@ def test_a_page_that_is_visited_just_after_its_time_is_nearly_always_fresh() -> 
     assert before == pytest.approx((1, 0), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "policy"),
     [

@@ -20,6 +20,7 @@ def fresh(web_name: str, policy: str) -> Result:
     return Crawl(web, make(policy), BUDGET).run(tally)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("web", ["memoryless", "bursty", "drifting"])
 def test_optimal_is_fresher_than_every_other_policy_at_the_same_budget(web: str) -> None:
     others = ("fixed:5d", "selective_incremental:5d", "adaptive:5d")
