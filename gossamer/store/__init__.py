@@ -104,6 +104,6 @@ class Store(Protocol):
         """
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* in each flush that writes, before the puts and before the drops: it raises
-        if we are the owner no more.
+        """Call *check* before and after each flush that writes: it raises if we are the owner no
+        more, so that nothing is written then, or what was may be void.
         """

@@ -204,6 +204,25 @@ def test_who_is_no_owner_any_more_writes_nothing(data: Data, owners: tuple[Store
 
 
 @pytest.mark.only("fences")
+def test_who_lost_its_claim_while_it_wrote_learns_it_before_anything_follows(
+    owners: tuple[Store, Store],
+) -> None:
+    old, new = owners
+    claimed: list[bool] = []
+
+    def lost() -> None:
+        if new.table(Simple).get("p", 1):
+            claimed.append(True)
+            raise Unavailable("claimed by another")
+
+    old.guard(lost)
+    old.table(Simple).put(Simple("p", 1, "old"))
+    with pytest.raises(Unavailable):
+        old.flush()
+    assert claimed
+
+
+@pytest.mark.only("fences")
 def test_an_owner_writes_over_older_ones_and_over_itself(
     data: Data, owners: tuple[Store, Store]
 ) -> None:

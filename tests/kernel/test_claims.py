@@ -27,11 +27,12 @@ class Owner(SqliteStore):
         self._timestamps.claim(epoch)
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Check after each flush, as on Cassandra."""
+        """Check before and after each flush, as on Cassandra."""
         self._check = check
 
     def flush(self) -> None:
         """Write, and see whether that counts."""
+        self._check()
         super().flush()
         self._check()
 

@@ -64,8 +64,7 @@ class CassandraStore:
     def flush(self) -> None:
         """Write what was put and dropped; the buffers are cleared once all of it is acknowledged.
 
-        Deletes are sent last with an older timestamp, so later puts survive; and after a second
-        look whether we are the owner, since no later write mends what a former one has dropped.
+        Deletes are sent last with an older timestamp, so later puts survive.
         """
         tables = [table for table in self._tables.values() if table.overlay]
         if not tables:
@@ -75,13 +74,13 @@ class CassandraStore:
             self._write(tables)
         for table in tables:
             table.overlay.clear()
+        self._guard()
 
     def _write(self, tables: "list[CassandraTable[Any]]") -> None:
         dropped, put = self._timestamps.next(), self._timestamps.next()
         for decides in (False, True):
             stage = [table for table in tables if table.row.decides is decides]
             self._nodes.write(chain.from_iterable(table.puts(put, last=False) for table in stage))
-        self._guard()
         self._nodes.write(
             chain.from_iterable(
                 chain(table.puts(put, last=True), table.drops(dropped)) for table in tables
@@ -98,7 +97,7 @@ class CassandraStore:
         self._timestamps.claim(epoch)
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* in each flush that writes, before the puts and before the drops."""
+        """Call *check* before and after each flush that writes."""
         self._guard = check
 
 
