@@ -36,6 +36,20 @@ def _network(given: object) -> IPv4Network | IPv6Network:
 
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
 Networks = Annotated[tuple[Network, ...], unit("list of CIDR networks")]
+_word = "[!#$%&'*+.^_`|~0-9a-z-]+"
+MediaRange = Annotated[str, Field(pattern=f"^{_word}/{_word}$")]
+MediaRanges = Annotated[tuple[MediaRange, ...], unit("list of media types")]
+DOCUMENTS = (
+    "text/html",
+    "application/xhtml+xml",
+    "application/xml",
+    "text/*",
+    "application/json",
+    "application/ld+json",
+    "application/feed+json",
+    "application/pdf",
+    "*/*+xml",
+)
 
 
 class CrawlSettings(Section):
@@ -126,6 +140,9 @@ class FetcherSettings(Section):
     """The most time between two reads of a body."""
     visit_limit: Seconds = 60.0
     """The most time that one visit may take in all."""
+    types: MediaRanges = DOCUMENTS
+    """Which types of documents are wanted, in small letters; `*` stands for anything. The type is
+    told by headers and first bytes, and another one ends the visit then (hazard unwanted_type)."""
     body_limit: BodyBytes = 2 << 20
     """A longer body is cut here, and marked as truncated."""
     robots_limit: BodyBytes = 500 << 10

@@ -56,10 +56,15 @@ def joined_values(headers: Headers, name: str) -> str:
 
 
 def content_type(headers: Headers) -> str:
-    """Return type and subtype in lower case; "" if none is given, or none that means anything."""
-    media_type = first_value(headers, "content-type").partition(";")[0].strip(_blank).lower()
-    known = _media_type.fullmatch(media_type) and media_type not in UNKNOWN_TYPES
-    return media_type if known else ""
+    """Return type and subtype in lower case; "" if none is given, or none that means anything.
+
+    Of several the last one counts (Fetch standard, "extract a MIME type").
+    """
+    for value in reversed(joined_values(headers, "content-type").split(",")):
+        media_type = value.partition(";")[0].strip(_blank).lower()
+        if _media_type.fullmatch(media_type) and media_type not in UNKNOWN_TYPES:
+            return media_type
+    return ""
 
 
 def redirect_target(status: int, headers: Headers, url: str) -> str:

@@ -55,10 +55,10 @@ So the resolver returns only addresses that may be visited, and aiohttp connects
 
 Who does what. `visit.py` leads the conversation and decides everything, without a clock or a
 socket: it yields steps and receives their results (`steps.py`), so that politeness is tested in
-virtual time. `robots_visit.py` does the same for a robots.txt, `outcome.py` assesses what came
-back, `ending.py` turns it into events. `service.py` carries the steps out. `http/client.py` is
-aiohttp made strict, `http/resolver.py` and `addresses.py` decide where a name may lead,
-`http/gaps.py` measures whether all of this was polite. `skew.py` and `faults.py` tell what is wrong
-on this side, and `hindrances.py` tells it on. `identity.py` says who we are. `wiring.py`
-puts it together.
+virtual time. `robots_visit.py` does the same for a robots.txt, `reading.py` says how much of a body
+is read, by its type (`wanted.py`), `outcome.py` assesses what came back, and `ending.py` turns it
+into events. `service.py` carries the steps out. `http/client.py` is aiohttp made strict,
+`http/resolver.py` and `addresses.py` decide where a name may lead, `http/gaps.py` measures whether
+all of this was polite. `skew.py` and `faults.py` tell what is wrong on this side, and
+`hindrances.py` tells it on. `identity.py` says who we are. `wiring.py` puts it together.
 """

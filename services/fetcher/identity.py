@@ -5,14 +5,13 @@ from importlib.metadata import version
 
 from gossamer.errors import BadSettings
 from gossamer.settings import FetcherSettings
+from gossamer.web.coding import INFLATERS
 from gossamer.web.http import Headers
 from gossamer.web.robots import is_token
+from gossamer.web.sniffing import HTML
 
-WANTED = (
-    "text/html, application/xhtml+xml, application/xml;q=0.9, text/*;q=0.8, "
-    "application/json;q=0.7, application/pdf;q=0.7, */*;q=0.1"
-)
-CODINGS = "gzip, deflate"
+CODINGS = ", ".join(coding for coding in ("gzip", "deflate", "br") if coding in INFLATERS)
+"""Those that can be undone."""
 
 _mailbox = re.compile(r"[\w.+=-]+@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)
 _page = re.compile(r"https?://[\x21-\x27\x2a-\x3a\x3c-\x7e]+")
@@ -29,6 +28,14 @@ def check_contact(contact: str) -> None:
     )
 
 
+def accept(types: tuple[str, ...]) -> str:
+    """Return the Accept header that says which *types* are wanted: HTML most of all, for links."""
+    # RFC 9110, 12.5.1, knows no other pattern than a whole type of subtypes.
+    ranges = [one for one in types if "*" not in one.removesuffix("/*")]
+    wanted = [one if one in HTML else f"{one};q=0.8" for one in ranges]
+    return ", ".join([*wanted, "*/*;q=0.1"])
+
+
 def request_headers(settings: FetcherSettings) -> Headers:
     """Return the headers of every request; raise BadSettings if they would not say who we are."""
     check_contact(settings.contact)
@@ -40,4 +47,4 @@ def request_headers(settings: FetcherSettings) -> Headers:
     named = (("User-Agent", f"{settings.product}/{version('gossamer')} ({comment})"),)
     # RFC 9110, 10.1.2: From is a mailbox.
     reached = (("From", settings.contact),) if _mailbox.fullmatch(settings.contact) else ()
-    return (*named, *reached, ("Accept", WANTED), ("Accept-Encoding", CODINGS))
+    return (*named, *reached, ("Accept", accept(settings.types)), ("Accept-Encoding", CODINGS))

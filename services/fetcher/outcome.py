@@ -1,26 +1,13 @@
 """What came back from the Web, and which outcome that is."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
-
-TEXT_TYPES = {
-    "application/xhtml+xml",
-    "application/xml",
-    "application/json",
-    "application/ld+json",
-    "application/feed+json",
-    "application/rss+xml",
-    "application/atom+xml",
-    "application/rdf+xml",
-}
-BINARY_TYPES = {"application/pdf"}
-"""Kept too, but of no use when they are cut."""
+from services.fetcher.wanted import Wanted, anything, is_readable_cut, settled_type
 
 YEAR = 31536000.0
 CUT = {"length": Hazard.INFINITE_BODY, "time": Hazard.TRAP_TIME}
@@ -71,40 +58,33 @@ class Assessment:
         return replace(self, kept=False)
 
 
-Wanted = Callable[[int, Headers], bool]
-"""Whether the body of a response is read, by its status and headers."""
-
-
-def wanted(status: int, headers: Headers) -> bool:
-    """Whether a page's body is asked for: if its type is one we keep, or if it is an error page."""
-    kind = content_type(headers)
-    return status // 100 != 2 or not kind or _is_text(kind) or kind in BINARY_TYPES
-
-
-def anything(status: int, headers: Headers) -> bool:
-    """Read any body: servers give a robots.txt all sorts of types."""
-    return True
-
-
 def assess(
-    reply: Reply, url: str, now: float, conditional: bool = False, wants: Wanted = wanted
+    reply: Reply, url: str, now: float, conditional: bool = False, wants: Wanted = anything
 ) -> Assessment:
     """Return how the visit of *url* ended whose response is *reply*.
 
     *conditional*: it was asked for only if it has changed; *wants*: and only if it is so.
     """
     assessment = _not_modified(conditional) if reply.status == 304 else _by_status(reply, url, now)
-    if assessment.outcome is Outcome.PAGE and not wants(reply.status, reply.headers):
-        assessment = _unwanted(reply)
-    hazard = CUT.get(reply.truncated)
-    if hazard is None:
-        return assessment
-    if assessment.outcome is Outcome.PAGE and content_type(reply.headers) in BINARY_TYPES:
-        reason = "the document is binary and was cut"
-        return Assessment(
-            outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=(hazard,)
-        )
-    return replace(assessment, hazards=(*assessment.hazards, hazard))
+    if assessment.outcome is Outcome.PAGE:
+        assessment = _document(reply, wants)
+    if hazard := CUT.get(reply.truncated):
+        assessment = replace(assessment, hazards=(*assessment.hazards, hazard))
+    return assessment
+
+
+def _document(reply: Reply, wants: Wanted) -> Assessment:
+    kind = settled_type(reply.headers, reply.body, whole=True) or ""
+    declared = content_type(reply.headers)
+    if not wants(reply.status, kind):
+        named = f"{kind}, not {declared} as its server says," if kind != declared else kind
+        hazards = [Hazard.UNWANTED_TYPE]
+        if reply.body and kind != declared:
+            hazards.append(Hazard.WRONG_CONTENT_TYPE)
+        return _unwanted(f"{named} is not among the types that are read", *hazards)
+    if reply.truncated in CUT and not is_readable_cut(kind):
+        return _unwanted("the document is binary and was cut")
+    return Assessment(outcome=Outcome.PAGE)
 
 
 def _by_status(reply: Reply, url: str, now: float) -> Assessment:
@@ -131,11 +111,8 @@ def _not_modified(conditional: bool) -> Assessment:
     return Assessment(outcome=Outcome.SERVER_ERROR, reason=reason)
 
 
-def _unwanted(reply: Reply) -> Assessment:
-    reason = f"{content_type(reply.headers)} is not among the types that are read"
-    return Assessment(
-        outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=(Hazard.UNWANTED_TYPE,)
-    )
+def _unwanted(reason: str, *hazards: Hazard) -> Assessment:
+    return Assessment(outcome=Outcome.UNWANTED_TYPE, kept=False, reason=reason, hazards=hazards)
 
 
 def _redirect(reply: Reply, url: str) -> Assessment:
@@ -162,7 +139,3 @@ def retry_after(value: str, now: float) -> float:
     except (ValueError, OverflowError):
         return 0.0
     return min(max(wait, 0.0), YEAR) if math.isfinite(wait) else 0.0
-
-
-def _is_text(kind: str) -> bool:
-    return kind.startswith("text/") or kind in TEXT_TYPES or kind.endswith("+xml")

@@ -22,6 +22,7 @@ from services.fetcher.outcome import Failure
 from services.fetcher.skew import ClockSkew
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
+from services.fetcher.wanted import wanting
 
 logger = structlog.get_logger()
 
@@ -44,6 +45,7 @@ class Fetcher:
         settings = web.settings
         self._terms = Terms(
             product=settings.product,
+            wanted=wanting(settings.types),
             visit_limit=settings.visit_limit,
             body_limit=settings.body_limit,
             robots_limit=settings.robots_limit,

@@ -10,7 +10,8 @@ from typing import TypeAlias, TypeVar
 
 from gossamer.events import Event, HostCheckedOut
 from gossamer.web.http import Headers
-from services.fetcher.outcome import Failure, Reply, Wanted
+from services.fetcher.outcome import Failure, Reply
+from services.fetcher.wanted import Wanted
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Rest:
 
 @dataclass(frozen=True)
 class Fetch:
-    """Request *url*; if its body is *wanted*, read at most *limit* bytes of it."""
+    """Request *url*; while its body is *wanted*, read at most *limit* bytes of it."""
 
     url: str
     wanted: Wanted
@@ -58,6 +59,7 @@ class Terms:
     """The limits of a visit; see `gossamer.settings.FetcherSettings`."""
 
     product: str
+    wanted: Wanted
     visit_limit: float
     body_limit: int
     robots_limit: int

@@ -5,9 +5,10 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.web.robots import with_header
 from services.fetcher.ending import Ending, events, failed, unvisited, without_request
-from services.fetcher.outcome import Failure, anything, assess, wanted
+from services.fetcher.outcome import Failure, assess
 from services.fetcher.robots_visit import visit_robots
 from services.fetcher.steps import Conversation, Emit, Fetch, Pace, Terms
+from services.fetcher.wanted import anything
 
 UNKNOWN_ROBOTS = "the order does not say what robots.txt allows"
 
@@ -49,7 +50,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
         return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
     conditions = visit.conditions
     # Servers give sitemaps all sorts of types, too.
-    wants = anything if visit.purpose is Purpose.SITEMAP else wanted
+    wants = anything if visit.purpose is Purpose.SITEMAP else pace.terms.wanted
     answer = yield from pace.ask(Fetch(visit.url, wants, pace.terms.body_limit, conditions))
     if answer is None:
         return unvisited(pace.why)

@@ -15,11 +15,11 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
+from gossamer.web.sniffing import HTML, TEXT, media_type
 from gossamer.web.validators import kept, validators_of
 from services.parser import html
 from services.parser.charset import Characters, characters
 from services.parser.directives import directives
-from services.parser.kind import HTML, TEXT, kind_of
 from services.parser.options import Options
 from services.parser.passed_on import passed_on, with_hazards
 from services.parser.scan import sane
@@ -50,11 +50,10 @@ def _expires_at(page: PageFetched) -> float:
 
 
 def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:
-    declared = content_type(page.headers)
-    kind = kind_of(declared, body.data)
+    kind = media_type(page.headers, body.data)
     hazards = {
         Hazard.DECOMPRESSION_BOMB: body.bomb,
-        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and declared != kind,
+        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and content_type(page.headers) != kind,
     }
     forbidden = directives(all_values(page.headers, "x-robots-tag"), options.product)
     return replace(

@@ -7,10 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from services.fetcher.outcome import Reply, assess, retry_after, wanted
+from gossamer.settings.sections import DOCUMENTS
+from services.fetcher.outcome import Reply, assess, retry_after
+from services.fetcher.wanted import wanting
 
 NOW = 1_700_000_000.0
 URL = "http://example.org/a/b"
+WANTED = wanting(DOCUMENTS)
 
 
 @pytest.mark.parametrize(
@@ -77,14 +80,22 @@ def test_a_redirect_needs_a_target(location: str, outcome: str) -> None:
 
 @pytest.mark.parametrize("kind", ["image/png", "video/mp4", "application/octet-stream", "font/x"])
 def test_unwanted_types_are_not_read_unless_they_explain_an_error(kind: str) -> None:
-    headers = (("Content-Type", kind),)
-    assert not wanted(200, headers)
-    assert wanted(404, headers)
+    assert not WANTED(200, kind)
+    assert WANTED(404, kind)
 
 
-@pytest.mark.parametrize("kind", ["text/html", "*/*", "unknown/unknown", "html", ""])
-def test_what_may_be_text_is_read(kind: str) -> None:
-    assert wanted(200, (("Content-Type", kind),))
+@pytest.mark.parametrize("kind", ["text/html", "text/css", "application/pdf", "image/svg+xml"])
+def test_types_are_wanted_by_name_or_pattern(kind: str) -> None:
+    assert WANTED(200, kind)
+    assert wanting(("image/*",))(200, kind) is (kind == "image/svg+xml")
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "text/html", "application/rss+xml"])
+def test_a_document_that_was_cut_is_kept_if_its_beginning_is_of_use(kind: str) -> None:
+    reply = Reply(status=200, headers=(("Content-Type", kind),), truncated="length")
+    found = assess(reply, URL, NOW, wants=WANTED)
+    assert found.hazards == ("infinite_body",)
+    assert found.kept is (kind != "application/pdf")
 
 
 def test_a_cut_error_page_is_still_what_it_was() -> None:

@@ -13,6 +13,7 @@ from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.runner import Runner
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
+from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
@@ -23,6 +24,7 @@ from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.steps import Conversation, Emit, Fetch, Rest, StepResult, Terms
 from services.fetcher.visit import converse, refusal
+from services.fetcher.wanted import wanting
 from services.frontier.service import Frontier
 from services.parser.inline import InlineParser
 from services.parser.options import Options
@@ -46,7 +48,9 @@ class VirtualFetcher(Processor):
         self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
     ):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
-        self._terms = Terms("gossamer", VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0)
+        self._terms = Terms(
+            "gossamer", wanting(DOCUMENTS), VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0
+        )
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
         ] = []

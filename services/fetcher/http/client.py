@@ -25,6 +25,7 @@ from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.resolver import DnsFailure, DnsUnanswered, PrivateAddress, Resolver
 from services.fetcher.identity import request_headers
 from services.fetcher.outcome import Failure, Reply
+from services.fetcher.reading import Reading
 from services.fetcher.steps import Fetch
 
 HEADER_LIMIT = 64 << 10
@@ -134,34 +135,33 @@ class HostClient:
             )
         try:
             headers = _latin(response.raw_headers)
-            body, truncated = b"", ""
-            if step.wanted(response.status, headers):
-                body, truncated = await self._body(response, step.limit, deadline)
-            return _reply(response, headers, body, truncated)
+            reading = Reading(step, response.status, headers)
+            truncated = await self._body(response, reading, deadline)
+            return _reply(response, headers, reading.body, truncated)
         finally:
             # Does nothing where the body was read to its end: the connection is kept then.
             response.close()
 
     async def _body(
-        self, response: aiohttp.ClientResponse, limit: int, deadline: float
-    ) -> tuple[bytes, str]:
-        """Return at most *limit* bytes, and why no more, in WARC's words; "" if that is all."""
+        self, response: aiohttp.ClientResponse, reading: Reading, deadline: float
+    ) -> str:
+        """Read the body; return why it is not whole, in WARC's words, or ""."""
         _allow_between_bytes(response, self._web.settings.between_bytes_limit)
-        body = bytearray()
         try:
             async with asyncio.timeout_at(deadline):
-                await _read(response, body, limit)
+                await _read(response, reading)
         except aiohttp.SocketTimeoutError as error:
-            raise Stalled(f"the body stopped after {len(body)} bytes") from error
+            raise Stalled(f"the body stopped after {len(reading.body)} bytes") from error
         except TimeoutError:
-            return bytes(body[:limit]), "time"
-        return bytes(body[:limit]), "length" if len(body) > limit else ""
+            return "time"
+        return reading.truncated
 
 
-async def _read(response: aiohttp.ClientResponse, body: bytearray, limit: int) -> None:
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > limit:
+async def _read(response: aiohttp.ClientResponse, reading: Reading) -> None:
+    if not reading.take(b""):
+        return
+    async for piece in response.content.iter_any():
+        if not reading.take(piece):
             return
 
 

@@ -1,0 +1,120 @@
+"""What type a body is: by its headers, and by its first bytes where servers are known to be wrong.
+
+The WHATWG MIME Sniffing standard, section 7, with its tables of signatures (6.1 to 6.4, 7.1). The
+fetcher decides by it what it reads on, and the parser what it has read, so that they cannot differ.
+
+Where we go beyond the standard. A browser believes `text/html` whatever follows; a ZIP archive of
+that name would come down whole, so text that begins like a binary format is that format. A browser
+saves `application/octet-stream`; servers give it to files whose name they do not know, so it counts
+as no type. BMP and ID3 need more than their two or three letters, with which texts begin, too. A
+UTF-8 BOM may stand before markup. `nosniff` is obeyed: a type that was declared is then the type.
+"""
+
+import re
+
+from gossamer.web.http import Headers, all_values, content_type, first_value
+
+HTML = ("text/html", "application/xhtml+xml")
+TEXT = "text/plain"
+BINARY = "application/octet-stream"
+HEADER = 1445
+"""Bytes that are looked at (section 5.2, the resource header)."""
+
+APACHE = {
+    "text/plain",
+    "text/plain; charset=ISO-8859-1",
+    "text/plain; charset=iso-8859-1",
+    "text/plain; charset=UTF-8",
+}
+"""What servers write by default: the only plain text that may be none (5.1)."""
+
+MARKUP = {
+    "text/html": rb"<(?:!--|(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE"
+    rb"|TITLE|B|BODY|BR|P)[\t\n\f\r />])",
+    "text/xml": rb"<\?xml",
+}
+FORMATS = {
+    "application/pdf": rb"%PDF-",
+    "application/postscript": rb"%!PS-Adobe-",
+    "image/x-icon": rb"\x00\x00[\x01\x02]\x00",
+    "image/bmp": rb"BM.{4}\x00{4}",
+    "image/gif": rb"GIF8[79]a",
+    "image/webp": rb"RIFF.{4}WEBPVP",
+    "image/png": rb"\x89PNG\r\n\x1a\n",
+    "image/jpeg": rb"\xff\xd8\xff",
+    "audio/aiff": rb"FORM.{4}AIFF",
+    "audio/mpeg": rb"ID3[\x02-\x04]",
+    "application/ogg": rb"OggS\x00",
+    "audio/midi": rb"MThd\x00\x00\x00\x06",
+    "video/avi": rb"RIFF.{4}AVI ",
+    "audio/wave": rb"RIFF.{4}WAVE",
+    "video/mp4": rb"\x00.{3}ftyp",
+    "video/webm": rb"\x1a\x45\xdf\xa3",
+    "application/x-gzip": rb"\x1f\x8b\x08",
+    "application/zip": rb"PK\x03\x04",
+    "application/x-rar-compressed": rb"Rar!\x1a\x07",
+}
+
+
+def _any_of(rows: dict[str, bytes]) -> bytes:
+    return b"(?:" + b"|".join(b"(" + signature + b")" for signature in rows.values()) + b")"
+
+
+_begins_markup = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*" + _any_of(MARKUP), re.IGNORECASE)
+_begins_format = re.compile(_any_of(FORMATS), re.DOTALL)
+BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+_binary = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+
+
+def is_textual(kind: str) -> bool:
+    """Return whether documents of this type can be read though their end is missing."""
+    named = kind in ("application/json", "application/xml")
+    return named or kind.startswith("text/") or kind.endswith(("+xml", "+json"))
+
+
+def is_sniffed(headers: Headers) -> bool:
+    """Return whether the body may show another type than *headers* do."""
+    declared = content_type(headers)
+    if declared and _nosniff(headers):
+        return False
+    return not declared or declared == BINARY or is_textual(declared)
+
+
+def media_type(headers: Headers, body: bytes) -> str:
+    """Return the type of a response: *body* is its first HEADER bytes or more, decoded."""
+    declared = content_type(headers)
+    if not is_sniffed(headers):
+        return declared
+    if not declared or declared == BINARY:
+        found = _unknown(body, markup=not _nosniff(headers))
+        return BINARY if declared and found == TEXT else found
+    if found := _format(body):
+        return found
+    by_default = all_values(headers, "content-type")[-1] in APACHE
+    return _text_or_binary(body) if by_default else declared
+
+
+def _nosniff(headers: Headers) -> bool:
+    """Fetch standard, "determine nosniff": the first value decides."""
+    said = first_value(headers, "x-content-type-options")
+    return said.partition(",")[0].strip(" \t").lower() == "nosniff"
+
+
+def _unknown(body: bytes, markup: bool) -> str:
+    """Section 7.1; *markup* is its sniff-scriptable flag."""
+    begins = _begins_markup.match(body) if markup else None
+    return _row(MARKUP, begins) or _format(body) or _text_or_binary(body)
+
+
+def _text_or_binary(body: bytes) -> str:
+    """Section 7.2."""
+    return TEXT if body.startswith(BOMS) or not _binary.search(body, 0, HEADER) else BINARY
+
+
+def _format(body: bytes) -> str:
+    return _row(FORMATS, _begins_format.match(body))
+
+
+def _row(table: dict[str, bytes], found: re.Match[bytes] | None) -> str:
+    """Return the type whose signature was found; the groups are the rows of the table."""
+    return [*table][found.lastindex - 1] if found and found.lastindex else ""

@@ -1,0 +1,37 @@
+"""A body while it comes: how much of it is read."""
+
+from gossamer.web.http import Headers
+from services.fetcher.steps import Fetch
+from services.fetcher.wanted import ENOUGH, settled_type
+
+
+class Reading:
+    """Takes the pieces of one body, as received, until it has enough of them."""
+
+    def __init__(self, step: Fetch, status: int, headers: Headers) -> None:
+        self._step, self._status, self._headers = step, status, headers
+        self._received = bytearray()
+        self._kind: str | None = None
+        self._wanted = True
+
+    def take(self, piece: bytes) -> bool:
+        """Take in *piece*, b"" before any has come; return whether more is to be read."""
+        self._received += piece
+        if self._kind is None:
+            self._settle()
+        return self._wanted and len(self._received) <= self._step.limit
+
+    def _settle(self) -> None:
+        self._kind = settled_type(self._headers, bytes(self._received[:ENOUGH]), whole=False)
+        if self._kind is not None:
+            self._wanted = self._step.wanted(self._status, self._kind)
+
+    @property
+    def body(self) -> bytes:
+        """What is kept of it."""
+        return bytes(self._received[: self._step.limit])
+
+    @property
+    def truncated(self) -> str:
+        """Why that is not all, in WARC's words; "" where it may be."""
+        return "length" if len(self._received) > self._step.limit else ""

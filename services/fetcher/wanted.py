@@ -1,0 +1,50 @@
+"""Which types of documents are wanted, and from when on the first bytes leave no doubt of the type.
+
+The type is decided before the rest of a body is read: what is not wanted ends with the bytes that
+have come by then.
+"""
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from gossamer.web.coding import decoded
+from gossamer.web.http import Headers, content_type, joined_values
+from gossamer.web.sniffing import HEADER, is_sniffed, is_textual, media_type
+
+Wanted = Callable[[int, str], bool]
+"""Whether the body of a response is read on, by its status and the document's type."""
+
+ENOUGH = 8 << 10
+"""Bytes as received that settle a type even if hardly one of them could be decoded."""
+
+
+def wanting(types: tuple[str, ...]) -> Wanted:
+    """Return what wants documents of *types*, where `*` stands for anything, and all else that
+    explains why there is none: error pages and redirects."""
+
+    def wanted(status: int, kind: str) -> bool:
+        return status // 100 != 2 or any(fnmatchcase(kind, one) for one in types)
+
+    return wanted
+
+
+def anything(status: int, kind: str) -> bool:
+    """Read any body: servers give robots.txt and sitemaps all sorts of types."""
+    return True
+
+
+def settled_type(headers: Headers, body: bytes, whole: bool) -> str | None:
+    """Return the type of a response of which *body* has come so far, still content-encoded; None
+    if more of it could show another. *whole*: no more will come."""
+    if not is_sniffed(headers):
+        return content_type(headers)
+    first = decoded(body, joined_values(headers, "content-encoding"), HEADER)
+    enough = len(first.data) >= HEADER and not first.as_sent
+    if whole or enough or len(body) >= ENOUGH:
+        return media_type(headers, first.data)
+    return None
+
+
+def is_readable_cut(kind: str) -> bool:
+    """Return whether the beginning of a document is of use without its end."""
+    return is_textual(kind) or kind == "application/x-gzip"

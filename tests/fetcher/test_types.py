@@ -1,0 +1,127 @@
+"""Types that servers give wrongly, over real sockets: what is not wanted is not downloaded."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Outcome
+from services.fetcher.wanted import settled_type
+from tests.fetcher.orders import Emitted, fetched
+from tests.fetcher.servers import Answer, endless, page, raw, serving
+
+CODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+}
+ZIP = b"PK\3\4" + b"\0" * 996
+
+
+def never_ending(body: bytes, *headers: str) -> Answer:
+    lines = "\r\n".join(["HTTP/1.1 200 OK", *headers, "", ""])
+    return endless(lines.encode(), body)
+
+
+async def visited(answer: Answer, **changes: Any) -> Emitted:
+    async with serving(x=answer) as server:
+        return await fetched(f"{server.root}/x", **changes)
+
+
+@pytest.mark.parametrize("declared", ["text/html", "text/plain", "application/xml", ""])
+async def test_an_archive_called_text_ends_with_its_first_bytes(declared: str) -> None:
+    emitted = await visited(never_ending(ZIP, f"Content-Type: {declared}"), body_limit=5_000_000)
+    assert (emitted.one.outcome, emitted.pages) == (Outcome.UNWANTED_TYPE, [])
+    assert emitted.one.hazards == ("unwanted_type", "wrong_content_type")
+    assert emitted.one.received < 1_000_000
+    assert emitted.one.reason.startswith("application/zip, not ")
+
+
+async def test_an_archive_in_a_coding_ends_with_its_first_bytes() -> None:
+    packer = zlib.compressobj(wbits=31)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+    first = packer.compress(ZIP * 2) + packer.flush(zlib.Z_SYNC_FLUSH)
+    filler = packer.compress(b"\0" * 1000) + packer.flush(zlib.Z_SYNC_FLUSH)
+    emitted = await visited(endless(head + first, filler), body_limit=5_000_000)
+    assert emitted.one.hazards == ("unwanted_type", "wrong_content_type")
+    assert emitted.one.received < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "declared", ["application/octet-stream", "unknown/unknown", "application/unknown", "*/*", "?"]
+)
+@pytest.mark.parametrize("coding", CODINGS)
+async def test_a_page_of_no_type_is_read(declared: str, coding: str) -> None:
+    sent = CODINGS[coding](b"<!doctype html><p>hello" * 100)
+    emitted = await visited(page(sent, Content_Type=declared, Content_Encoding=coding))
+    assert [one.body for one in emitted.pages] == [sent]
+
+
+async def test_octets_that_are_no_page_end_with_their_first_bytes() -> None:
+    octets = never_ending(b"\7" * 1000, "Content-Type: application/octet-stream")
+    emitted = await visited(octets, body_limit=5_000_000)
+    assert emitted.one.hazards == ("unwanted_type",)
+    assert emitted.one.received < 1_000_000
+
+
+async def test_a_server_that_forbids_to_guess_is_believed() -> None:
+    nosniff = "X-Content-Type-Options: nosniff"
+    octets = never_ending(b"<p>hello ", "Content-Type: application/octet-stream", nosniff)
+    emitted = await visited(octets)
+    assert (emitted.one.outcome, emitted.one.received) == (Outcome.UNWANTED_TYPE, 0)
+    emitted = await visited(never_ending(ZIP, "Content-Type: text/html", nosniff))
+    assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("infinite_body",))
+
+
+async def test_a_page_that_comes_byte_by_byte_is_read() -> None:
+    drip = endless(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n<p>", b"x", 0.01
+    )
+    emitted = await visited(drip, visit_limit=0.4)
+    assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("trap_time",))
+
+
+async def test_plain_bytes_called_gzip_are_judged_as_they_are() -> None:
+    emitted = await visited(page(b"<p>hello", Content_Encoding="gzip"))
+    assert [one.body for one in emitted.pages] == [b"<p>hello"]
+    emitted = await visited(page(ZIP, Content_Encoding="gzip"))
+    assert emitted.outcomes == ["unwanted_type"]
+
+
+async def test_which_types_are_wanted_is_a_setting() -> None:
+    png = raw(b"HTTP/1.1 200 OK\r\n\r\n\x89PNG\r\n\x1a\n\0")
+    async with serving(x=png, y=page()) as server:
+        urls = f"{server.root}/x", f"{server.root}/y"
+        emitted = await fetched(*urls, types=("image/*", "application/pdf"))
+        asked = [request.header("Accept") for request in server.requests]
+    assert emitted.outcomes == ["page", "unwanted_type"]
+    assert asked == ["image/*;q=0.8, application/pdf;q=0.8, */*;q=0.1"] * 2
+
+
+async def test_html_is_preferred_to_all_else_that_is_wanted() -> None:
+    async with serving(x=page()) as server:
+        await fetched(f"{server.root}/x")
+        [asked] = server.requests
+    ranges = asked.header("Accept").split(", ")
+    assert ranges[:2] == ["text/html", "application/xhtml+xml"]
+    assert ranges[-1] == "*/*;q=0.1"
+    assert all(one.endswith(";q=0.8") for one in ranges[2:-1])
+
+
+starts = st.sampled_from([b"<p>", b"PK\3\4", b"\x89PNG\r\n\x1a\n", b"words", b"%PDF-", b"\0"])
+
+
+@given(st.sampled_from([*CODINGS]), starts, st.binary(max_size=9000), st.integers(0, 9000))
+def test_a_type_once_settled_is_that_of_the_whole_body(
+    coding: str, start: bytes, rest: bytes, come: int
+) -> None:
+    headers = (("Content-Encoding", coding),)
+    body = CODINGS[coding](start + rest)
+    whole = settled_type(headers, body, whole=True)
+    assert settled_type(headers, body[:come], whole=False) in (None, whole)

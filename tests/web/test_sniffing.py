@@ -1,0 +1,120 @@
+"""What type a body is, by headers and first bytes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.sniffing import FORMATS, HEADER, is_sniffed, is_textual, media_type
+
+NOSNIFF = ("X-Content-Type-Options", "nosniff")
+FIRST = {
+    "application/pdf": b"%PDF-1.7",
+    "application/postscript": b"%!PS-Adobe-3.0",
+    "image/x-icon": b"\0\0\1\0\1",
+    "image/bmp": b"BM\x36\0\x0c\0\0\0\0\0\x36",
+    "image/gif": b"GIF89a",
+    "image/webp": b"RIFF\1\2\3\4WEBPVP8 ",
+    "image/png": b"\x89PNG\r\n\x1a\n\0",
+    "image/jpeg": b"\xff\xd8\xff\xe0",
+    "audio/aiff": b"FORM\1\2\3\4AIFF",
+    "audio/mpeg": b"ID3\3\0",
+    "application/ogg": b"OggS\0\2",
+    "audio/midi": b"MThd\0\0\0\6\0",
+    "video/avi": b"RIFF\n\n\n\nAVI LIST",
+    "audio/wave": b"RIFF\1\2\3\4WAVEfmt ",
+    "video/mp4": b"\0\0\0\x18ftypmp42",
+    "video/webm": b"\x1a\x45\xdf\xa3\x9f",
+    "application/x-gzip": b"\x1f\x8b\x08\0",
+    "application/zip": b"PK\3\4\x14\0",
+    "application/x-rar-compressed": b"Rar!\x1a\7\0",
+}
+
+
+def sniffed(declared: str, body: bytes, *more: tuple[str, str]) -> str:
+    headers = (("Content-Type", declared),) if declared else ()
+    return media_type((*headers, *more), body)
+
+
+def test_every_format_is_told_by_its_first_bytes_whatever_text_it_was_called() -> None:
+    assert FIRST.keys() == FORMATS.keys()
+    for kind, body in FIRST.items():
+        for declared in ("", "text/html", "text/plain", "application/xml", "text/css"):
+            assert sniffed(declared, body) == kind
+        assert sniffed("application/octet-stream", body) == kind
+        assert sniffed("image/tiff", body) == "image/tiff"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"<!DOCTYPE html>", "text/html"),
+        (b"\n\t <HTML lang=de>", "text/html"),
+        (b"\xef\xbb\xbf<p>", "text/html"),
+        (b"<h1\n>", "text/html"),
+        (b"<!-- ", "text/html"),
+        (b"<?xml version='1.0'?>", "text/xml"),
+        (b"<pre>", "text/plain"),
+        (b"words", "text/plain"),
+        (b"BMW, ID3 and PKW", "text/plain"),
+        (b"ID3 is a tag", "text/plain"),
+        (b"\xff\xfea\0", "text/plain"),
+        (b"", "text/plain"),
+        (b"words\0", "application/octet-stream"),
+        (b"x" * HEADER + b"\0", "text/plain"),
+    ],
+)
+def test_a_body_of_no_type_is_told_by_its_first_bytes(body: bytes, kind: str) -> None:
+    for declared in ("", "unknown/unknown", "application/unknown", "*/*", "html"):
+        assert sniffed(declared, body) == kind
+
+
+def test_a_type_is_believed_where_the_server_forbids_to_guess() -> None:
+    assert sniffed("text/html", b"PK\3\4", NOSNIFF) == "text/html"
+    assert sniffed("application/octet-stream", b"<p>", NOSNIFF) == "application/octet-stream"
+    assert sniffed("text/plain", b"\0", NOSNIFF) == "text/plain"
+    assert sniffed("", b"<p>", NOSNIFF) == "text/plain"
+    assert sniffed("", b"%PDF-", ("x-content-type-options", "NoSniff, x")) == "application/pdf"
+    assert sniffed("text/html", b"PK\3\4", (NOSNIFF[0], "x, nosniff")) == "application/zip"
+
+
+def test_plain_text_is_text_or_binary_and_never_markup() -> None:
+    assert sniffed("text/plain", b"<html>") == "text/plain"
+    assert sniffed("text/plain", b"a\0b") == "application/octet-stream"
+    assert sniffed("text/plain; charset=UTF-8", b"a\0b") == "application/octet-stream"
+    # No server's default: somebody meant it.
+    assert sniffed("text/plain; charset=utf-16", b"a\0b") == "text/plain"
+    assert sniffed("text/plain", b"\xfe\xff\0a") == "text/plain"
+
+
+def test_octets_of_no_name_are_markup_or_a_format_or_stay_so() -> None:
+    assert sniffed("application/octet-stream", b"<!doctype html>") == "text/html"
+    assert sniffed("application/octet-stream", b"words") == "application/octet-stream"
+
+
+def test_of_two_types_the_last_counts() -> None:
+    headers = (("Content-Type", "text/html"), ("Content-Type", "video/mp4, nonsense"))
+    assert media_type(headers, b"<html>") == "video/mp4"
+
+
+types = st.sampled_from(
+    ["", "text/html", "text/plain", "text/css", "application/octet-stream", "image/svg+xml", "a/b"]
+)
+bodies = st.one_of(st.binary(max_size=40), st.sampled_from([*FIRST.values(), b"<p>", b"<?xml"]))
+
+
+@given(types, st.booleans(), bodies, st.binary(max_size=40))
+def test_only_sniffed_types_depend_on_bytes(
+    declared: str, nosniff: bool, body: bytes, more: bytes
+) -> None:
+    headers = (("Content-Type", declared), *((NOSNIFF,) if nosniff else ()))
+    kind = media_type(headers, body)
+    assert kind
+    if not is_sniffed(headers):
+        assert kind == declared
+    filled = body + b" " * (HEADER - len(body))
+    assert media_type(headers, filled + more) == media_type(headers, filled)
+
+
+def test_text_is_what_reads_without_its_end() -> None:
+    assert all(map(is_textual, ["text/x", "application/json", "image/svg+xml", "a/b+json"]))
+    assert not any(map(is_textual, ["", "application/pdf", "image/png", "application/zip"]))
