@@ -4,10 +4,11 @@ Read in one consistent view, from the store and the log of a crawl, whether that
 fleet.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from console.open_crawl import OpenCrawl
-from gossamer.crawl import last_definition
+from gossamer.blacklist import Blacklist
+from gossamer.crawl import blacklist_of, last_definition
 from gossamer.events import CrawlDefined
 from gossamer.log import partition_of
 from gossamer.store import Store
@@ -56,6 +57,7 @@ class UrlFacts:
     fleet: bool = False
     """A fleet's URL-seen set is in dedup, not in the store: what was met may be unknown there."""
     definition: CrawlDefined | None = None
+    blacklist: Blacklist = field(default_factory=Blacklist)
     via: str = ""
     visit: UrlRow | None = None
     """The last visit, or why there was none."""
@@ -135,6 +137,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         url=url,
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
+        blacklist=blacklist_of(crawl.log),
         via=visit.via if visit else queued.via if queued else "",
         visit=visit,
         history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),

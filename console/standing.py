@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from console.open_crawl import OpenCrawl
-from gossamer.crawl import last_definition, why_idle
+from gossamer.crawl import blacklist_of, last_definition, why_idle
 from gossamer.events import CrawlDefined, Outcome
 from services.frontier.conditions import Condition
 from services.frontier.plan_rows import PartitionPlansRow
@@ -28,6 +28,8 @@ class Standing:
     progress: Progress
     waiting: Waiting
     """Of a fleet nothing: there the calendar may be long, and each entry is a read."""
+    blocked: int = 0
+    """Rules of the blacklist."""
 
     @property
     def idle(self) -> str:
@@ -48,6 +50,7 @@ class Standing:
             "crawl": self.crawl,
             "definition": msgspec.to_builtins(self.definition),
             "idle": self.idle,
+            "blocked": self.blocked,
             **msgspec.to_builtins(self.progress),
             "revisiting": self._revisiting(),
             "next_due_at": self.due_at,
@@ -83,5 +86,6 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             fleet=crawl.fleet,
             definition=last_definition(crawl.log),
             progress=progress,
+            blocked=len(blacklist_of(crawl.log).rules),
             waiting=Waiting() if crawl.fleet else read_waiting(store, blocked),
         )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
 from gossamer.events.hazards import Hazard
@@ -145,11 +146,14 @@ class LeftOut(NamedTuple):
     reason: str
 
 
-def left_out(crawl: CrawlDefined, url: str, depth: int) -> LeftOut | None:
-    """Return why *crawl* leaves out a canonical *url* found at *depth*; None if it does not.
+def left_out(crawl: CrawlDefined, blacklist: Blacklist, url: str, depth: int) -> LeftOut | None:
+    """Return why *crawl* leaves out a canonical *url* found at *depth*, or *blacklist* forbids it;
+    None if neither does.
 
-    A wider definition may want it: whoever leaves it out sets it aside.
+    A wider definition may want it, or a rule be lifted: whoever leaves it out sets it aside.
     """
+    if rule := blacklist.of_url(url):
+        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule))
     if depth > crawl.max_depth:
         return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {crawl.max_depth}")
     judgement = parse_scope(crawl.scope).judge(url, depth)
@@ -158,9 +162,10 @@ def left_out(crawl: CrawlDefined, url: str, depth: int) -> LeftOut | None:
     return None
 
 
-def limits(crawl: CrawlDefined) -> str:
-    """Return what decides which URLs *crawl* leaves out, for comparing definitions."""
-    return f"{crawl.max_depth} {crawl.scope}"
+def limits(crawl: CrawlDefined, blacklist: Blacklist) -> str:
+    """Return what decides which URLs are taken up that were left out, for comparing definitions."""
+    lifted = f" {blacklist.lifted:x}" if blacklist.lifted else ""
+    return f"{crawl.max_depth} {crawl.scope}{lifted}"
 
 
 def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
@@ -174,6 +179,11 @@ def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
             "URL --scope SCOPE does that, or crawl.scope with gossamer topics apply"
         )
     return "the crawl is paused" if crawl.paused else ""
+
+
+def blacklist_of(log: Log) -> Blacklist:
+    """Return what is forbidden now."""
+    return Blacklist(in_force(log).values())
 
 
 def last_definition(log: Log) -> CrawlDefined | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gossamer.crawl import limits
+from gossamer.crawl import blacklist_of, limits
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
 from gossamer.log import Log
@@ -117,10 +117,11 @@ def _add(progress: Progress, row: TallyRow) -> None:
 
 
 def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
-    """Whether *crawl* has yet to judge something that was set aside."""
+    """Whether *crawl*, or what was lifted, has yet to judge something that was set aside."""
     rows = (opened.store.table(PartitionRow).get(str(p)) for p in range(PARTITIONS))
+    wanted = limits(crawl, blacklist_of(opened.log))
     return any(
-        (row.aside_segment or row.aside_size) and row.aside_judged_by != limits(crawl)
+        (row.aside_segment or row.aside_size) and row.aside_judged_by != wanted
         for row in rows
         if row
     )

@@ -45,9 +45,7 @@ def lines(standing: Standing, now: float) -> Iterator[str]:
     yield f"{standing.crawl}:"
     if standing.definition:
         yield from _definition(standing.definition)
-    if standing.idle:
-        go_on = "" if standing.fleet or not standing.definition else ": gossamer crawl goes on"
-        yield f"  idle        {standing.idle}{go_on}"
+    yield from _held_back(standing)
     yield f"  urls        {progress.admitted:,} admitted, {progress.queued:,} queued"
     if progress.due_count:
         yield f"  waiting     {progress.due_count:,} for a later time; {_due(standing.due_at, now)}"
@@ -71,6 +69,15 @@ def _definition(crawl: CrawlDefined) -> Iterator[str]:
     budget = f", {number(crawl.budget)} visits a day" if crawl.budget else ""
     yield f"  revisit     {crawl.revisit}{budget}"
     yield f"  limits      {plural(crawl.max_depth, 'link')} deep{pages}"
+
+
+def _held_back(standing: Standing) -> Iterator[str]:
+    if standing.blocked:
+        rules = plural(standing.blocked, "rule")
+        yield f"  blacklist   {rules}: gossamer blocked lists them"
+    if standing.idle:
+        go_on = "" if standing.fleet or not standing.definition else ": gossamer crawl goes on"
+        yield f"  idle        {standing.idle}{go_on}"
 
 
 def _due(at: float, now: float) -> str:

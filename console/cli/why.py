@@ -67,6 +67,9 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
     defined = facts.definition
     if defined is None:
         return
+    if rule := facts.blacklist.of_url(facts.url):
+        since = instant(facts.blacklist.rules[rule].at)
+        yield f"blacklist: by {rule}, since {since}, it is not to be requested"
     judgement = parse_scope(defined.scope).judge(facts.url, 0)
     yield f"scope: {'inside' if judgement.inside else 'outside'}, by {judgement.rule}"
     if not judgement.inside or facts.met:

@@ -1,6 +1,9 @@
 """What is on the log: events, and the words they are made of. See also `gossamer.events.topics`."""
 
 from gossamer.events.control import (
+    BlacklistChanged as BlacklistChanged,
+)
+from gossamer.events.control import (
     CrawlDefined as CrawlDefined,
 )
 from gossamer.events.control import (

@@ -37,3 +37,12 @@ class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
     """Seconds after midnight UTC: nothing is asked of its hosts from here…"""
     quiet_until: float = 0.0
     """…until here, perhaps on the next day. Equal: no quiet hours."""
+
+
+class BlacklistChanged(Event, frozen=True, kw_only=True, tag="blacklist_changed"):
+    """Something is never to be requested, or may be again; the newest one of a rule is in force."""
+
+    rule: str
+    """A host, domain, URL, prefix or network, as `gossamer.blacklist` spells it."""
+    lifted: bool = False
+    """Whether the rule is no more: what it held back comes again."""

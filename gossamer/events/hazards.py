@@ -37,6 +37,7 @@ class Hazard(StrEnum):
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
     OUT_OF_SCOPE = "out_of_scope"
+    BLACKLISTED = "blacklisted"
     ROBOTS_MALFORMED = "robots_malformed"
     ROBOTS_EXCLUDED = "robots_excluded"
     MALFORMED_HTML = "malformed_html"
@@ -102,6 +103,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "A URL that was admitted is more links away from a seed than the crawl now follows."),
     Hazard.OUT_OF_SCOPE: Counting(("frontier",), ("crawl.scope",),
         "A URL that was admitted is outside the scope that the crawl has now."),
+    Hazard.BLACKLISTED: Counting(("dedup", "frontier", "fetcher"), (),
+        "Somebody has forbidden a URL (gossamer block): when it is admitted, or its turn comes; or "
+        "the network that its host is in. Of links that are set aside counted once a page."),
     Hazard.ROBOTS_MALFORMED: Counting(("fetcher",), ("fetcher.robots_limit",),
         "A robots.txt has lines that are not as RFC 9309 has them, and is read as it was meant."),
     Hazard.ROBOTS_EXCLUDED: Counting(

@@ -37,6 +37,7 @@ class Outcome(StrEnum):
     SILENT_SERVER = "silent_server"
     BROKEN = "broken"
     PRIVATE_ADDRESS = "private_address"
+    BLACKLISTED = "blacklisted"
     ROBOTS_EXCLUDED = "robots_excluded"
     UNWANTED_TYPE = "unwanted_type"
     UNVISITED = "unvisited"
@@ -70,6 +71,7 @@ class Wait(Enum):
     MINUTES = "ten minutes, twice as long each time, at most `frontier.down_wait`"
     LONG = "`frontier.down_wait`, twice as long each time, at most `frontier.down_wait_limit`"
     DNS = "`frontier.dns_wait`"
+    HOUR = "an hour"
     ASKED = (
         "as long as Retry-After asks, at most `frontier.retry_after_limit`; without one "
         "a minute, twice as long each time, at most `frontier.down_wait`"
@@ -153,6 +155,9 @@ OUTCOMES: dict[Outcome, Meaning] = {
     Outcome.PRIVATE_ADDRESS: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE, ends_order=True,
         text="The host has only addresses outside the public Internet, which are not visited."),
+    Outcome.BLACKLISTED: Meaning(
+        Fate.WAIT, Health.UNCLEAR, Wait.HOUR, ends_order=True,
+        text="The host has an address in a network on the blacklist: it was not asked."),
     Outcome.ROBOTS_EXCLUDED: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
         text="robots.txt forbids the URL: it was not asked for."),

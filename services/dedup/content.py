@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.blacklist import Blacklist
 from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
 from gossamer.settings import DedupSettings
@@ -58,7 +59,7 @@ class Content:
         self._limit = settings.duplicates_limit
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
-        self.aside = Aside()
+        self.aside, self.blacklist = Aside(), Blacklist()
 
     def judge(
         self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float
@@ -67,7 +68,7 @@ class Content:
 
         *change* is how much it has changed since the visit before; None if there was none.
         """
-        links = links_of(page, crawl)
+        links = links_of(page, crawl, self.blacklist)
         with_links = digest_with_links(page, links)
         first = self._leader(page, with_links)
         verdict, original = self._verdict(page, first, change)
@@ -75,7 +76,11 @@ class Content:
         trapped = bool(links.followed) and duplicates > self._limit
         reason = self._trap() if trapped else self._held_back(page, first, with_links)
         exact = verdict is Verdict.DUPLICATE
-        hazards = {Hazard.EXACT_DUPLICATE: exact, Hazard.TRAP_DUPLICATES: trapped}
+        hazards = {
+            Hazard.EXACT_DUPLICATE: exact,
+            Hazard.TRAP_DUPLICATES: trapped,
+            Hazard.BLACKLISTED: not reason and Hazard.BLACKLISTED in links.hazards,
+        }
         return Judgement(
             verdict,
             original,

@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.blacklist import Blacklist
 from gossamer.crawl import left_out
 from gossamer.events import CrawlDefined, Discovery, LinksSetAside, PageParsed, UrlsDiscovered
+from gossamer.events.hazards import Hazard
 from gossamer.events.provenance import by_site, linked
 from gossamer.web.url import host_key
 
@@ -29,16 +31,21 @@ class Links(NamedTuple):
 
     followed: list[Discovery]
     beyond: list[Discovery]
-    """Those that the crawl leaves out, by its scope or its depth."""
+    """Those that the crawl leaves out, by its scope or its depth, and those on the blacklist."""
+    hazards: set[Hazard]
+    """By which rules."""
 
 
-def links_of(page: PageParsed, crawl: CrawlDefined | None) -> Links:
+def links_of(page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Links:
     """Return the links of *page*: none if it asks that they are not followed."""
-    links = Links([], [])
-    if not page.nofollow:
-        for found in (linked(link, page.visit) for link in page.links if not link.nofollow):
-            beyond = crawl is not None and left_out(crawl, found.url, found.depth)
-            (links.beyond if beyond else links.followed).append(found)
+    links = Links([], [], set())
+    if page.nofollow:
+        return links
+    for found in (linked(link, page.visit) for link in page.links if not link.nofollow):
+        left = left_out(crawl, blacklist, found.url, found.depth) if crawl else None
+        (links.beyond if left else links.followed).append(found)
+        if left:
+            links.hazards.add(left.rule)
     return links
 
 
@@ -51,7 +58,7 @@ def digest_with_links(page: PageParsed, links: Links) -> str:
     if not links.followed:
         return ""
     own = host_key(page.visit.url)
-    followed, beyond = (sorted(_without(own, one.url) for one in part) for part in links)
+    followed, beyond = (sorted(_without(own, one.url) for one in part) for part in links[:2])
     said = "\n".join((page.digest, *followed, "", *beyond))
     return blake2b(said.encode(), digest_size=16).hexdigest()
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from gossamer.crawl import accept
 from gossamer.errors import Poison
 from gossamer.events import (
+    BlacklistChanged,
     CrawlDefined,
     Discovery,
     Event,
@@ -67,6 +68,8 @@ class Dedup(Processor):
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
+            case BlacklistChanged():
+                self._content.blacklist.change(event)
         return ()
 
     def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
@@ -107,7 +110,8 @@ class Dedup(Processor):
         elif 200 <= page.status < 300:
             yield from self._judge(page, now)
         elif page.status in REDIRECTS:
-            links, duplicates = links_of(page, self._crawl), page.visit.duplicates
+            links = links_of(page, self._crawl, self._content.blacklist)
+            duplicates = page.visit.duplicates
             yield from release(page, links.followed, duplicates, now)
             yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
         if reason := absence(page):

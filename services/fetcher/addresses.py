@@ -8,6 +8,8 @@ translates: a name server may answer with any.
 from collections.abc import Collection, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from gossamer.blacklist import Blacklist
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -73,6 +75,12 @@ def may_connect(
     if isinstance(meant, IPv4Address):
         return not any(meant in network for network in NOT_THE_WEB)
     return meant in UNICAST and not any(meant in network for network in NOT_THE_WEB_6)
+
+
+def forbidding(address: str, blacklist: Blacklist, prefixes: Collection[IPv6Network] = ()) -> str:
+    """Return the rule of *blacklist* that forbids *address*, an IP literal; "" if none does."""
+    literal = ip_address(address)
+    return blacklist.of_address(literal) or blacklist.of_address(_meant(literal, prefixes))
 
 
 def nat64_prefixes(answer: Iterable[str]) -> tuple[IPv6Network, ...]:

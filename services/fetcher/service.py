@@ -10,7 +10,14 @@ import structlog
 from gossamer.clock import Clock
 from gossamer.crawl import accept
 from gossamer.errors import GossamerError, Poison, Unavailable
-from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, VisitEnded
+from gossamer.events import (
+    BlacklistChanged,
+    CrawlDefined,
+    Event,
+    HostCheckedOut,
+    Outcome,
+    VisitEnded,
+)
 from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.runtime.concurrent import Emitter
 from gossamer.runtime.retries import waits
@@ -51,12 +58,16 @@ class Fetcher:
             robots_limit=settings.robots_limit,
             robots_age=settings.robots_age,
             robots_age_floor=settings.robots_age_floor,
+            blacklist=web.blacklist,
         )
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._open = 0
 
     def control(self, event: Event) -> None:
-        """Pause a crawl, or let it go on; a pause between its visits is cut short."""
+        """Pause a crawl, or let it go on; a pause between its visits is cut short. Forbid a URL or
+        an address: what is under way is not broken off."""
+        if isinstance(event, BlacklistChanged):
+            self._web.blacklist.change(event)
         if isinstance(event, CrawlDefined):
             accept(event)
             paused = self._paused[event.crawl]

@@ -5,9 +5,10 @@ So all of politeness is decided without a clock or a socket, and tested in virtu
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
+from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut
 from gossamer.web.http import Headers
 from services.fetcher.outcome import Failure, Reply
@@ -65,6 +66,8 @@ class Terms:
     robots_limit: int
     robots_age: float
     robots_age_floor: float
+    blacklist: Blacklist = field(default_factory=Blacklist)
+    """As it is at any moment."""
 
 
 class Pace:
@@ -79,7 +82,8 @@ class Pace:
     def ask(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         """Rest for the pause that is due, then make *request*; None if the order must end now.
 
-        It must when the crawl is paused or the lease could expire under the request.
+        It must when the crawl is paused, the URL is blacklisted, or the lease could expire under
+        the request.
         """
         if self._late(self._pause):
             return None
@@ -87,6 +91,9 @@ class Pace:
         self.now = result.now
         if result.paused:
             self.why = "the crawl is paused"
+            return None
+        if rule := self.terms.blacklist.of_url(request.url):
+            self.why = forbidden_by(rule)
             return None
         if self._late(0.0):
             return None

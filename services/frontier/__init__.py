@@ -69,7 +69,8 @@ only the first hundred of a site have a row each; the others are counted in the 
 
 **What a narrower crawl leaves out.** Links that dedup found beyond the crawl's scope or depth, and
 URLs that were admitted before it became narrower, are set aside (`aside.py`). A wider definition
-takes them up from there: no page is fetched again for its links.
+takes them up from there: no page is fetched again for its links. So it is with what the blacklist
+forbids, until a rule is lifted.
 
 **When a person knows better.** A host that is down is left alone for hours. `gossamer retry` asks
 for it on `urls.admitted` (`retries.py`): its trouble is taken for over, and URLs that failed are

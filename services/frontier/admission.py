@@ -43,7 +43,8 @@ class Admission:
         """Queue the URLs of *event*, in their order, or write down why not."""
         for found in event.urls:
             host = self._hosts.find(event.site, host_key(found.url))
-            candidate = Candidate(found, host, crawl, self._settings, self._hosts, now)
+            blacklist = self._refusals.blacklist
+            candidate = Candidate(found, host, crawl, blacklist, self._settings, self._hosts, now)
             if refused := refusal(candidate):
                 how = admitted(found, event)
                 self._refusals.write(event.site, found, how, refused, now)

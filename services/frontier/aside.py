@@ -1,10 +1,11 @@
-"""What a crawl leaves out by its scope or depth, kept for a wider definition of it.
+"""What a crawl leaves out by its scope or depth, kept for a wider definition of it; and what the
+blacklist forbids, until a rule is lifted.
 
 Nothing that was read is fetched again only because the crawl has become wider: links that led out
 of it are set aside when their page is judged, and URLs that were admitted when they are refused. A
-new definition has all of them judged once, a segment at a time; what fits goes to the URL-seen test
-like a fresh link, with the visit that found it. So somebody else may have found it meanwhile, and a
-URL that was admitted before passes again: it comes from its first finder.
+new definition, or a rule less, has all of them judged once, a segment at a time; what fits goes to
+the URL-seen test like a fresh link, with the visit that found it. So somebody else may have found
+it meanwhile, and a URL that was admitted before passes again: it comes from its first finder.
 
 Segments are appended to, and dropped whole. One is dropped a step after what fits was sent, which
 the log then has; what does not fit is appended anew before. After a crash a definition judges from
@@ -15,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from gossamer.blacklist import Blacklist
 from gossamer.crawl import left_out, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.provenance import by_site
@@ -67,26 +69,30 @@ class Aside:
             self._rows.put(AsideRow(key, self._size, via, found))
             self._size += 1
 
-    def is_behind(self, crawl: CrawlDefined) -> bool:
-        """Whether *crawl* has not judged all of it yet."""
-        return self._judged_by != limits(crawl)
+    def is_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> bool:
+        """Whether *crawl* and *blacklist* have not judged all of it yet."""
+        return self._judged_by != limits(crawl, blacklist)
 
-    def judge(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
-        """Judge one more segment by *crawl*; yield what it does not leave out."""
-        if self._judging != limits(crawl):
-            self._judging, self._next, self._end = limits(crawl), 0, self._segment + 1
+    def judge(
+        self, crawl: CrawlDefined, blacklist: Blacklist, now: float
+    ) -> Iterator[UrlsDiscovered]:
+        """Judge one more segment by *crawl* and *blacklist*; yield what they do not leave out."""
+        if self._judging != (wanted := limits(crawl, blacklist)):
+            self._judging, self._next, self._end = wanted, 0, self._segment + 1
         if self._emptied is not None:
             self._rows.drop(self._key(self._emptied))
             self._emptied = None
         if self._next < self._end and (self._segment or self._size):
-            yield from self._judge_segment(crawl, now)
+            yield from self._judge_segment(crawl, blacklist, now)
             self._next += 1
         else:
             self._judged_by = self._judging
 
-    def _judge_segment(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
+    def _judge_segment(
+        self, crawl: CrawlDefined, blacklist: Blacklist, now: float
+    ) -> Iterator[UrlsDiscovered]:
         rows = self._rows.scan(self._key(self._next))
-        judged = [(row, *split(row.urls, crawl)) for row in rows]
+        judged = [(row, *split(row.urls, crawl, blacklist)) for row in rows]
         if not any(wanted for _, wanted, _ in judged):
             return
         self._emptied = self._next
@@ -104,11 +110,12 @@ class Aside:
 
 
 def split(
-    urls: Iterable[Discovery], crawl: CrawlDefined
+    urls: Iterable[Discovery], crawl: CrawlDefined, blacklist: Blacklist
 ) -> tuple[list[Discovery], list[Discovery]]:
-    """Return those of *urls* that *crawl* visits, and those that it leaves out."""
+    """Return those of *urls* that *crawl* visits, and those that it or *blacklist* leaves out."""
     wanted: list[Discovery] = []
     others: list[Discovery] = []
     for found in urls:
-        (others if left_out(crawl, found.url, found.depth) else wanted).append(found)
+        left = left_out(crawl, blacklist, found.url, found.depth)
+        (others if left else wanted).append(found)
     return wanted, others

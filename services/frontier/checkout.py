@@ -6,19 +6,19 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from gossamer.crawl import LeftOut, left_out
+from gossamer.crawl import LeftOut
 from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
-from gossamer.events.provenance import provenance, rediscovered, trail
+from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from services.frontier.conditions import Trigger
-from services.frontier.errands import known_answer
+from services.frontier.errands import forbidden_answer, known_answer
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.politeness import courtesy_delay
-from services.frontier.refusals import Refusal, Refusals
+from services.frontier.refusals import Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
@@ -97,31 +97,39 @@ class CheckOut:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
         URLs that were queued twice, as after a crash, are passed over here; those that *crawl*
-        leaves out, because it was wider when they were admitted; and errands whose answer is known.
+        leaves out, because it was wider when they were admitted; those that have been blacklisted
+        since; and errands whose answer is known.
         """
         queues, robots = self._hosts.queues, self._hosts.robots(host)
         while queued := queues.first(host.row, count):
             visited = self._visited(host, queued)
-            left = [
-                None if met or url.asker else left_out(crawl, url.url, url.depth)
-                for met, url in zip(visited, queued, strict=True)
-            ]
             answers = [known_answer(url, robots, now) if url.asker else None for url in queued]
+            left = [
+                None if met or answer else self._refusals.left_out(url, crawl)
+                for met, answer, url in zip(visited, answers, queued, strict=True)
+            ]
             over = [any(why) for why in zip(visited, left, answers, strict=True)]
             alike = over.index(not over[0]) if (not over[0]) in over else len(over)
             if not over[0]:
                 return _of_one_crawl(queued[:alike])
-            for url, why in zip(queued[:alike], left, strict=False):
-                if why:
-                    self._leave_out(host.row.site, url, why, now)
-            self._hosts.claims.of(host.row.site).plans.passed_over(queued[:alike])
             self._answers += [answer for answer in answers[:alike] if answer]
-            self._hosts.update(host, queues.passed(host.row, alike))
+            again = sum(
+                self._leave_out(host.row, url, why, now)
+                for url, why in zip(queued[:alike], left, strict=False)
+                if why
+            )
+            self._hosts.claims.of(host.row.site).plans.passed_over(queued[:alike])
+            row = queues.passed(host.row, alike)
+            self._hosts.update(host, replace(row, admitted=max(0, row.admitted - again)))
         return []
 
-    def _leave_out(self, site: str, url: QueuedUrl, why: LeftOut, now: float) -> None:
-        found, how = rediscovered(url, url.url), provenance(url, url.crawl)
-        self._refusals.write(site, found, how, Refusal(*why), now)
+    def _leave_out(self, row: HostRow, url: QueuedUrl, why: LeftOut, now: float) -> bool:
+        """Pass *url* over; return whether it will be admitted anew when nothing leaves it out."""
+        if url.asker:
+            self._answers.append(forbidden_answer(url, why.reason, now))
+            return False
+        self._refusals.leave_out(row, url, why, now)
+        return not url.earlier
 
     def _visited(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
         # An errand is no visit to the page at its URL, if that was admitted, too.

@@ -79,6 +79,14 @@ def known_answer(
     return _answer(errand, robots.rules, now) if _is_its_own(errand) else None
 
 
+def forbidden_answer(errand: QueuedUrl, why: str, now: float) -> RobotsAnswered:
+    """Return the answer to an *errand* that is not made, because of *why*: until somebody is told
+    otherwise, the asker is not visited."""
+    reason = f"robots.txt could not be fetched: {why}"
+    rules = RobotsRules(forbidden=reason, fetched_at=now, expires_at=now + UNASKED_AGE)
+    return replace(_answer(errand, rules, now), outcome=Outcome.BROKEN, reason=reason)
+
+
 def _is_its_own(errand: RobotsAsked | QueuedUrl) -> bool:
     """Return whether the file is the robots.txt of the host where it lies."""
     return errand.url == f"{host_key(errand.url)}/robots.txt"

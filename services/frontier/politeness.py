@@ -8,7 +8,7 @@ from services.frontier.rows import RobotsRow
 
 SHORT_WAIT = 60.0
 """What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
-RETRY_WAIT = 600.0
+RETRY_WAIT, HOUR = 600.0, 3600.0
 SPREAD = 0.25
 """Of a wait: so much longer is that of the last of many hosts that have failed together."""
 REFUSED_WAIT_LIMIT = 300.0
@@ -63,6 +63,8 @@ def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
             return min(settings.down_wait * doubled, settings.down_wait_limit)
         case Wait.DNS:
             return settings.dns_wait
+        case Wait.HOUR:
+            return HOUR
 
 
 def retry_wait(attempt: int) -> float:

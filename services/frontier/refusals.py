@@ -5,16 +5,18 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.crawl import left_out
+from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.crawl import LeftOut, left_out
 from gossamer.events import CrawlDefined, Discovery
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.events.provenance import Provenance
+from gossamer.events.provenance import Provenance, provenance, rediscovered
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
 from services.frontier.hosts import Hosts
-from services.frontier.rows import UrlRow
+from services.frontier.revisits import Revisits
+from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
 
@@ -24,6 +26,7 @@ class Candidate(NamedTuple):
     found: Discovery
     host: Host
     crawl: CrawlDefined | None
+    blacklist: Blacklist
     settings: FrontierSettings
     hosts: Hosts
     now: float
@@ -44,6 +47,11 @@ def refusal(candidate: Candidate) -> Refusal | None:
     return None
 
 
+def _blacklisted(one: Candidate) -> str:
+    rule = one.blacklist.of_url(one.found.url)
+    return forbidden_by(rule) if rule else ""
+
+
 def _too_deep(one: Candidate) -> str:
     return _left_out(one, Hazard.TRAP_DEPTH)
 
@@ -53,7 +61,9 @@ def _out_of_scope(one: Candidate) -> str:
 
 
 def _left_out(one: Candidate, rule: Hazard) -> str:
-    left = left_out(one.crawl, one.found.url, one.found.depth) if one.crawl else None
+    if one.crawl is None:
+        return ""
+    left = left_out(one.crawl, one.blacklist, one.found.url, one.found.depth)
     return left.reason if left and left.rule is rule else ""
 
 
@@ -84,6 +94,7 @@ def _excluded(one: Candidate) -> str:
 
 
 RULES: dict[Hazard, Callable[[Candidate], str]] = {
+    Hazard.BLACKLISTED: _blacklisted,
     Hazard.TRAP_DEPTH: _too_deep,
     Hazard.OUT_OF_SCOPE: _out_of_scope,
     Hazard.REDIRECT: _too_many_redirects,
@@ -93,15 +104,32 @@ RULES: dict[Hazard, Callable[[Candidate], str]] = {
 }
 """The hazard that a refusal is counted as → why it refuses a URL; empty if it does not."""
 
-LEFT_OUT = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE)
-"""The rules of the crawl's definition: a wider one takes up what they refuse."""
+LEFT_OUT = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE, Hazard.BLACKLISTED)
+"""The rules of the crawl's definition and of the blacklist: a wider one, or a rule less, takes up
+what they refuse."""
 
 
 class Refusals:
-    """Writes refusals down."""
+    """Writes refusals down, and knows the *blacklist*."""
 
-    def __init__(self, hosts: Hosts, store: Store) -> None:
-        self._hosts, self._urls = hosts, store.table(UrlRow)
+    def __init__(self, hosts: Hosts, revisits: Revisits, store: Store) -> None:
+        self._hosts, self._revisits, self._urls = hosts, revisits, store.table(UrlRow)
+        self.blacklist = Blacklist()
+
+    def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
+        """Return why *url*, which was admitted, is not visited now; None if it is."""
+        if not url.asker:
+            return left_out(crawl, self.blacklist, url.url, url.depth)
+        rule = self.blacklist.of_url(url.url)
+        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
+
+    def leave_out(self, host: HostRow, url: QueuedUrl, why: LeftOut, now: float) -> None:
+        """Refuse a URL that was admitted: a new one is set aside, and a page that is known has its
+        next visit later."""
+        found, how = rediscovered(url, url.url), provenance(url, url.crawl)
+        self.write(host.site, found, how, Refusal(*why), now)
+        if url.earlier:
+            self._revisits.put_off(host, url, now)
 
     def write(
         self, site: str, found: Discovery, how: Provenance, refused: Refusal, now: float
@@ -112,7 +140,7 @@ class Refusals:
         count_hazards("frontier", [rule])
         claim = self._hosts.claims.of(site)
         claim.tally.was_refused(rule)
-        if rule in LEFT_OUT:
+        if rule in LEFT_OUT and not how["earlier"]:
             claim.aside.add(how["via"], [found])
         if not self._hosts.sites.refuse(site, rule):
             return

@@ -138,6 +138,14 @@ class Revisits:
         how = ended(visit, event.crawl)
         self._keep(_Subject(event.site, event.host, visit.url, at, how), known.page, decision)
 
+    def put_off(self, host: HostRow, url: QueuedUrl, now: float) -> None:
+        """Plan the next look at a page that is known, and was left out when its turn came."""
+        known = self._remembered(host.site, url.statistics)
+        decision = self._policy.missed(known, url.url, now, Absence.LEFT_OUT)
+        how = provenance(url, url.crawl)
+        subject = _Subject(host.site, host.host, url.url, now, how, url.validators)
+        self._keep(subject, known.page, decision)
+
     def hinted(self, event: ChangesHinted, now: float) -> None:
         """Visit pages sooner that have changed by what is said, as far as that was true before."""
         for hint in event.hints:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from gossamer.blacklist import Blacklist
 from gossamer.crawl import left_out
 from gossamer.events import (
     CrawlDefined,
@@ -63,6 +64,8 @@ class RobotsReports:
             # Nothing of this host is going to be asked: let each URL of its queue learn that.
             self._allow_all(host, now)
             return row, 0.0
+        if event.outcome is Outcome.BLACKLISTED:
+            return row, now + self._wait(row, event, "")
         return self._unreachable(host, row, event, now)
 
     def _asked(
@@ -141,7 +144,8 @@ def sitemaps_found(
     found = [
         Discovery(url, DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
         for url in event.sitemaps
-        if left_out(crawl, url, DEPTH) is None
+        # What is on the blacklist is refused when it is admitted, and set aside.
+        if left_out(crawl, Blacklist(), url, DEPTH) is None
     ]
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.url}"
     return by_site(found, via, event.crawl, now)

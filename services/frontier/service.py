@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
+    BlacklistChanged,
     ChangesHinted,
     CrawlDefined,
     Event,
@@ -72,8 +73,9 @@ class Frontier(Processor):
         self._claims = Claims(store, partitions)
         self._hosts = hosts = Hosts(store, self._claims, settings.checked_out_limit)
         self._loading = Loading(hosts, settings.loaded_limit, alone)
-        refusals = Refusals(hosts, store)
         self._revisits = Revisits(hosts, store)
+        refusals = Refusals(hosts, self._revisits, store)
+        self._blacklist = refusals.blacklist
         self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
         self._check_in = CheckIn(settings, hosts, self._loading, self._revisits, store)
@@ -173,6 +175,8 @@ class Frontier(Processor):
                 self._check_in.ended(event, now)
             case RobotsAnswered():
                 self._errands.answered(event, now)
+            case BlacklistChanged():
+                self._blacklist.change(event)
             case SiteOverridden():
                 self._hosts.sites.override(event)
             case PageJudged():
@@ -185,7 +189,8 @@ class Frontier(Processor):
 
     def _set_aside(self, event: LinksSetAside, now: float) -> Iterator[Event]:
         # Dedup may have judged by an older definition than the one that is in force here.
-        wanted, others = split(event.urls, self._crawl) if self._crawl else ([], event.urls)
+        crawl = self._crawl
+        wanted, others = split(event.urls, crawl, self._blacklist) if crawl else ([], [*event.urls])
         self._claims.of(event.site).aside.add(event.via, others)
         yield from by_site(wanted, event.via, event.crawl, now)
 
@@ -212,13 +217,14 @@ class Frontier(Processor):
         self._fill(now)
         if crawl := self._crawl:
             for claim in self._behind():
-                yield from claim.aside.judge(crawl, now)
+                yield from claim.aside.judge(crawl, self._blacklist, now)
             yield from self._orders(crawl, now)
 
     def _behind(self) -> list[Claim]:
         """Return the claims that have set aside what the crawl in force has not judged yet."""
-        crawl = self._crawl
-        return [claim for claim in self._claims if claim.aside.is_behind(crawl)] if crawl else []
+        if (crawl := self._crawl) is None:
+            return []
+        return [claim for claim in self._claims if claim.aside.is_behind(crawl, self._blacklist)]
 
     def _bring_back(self, now: float) -> None:
         left = DUE_AT_A_TIME

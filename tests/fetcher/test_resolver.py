@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
+from gossamer.blacklist import Blacklist
 from gossamer.events import Outcome
 from services.fetcher.http.resolver import (
     FLOOR,
@@ -40,7 +41,7 @@ async def resolver(
     dns: NameServer, clock: Clock | None = None, entries: int = 9, **changes: Any
 ) -> AsyncIterator[Resolver]:
     given = settings(nameserver=dns.address, **changes)
-    made = Resolver(given, clock or Clock(), entries)
+    made = Resolver(given, clock or Clock(), Blacklist(), entries)
     try:
         yield made
     finally:

@@ -24,6 +24,7 @@ ENDS_ORDER = {
     Outcome.HOST_DOWN,
     Outcome.SILENT_SERVER,
     Outcome.PRIVATE_ADDRESS,
+    Outcome.BLACKLISTED,
     Outcome.BUSY,
     Outcome.UNVISITED,
 }

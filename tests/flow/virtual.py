@@ -5,7 +5,16 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
-from gossamer.events import CrawlDefined, Event, HostCheckedOut, Outcome, SeedSown, VisitEnded
+from gossamer.blacklist import Blacklist
+from gossamer.events import (
+    BlacklistChanged,
+    CrawlDefined,
+    Event,
+    HostCheckedOut,
+    Outcome,
+    SeedSown,
+    VisitEnded,
+)
 from gossamer.events.topics import TOPICS, VISITS_ORDERED, Keep
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -48,9 +57,9 @@ class VirtualFetcher(Processor):
         self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
     ):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
-        self._terms = Terms(
-            "gossamer", wanting(DOCUMENTS), VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0
-        )
+        self._blacklist = Blacklist()
+        limits = VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0
+        self._terms = Terms("gossamer", wanting(DOCUMENTS), *limits, self._blacklist)
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
         ] = []
@@ -60,6 +69,8 @@ class VirtualFetcher(Processor):
 
     def handle(self, event: Event, now: float) -> Iterator[Event]:
         """Begin an order, or learn whether the crawl is paused."""
+        if isinstance(event, BlacklistChanged):
+            self._blacklist.change(event)
         if isinstance(event, CrawlDefined):
             self._paused = event.paused
         if isinstance(event, HostCheckedOut):

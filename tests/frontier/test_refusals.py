@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import Discovery, RobotsAsked, UrlsAdmitted
+from gossamer.events import BlacklistChanged, Discovery, RobotsAsked, UrlsAdmitted
 from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules, Rule
 from gossamer.web.url import host_key
@@ -31,6 +31,11 @@ def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str =
 def too_deep(sim: Simulation) -> tuple[str, str]:
     sim.handle(crawl(max_depth=3))
     return admit(sim, "/", depth=3), admit(sim, "/deep", depth=4)
+
+
+def blacklisted(sim: Simulation) -> tuple[str, str]:
+    sim.handle(BlacklistChanged(at=sim.now, rule="a.test/x*"))
+    return admit(sim, "/"), admit(sim, "/xyz")
 
 
 def out_of_scope(sim: Simulation) -> tuple[str, str]:
@@ -59,6 +64,7 @@ def excluded(sim: Simulation) -> tuple[str, str]:
 
 
 REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
+    Hazard.BLACKLISTED: (blacklisted, "by a.test/x*"),
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
     Hazard.OUT_OF_SCOPE: (out_of_scope, "not prefix("),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),

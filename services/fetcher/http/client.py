@@ -13,6 +13,7 @@ import aiohttp
 from aiohttp.connector import Connection
 from yarl import URL
 
+from gossamer.blacklist import Blacklist
 from gossamer.clock import Clock
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
@@ -22,7 +23,13 @@ from gossamer.web.http import Headers
 from gossamer.web.url import host_key, host_name
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.http.gaps import Gaps
-from services.fetcher.http.resolver import DnsFailure, DnsUnanswered, PrivateAddress, Resolver
+from services.fetcher.http.resolver import (
+    Blacklisted,
+    DnsFailure,
+    DnsUnanswered,
+    PrivateAddress,
+    Resolver,
+)
 from services.fetcher.identity import request_headers
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.reading import Reading
@@ -38,6 +45,7 @@ class Stalled(OSError):
 
 FAILURES: tuple[tuple[type[Exception], Outcome, Hazard | None], ...] = (
     (PrivateAddress, Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),
+    (Blacklisted, Outcome.BLACKLISTED, Hazard.BLACKLISTED),
     (DnsFailure, Outcome.DNS_FAILURE, Hazard.DNS_FAILURE),
     (DnsUnanswered, Outcome.DNS_UNANSWERED, None),
     (aiohttp.ClientConnectorError, Outcome.HOST_DOWN, Hazard.HOST_DOWN),
@@ -53,13 +61,15 @@ FAILURES: tuple[tuple[type[Exception], Outcome, Hazard | None], ...] = (
 
 
 class Web:
-    """What all visits share: who we are, the limits, the resolver, the gaps between requests."""
+    """What all visits share: who we are, the limits, what is forbidden, the resolver, the gaps
+    between requests."""
 
     def __init__(self, settings: FetcherSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
-        self.resolver, self.gaps = Resolver(settings, time), Gaps(time)
+        self.blacklist, self.gaps = Blacklist(), Gaps(time)
+        self.resolver = Resolver(settings, time, self.blacklist)
 
     @asynccontextmanager
     async def host(self) -> AsyncIterator["HostClient"]:
@@ -114,7 +124,7 @@ class HostClient:
                 addresses = await self._web.resolver.addresses(host_name(step.url))
         except TimeoutError:
             return None
-        except (PrivateAddress, DnsFailure, DnsUnanswered) as error:
+        except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
         started_at, begun = self._web.clock(), self._time()
         deadline = begun + self._web.settings.visit_limit

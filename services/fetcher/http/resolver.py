@@ -19,10 +19,11 @@ import aiodns
 import pycares
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.url import is_address
-from services.fetcher.addresses import NAT64_NAME, Network, may_connect, nat64_prefixes
+from services.fetcher.addresses import NAT64_NAME, Network, forbidding, may_connect, nat64_prefixes
 from services.fetcher.dns_message import Answer
 from services.fetcher.faults import NO_NAME_SERVER, OwnFault
 from services.fetcher.http.datagram import sound_records
@@ -65,12 +66,21 @@ class PrivateAddress(OSError):
     """The name has addresses, but none that may be connected to."""
 
 
+class Blacklisted(OSError):
+    """One of the addresses is in a network on the blacklist."""
+
+
 class Resolver(AbstractResolver):
-    """One for the whole process. *clock* is monotonic."""
+    """One for the whole process. *clock* is monotonic; the *blacklist* is looked at each time."""
 
     def __init__(
-        self, settings: FetcherSettings, clock: Callable[[], float], entries: int = ENTRIES
+        self,
+        settings: FetcherSettings,
+        clock: Callable[[], float],
+        blacklist: Blacklist,
+        entries: int = ENTRIES,
     ) -> None:
+        self._blacklist = blacklist
         self._clock, self._entries = clock, entries
         self._allowed: Collection[Network] = settings.allow_networks
         self._nameserver = settings.nameserver
@@ -86,8 +96,8 @@ class Resolver(AbstractResolver):
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return the addresses of *host* that may be connected to, at least one.
 
-        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, and OwnFault if nobody
-        can be asked.
+        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, Blacklisted if one of
+        them is in a network that is, and OwnFault if nobody can be asked.
         """
         bare = host.strip("[]")
         found = (bare,) if is_address(host) else await self._remembered(bare)
@@ -95,6 +105,9 @@ class Resolver(AbstractResolver):
         usable = tuple(one for one in found if may_connect(one, self._allowed, prefixes))
         if not usable:
             raise PrivateAddress(f"{host} is {', '.join(found)}: not of the public Internet")
+        for address in usable:
+            if rule := forbidding(address, self._blacklist, prefixes):
+                raise Blacklisted(f"{host} is {address}: {forbidden_by(rule)}")
         return usable
 
     async def _prefixes_for(self, found: Iterable[str]) -> tuple[IPv6Network, ...]:

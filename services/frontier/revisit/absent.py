@@ -9,9 +9,11 @@ another try after a week (4.2). So nothing is given up for ever; it is only look
 | 404, 410, a redirect | after 6 h, after a day, then it is forgotten | after 30 d, 60 d … 180 d |
 | a server that is down | after a day, 3 d, 9 d … 60 d | the same |
 | a refusal | after 30 d, then it is forgotten | after 30 d, 60 d … 180 d |
+| the blacklist, or a narrower crawl | after a day, 2 d, 4 d, 7 d | the same |
 
 It is forgotten after `pages` has its tombstone (`gossamer.events.gone`): a visit that then finds it
-is its first. A server that is down says nothing of its pages: what was learnt of them stays.
+is its first. A server that is down says nothing of its pages, nor does a visit that was not made:
+what was learnt of them stays.
 """
 
 from msgspec.structs import replace
@@ -28,7 +30,7 @@ CONFIRMED: dict[Absence, tuple[float, ...]] = {
 }
 """How long after each visit in a row that did not find it a document is looked at again, before it
 is forgotten."""
-DOWN = (DAY, 3.0, 60 * DAY)
+NOT_SEEN = {Absence.DOWN: (DAY, 3.0, 60 * DAY), Absence.LEFT_OUT: (DAY, 2.0, 7 * DAY)}
 PROBED = (30 * DAY, 2.0, 180 * DAY)
 """The first wait, by how much the next is longer, and the longest."""
 SAID = {
@@ -36,6 +38,7 @@ SAID = {
     Absence.MOVED: "redirects",
     Absence.DOWN: "its server is down",
     Absence.REFUSED: "refused, or of no wanted kind",
+    Absence.LEFT_OUT: "left out, by the crawl or the blacklist",
 }
 LOST = frozenset({Absence.GONE, Absence.MOVED})
 
@@ -71,8 +74,8 @@ def _same(before: Absence | None, now: Absence) -> bool:
 
 def _wait(page: PageState) -> float:
     times = max(page.missed, 1)
-    if page.absent is Absence.DOWN:
-        return _longer(DOWN, times)
+    if page.absent in NOT_SEEN:
+        return _longer(NOT_SEEN[page.absent], times)
     confirmed = CONFIRMED.get(page.absent or Absence.GONE, ()) if page.visits else ()
     if times <= len(confirmed):
         return confirmed[times - 1]

@@ -38,6 +38,8 @@ class Absence(StrEnum):
     """The server did not answer, or failed, after all retries."""
     REFUSED = "refused"
     """By robots.txt or another 4xx, or of a type or at an address that is not visited."""
+    LEFT_OUT = "left_out"
+    """No visit was made: the crawl left it out when its turn came, or the blacklist did."""
 
 
 class Basis(StrEnum):

@@ -1,0 +1,65 @@
+"""`gossamer block`, `unblock`, `blocked`: what is set is listed, said of URLs, and lifted."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+
+
+class Commands:
+    """`gossamer` on one folder."""
+
+    def __init__(self, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.data, self._capsys = data, capsys
+        self("seed", "https://www.a.example/")
+
+    def __call__(self, name: str, *arguments: str, status: int = 0) -> str:
+        """Run a command; return what it prints."""
+        assert main([name, "--data", str(self.data), *arguments]) == status
+        shown = self._capsys.readouterr()
+        return shown.err if status == 2 else shown.out
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(tmp_path / "data", capsys)
+
+
+def test_what_is_blocked_is_listed_said_of_its_urls_and_lifted(command: Commands) -> None:
+    assert command("blocked", status=1) == ""
+    said = command("block", "WWW.A.example", "*.b.example", "c.example/x*", "192.0.2.7/24")
+    assert "www.a.example is blocked: the host www.a.example" in said
+    assert "192.0.2.0/24 is blocked: hosts with an address in 192.0.2.0/24" in said
+    assert "is blocked already" in command("block", "https://www.a.example")
+    listed = command("blocked")
+    assert listed.count("\n") == 4
+    assert "*.b.example  b.example and all names below it, since" in listed
+    said = command("blocked", "http://deep.b.example/1", "d.example/")
+    assert "http://deep.b.example/1 is blocked, by *.b.example" in said
+    assert "https://d.example/ is not blocked" in said
+    assert "blacklist   4 rules" in command("status")
+    assert "blacklist: by www.a.example, since" in command("why", "https://www.a.example/")
+    said = command("unblock", "*.b.example", "b.example")
+    assert "*.b.example is blocked no longer" in said
+    assert "b.example is no rule" in said
+    assert "admitted again" in said
+    assert "is not blocked" in command("blocked", "http://deep.b.example/1", status=1)
+    assert "is no rule" in command("unblock", "*.b.example", status=1)
+
+
+def test_rules_are_read_from_a_file(command: Commands, tmp_path: Path) -> None:
+    given = tmp_path / "rules.txt"
+    given.write_text(
+        "# complaints\n\na.example\n" + "".join(f"*.{n}.example\n" for n in range(3000))
+    )
+    command("block", "--file", str(given))
+    assert command("blocked").count("\n") == 3001
+    command("unblock", "--file", str(given))
+    assert command("blocked", status=1) == ""
+
+
+@pytest.mark.parametrize("what", [(), ("ftp://a.example",), ("*.192.0.2.7",)])
+def test_what_is_no_rule_is_refused(command: Commands, what: tuple[str, ...]) -> None:
+    assert command("block", *what, status=2)
+    assert command("blocked", status=1) == ""

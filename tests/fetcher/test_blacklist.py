@@ -1,0 +1,71 @@
+"""What the fetcher does of orders that are out when something is forbidden, over real sockets."""
+
+from ipaddress import ip_network
+
+import pytest
+
+from gossamer.events import BlacklistChanged, Outcome, Purpose
+from gossamer.events.outcomes import OUTCOMES, Fate
+from tests.fetcher.nameserver import naming
+from tests.fetcher.orders import LOOPBACK, Emitted, fetcher, order
+from tests.fetcher.servers import page, serving
+
+
+def forbidding(rule: str, lifted: bool = False) -> BlacklistChanged:
+    return BlacklistChanged(at=1.0, rule=rule, lifted=lifted)
+
+
+async def test_the_rest_of_an_order_is_handed_back() -> None:
+    emitted = Emitted()
+    async with serving(x=page(), y=page(), z=page()) as server, fetcher() as processor:
+
+        def emit(*events: object) -> None:
+            emitted.emit(*events)  # type: ignore[arg-type]
+            processor.control(forbidding(f"{server.root}/y"))
+
+        given = order(*(f"{server.root}/{path}" for path in "xyz"))
+        await processor.work(given, emit)
+        assert server.paths == ["/x"]
+    assert emitted.outcomes == ["page", "unvisited"]
+    assert emitted.ended[-1].last
+    assert emitted.ended[-1].reason == f"blacklisted, by 127.0.0.1:{server.port}/y"
+
+
+@pytest.mark.parametrize("purpose", [Purpose.PAGE, Purpose.ROBOTS])
+async def test_a_host_with_an_address_in_a_forbidden_network_is_not_asked(purpose: Purpose) -> None:
+    emitted = Emitted()
+    zone = {"both.example": ("127.0.0.1", "127.9.9.9")}
+    async with (
+        naming(zone) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address) as processor,
+    ):
+        processor.control(forbidding("127.9.0.0/16"))
+        given = order(f"http://both.example:{server.port}/x", purpose=purpose)
+        await processor.work(given, emitted.emit)
+        assert not server.connections
+        assert emitted.one.outcome is Outcome.BLACKLISTED
+        assert emitted.one.hazards == ("blacklisted",)
+        assert emitted.one.last and not emitted.one.started_at and emitted.one.robots is None
+        assert "127.9.9.9: blacklisted, by 127.9.0.0/16" in emitted.one.reason
+        processor.control(forbidding("127.9.0.0/16", lifted=True))
+        await processor.work(given, emitted.emit)
+        assert server.paths == ["/x"]
+
+
+async def test_an_address_is_forbidden_in_whatever_way_it_is_written() -> None:
+    emitted = Emitted()
+    networks = (LOOPBACK, ip_network("::ffff:127.0.0.0/104"))
+    async with (
+        naming({"six.example": ("::ffff:127.0.0.1",)}) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address, allow_networks=networks) as processor,
+    ):
+        processor.control(forbidding("127.0.0.1"))
+        await processor.work(order(f"http://six.example:{server.port}/x"), emitted.emit)
+        assert not server.connections
+    assert emitted.one.outcome is Outcome.BLACKLISTED
+
+
+def test_a_host_in_a_forbidden_network_keeps_its_urls() -> None:
+    assert OUTCOMES[Outcome.BLACKLISTED].fate is Fate.WAIT
