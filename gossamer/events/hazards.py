@@ -19,8 +19,10 @@ class Hazard(StrEnum):
 
     DNS_FAILURE = "dns_failure"
     HOST_DOWN = "host_down"
+    TLS_FAILURE = "tls_failure"
     SILENT_SERVER = "silent_server"
     SLOW_TRANSFER = "slow_transfer"
+    CUT_SHORT = "cut_short"
     INFINITE_BODY = "infinite_body"
     TRAP_TIME = "trap_time"
     DECOMPRESSION_BOMB = "decompression_bomb"
@@ -66,10 +68,15 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.HOST_DOWN: Counting(
         ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
         "No connection could be made: refused, unreachable or not in time."),
+    Hazard.TLS_FAILURE: Counting(
+        ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
+        "The certificate is refused, or TLS fails for another reason."),
     Hazard.SILENT_SERVER: Counting(("fetcher",), ("fetcher.first_byte_limit", "frontier.retries"),
         "The request was sent and no byte came back in time."),
     Hazard.SLOW_TRANSFER: Counting(("fetcher",), ("fetcher.between_bytes_limit",),
-        "The body stopped coming before its end."),
+        "The body stopped coming before its end, and was cut."),
+    Hazard.CUT_SHORT: Counting(("fetcher",), (),
+        "The connection broke before the end of the body."),
     Hazard.INFINITE_BODY: Counting(("fetcher",), ("fetcher.body_limit",),
         "The body is larger than what is read of one, and was cut."),
     Hazard.TRAP_TIME: Counting(("fetcher",), ("fetcher.visit_limit",),
@@ -82,7 +89,7 @@ HAZARDS: dict[Hazard, Counting] = {
         "The answer is a redirect with a usable target."),
     Hazard.BAD_REDIRECT: Counting(("fetcher",), (),
         "The answer is a redirect without a usable target."),
-    Hazard.MISSING_HEADERS: Counting(("fetcher",), (),
+    Hazard.MISSING_HEADERS: Counting(("fetcher",), ("fetcher.head_limit",),
         "The answer is not HTTP: no status line, no headers, or headers without an end."),
     Hazard.WRONG_CONTENT_TYPE: Counting(("fetcher", "parser"), (),
         "The body is not of the type that its Content-Type names; counted by the fetcher where it "

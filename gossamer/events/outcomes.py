@@ -34,8 +34,12 @@ class Outcome(StrEnum):
     DNS_FAILURE = "dns_failure"
     DNS_UNANSWERED = "dns_unanswered"
     HOST_DOWN = "host_down"
+    TLS_FAILURE = "tls_failure"
     SILENT_SERVER = "silent_server"
+    MALFORMED_HEAD = "malformed_head"
+    CUT_BODY = "cut_body"
     BROKEN = "broken"
+    OUR_TROUBLE = "our_trouble"
     PRIVATE_ADDRESS = "private_address"
     BLACKLISTED = "blacklisted"
     ROBOTS_EXCLUDED = "robots_excluded"
@@ -86,6 +90,7 @@ class Health(StrEnum):
     UNCLEAR = "unclear"
     NAME = "name"
     CONNECTION = "connection"
+    TLS = "tls"
     SILENCE = "silence"
     BUSY = "busy"
 
@@ -146,12 +151,24 @@ OUTCOMES: dict[Outcome, Meaning] = {
     Outcome.HOST_DOWN: Meaning(
         Fate.WAIT, Health.CONNECTION, Wait.LONG, ends_order=True,
         text="The host refuses connections, or none could be made in time."),
+    Outcome.TLS_FAILURE: Meaning(
+        Fate.WAIT, Health.TLS, Wait.LONG, ends_order=True,
+        text="The host takes the connection, but its certificate is refused, or TLS fails."),
     Outcome.SILENT_SERVER: Meaning(
         Fate.AGAIN, Health.SILENCE, Wait.LONG, ends_order=True,
         text="The server took the request and sent no byte in time."),
+    Outcome.MALFORMED_HEAD: Meaning(
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        text="The server hung up before the end of the answer's head, or sent what is none."),
+    Outcome.CUT_BODY: Meaning(
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        text="The body broke off, or came too slowly, and what came of it is of no use."),
     Outcome.BROKEN: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
-        text="The connection or the protocol broke after the request was sent."),
+        text="A robots.txt came that cannot be read."),
+    Outcome.OUR_TROUBLE: Meaning(
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES, ends_order=True,
+        text="A mistake of ours kept the visit from its end, such as a page too large to pass on."),
     Outcome.PRIVATE_ADDRESS: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE, ends_order=True,
         text="The host has only addresses outside the public Internet, which are not visited."),

@@ -133,9 +133,9 @@ class FetcherSettings(Section):
     concurrency: Hosts = 256
     """Most hosts that a fetcher visits at once."""
     connect_limit: Seconds = 10.0
-    """The most time that connecting to a server may take."""
+    """The most time that connecting to a server may take, and as much again for TLS."""
     first_byte_limit: Seconds = 15.0
-    """The most time from the request to the first byte of the answer."""
+    """The most time from the request to the end of the answer's head."""
     between_bytes_limit: Seconds = 15.0
     """The most time between two reads of a body."""
     visit_limit: Seconds = 60.0
@@ -143,6 +143,8 @@ class FetcherSettings(Section):
     types: MediaRanges = DOCUMENTS
     """Which types of documents are wanted, in small letters; `*` stands for anything. The type is
     told by headers and first bytes, and another one ends the visit then (hazard unwanted_type)."""
+    head_limit: Bytes = 256 << 10
+    """The longest head of an answer that is read, as in Chromium (hazard missing_headers)."""
     body_limit: BodyBytes = 2 << 20
     """A longer body is cut here, and marked as truncated."""
     robots_limit: BodyBytes = 500 << 10

@@ -59,7 +59,9 @@ socket: it yields steps and receives their results (`steps.py`), so that politen
 virtual time. `robots_visit.py` does the same for a robots.txt, `reading.py` says how much of a body
 is read, by its type (`wanted.py`), `outcome.py` assesses what came back, and `ending.py` turns it
 into events. `service.py` carries the steps out. `http/client.py` is aiohttp made strict,
-`http/resolver.py` and `addresses.py` decide where a name may lead, `http/gaps.py` measures whether
-all of this was polite. `skew.py` and `faults.py` tell what is wrong on this side, and
-`hindrances.py` tells it on. `identity.py` says who we are. `wiring.py` puts it together.
+`http/wire.py` tells in which phase a connection fails and has heads read by `head.py`,
+`http/tls.py` resumes TLS sessions, `http/resolver.py` and `addresses.py` decide where a name may
+lead, `http/gaps.py` measures whether all of this was polite. `skew.py` and `faults.py` tell what is
+wrong on this side, and `hindrances.py` tells it on. `identity.py` says who we are. `wiring.py` puts
+it together.
 """

@@ -22,6 +22,9 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Assessment, Failure, Reply
 
+WARC_WORDS = {"slow": "time"}
+"""What cut a body, where WARC has another word for it (WARC 1.1, 5.13)."""
+
 
 class Passed(NamedTuple):
     """A redirect that was followed within a visit."""
@@ -175,5 +178,5 @@ def _fetched(
         reason=reply.reason,
         headers=reply.headers,
         body=reply.body,
-        truncated=reply.truncated,
+        truncated=WARC_WORDS.get(reply.truncated, reply.truncated),
     )

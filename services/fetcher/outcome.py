@@ -10,8 +10,13 @@ from gossamer.web.http import GONE, Headers, content_type, first_value, redirect
 from services.fetcher.wanted import Wanted, anything, is_readable_cut, settled_type
 
 YEAR = 31536000.0
-CUT = {"length": Hazard.INFINITE_BODY, "time": Hazard.TRAP_TIME}
-"""Which hazard cut a body, by WARC's reason for it."""
+CUT = {
+    "length": Hazard.INFINITE_BODY,
+    "time": Hazard.TRAP_TIME,
+    "slow": Hazard.SLOW_TRANSFER,
+    "disconnect": Hazard.CUT_SHORT,
+}
+"""What may cut a body, and the hazard that it is counted as."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +29,7 @@ class Reply:
     headers: Headers = ()
     body: bytes = b""
     truncated: str = ""
-    """As in `PageFetched`."""
+    """Why the body is not whole, as a key of `CUT`; or empty."""
     address: str = ""
     request_headers: Headers = ()
     started_at: float = 0.0
@@ -82,9 +87,12 @@ def _document(reply: Reply, wants: Wanted) -> Assessment:
         if reply.body and kind != declared:
             hazards.append(Hazard.WRONG_CONTENT_TYPE)
         return _unwanted(f"{named} is not among the types that are read", *hazards)
-    if reply.truncated in CUT and not is_readable_cut(kind):
+    if not reply.truncated or (reply.body and is_readable_cut(kind)):
+        return Assessment(outcome=Outcome.PAGE)
+    if reply.truncated == "length":
         return _unwanted("the document is binary and was cut")
-    return Assessment(outcome=Outcome.PAGE)
+    reason = f"nothing of use in the {len(reply.body)} bytes that came of the body"
+    return Assessment(outcome=Outcome.CUT_BODY, kept=False, reason=reason)
 
 
 def _by_status(reply: Reply, url: str, now: float) -> Assessment:

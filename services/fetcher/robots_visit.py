@@ -2,9 +2,9 @@
 gives rules. A redirect to another host ends the visit: that host's frontier is asked for the file.
 A coding that is not what the server calls it is no obstacle as long as text comes out.
 
-2xx                          what the file says
+2xx                          what the file says, up to the limit of its length
 4xx, too many redirects      "unavailable": nothing is forbidden (2.3.1.3)
-5xx, a broken answer         "unreachable": everything is forbidden (2.3.1.4)
+5xx, a broken or cut answer  "unreachable": everything is forbidden (2.3.1.4)
 429, 503 with Retry-After,   no rules: the host is in trouble, and the frontier orders the visit
 no address, no connection    again when the host may be visited
 """
@@ -19,7 +19,7 @@ from gossamer.web.http import fresh_for, joined_values, redirect_target
 from gossamer.web.robots import REDIRECTS, RobotsRules, is_text, parse_robots
 from gossamer.web.url import host_name
 from services.fetcher.ending import Ending, Passed, failed, unvisited
-from services.fetcher.outcome import Assessment, Failure, Reply, assess
+from services.fetcher.outcome import CUT, Assessment, Failure, Reply, assess
 from services.fetcher.steps import Conversation, Fetch, Pace
 from services.fetcher.wanted import anything
 
@@ -59,8 +59,9 @@ def _unreachable(pace: Pace, failure: Failure, elsewhere: bool) -> Ending:
         return replace(failed(failure), robots=rules)
     if OUTCOMES[failure.outcome].ends_order:
         return failed(failure)
-    broken = Assessment(outcome=Outcome.BROKEN, kept=False, reason=rules.forbidden)
-    return Ending(assessment=broken, answer=failure, robots=rules)
+    ending = failed(failure)
+    unread = replace(ending.assessment, reason=rules.forbidden)
+    return replace(ending, assessment=unread, robots=rules)
 
 
 def _answered(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> Ending:
@@ -77,12 +78,14 @@ def _answered(pace: Pace, reply: Reply, assessment: Assessment, at: str) -> Endi
 
 
 def _read(pace: Pace, reply: Reply, at: str) -> Ending:
+    if reply.truncated not in ("", "length"):
+        why = f"robots.txt broke off after {len(reply.body)} bytes"
+        return _unread(pace, reply, at, Outcome.CUT_BODY, why, CUT[reply.truncated])
     body = _decoded(reply, pace.terms.robots_limit)
     if body.as_sent and not is_text(body.data):
         coding = joined_values(reply.headers, "content-encoding")
-        rules = _forbidden(pace, f"robots.txt has a Content-Encoding of {coding[:40]!r}")
-        broken = Assessment(outcome=Outcome.BROKEN, reason=rules.forbidden)
-        return Ending(assessment=broken, answer=reply, robots=rules, url=at)
+        why = f"robots.txt has a Content-Encoding of {coding[:40]!r}"
+        return _unread(pace, reply, at, Outcome.BROKEN, why)
     cut, age = bool(reply.truncated) or body.cut, _age(pace, reply)
     file = parse_robots(body.data, pace.terms.product, pace.now, age, at, cut)
     hazards = (Hazard.ROBOTS_MALFORMED,) if file.malformed else ()
@@ -93,6 +96,13 @@ def _read(pace: Pace, reply: Reply, at: str) -> Ending:
         sitemaps=file.sitemaps,
         url=at,
     )
+
+
+def _unread(
+    pace: Pace, reply: Reply, at: str, outcome: Outcome, why: str, *hazards: Hazard
+) -> Ending:
+    unread = Assessment(outcome=outcome, reason=why, hazards=hazards)
+    return Ending(assessment=unread, answer=reply, robots=_forbidden(pace, why), url=at)
 
 
 def _decoded(reply: Reply, limit: int) -> Body:

@@ -210,8 +210,8 @@ class OrderRun:
         if self._over:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
-        broken = Failure(outcome=Outcome.BROKEN, reason=reason, started_at=self.asked_at)
-        self.emit(events(self.order, self._ended, failed(broken), True, self.now()))
+        mistake = Failure(outcome=Outcome.OUR_TROUBLE, reason=reason, started_at=self.asked_at)
+        self.emit(events(self.order, self._ended, failed(mistake), True, self.now()))
 
     def hand_back(self, why: str) -> None:
         """End the order here, so that the frontier need not wait for its lease to expire.

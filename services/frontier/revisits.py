@@ -52,8 +52,12 @@ ABSENCES = {
     Outcome.DNS_FAILURE: Absence.DOWN,
     Outcome.DNS_UNANSWERED: Absence.DOWN,
     Outcome.HOST_DOWN: Absence.DOWN,
+    Outcome.TLS_FAILURE: Absence.DOWN,
     Outcome.SILENT_SERVER: Absence.DOWN,
+    Outcome.MALFORMED_HEAD: Absence.DOWN,
+    Outcome.CUT_BODY: Absence.DOWN,
     Outcome.BROKEN: Absence.DOWN,
+    Outcome.OUR_TROUBLE: Absence.DOWN,
     Outcome.BUSY: Absence.DOWN,
 }
 """What a visit without a document says of the page; all other outcomes say that it is refused."""

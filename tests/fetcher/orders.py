@@ -33,6 +33,7 @@ QUICK: dict[str, Any] = {
     "first_byte_limit": 0.3,
     "between_bytes_limit": 0.3,
     "visit_limit": 2.0,
+    "head_limit": 100_000,
     "body_limit": 20_000,
     "allow_networks": (LOOPBACK,),
 }

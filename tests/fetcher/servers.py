@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ class Request:
     connection: int
     came_at: float
     answered_at: float = 0.0
+    resumed: bool = False
+    """Whether it came over a TLS session of an earlier connection."""
 
     def header(self, name: str) -> str:
         for line in self.head.split("\r\n")[1:]:
@@ -29,6 +32,7 @@ class Request:
 @dataclass
 class Server:
     answers: dict[str, Answer]
+    scheme: str = "http"
     port: int = 0
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
@@ -37,7 +41,7 @@ class Server:
 
     @property
     def root(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     @property
     def paths(self) -> list[str]:
@@ -74,6 +78,8 @@ class Server:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         now = asyncio.get_running_loop().time
         request = Request(head.split(" ")[1], head, number, now())
+        if secured := writer.get_extra_info("ssl_object"):
+            request.resumed = secured.session_reused
         self.requests.append(request)
         self.asked.set()
         keep = await self.answers.get(request.path, page(b"nothing", 404))(self, writer)
@@ -85,11 +91,18 @@ class Server:
 @asynccontextmanager
 async def serving(**answers: Answer) -> AsyncIterator[Server]:
     """Serve each answer at the path of its name; `robots` is /robots.txt."""
+    async with serving_over(None, **answers) as server:
+        yield server
+
+
+@asynccontextmanager
+async def serving_over(tls: ssl.SSLContext | None, **answers: Answer) -> AsyncIterator[Server]:
+    """Serve the same, over TLS if a context is given."""
     named = {f"/{name}": answer for name, answer in answers.items()}
     if "/robots" in named:
         named["/robots.txt"] = named.pop("/robots")
-    server = Server(named)
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server = Server(named, scheme="https" if tls else "http")
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0, ssl=tls)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server

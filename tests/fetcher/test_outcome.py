@@ -92,7 +92,7 @@ def test_types_are_wanted_by_name_or_pattern(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["application/pdf", "text/html", "application/rss+xml"])
 def test_a_document_that_was_cut_is_kept_if_its_beginning_is_of_use(kind: str) -> None:
-    reply = Reply(status=200, headers=(("Content-Type", kind),), truncated="length")
+    reply = Reply(status=200, headers=(("Content-Type", kind),), body=b"words", truncated="length")
     found = assess(reply, URL, NOW, wants=WANTED)
     assert found.hazards == ("infinite_body",)
     assert found.kept is (kind != "application/pdf")

@@ -125,9 +125,17 @@ async def test_a_silent_server_teaches_nothing() -> None:
     assert (ended.outcome, ended.robots) == (Outcome.SILENT_SERVER, None)
 
 
-async def test_a_broken_answer_forbids_everything() -> None:
-    ended = await learnt(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-ag"))
-    assert ended.outcome is Outcome.BROKEN
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-agent: *\nAllow: /"), "cut_body"),
+        (hanging(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser-ag"), "cut_body"),
+        (raw(b"what?"), "malformed_head"),
+    ],
+)
+async def test_a_broken_answer_forbids_everything(answer: Answer, outcome: str) -> None:
+    ended = await learnt(answer)
+    assert (ended.outcome, len(ended.hazards)) == (outcome, 1)
     assert forbids(ended, "/open")
 
 

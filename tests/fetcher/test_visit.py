@@ -22,11 +22,13 @@ ENDS_ORDER = {
     Outcome.DNS_FAILURE,
     Outcome.DNS_UNANSWERED,
     Outcome.HOST_DOWN,
+    Outcome.TLS_FAILURE,
     Outcome.SILENT_SERVER,
     Outcome.PRIVATE_ADDRESS,
     Outcome.BLACKLISTED,
     Outcome.BUSY,
     Outcome.UNVISITED,
+    Outcome.OUR_TROUBLE,
 }
 
 Answer = Reply | Failure
@@ -151,8 +153,8 @@ def test_trouble_of_the_host_ends_the_order_and_no_other_outcome_does() -> None:
 
 
 def test_a_broken_visit_is_followed_by_the_next() -> None:
-    world = World([Failure(outcome=Outcome.BROKEN, reason="why", took=1.0), OK])
-    assert [one.outcome for one in world.carry_out()] == ["broken", "page", "page"]
+    world = World([Failure(outcome=Outcome.MALFORMED_HEAD, reason="why", took=1.0), OK])
+    assert [one.outcome for one in world.carry_out()] == ["malformed_head", "page", "page"]
 
 
 def test_the_pause_is_the_longer_of_the_two() -> None:

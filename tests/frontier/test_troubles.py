@@ -8,11 +8,17 @@ import pytest
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.politeness import SPREAD, spread
+from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"
 DAY = 86400.0
 DOWN = {"outcome": Outcome.HOST_DOWN, "took": 0.0}
+REFUSED = {
+    "outcome": Outcome.TLS_FAILURE,
+    "reason": "certificate has expired",
+    "took": 0.0,
+}
 BUSY = {"outcome": Outcome.BUSY, "status": 429}
 BROKEN = {"outcome": Outcome.BROKEN, "took": 1.0}
 SILENT = {"outcome": Outcome.SILENT_SERVER, "took": 1.0}
@@ -63,6 +69,18 @@ def test_a_busy_host_that_was_down_waits_a_minute() -> None:
     minute = 60 * spread(HOST)
     half_a_day = 720 * minute
     assert waits(sim, "/0") == pytest.approx([minute, half_a_day, 2 * minute, 4 * minute])
+
+
+def test_a_certificate_that_is_refused_is_no_host_that_is_down() -> None:
+    sim = answers_in_turn("/0", DOWN, REFUSED)
+    sim.admit(*urls(1))
+    sim.run(until=START + 0.7 * DAY)
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    assert row is not None and row.troubles == {"connection": 1, "tls": 1}
+    assert (row.blocked_by, row.blocked_why) == (Outcome.TLS_FAILURE, "certificate has expired")
+    sim.run()
+    half_a_day = 43200.0 * spread(HOST)
+    assert waits(sim, "/0") == pytest.approx([half_a_day, half_a_day], abs=2.0)
 
 
 def test_an_answer_ends_all_trouble() -> None:

@@ -1,16 +1,16 @@
 """aiohttp, made strict: one request at a time to a host, for exactly the URL, and nothing else.
 
 No redirects, no cookies, no proxies from the environment, no decoding, and no second attempt: a
-request that the server may have seen is never repeated without the frontier's knowing.
+request that the server may have seen is never repeated without a pause.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 
 import aiohttp
-from aiohttp.connector import Connection
 from yarl import URL
 
 from gossamer.blacklist import Blacklist
@@ -19,9 +19,8 @@ from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
-from gossamer.web.http import Headers
 from gossamer.web.url import host_key, host_name
-from services.fetcher.faults import OwnFault, own_fault
+from services.fetcher.faults import own_fault
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.resolver import (
     Blacklisted,
@@ -30,34 +29,33 @@ from services.fetcher.http.resolver import (
     PrivateAddress,
     Resolver,
 )
+from services.fetcher.http.tls import Context, new_context
+from services.fetcher.http.wire import (
+    Answer,
+    Connector,
+    NoConnection,
+    NoHead,
+    Silent,
+    TlsFailure,
+    rest_of_body,
+)
 from services.fetcher.identity import request_headers
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.reading import Reading
 from services.fetcher.steps import Fetch
 
-HEADER_LIMIT = 64 << 10
-"""Bytes of one header line."""
-
-
-class Stalled(OSError):
-    """The body stopped coming."""
-
-
-FAILURES: tuple[tuple[type[Exception], Outcome, Hazard | None], ...] = (
-    (PrivateAddress, Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),
-    (Blacklisted, Outcome.BLACKLISTED, Hazard.BLACKLISTED),
-    (DnsFailure, Outcome.DNS_FAILURE, Hazard.DNS_FAILURE),
-    (DnsUnanswered, Outcome.DNS_UNANSWERED, None),
-    (aiohttp.ClientConnectorError, Outcome.HOST_DOWN, Hazard.HOST_DOWN),
-    (aiohttp.ConnectionTimeoutError, Outcome.HOST_DOWN, Hazard.HOST_DOWN),
-    (aiohttp.ClientResponseError, Outcome.BROKEN, Hazard.MISSING_HEADERS),
-    (aiohttp.ServerDisconnectedError, Outcome.BROKEN, Hazard.MISSING_HEADERS),
-    (Stalled, Outcome.BROKEN, Hazard.SLOW_TRANSFER),
-    (TimeoutError, Outcome.SILENT_SERVER, Hazard.SILENT_SERVER),
-    (aiohttp.ClientError, Outcome.BROKEN, None),
-    (OSError, Outcome.BROKEN, None),
-)
-"""Exception → outcome and hazard; the first that fits counts. Any other is a mistake of ours."""
+FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
+    PrivateAddress: (Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),
+    Blacklisted: (Outcome.BLACKLISTED, Hazard.BLACKLISTED),
+    DnsFailure: (Outcome.DNS_FAILURE, Hazard.DNS_FAILURE),
+    DnsUnanswered: (Outcome.DNS_UNANSWERED, None),
+    NoConnection: (Outcome.HOST_DOWN, Hazard.HOST_DOWN),
+    TlsFailure: (Outcome.TLS_FAILURE, Hazard.TLS_FAILURE),
+    Silent: (Outcome.SILENT_SERVER, Hazard.SILENT_SERVER),
+    NoHead: (Outcome.MALFORMED_HEAD, Hazard.MISSING_HEADERS),
+}
+"""One for each phase up to the head; what a body meets is in the reply. Any other exception is a
+mistake of ours."""
 
 
 class Web:
@@ -71,11 +69,20 @@ class Web:
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
         self.resolver = Resolver(settings, time, self.blacklist)
 
+    @cached_property
+    def tls(self) -> Context:
+        """How servers are trusted."""
+        return new_context()
+
     @asynccontextmanager
     async def host(self) -> AsyncIterator["HostClient"]:
         """Open a client for one order; its connection is closed with it."""
-        connector = aiohttp.TCPConnector(
-            resolver=self.resolver, use_dns_cache=False, limit_per_host=1, keepalive_timeout=None
+        connector = Connector(
+            self.settings.head_limit,
+            resolver=self.resolver,
+            use_dns_cache=False,
+            limit_per_host=1,
+            keepalive_timeout=None,
         )
         session = aiohttp.ClientSession(
             connector=connector,
@@ -84,9 +91,7 @@ class Web:
             trust_env=False,
             headers=self.headers,
             timeout=self._timeout(),
-            response_class=_Response,
-            max_line_size=HEADER_LIMIT,
-            max_field_size=HEADER_LIMIT,
+            response_class=Answer,
         )
         # aiohttp repeats a request whose connection closes before an answer; see the package.
         session._retry_connection = False
@@ -128,46 +133,60 @@ class HostClient:
             return _failure(error)
         started_at, begun = self._web.clock(), self._time()
         deadline = begun + self._web.settings.visit_limit
-        try:
-            with self._web.gaps.request(host_key(step.url), delay), timed("gossamer_fetch_seconds"):
-                reply = await self._exchange(step, deadline)
-        except (aiohttp.ClientError, OSError) as error:
-            if fault := _own_fault(error, addresses):
-                raise fault from error
-            failure = _failure(error)
-            return replace(failure, started_at=started_at, took=self._time() - begun)
-        return replace(reply, started_at=started_at, took=self._time() - begun)
+        answer: Reply | Failure
+        with self._web.gaps.request(host_key(step.url), delay), timed("gossamer_fetch_seconds"):
+            try:
+                answer = await self._exchange(step, deadline)
+            except NoConnection as error:
+                if fault := error.error and own_fault(error.error, addresses):
+                    raise fault from error
+                answer = _failure(error)
+            except aiohttp.ClientConnectorDNSError as error:
+                # What was known of the name has just expired, and it was looked up once more.
+                answer = _failure(error.os_error)
+            except (TlsFailure, Silent, NoHead) as error:
+                answer = _failure(error)
+        return replace(answer, started_at=started_at, took=self._time() - begun)
 
     async def _exchange(self, step: Fetch, deadline: float) -> Reply:
-        async with asyncio.timeout_at(deadline):
-            response = await self._session.get(
-                URL(step.url, encoded=True), headers=step.conditions, allow_redirects=False
-            )
         try:
-            headers = _latin(response.raw_headers)
-            reading = Reading(step, response.status, headers)
+            async with asyncio.timeout_at(deadline):
+                response = await self._session.get(
+                    URL(step.url, encoded=True),
+                    headers=step.conditions,
+                    allow_redirects=False,
+                    ssl=self._web.tls if step.url.startswith("https:") else True,
+                )
+        except TimeoutError as error:
+            raise Silent("the visit's time was over before there was a head") from error
+        assert isinstance(response, Answer)
+        try:
+            reading = Reading(step, response.head.status, response.head.headers)
             truncated = await self._body(response, reading, deadline)
-            return _reply(response, headers, reading.body, truncated)
+            return _reply(response, reading.body, truncated)
         finally:
             # Does nothing where the body was read to its end: the connection is kept then.
             response.close()
 
-    async def _body(
-        self, response: aiohttp.ClientResponse, reading: Reading, deadline: float
-    ) -> str:
-        """Read the body; return why it is not whole, in WARC's words, or ""."""
+    async def _body(self, response: Answer, reading: Reading, deadline: float) -> str:
+        """Read the body; return why it is not whole, as a key of `CUT`, or ""."""
         _allow_between_bytes(response, self._web.settings.between_bytes_limit)
         try:
             async with asyncio.timeout_at(deadline):
                 await _read(response, reading)
-        except aiohttp.SocketTimeoutError as error:
-            raise Stalled(f"the body stopped after {len(reading.body)} bytes") from error
+        except aiohttp.SocketTimeoutError:
+            cut = "slow"
         except TimeoutError:
-            return "time"
-        return reading.truncated
+            cut = "time"
+        except (aiohttp.ClientError, OSError):
+            cut = "disconnect"
+        else:
+            return reading.truncated
+        reading.take(rest_of_body(response))
+        return reading.truncated or cut
 
 
-async def _read(response: aiohttp.ClientResponse, reading: Reading) -> None:
+async def _read(response: Answer, reading: Reading) -> None:
     if not reading.take(b""):
         return
     async for piece in response.content.iter_any():
@@ -175,57 +194,28 @@ async def _read(response: aiohttp.ClientResponse, reading: Reading) -> None:
             return
 
 
-class _Response(aiohttp.ClientResponse):
-    """Remembers the server's address: the connection may be gone when it is needed."""
-
-    address = ""
-
-    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
-        if connection.transport is not None:
-            self.address = connection.transport.get_extra_info("peername")[0]
-        return await super().start(connection)
-
-
-def _allow_between_bytes(response: aiohttp.ClientResponse, seconds: float) -> None:
-    # The session's limit was for the first byte. Once the body has come there is no connection.
+def _allow_between_bytes(response: Answer, seconds: float) -> None:
+    # The session's limit was for the head. Once the body has come there is no connection.
     if response.connection is not None and (protocol := response.connection.protocol) is not None:
         protocol.read_timeout = seconds
         protocol.start_timeout()
 
 
-def _reply(
-    response: aiohttp.ClientResponse, headers: Headers, body: bytes, truncated: str
-) -> Reply:
-    version = response.version or aiohttp.HttpVersion11
-    reason = (response.reason or "").encode("utf-8", "surrogateescape").decode("latin-1")
+def _reply(response: Answer, body: bytes, truncated: str) -> Reply:
+    head = response.head
     return Reply(
-        status=response.status,
-        reason=reason,
-        http_version=f"{version.major}.{version.minor}",
-        headers=headers,
+        status=head.status,
+        reason=head.reason,
+        http_version=head.version,
+        headers=head.headers,
         body=body,
         truncated=truncated,
-        address=getattr(response, "address", ""),
+        address=response.address,
         request_headers=tuple((str(k), v) for k, v in response.request_info.headers.items()),
     )
 
 
-def _latin(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-
-
-def _own_fault(error: Exception, addresses: tuple[str, ...]) -> OwnFault | None:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return own_fault(error.os_error, addresses)
-    return None
-
-
 def _failure(error: Exception) -> Failure:
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        error = error.os_error
-    outcome, hazard = next(
-        (outcome, hazard) for kind, outcome, hazard in FAILURES if isinstance(error, kind)
-    )
-    # aiohttp tells how it would have trusted a certificate, also where there was to be none.
-    text = str(error).replace(" ssl:default", "").encode("utf-8", "replace").decode()
+    outcome, hazard = FAILURES[type(error)]
+    text = str(error).encode("utf-8", "replace").decode()
     return Failure(outcome=outcome, reason=(text or type(error).__name__)[:500], hazard=hazard)

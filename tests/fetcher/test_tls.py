@@ -1,0 +1,101 @@
+"""TLS: what is wrong with a certificate is said, and sessions are resumed."""
+
+import asyncio
+import ssl
+from datetime import UTC, datetime
+
+import pytest
+import trustme
+
+from gossamer.events import Outcome
+from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.servers import hanging, page, serving, serving_over
+
+LONG_AGO = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def authority(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> trustme.CA:
+    """Return one that the fetcher trusts."""
+    ca = trustme.CA()
+    trusted = f"{tmp_path}/trusted.pem"
+    ca.cert_pem.write_to_path(trusted)
+    monkeypatch.setenv("SSL_CERT_FILE", trusted)
+    return ca
+
+
+def named(ca: trustme.CA, name: str = "127.0.0.1", expired: bool = False) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    before, after = LONG_AGO if expired else (None, None)
+    ca.issue_cert(name, not_before=before, not_after=after).configure_cert(context)
+    return context
+
+
+async def test_a_certificate_that_is_trusted_is_visited(authority: trustme.CA) -> None:
+    async with serving_over(named(authority), a=page()) as server:
+        emitted = await fetched(f"{server.root}/a")
+    assert emitted.one.outcome is Outcome.PAGE
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("expired", "certificate has expired"),
+        ("another name", "IP address mismatch"),
+        ("nobody we trust", "unable to get local issuer certificate"),
+    ],
+)
+async def test_the_outcome_says_what_is_wrong_with_a_certificate(
+    fault: str, said: str, authority: trustme.CA
+) -> None:
+    issuer = trustme.CA() if fault == "nobody we trust" else authority
+    name = "elsewhere.example" if fault == "another name" else "127.0.0.1"
+    context = named(issuer, name, expired=fault == "expired")
+    async with serving_over(context, a=page(), b=page()) as server:
+        emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+        assert server.requests == [] and server.connections <= 1
+    ended = emitted.one
+    assert (ended.outcome, ended.hazards, ended.last) == ("tls_failure", ("tls_failure",), True)
+    assert "the certificate is refused" in ended.reason and said in ended.reason
+
+
+async def test_plain_http_where_tls_was_expected_is_no_tls() -> None:
+    async with serving(x=page()) as server:
+        emitted = await fetched(f"https://127.0.0.1:{server.port}/x")
+    assert (emitted.one.outcome, emitted.one.hazards) == ("tls_failure", ("tls_failure",))
+
+
+async def test_a_handshake_has_a_limit_of_its_own() -> None:
+    silent = asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await silent.wait()
+        writer.close()
+
+    async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        emitted = await fetched(f"https://127.0.0.1:{port}/x", connect_limit=0.2)
+        silent.set()
+    assert emitted.one.outcome is Outcome.TLS_FAILURE
+    assert "the TLS handshake broke off" in emitted.one.reason
+
+
+async def test_a_server_that_is_silent_over_tls_is_silent(authority: trustme.CA) -> None:
+    async with serving_over(named(authority), x=hanging()) as server:
+        emitted = await fetched(f"{server.root}/x")
+    assert emitted.one.outcome is Outcome.SILENT_SERVER
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_a_second_connection_resumes_the_session_of_the_first(
+    authority: trustme.CA, version: ssl.TLSVersion
+) -> None:
+    context = named(authority)
+    context.maximum_version = version
+    emitted = Emitted()
+    closing = page(Connection="close")
+    async with serving_over(context, a=closing, b=closing) as server, fetcher() as processor:
+        for name in "ab":
+            await processor.work(order(f"{server.root}/{name}"), emitted.emit)
+    assert emitted.outcomes == ["page", "page"]
+    assert [request.resumed for request in server.requests] == [False, True]

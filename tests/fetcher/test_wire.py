@@ -1,0 +1,93 @@
+"""What our own reading of heads is for, over sockets, and what of aiohttp it stands on."""
+
+import asyncio
+
+import aiohttp
+import pytest
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.streams import StreamReader
+
+from services.fetcher.http.wire import Connector
+from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.servers import Answer, Server, page, raw, serving
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+LENGTH = b"Content-Length: 5\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n"
+ODD = {
+    "the same length twice": OK + LENGTH + LENGTH + b"\r\nhello",
+    "two framings": OK + LENGTH + CHUNKED + b"\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n",
+    "a space before the colon": b"HTTP/1.1 200 OK\r\nContent-Type : text/html\r\n\r\nhello",
+    "many lines": OK + b"Set-Cookie: a=b\r\n" * 2000 + LENGTH + b"\r\nhello",
+    "a long line": OK + b"X: " + b"x" * 80_000 + b"\r\n" + LENGTH + b"\r\nhello",
+    "HTTP/1.0 without a length": b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\nhello",
+    "a line that is no field": OK + b"nonsense\r\n\r\nhello",
+    "bare line feeds": b"HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: 5\n\nhello",
+    "a status line of its own kind": b"http/1.1 200\r\nContent-Type: text/html\r\n\r\nhello",
+    "hints before it": b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n" * 3 + OK + LENGTH + b"\r\nhello",
+    "chunks with extensions and trailers": (
+        OK + CHUNKED + b"\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n"
+    ),
+    "more than its length": OK + LENGTH + b"\r\nhello, and more",
+    "more than its chunks": OK + CHUNKED + b"\r\n5\r\nhello\r\n0\r\n\r\nand more",
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_what_is_odd_but_clear_is_read(name: str) -> None:
+    framed = b"Content-Length" in ODD[name] or CHUNKED in ODD[name]
+    async with serving(x=raw(ODD[name], keep=framed), after=page()) as server:
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/after")
+    assert emitted.outcomes == ["page", "page"]
+    kept = emitted.pages[0]
+    assert (kept.body, kept.truncated, kept.hazards) == (b"hello", "", ())
+    assert ("Content-Type", "text/html") in kept.headers
+
+
+async def test_a_head_may_come_byte_by_byte() -> None:
+    async def dripping(server: Server, writer: asyncio.StreamWriter) -> bool:
+        for byte in OK + LENGTH + b"\r\nhello":
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0)
+        return True
+
+    async with serving(x=dripping) as server:
+        emitted = await fetched(f"{server.root}/x", first_byte_limit=5.0)
+    assert [one.body for one in emitted.pages] == [b"hello"]
+
+
+def unasked(data: bytes) -> Answer:
+    """Answer, and say more when nobody asks for it."""
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        writer.write(OK + LENGTH + b"\r\nhello")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(data)
+        return True
+
+    return answer
+
+
+async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer() -> None:
+    poison = OK + b"Content-Length: 6\r\n\r\npoison"
+    emitted = Emitted()
+    async with serving(x=unasked(poison), y=page(b"sound")) as server, fetcher() as processor:
+        given = order(f"{server.root}/x", f"{server.root}/y", pause=0.2)
+        await processor.work(given, emitted.emit)
+    assert [one.body for one in emitted.pages] == [b"hello", b"sound"]
+    assert [one.connection for one in server.requests] == [1, 2]
+
+
+async def test_what_aiohttp_calls_private_is_still_there() -> None:
+    """Of a new version that has moved any of this, `wire.py` is to be read beside its changes."""
+    private = {
+        Connector(1): ["_loop", "_factory", "_wrap_create_connection", "_happy_eyeballs_delay"],
+        ResponseHandler(asyncio.get_running_loop()): ["_payload", "set_response_params"],
+        StreamReader: ["_read_nowait"],
+        aiohttp.ClientSession: ["_retry_connection"],
+    }
+    for owner, names in private.items():
+        known = {*dir(owner), *getattr(owner, "ATTRS", ())}
+        assert known.issuperset(names), f"{owner} has lost some of {names}"
