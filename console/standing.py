@@ -9,8 +9,9 @@ from console.open_crawl import OpenCrawl
 from gossamer.crawl import blacklist_of, last_definition, why_idle
 from gossamer.events import CrawlDefined, Outcome
 from services.frontier.conditions import Condition
+from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import PartitionPlansRow
-from services.frontier.rows import DueRow, HostRow, PartitionRow, TallyRow, UrlRow
+from services.frontier.rows import DueRow, HostRow, UrlRow
 from standalone.progress import Progress, progress_of
 from standalone.waiting import Waiting, read_waiting
 

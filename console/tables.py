@@ -9,6 +9,7 @@ from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.dedup.near import NearRow
 from services.frontier.aside import AsideRow
+from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
 from services.frontier.rows import (
     DueRow,
@@ -16,11 +17,9 @@ from services.frontier.rows import (
     HostRow,
     JudgementRow,
     ListedHost,
-    PartitionRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
-    TallyRow,
     UrlRow,
 )
 

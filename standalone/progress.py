@@ -11,9 +11,9 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
+from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisiting import Revisiting
-from services.frontier.rows import PartitionRow, TallyRow
 from standalone.folder import Opened
 
 

@@ -14,6 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from gossamer.events.outcomes import Outcome, Purpose, Verdict
+from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
@@ -128,6 +129,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """The pause is at least this many times the last visit's time."""
     robots: RobotsRules | None = None
     """The rules of robots.txt for us; None only where the order is for robots.txt itself."""
+    cookies: tuple[Cookie, ...] = ()
+    """Those of the host and of its domain."""
     visits: tuple[Visit, ...]
 
 
@@ -156,6 +159,8 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
     """The rules that were found, where the visit was for robots.txt."""
     sitemaps: tuple[str, ...] = ()
     """The sitemaps that robots.txt names, of any host."""
+    cookies: tuple[Cookie, ...] = ()
+    """Those that the answer set anew, or deleted."""
     hazards: tuple[str, ...] = ()
 
 

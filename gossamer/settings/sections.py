@@ -154,6 +154,11 @@ class FetcherSettings(Section):
     less."""
     robots_age_floor: Seconds = 3600.0
     """How long a robots.txt is believed at least, whatever its Cache-Control says."""
+    cookies: Annotated[Natural, unit("cookies")] = 10
+    """Most cookies that are kept of a host and sent back to it, and as many of its domain; 0: none.
+    Servers that cannot set one put session identifiers into URLs (hazard session_id)."""
+    cookie_size: Bytes = 1024
+    """A cookie of more bytes, with its name, domain and path, is not kept."""
     allow_networks: Networks = ()
     """Private or loopback networks that may be visited all the same."""
     nameserver: Annotated[str, unit("`ADDRESS` or `ADDRESS:PORT`")] = ""

@@ -18,6 +18,7 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.telemetry import count
+from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Assessment, Failure, Reply
@@ -47,6 +48,8 @@ class Ending:
     """That robots.txt names."""
     usage: dict[str, str] = field(default_factory=dict)
     """What the site says about the use of the page."""
+    cookies: tuple[Cookie, ...] = ()
+    """That it set or deleted."""
     url: str = ""
     elsewhere: tuple[str, int] | None = None
     passed: tuple[Passed, ...] = ()
@@ -154,6 +157,7 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         retry_after=assessment.retry_after,
         robots=None if order.visits[index].asker else ending.robots,
         sitemaps=() if order.visits[index].asker else ending.sitemaps,
+        cookies=ending.cookies,
         hazards=assessment.hazards,
     )
 

@@ -58,6 +58,8 @@ class Fetcher:
             robots_limit=settings.robots_limit,
             robots_age=settings.robots_age,
             robots_age_floor=settings.robots_age_floor,
+            cookies=settings.cookies,
+            cookie_size=settings.cookie_size,
             blacklist=web.blacklist,
         )
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)

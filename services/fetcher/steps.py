@@ -5,11 +5,12 @@ So all of politeness is decided without a clock or a socket, and tested in virtu
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut
+from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.wanted import Wanted
@@ -31,8 +32,8 @@ class Fetch:
     url: str
     wanted: Wanted
     limit: int
-    conditions: Headers = ()
-    """Headers that are sent beside those of every request."""
+    headers: Headers = ()
+    """Those that are sent beside those of every request."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Terms:
     robots_limit: int
     robots_age: float
     robots_age_floor: float
+    cookies: int = 0
+    cookie_size: int = 0
     blacklist: Blacklist = field(default_factory=Blacklist)
     """As it is at any moment."""
 
@@ -76,6 +79,7 @@ class Pace:
     def __init__(self, order: HostCheckedOut, terms: Terms, now: float) -> None:
         self.order, self.terms, self.now = order, terms, now
         self._pause = 0.0
+        self._jar = Jar(order.cookies, terms.cookies, terms.cookie_size)
         self.why = ""
         """Why the order had to end."""
 
@@ -97,14 +101,21 @@ class Pace:
             return None
         if self._late(0.0):
             return None
-        result = yield request
+        cookie = self._jar.header(request.url, self.now)
+        result = yield replace(request, headers=(*request.headers, *cookie))
         self.now = result.now
         if result.answer is None:
             self.why = "its name was not looked up before the lease could end"
         else:
             slow = self.order.pause_factor * result.answer.took
             self._pause = max(self.order.pause, slow)
+        if isinstance(result.answer, Reply):
+            self._jar.take(request.url, result.answer.headers, self.now)
         return result.answer
+
+    def new_cookies(self) -> tuple[Cookie, ...]:
+        """Return, once, the cookies that were set or deleted since this was last asked."""
+        return self._jar.changes()
 
     def _late(self, pause: float) -> bool:
         if self.now + pause + self.terms.visit_limit <= self.order.expires_at:

@@ -1,5 +1,7 @@
 """The conversation of an order: which URL comes next, after what pause, and when to stop."""
 
+from dataclasses import replace
+
 from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
@@ -33,6 +35,7 @@ def converse(order: HostCheckedOut, terms: Terms, now: float) -> Conversation[No
     pace = Pace(order, terms, now)
     for index, visit in enumerate(order.visits):
         ending = yield from _visit(pace, visit)
+        ending = replace(ending, cookies=pace.new_cookies())
         ends_order = OUTCOMES[ending.assessment.outcome].ends_order
         last = ends_order or index == len(order.visits) - 1
         result = yield Emit(events(order, index, ending, last, pace.now))

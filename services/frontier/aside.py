@@ -21,7 +21,7 @@ from gossamer.crawl import left_out, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.provenance import by_site
 from gossamer.store import Row, Table
-from services.frontier.rows import PartitionRow
+from services.frontier.partition_rows import PartitionRow
 
 SEGMENT = 50
 """Rows of a segment, which is judged in one step: each may hold a thousand links."""

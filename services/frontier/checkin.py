@@ -9,6 +9,7 @@ from gossamer.events.outcomes import OUTCOMES, Fate, Health
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
+from gossamer.web.cookies import merge_cookies
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
@@ -55,7 +56,7 @@ class CheckIn:
             return
         if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
             return  # One before it came after the lease, and ended the order.
-        row = _accounted(host.row, event)
+        row = self._remembered(_accounted(host.row, event), event, now)
         tally = self._hosts.claims.of(event.site).tally
         tally.ended(event)
         tally.weighed(event.host, row.received)
@@ -70,6 +71,15 @@ class CheckIn:
             self._release(host, row, blocked_until, event)
         else:
             self._hosts.update(host, row)
+
+    def _remembered(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
+        """Return the row with the cookies that the visit has set for this host alone."""
+        if not event.cookies:
+            return row
+        shared = [cookie for cookie in event.cookies if cookie.whole_domain]
+        own = [cookie for cookie in event.cookies if not cookie.whole_domain]
+        self._hosts.sites.learn_cookies(event.site, shared, now)
+        return replace(row, cookies=merge_cookies(row.cookies, own, now))
 
     def _ending(self, event: VisitEnded) -> Ending:
         if event.visit.asker:

@@ -12,6 +12,7 @@ from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
+from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from services.frontier.conditions import Trigger
 from services.frontier.errands import forbidden_answer, known_answer
@@ -169,6 +170,9 @@ class CheckOut:
             expires_at=now + self._settings.lease_slack + longest,
             pause=manners.delay,
             pause_factor=self._settings.delay_factor,
+            cookies=cookies_for(
+                row.host, (*row.cookies, *self._hosts.sites.cookies(row.site)), now
+            ),
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )

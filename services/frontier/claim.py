@@ -11,14 +11,9 @@ from gossamer.store.claims import Claimant
 from services.frontier.aside import Aside, AsideRow
 from services.frontier.calendar import Calendar
 from services.frontier.directory import Directory
+from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plans import Plans
-from services.frontier.rows import (
-    DueRow,
-    HostRow,
-    ListedHost,
-    PartitionRow,
-    TallyRow,
-)
+from services.frontier.rows import DueRow, HostRow, ListedHost
 from services.frontier.tally import Tally
 
 

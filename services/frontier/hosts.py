@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from gossamer.store import Store
+from gossamer.web.cookies import Cookie
 from services.frontier.claim import Claims
 from services.frontier.conditions import LISTED, ForbiddenTransition, Trigger, condition_after
 from services.frontier.queue import HostQueues
@@ -65,6 +66,10 @@ class Hosts:
         """Remember what a robots.txt said."""
         host.robots = robots
         self._robots.put(robots)
+
+    def cookies(self, row: HostRow) -> tuple[Cookie, ...]:
+        """Return the cookies of a host, and those of its site."""
+        return *row.cookies, *self.sites.cookies(row.site)
 
     def update(self, host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
         """Give *host* its new *row*, in the store and on the workbench.

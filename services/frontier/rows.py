@@ -4,6 +4,7 @@ from msgspec import field
 
 from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.store import Row
+from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.conditions import Condition
@@ -71,6 +72,8 @@ class HostRow(Row, frozen=True):
     last_took: float = 0.0
     refused: int = 0
     """Orders in a row that came back with nothing asked."""
+    cookies: tuple[Cookie, ...] = ()
+    """Those that go to this host alone."""
 
 
 class SiteRow(Row, frozen=True):
@@ -87,6 +90,8 @@ class SiteRow(Row, frozen=True):
     """Host → what is thought of its ETags and Last-Modified; a host that is not here is trusted."""
     statistics: bytes = b""
     """As `services.frontier.revisit` packs what it knows of a site."""
+    cookies: tuple[Cookie, ...] = ()
+    """Those that go to all hosts of the site, or of a domain in it."""
 
 
 class RobotsRow(Row, frozen=True):
@@ -245,55 +250,3 @@ class DueRow(Due, frozen=True):
     site: str
     host: str
     url: str = ""
-
-
-class PartitionRow(Row, frozen=True):
-    """The buckets of a partition's directory, and where those of its calendar begin and end."""
-
-    table = "partitions"
-    partition_key = "partition"
-
-    partition: str
-    hours: tuple[int, ...] = ()
-    """The buckets of the directory."""
-    due_bucket: int = -1
-    last_due_bucket: int = -1
-    aside_segment: int = 0
-    """The segment to which what is set aside is appended."""
-    aside_size: int = 0
-    aside_judged_by: str = ""
-    """The limits of the crawl by which all that is set aside was last judged."""
-
-
-class TallyRow(Row, frozen=True):
-    """Totals of a partition since its beginning: what the report and the live view show."""
-
-    table = "tallies"
-    partition_key = "partition"
-    decides = True
-
-    partition: str
-    last_number: int = 0
-    """The largest request number given out: they grow, whatever the clock does."""
-    admitted: int = 0
-    queued: int = 0
-    pages: int = 0
-    received: int = 0
-    orders: int = 0
-    outcomes: dict[str, int] = field(default_factory=dict)
-    refused: dict[str, int] = field(default_factory=dict)
-    verdicts: dict[str, int] = field(default_factory=dict)
-    hazards: dict[str, int] = field(default_factory=dict)
-    conditions: dict[str, int] = field(default_factory=dict)
-    slowest: dict[str, float] = field(default_factory=dict)
-    """Host → its longest visit in seconds; the slowest few."""
-    largest: dict[str, float] = field(default_factory=dict)
-    """Host → bytes received; the largest few."""
-    latest: tuple[tuple[str, str], ...] = ()
-    """The last few visits: URL and outcome."""
-    next_due_at: float = 0.0
-    """When the next URL or host is due, if within the hour; 0: not within the hour."""
-    due_count: int = 0
-    """How many URLs and hosts wait for their time."""
-    hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Hour, since 1970 → pages fetched in it that were new, changed, unchanged; the last 24."""

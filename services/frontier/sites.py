@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from gossamer.events import SiteOverridden
 from gossamer.events.hazards import Hazard
 from gossamer.store import Store
+from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
 from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.revisit.times import outside_quiet_hours, quiet_time
@@ -108,6 +109,17 @@ class Sites:
         row = self._row(site)
         if row.validators.get(host, Trust()) != trust:
             self._put(replace(row, validators={**row.validators, host: trust}))
+
+    def cookies(self, site: str) -> tuple[Cookie, ...]:
+        """Return the cookies of the site that go to several hosts."""
+        return self._row(site).cookies
+
+    def learn_cookies(self, site: str, changes: list[Cookie], now: float) -> None:
+        """Remember what a host of the site has set or deleted for several."""
+        row = self._row(site)
+        cookies = merge_cookies(row.cookies, changes, now)
+        if cookies != row.cookies:
+            self._put(replace(row, cookies=cookies))
 
     def _row(self, site: str) -> SiteRow:
         row = self._recent.pop(site, None) or self._rows.get(site) or SiteRow(site)

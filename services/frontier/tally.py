@@ -7,7 +7,7 @@ from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.store import Table
 from services.frontier.conditions import Condition
-from services.frontier.rows import TallyRow
+from services.frontier.partition_rows import TallyRow
 
 MOST = 10
 """How many hosts or visits a list shows."""

@@ -26,6 +26,7 @@ from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.http import Headers
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
@@ -58,7 +59,9 @@ class VirtualFetcher(Processor):
     ):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
         self._blacklist = Blacklist()
-        limits = VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0
+        self.sent: list[tuple[str, Headers]] = []
+        """The headers of each request that are not those of every request."""
+        limits = VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0, 10, 1024
         self._terms = Terms("gossamer", wanting(DOCUMENTS), *limits, self._blacklist)
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
@@ -122,8 +125,9 @@ class VirtualFetcher(Processor):
             at = now + step.seconds
         else:
             took, answer = self._web(step.url, now)
-            at, answer = now + took, as_asked(answer, step.conditions)
+            at, answer = now + took, as_asked(answer, step.headers)
             self._requests.append((now, at, step.url))
+            self.sent.append((step.url, step.headers))
         self._count += 1
         heappush(self._conversations, (at, self._count, conversation, answer))
 
@@ -163,11 +167,12 @@ class VirtualCrawl:
 
         epoch_of = as_claimed if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], ArchiveSettings(), "me@example.org")
+        self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
         services: list[Processor] = [
             Dedup(SeenTable(stores[0]), stores[0], self.dedup),
             self.archive,
             Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
-            VirtualFetcher(self.web, epoch_of, self.requests),
+            self.fetcher,
             InlineParser(
                 Options("gossamer", want_text=False, simhash_words=50, decoded_limit=2 << 20)
             ),

@@ -8,6 +8,7 @@ import services.dedup.documents
 import services.dedup.near
 import services.dedup.seen
 import services.frontier.aside
+import services.frontier.partition_rows
 import services.frontier.plan_rows
 import services.frontier.rows
 from console.tables import TABLES
@@ -24,6 +25,7 @@ MODULES = (
     services.dedup.documents,
     services.dedup.near,
     services.frontier.aside,
+    services.frontier.partition_rows,
     services.frontier.plan_rows,
     services.frontier.rows,
 )

@@ -208,7 +208,7 @@ class SimHostClient:
             await asyncio.sleep(sim.between(0.002, 0.05))
             return _failure(Outcome.HOST_DOWN, Hazard.HOST_DOWN, started_at, sim.now - begun)
         # Sent at once: the fetcher has just looked at the clock, and could be stopped anywhere.
-        known = dict(step.conditions).get("If-None-Match", "")
+        known = dict(step.headers).get("If-None-Match", "")
         made = sites.request(step.url, self._web.process, known)
         limit = self._web.settings.first_byte_limit
         try:

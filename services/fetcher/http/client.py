@@ -153,7 +153,7 @@ class HostClient:
             async with asyncio.timeout_at(deadline):
                 response = await self._session.get(
                     URL(step.url, encoded=True),
-                    headers=step.conditions,
+                    headers=step.headers,
                     allow_redirects=False,
                     ssl=self._web.tls if step.url.startswith("https:") else True,
                 )

@@ -1,0 +1,92 @@
+"""Cookies over real sockets (hazard `session_id`), and a server that abuses them."""
+
+import asyncio
+import logging
+
+import pytest
+
+from gossamer.events import Purpose
+from gossamer.web.cookies import Cookie
+from gossamer.web.http import all_values
+from gossamer.web.robots import RobotsRules
+from tests.fetcher.orders import Emitted, fetched, order
+from tests.fetcher.servers import Server, page, raw, serving
+
+SECRET = "7d2f9c"
+
+
+async def with_sessions(server: Server, writer: asyncio.StreamWriter) -> bool:
+    """Name the session in every link to who has no cookie, as PHP's trans-sid does."""
+    known = server.requests[-1].header("Cookie") == f"PHPSESSID={SECRET}"
+    link = "/b" if known else f"/b?PHPSESSID={len(server.requests)}"
+    body = f"<a href='{link}'>on</a>".encode()
+    if known:
+        return await page(body)(server, writer)
+    return await page(body, Set_Cookie=f"PHPSESSID={SECRET}; path=/; HttpOnly")(server, writer)
+
+
+def links(emitted: Emitted) -> list[bytes]:
+    return [one.body.split(b"'")[1] for one in emitted.pages]
+
+
+async def test_a_server_that_gets_its_cookie_back_puts_no_session_into_links() -> None:
+    async with serving(a=with_sessions, b=with_sessions) as server:
+        first = await fetched(f"{server.root}/a", f"{server.root}/b")
+        [cookie] = first.ended[0].cookies
+        again = order(f"{server.root}/b", cookies=(cookie,))
+        second = await fetched(given=again)
+    assert links(first) == [b"/b?PHPSESSID=1", b"/b"]
+    assert links(second) == [b"/b"]
+    assert (cookie.value, cookie.domain) == (SECRET, "127.0.0.1")
+    assert [one.cookies for one in [*first.ended[1:], *second.ended]] == [(), ()]
+    # The archive has the request as it was sent.
+    assert all_values(second.pages[0].request_headers, "cookie") == [f"PHPSESSID={SECRET}"]
+
+
+async def test_without_cookies_none_are_kept_or_sent() -> None:
+    known = Cookie("PHPSESSID", SECRET, "127.0.0.1", expires_at=9e9)
+    async with serving(a=with_sessions, b=with_sessions) as server:
+        given = order(f"{server.root}/a", f"{server.root}/b", cookies=(known,))
+        emitted = await fetched(given=given, cookies=0)
+    assert links(emitted) == [b"/b?PHPSESSID=1", b"/b?PHPSESSID=2"]
+    assert [one.cookies for one in emitted.ended] == [(), ()]
+
+
+async def test_a_server_that_sets_very_many_and_very_large_ones_gets_few_small_ones_back() -> None:
+    lines = [b"HTTP/1.1 200 OK", b"Content-Length: 0"]
+    lines += [b"Set-Cookie: large%d=%s" % (n, b"x" * 2000) for n in range(5)]
+    lines += [b"Set-Cookie: n%d=v; Path=/" % n for n in range(60)]
+    lines += [b"Set-Cookie: everywhere=1; Domain=127.0.0.1; Path=/", b"Set-Cookie: \xff=\xfe"]
+    lines += [b"Set-Cookie: crlf=a\tb\x0bc", b"Set-Cookie: foreign=1; Domain=example.org"]
+    async with serving(a=raw(b"\r\n".join([*lines, b"", b""]), keep=True), b=page()) as server:
+        emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+        sent = server.requests[1].header("Cookie")
+    assert sent == "; ".join(f"n{n}=v" for n in range(10))
+    assert len(emitted.ended[0].cookies) == 10
+
+
+async def test_a_robots_txt_that_asks_for_a_cookie_is_read() -> None:
+    async def walled(server: Server, writer: asyncio.StreamWriter) -> bool:
+        if server.requests[-1].header("Cookie"):
+            return await page(b"User-agent: *\nDisallow: /no")(server, writer)
+        wall = page(b"", 302, Location="/robots.txt", Set_Cookie="passed=1")
+        return await wall(server, writer)
+
+    async with serving(robots=walled) as server:
+        given = order(f"{server.root}/robots.txt", purpose=Purpose.ROBOTS, robots=None)
+        emitted = await fetched(given=given)
+    assert isinstance(emitted.one.robots, RobotsRules)
+    assert not emitted.one.robots.allows(f"{server.root}/no")
+    assert [one.name for one in emitted.one.cookies] == ["passed"]
+
+
+async def test_no_log_line_shows_a_cookie(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with serving(a=with_sessions, b=raw(b"")) as server:
+        emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+    printed = capsys.readouterr()
+    assert SECRET not in printed.out + printed.err + caplog.text
+    assert SECRET not in "".join(one.reason for one in emitted.ended)
+    assert SECRET not in repr(emitted.ended)

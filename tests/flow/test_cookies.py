@@ -1,0 +1,59 @@
+"""Cookies travel with orders and come back with outcomes, within their site and no further."""
+
+from pathlib import Path
+
+from gossamer.events.topics import PAGES
+from gossamer.web.url import host_name
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import HostRow, SiteRow
+from tests.flow.virtual import VirtualCrawl
+
+SEEDS = ("http://a.me.test/", "http://b.me.test/", "http://you.test/", "https://a.me.test/")
+LINKS = b"".join(b"<a href=/%d></a>" % n for n in range(12))
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    """All pages set cookies of their host, their site, and others that are not theirs to set."""
+    if url.endswith("/robots.txt"):
+        return 0.1, Reply(status=404, started_at=now, took=0.1)
+    name = host_name(url)
+    site = name.removeprefix("a.").removeprefix("b.")
+    cookies = (
+        f"own={name}; Path=/",
+        f"site={site}; Domain={site}; Path=/",
+        f"trap{now}=1; Path=/nowhere",
+        "foreign=1; Domain=you.test; Path=/" if site == "me.test" else "foreign=1; Domain=me.test",
+        "public=1; Domain=test; Path=/",
+    )
+    headers = (("Content-Type", "text/html"), *(("Set-Cookie", one) for one in cookies))
+    body = f"<title>{url}</title><p>The page {url} has words.".encode() + LINKS
+    return 0.1, Reply(status=200, headers=headers, body=body, started_at=now, took=0.1)
+
+
+def test_every_host_gets_its_own_cookies_back_order_after_order(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web, batch=4)
+    crawl.sow(*SEEDS)
+    assert crawl.run()
+    met = set[str]()
+    for url, headers in crawl.fetcher.sent:
+        sent = dict(headers).get("Cookie", "")
+        name = host_name(url)
+        site = name.removeprefix("a.").removeprefix("b.")
+        if url.endswith("/robots.txt") or url in SEEDS:
+            continue
+        assert set(sent.split("; ")) == {f"own={name}", f"site={site}"}
+        met.add(name)
+    assert met == {"a.me.test", "b.me.test", "you.test"}
+
+
+def test_what_is_kept_is_bounded_and_no_document_shows_it(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web, batch=4)
+    crawl.sow(*SEEDS)
+    crawl.run()
+    store = crawl._store()
+    hosts, sites = store.table(HostRow), store.table(SiteRow)
+    assert {len(row.cookies) for row in hosts.everything()} == {10}
+    assert [[one.name for one in row.cookies] for row in sites.everything()] == [["site"]] * 2
+    reader = crawl.log.reader("test", [PAGES.name], store)
+    pages = [record.value for record in reader.poll(1000)]
+    assert pages and not any(b"own=" in value or b"site=" in value for value in pages)

@@ -1,0 +1,251 @@
+"""Cookies: which are taken, and to whom they are sent back (RFC 6265)."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.cookies import (
+    LONGEST,
+    SESSION,
+    Cookie,
+    Jar,
+    cookie_date,
+    cookies_for,
+    merge_cookies,
+    parse_cookie,
+)
+from gossamer.web.url import host_key, site_of
+
+NOW = 1_700_000_000.0
+URL = "https://www.example.org/shop/cart?x=/y/z"
+
+
+def jar(*set_cookies: str, url: str = URL, most: int = 10, size: int = 100) -> Jar:
+    found = Jar((), most, size)
+    found.take(url, [*(("Set-Cookie", text) for text in set_cookies)], NOW)  # type: ignore[arg-type]
+    return found
+
+
+def sent(jar: Jar, url: str, later: float = 0.0) -> str:
+    return dict(jar.header(url, NOW + later)).get("Cookie", "")
+
+
+def test_a_cookie_goes_back_to_its_host_below_its_path_and_nowhere_else() -> None:
+    kept = jar("id=7; HttpOnly; SameSite=Strict")
+    assert sent(kept, "https://www.example.org/shop/") == "id=7"
+    assert sent(kept, "http://www.example.org:8080/shop/x?y") == "id=7"
+    assert sent(kept, "https://www.example.org/shop") == "id=7"
+    for elsewhere in (
+        "https://www.example.org/",
+        "https://www.example.org/shopping",
+        "https://example.org/shop/",
+        "https://a.www.example.org/shop/",
+        "https://wwww.example.org/shop/",
+    ):
+        assert sent(kept, elsewhere) == ""
+
+
+def test_a_domain_makes_it_go_to_all_hosts_of_the_domain() -> None:
+    kept = jar("id=7; Domain=.Example.ORG; Path=/")
+    for url in ("https://example.org/", "http://www.example.org/", "https://a.b.example.org/x"):
+        assert sent(kept, url) == "id=7"
+    assert sent(kept, "https://notexample.org/") == ""
+
+
+@pytest.mark.parametrize(
+    "domain",
+    ["org", "co.uk", "github.io", "other.org", "a.www.example.org", "le.org", "example.org.", "x"],
+)
+def test_a_domain_that_is_public_or_of_somebody_else_is_refused(domain: str) -> None:
+    assert sent(jar(f"id=7; Domain={domain}; Path=/"), "https://www.example.org/") == ""
+
+
+@pytest.mark.parametrize("host", ["github.io", "localhost", "192.0.2.1", "[2001:db8::1]", "com"])
+def test_who_is_a_public_suffix_itself_has_cookies_of_its_own(host: str) -> None:
+    for url in (f"http://{host}/", f"http://a.{host}/"):
+        kept = jar(f"id=7; Domain={host}", url=f"http://{host}/")
+        assert sent(kept, url) == ("id=7" if url == f"http://{host}/" else "")
+
+
+def test_a_site_on_a_platform_cannot_set_its_neighbours_cookies() -> None:
+    assert (
+        sent(jar("a=b; Domain=github.io", url="https://me.github.io/"), "https://me.github.io/")
+        == ""
+    )
+    mine = jar("a=b; Domain=me.github.io", url="https://me.github.io/")
+    assert sent(mine, "https://you.github.io/") == ""
+
+
+def test_a_secure_cookie_goes_over_https_only() -> None:
+    kept = jar("a=b; Secure; Path=/")
+    assert sent(kept, "https://www.example.org/") == "a=b"
+    assert sent(kept, "http://www.example.org/") == ""
+    assert jar("a=b; Secure", url="http://www.example.org/").changes() == ()
+
+
+def test_cookies_expire() -> None:
+    kept = jar(
+        "s=1", "m=1; Max-Age=10; Expires=Fri, 01 Jan 2038 00:00:00 GMT", "z=1; Max-Age=9999999999"
+    )
+    url = "https://www.example.org/shop/"
+    assert sent(kept, url) == "s=1; m=1; z=1"
+    assert sent(kept, url, later=10) == "s=1; z=1"
+    assert sent(kept, url, later=SESSION) == "z=1"
+    assert sent(kept, url, later=LONGEST) == ""
+
+
+@pytest.mark.parametrize(
+    "over", ["Max-Age=0", "Max-Age=-1", "Expires=Thu, 01-Jan-1970 00:00:00 GMT"]
+)
+def test_a_cookie_that_is_over_deletes_its_like(over: str) -> None:
+    url = "https://www.example.org/shop/"
+    assert sent(jar("a=b", "c=d", f"a=x; {over}"), url) == "c=d"
+    assert sent(jar("a=b", f"a=x; {over}; Path=/"), url) == "a=b"
+    assert jar(f"a=x; {over}").changes() == ()
+
+
+def test_longer_paths_come_first_and_then_older_cookies() -> None:
+    kept = jar("a=1; Path=/", "b=2; Path=/shop", "c=3; Path=/")
+    kept.take(URL, (("set-cookie", "a=9; Path=/"),), NOW)
+    assert sent(kept, URL) == "b=2; a=9; c=3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ";", "=7", "no equals sign", "a=\x01", "a=b\x7f", "é=1", "a=é", "; a=b", " = "],
+)
+def test_what_is_no_cookie_is_left_alone(text: str) -> None:
+    assert parse_cookie(text, URL, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("a=b=c", "a", "b=c"),
+        (' a = "b c" ;Path', "a", '"b c"'),
+        ("a=", "a", ""),
+        ("a=b; Path=relative; Domain; Max-Age=soon; Expires=never", "a", "b"),
+    ],
+)
+def test_cookies_are_read_as_browsers_read_them(text: str, name: str, value: str) -> None:
+    found = parse_cookie(text, URL, NOW)
+    assert found == Cookie(name, value, "www.example.org", "/shop", NOW + SESSION)
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("__Host-a=b; Secure; Path=/", True),
+        ("__Host-a=b; Secure", False),
+        ("__Host-a=b; Path=/", False),
+        ("__host-a=b; Secure; Path=/; Domain=example.org", False),
+        ("__Secure-a=b; Secure", True),
+        ("__Secure-a=b", False),
+    ],
+)
+def test_a_name_that_promises_something_is_held_to_it(text: str, taken: bool) -> None:
+    assert (parse_cookie(text, URL, NOW) is not None) is taken
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 784111777.0),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 784111777.0),
+        ("Sun Nov  6 08:49:37 1994", 784111777.0),
+        ("6 november 94 8:49:37", 784111777.0),
+        ("Wed, 09 Jun 2021 10:18:14 GMT", 1623233894.0),
+        ("01 Jan 70 0:0:1", 1.0),
+        ("01 Jan 69 00:00:00", 3124224000.0),
+        ("31 Feb 2020 00:00:00", None),
+        ("1 Jan 2020 24:00:00", None),
+        ("1 Jan 2020", None),
+        ("1 Jan 20200 00:00:00", None),
+        ("", None),
+        ("0", None),
+    ],
+)
+def test_dates_are_read_as_the_standard_has_them(text: str, at: float | None) -> None:
+    assert cookie_date(text) == at
+
+
+def test_cookies_are_few_and_small_and_the_first_ones_stay() -> None:
+    kept = jar("a=1", "b=2", "c=3", "D=4; Domain=example.org", "e=" + "x" * 80, most=2)
+    assert sent(kept, URL) == "a=1; b=2; D=4"
+    kept.take(URL, (("Set-Cookie", "b=9"), ("Set-Cookie", "a=; Max-Age=0")), NOW)
+    kept.take(URL, (("Set-Cookie", "c=3"),), NOW)
+    assert sent(kept, URL) == "b=9; c=3; D=4"
+
+
+def test_without_cookies_none_are_taken_or_sent() -> None:
+    known = Cookie("a", "b", "www.example.org", "/", NOW + 1)
+    none = Jar((known,), 0, 100)
+    none.take(URL, (("Set-Cookie", "c=d"),), NOW)
+    assert (none.header(URL, NOW), none.changes()) == ((), ())
+
+
+def test_only_what_changes_is_told_and_once() -> None:
+    kept = jar("a=1; Max-Age=1000")
+    assert [one.name for one in kept.changes()] == ["a"]
+    kept.take(URL, (("Set-Cookie", "a=1; Max-Age=1000"),), NOW + 10)
+    assert kept.changes() == ()
+    kept.take(URL, (("Set-Cookie", "a=1; Max-Age=1000"),), NOW + 900)
+    kept.take(URL, (("Set-Cookie", "b=1"), ("Set-Cookie", "b=2")), NOW + 900)
+    assert [(one.name, one.value) for one in kept.changes()] == [("a", "1"), ("b", "2")]
+
+
+def test_a_cookies_value_is_in_no_message() -> None:
+    cookie = Cookie("id", "secret", "example.org")
+    assert "secret" not in f"{cookie} {cookie!r} {(cookie,)}"
+
+
+hosts = st.sampled_from(
+    ["example.org", "www.example.org", "a.www.example.org", "other.org", "me.github.io",
+     "you.github.io", "github.io", "192.0.2.1", "localhost", "example.co.uk", "co.uk"]
+)  # fmt: skip
+urls = st.builds(
+    "{}://{}{}".format,
+    st.sampled_from(["http", "https"]),
+    hosts,
+    st.sampled_from(["/", "/a", "/a/", "/a/b", "/ab?q=/a/"]),
+)
+texts = st.builds(
+    "{}={}{}{}{}{}".format,
+    st.sampled_from(["a", "b", "__Host-c", "__Secure-d"]),
+    st.sampled_from(["1", "2", "x" * 90]),
+    st.one_of(st.just(""), st.builds("; Domain={}".format, hosts)),
+    st.one_of(st.just(""), st.builds("; Path={}".format, st.sampled_from(["/", "/a", "x"]))),
+    st.one_of(st.just(""), st.builds("; Max-Age={}".format, st.integers(-1, 100))),
+    st.sampled_from(["", "; Secure"]),
+)
+steps = st.lists(st.tuples(urls, st.lists(texts, max_size=4), st.floats(0, 60)), max_size=8)
+
+
+@given(steps, st.integers(0, 3))
+def test_a_cookie_is_of_its_site_few_small_and_told(
+    given_steps: list[tuple[str, list[str], float]], most: int
+) -> None:
+    kept, told, now = Jar((), most, 80), tuple[Cookie, ...](), NOW
+    for url, set_cookies, seconds in given_steps:
+        now += seconds
+        kept.take(url, tuple(("Set-Cookie", text) for text in set_cookies), now)
+        changes = kept.changes()
+        told = merge_cookies(told, changes, now)
+        for one in changes:
+            assert len(one.value) <= 80
+            assert site_of(f"http://{one.domain}/") == site_of(url)
+            assert not one.secure or url.startswith("https:")
+        text = sent(kept, url, now - NOW)
+        assert text.count("=") <= 2 * most
+        # What the frontier is told is as good as what was met: the next order begins with it.
+        again = Jar(cookies_for(host_key(url), told, now), most, 80)
+        assert sorted(sent(again, url, now - NOW).split("; ")) == sorted(text.split("; "))
+
+
+@given(st.lists(st.text(max_size=60), max_size=5), urls)
+def test_no_header_is_an_error(set_cookies: Iterable[str], url: str) -> None:
+    kept = Jar((), 10, 1000)
+    kept.take(url, tuple(("Set-Cookie", text) for text in set_cookies), NOW)
+    assert all(text.isascii() and text.isprintable() for _, text in kept.header(url, NOW))
