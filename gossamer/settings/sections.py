@@ -143,6 +143,9 @@ class FetcherSettings(Section):
     types: MediaRanges = DOCUMENTS
     """Which types of documents are wanted, in small letters; `*` stands for anything. The type is
     told by headers and first bytes, and another one ends the visit then (hazard unwanted_type)."""
+    keep_limit: Seconds = 30.0
+    """How long a connection is kept open for the next request to its host. It is closed at once
+    where the courtesy delay is longer, or the server says that it keeps it no longer."""
     head_limit: Bytes = 256 << 10
     """The longest head of an answer that is read, as in Chromium (hazard missing_headers)."""
     body_limit: BodyBytes = 2 << 20

@@ -26,14 +26,15 @@ visited twice at the same time, though fetcher and frontier never talk about it.
 differ: a lease is reckoned by the later of the two, as far as the order shows it, and a fetcher
 whose clock is far off says so (`skew.py`).
 
-Why one connection for an order. The host is ours for the length of the order and no longer: its
-visits share one kept-alive connection, which is closed with the order. A pool shared by all orders
-would hold sockets open to hosts that nobody visits, and could open a second one to a host.
+Why connections are kept. A host has one connection at a time, which its next request uses, be it of
+the same order or the next, if it comes before we or the server close it (`http/kept.py`). Where the
+courtesy delay is longer than that, nothing is held open: sockets to hosts that nobody visits are a
+burden to both.
 
-Why aiohttp may not retry. It repeats a GET whose kept-alive connection was closed under it. That
-request comes without a pause, nobody counts it, and the server may have seen the first. Whether and
-when to try again is the frontier's decision alone; so is it with redirects, cookies and proxies,
-which a client library would otherwise handle on its own.
+Why aiohttp may not retry. It repeats a GET whose kept connection was closed under it, at once. Here
+that is done with a pause, and once: most likely the server hung up before it read the request, but
+it may have. Whether and when to try anything else again is the frontier's decision alone; so is it
+with redirects, cookies and proxies, which a client library would otherwise handle on its own.
 
 Why redirects are not followed, but for some of robots.txt. The target of a page's redirect is a URL
 like any other: it has its own host to be polite to, its own robots.txt, and may have been seen. So
@@ -60,8 +61,8 @@ virtual time. `robots_visit.py` does the same for a robots.txt, `reading.py` say
 is read, by its type (`wanted.py`), `outcome.py` assesses what came back, and `ending.py` turns it
 into events. `service.py` carries the steps out. `http/client.py` is aiohttp made strict,
 `http/wire.py` tells in which phase a connection fails and has heads read by `head.py`,
-`http/tls.py` resumes TLS sessions, `http/resolver.py` and `addresses.py` decide where a name may
-lead, `http/gaps.py` measures whether all of this was polite. `skew.py` and `faults.py` tell what is
-wrong on this side, and `hindrances.py` tells it on. `identity.py` says who we are. `wiring.py` puts
-it together.
+`http/kept.py` keeps connections, `http/tls.py` resumes TLS sessions, `http/resolver.py` and
+`addresses.py` decide where a name may lead, `http/gaps.py` measures whether all of this was polite.
+`skew.py` and `faults.py` tell what is wrong on this side, and `hindrances.py` tells it on.
+`identity.py` says who we are. `wiring.py` puts it together.
 """

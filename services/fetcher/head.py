@@ -5,12 +5,14 @@ the colon, two framings. Here the head is read leniently, and where its body end
 RFC 9112, section 6.3; what is ambiguous is refused there, and so it is here.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
-from gossamer.web.http import Headers
+from gossamer.web.http import Headers, joined_values
 
 _status_line = re.compile(r"http/(\d\.\d)[ \t]+(\d{3})(?:[ \t]+(.*))?", re.IGNORECASE)
+_timeout = re.compile(r"\btimeout=(\d{1,9})")
 _end = re.compile(rb"\n\r?\n")
 LONGEST = 1 << 62
 """Bytes: a larger Content-Length means no more."""
@@ -45,6 +47,13 @@ def end_of_head(data: bytes | bytearray, start: int = 0) -> int:
     """Return where the body begins, or 0; what is before *start* was looked through already."""
     found = _end.search(data, max(0, start - 2))
     return found.end() if found else 0
+
+
+def kept_for(head: Head) -> float:
+    """Return the seconds for which the server keeps an idle connection, as far as it says."""
+    said = joined_values(head.headers, "keep-alive") if head.keeps else "timeout=0"
+    found = _timeout.search(said)
+    return float(found[1]) if found else math.inf
 
 
 def parse_head(data: bytes | bytearray) -> Head:

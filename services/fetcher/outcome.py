@@ -38,11 +38,15 @@ class Reply:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """There was no response. *took* is 0 where nothing was sent."""
+    """There was no response. *took* is 0 where nothing was sent.
+
+    *stale*: the server hung up on a connection that had been kept, before a byte of the answer.
+    """
 
     outcome: Outcome
     reason: str
     hazard: Hazard | None = None
+    stale: bool = False
     started_at: float = 0.0
     took: float = 0.0
 

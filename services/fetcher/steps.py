@@ -87,8 +87,15 @@ class Pace:
         """Rest for the pause that is due, then make *request*; None if the order must end now.
 
         It must when the crawl is paused, the URL is blacklisted, or the lease could expire under
-        the request.
+        the request. If it met a kept connection that its server was just closing, it is made once
+        more after another pause: most likely nobody has read it.
         """
+        answer = yield from self._ask_once(request)
+        if isinstance(answer, Failure) and answer.stale:
+            return (yield from self._ask_once(request)) or answer
+        return answer
+
+    def _ask_once(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         if self._late(self._pause):
             return None
         result = yield Rest(self._pause)

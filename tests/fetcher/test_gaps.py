@@ -93,6 +93,6 @@ async def test_a_fetcher_shows_the_gaps_that_it_leaves_and_how_long_requests_tak
         urls = [f"{server.root}/{name}" for name in "abc"]
         await fetched(given=order(*urls, pause=0.1))
         seen = [request.came_at for request in server.requests]
-    assert shown("gossamer_fetch_seconds_count") == requests + 3
+    assert shown("gossamer_fetch_seconds_count") == requests + 4
     shortest = min(later - earlier for earlier, later in pairwise(seen))
     assert 1.0 <= shown() <= shortest / 0.1

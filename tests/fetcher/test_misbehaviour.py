@@ -1,6 +1,5 @@
 """What servers do wrong, over real sockets, and what becomes of it."""
 
-import asyncio
 import gzip
 import socket
 from typing import Any
@@ -236,11 +235,3 @@ async def test_a_busy_host_is_left_alone() -> None:
         assert server.paths == ["/x"]
     assert (emitted.one.outcome, emitted.one.retry_after) == (Outcome.BUSY, 17.0)
     assert emitted.one.last
-
-
-async def test_a_request_is_never_repeated_by_the_client() -> None:
-    async with serving(x=page(), y=raw(b"")) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/y")
-        await asyncio.sleep(0)
-        assert server.paths == ["/x", "/y"]
-    assert emitted.outcomes == ["page", "malformed_head"]

@@ -63,7 +63,7 @@ async def test_without_descriptors_the_order_is_handed_back_and_its_host_not_bla
 async def test_the_fetcher_begins_nothing_until_its_pause_is_over(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    async with serving(a=page(), b=page()) as server:
+    async with serving(a=page(Connection="close"), b=page()) as server:
         out = Tail(log)
         async with serving_orders(log, store):
             put(log, order(f"{server.root}/a"))

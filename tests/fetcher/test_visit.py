@@ -94,7 +94,13 @@ answers = st.one_of(
         truncated=st.sampled_from(["", "length", "time"]),
         took=st.floats(0, 60),
     ),
-    st.builds(Failure, outcome=outcomes, reason=st.just("why"), took=st.floats(0, 60)),
+    st.builds(
+        Failure,
+        outcome=outcomes,
+        reason=st.just("why"),
+        took=st.floats(0, 60),
+        stale=st.booleans(),
+    ),
 )
 visits = st.lists(st.sampled_from([f"{HOST}/a", f"{HOST}/no", f"{HOST}/b"]), min_size=1, max_size=8)
 
@@ -155,6 +161,17 @@ def test_trouble_of_the_host_ends_the_order_and_no_other_outcome_does() -> None:
 def test_a_broken_visit_is_followed_by_the_next() -> None:
     world = World([Failure(outcome=Outcome.MALFORMED_HEAD, reason="why", took=1.0), OK])
     assert [one.outcome for one in world.carry_out()] == ["malformed_head", "page", "page"]
+
+
+def test_what_met_a_connection_that_was_closing_is_asked_once_more_after_the_pause() -> None:
+    stale = Failure(outcome=Outcome.MALFORMED_HEAD, reason="closed", took=1.0, stale=True)
+    world = World([OK, stale, OK])
+    assert [one.outcome for one in world.carry_out(pause=9.0)] == ["page"] * 3
+    assert [url[-1] for _, url in world.asked] == ["a", "b", "b", "c"]
+    assert world.gaps == [9.0, 9.0, 9.0]
+    world = World([OK, stale, OK])
+    ended = world.carry_out(pause=9.0, expires_at=1080.0)
+    assert [one.outcome for one in ended] == ["page", "malformed_head", "unvisited"]
 
 
 def test_the_pause_is_the_longer_of_the_two() -> None:

@@ -20,8 +20,10 @@ from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.url import host_key, host_name
-from services.fetcher.faults import own_fault
+from services.fetcher.faults import OwnFault, own_fault
+from services.fetcher.head import kept_for
 from services.fetcher.http.gaps import Gaps
+from services.fetcher.http.kept import Kept
 from services.fetcher.http.resolver import (
     Blacklisted,
     DnsFailure,
@@ -68,6 +70,16 @@ class Web:
         time = asyncio.get_running_loop().time
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
         self.resolver = Resolver(settings, time, self.blacklist)
+        connector = Connector(
+            settings.head_limit,
+            resolver=self.resolver,
+            use_dns_cache=False,
+            limit=0,
+            limit_per_host=1,
+            keepalive_timeout=2 * settings.keep_limit,  # `Kept` is there first.
+        )
+        self.kept = Kept(connector.drop, settings.keep_limit, settings.concurrency)
+        self.session = self._session(connector)
 
     @cached_property
     def tls(self) -> Context:
@@ -76,13 +88,14 @@ class Web:
 
     @asynccontextmanager
     async def host(self) -> AsyncIterator["HostClient"]:
-        """Open a client for one order; its connection is closed with it."""
-        connector = Connector(
-            self.settings.head_limit,
-            resolver=self.resolver,
-            use_dns_cache=False,
-            limit_per_host=1,
-            keepalive_timeout=None,
+        """Open a client for one order."""
+        yield HostClient(self)
+
+    def _session(self, connector: Connector) -> aiohttp.ClientSession:
+        limits = aiohttp.ClientTimeout(
+            total=None,
+            sock_connect=self.settings.connect_limit,
+            sock_read=self.settings.first_byte_limit,
         )
         session = aiohttp.ClientSession(
             connector=connector,
@@ -90,31 +103,24 @@ class Web:
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             headers=self.headers,
-            timeout=self._timeout(),
+            timeout=limits,
             response_class=Answer,
         )
         # aiohttp repeats a request whose connection closes before an answer; see the package.
         session._retry_connection = False
-        async with session:
-            yield HostClient(self, session)
-
-    def _timeout(self) -> aiohttp.ClientTimeout:
-        return aiohttp.ClientTimeout(
-            total=None,
-            sock_connect=self.settings.connect_limit,
-            sock_read=self.settings.first_byte_limit,
-        )
+        return session
 
     async def close(self) -> None:
-        """Close the resolver."""
+        """Close all connections, and the resolver."""
+        await self.session.close()
         await self.resolver.close()
 
 
 class HostClient:
     """Makes the requests of one order."""
 
-    def __init__(self, web: Web, session: aiohttp.ClientSession) -> None:
-        self._web, self._session = web, session
+    def __init__(self, web: Web) -> None:
+        self._web = web
         self._time = asyncio.get_running_loop().time
 
     async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure | None:
@@ -132,26 +138,34 @@ class HostClient:
         except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
         started_at, begun = self._web.clock(), self._time()
-        deadline = begun + self._web.settings.visit_limit
-        answer: Reply | Failure
-        with self._web.gaps.request(host_key(step.url), delay), timed("gossamer_fetch_seconds"):
-            try:
-                answer = await self._exchange(step, deadline)
-            except NoConnection as error:
-                if fault := error.error and own_fault(error.error, addresses):
-                    raise fault from error
-                answer = _failure(error)
-            except aiohttp.ClientConnectorDNSError as error:
-                # What was known of the name has just expired, and it was looked up once more.
-                answer = _failure(error.os_error)
-            except (TlsFailure, Silent, NoHead) as error:
-                answer = _failure(error)
+        host = host_key(step.url)
+        self._web.kept.take(host, addresses)
+        with self._web.gaps.request(host, delay), timed("gossamer_fetch_seconds"):
+            answer = await self._answer(step, host, delay, addresses)
         return replace(answer, started_at=started_at, took=self._time() - begun)
 
-    async def _exchange(self, step: Fetch, deadline: float) -> Reply:
+    async def _answer(
+        self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...]
+    ) -> Reply | Failure:
+        deadline = self._time() + self._web.settings.visit_limit
+        try:
+            return await self._exchange(step, host, delay, deadline)
+        except NoConnection as error:
+            if fault := error.error and own_fault(error.error, addresses):
+                raise fault from error
+            return _failure(error)
+        except aiohttp.ClientConnectorDNSError as error:
+            # What was known of the name has just expired, and it was looked up once more.
+            if isinstance(error.os_error, OwnFault):
+                raise error.os_error from error
+            return _failure(error.os_error)
+        except (TlsFailure, Silent, NoHead) as error:
+            return _failure(error)
+
+    async def _exchange(self, step: Fetch, host: str, delay: float, deadline: float) -> Reply:
         try:
             async with asyncio.timeout_at(deadline):
-                response = await self._session.get(
+                response = await self._web.session.get(
                     URL(step.url, encoded=True),
                     headers=step.headers,
                     allow_redirects=False,
@@ -165,8 +179,10 @@ class HostClient:
             truncated = await self._body(response, reading, deadline)
             return _reply(response, reading.body, truncated)
         finally:
-            # Does nothing where the body was read to its end: the connection is kept then.
+            # Does nothing where the body was read to its end: the connection is idle then.
             response.close()
+            patience = kept_for(response.head)
+            self._web.kept.keep(host, response.key, response.address, delay, patience)
 
     async def _body(self, response: Answer, reading: Reading, deadline: float) -> str:
         """Read the body; return why it is not whole, as a key of `CUT`, or ""."""
@@ -218,4 +234,9 @@ def _reply(response: Answer, body: bytes, truncated: str) -> Reply:
 def _failure(error: Exception) -> Failure:
     outcome, hazard = FAILURES[type(error)]
     text = str(error).encode("utf-8", "replace").decode()
-    return Failure(outcome=outcome, reason=(text or type(error).__name__)[:500], hazard=hazard)
+    return Failure(
+        outcome=outcome,
+        reason=(text or type(error).__name__)[:500],
+        hazard=hazard,
+        stale=isinstance(error, NoHead) and error.stale,
+    )

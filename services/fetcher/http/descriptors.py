@@ -11,8 +11,9 @@ OTHERS = 256
 
 def needed(settings: FetcherSettings) -> int:
     """Return how many descriptors the fetcher may come to need."""
-    # A host has one connection; while it is made, two may be tried. A lookup is two sockets.
-    return 2 * settings.concurrency + 2 * settings.lookups_limit + OTHERS
+    # A host has one connection; while it is made, two may be tried. As many are kept beside those
+    # in use. A lookup is two sockets.
+    return 3 * settings.concurrency + 2 * settings.lookups_limit + OTHERS
 
 
 def allow_descriptors(settings: FetcherSettings) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import aiohappyeyeballs
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
@@ -58,6 +59,11 @@ class Connector(aiohttp.TCPConnector):
         super().__init__(**options)
         make: Any = partial(AnswerProtocol, loop=self._loop, head_limit=head_limit)
         self._factory = make
+
+    def drop(self, key: ConnectionKey) -> None:
+        """Close what is idle of the connections of *key*."""
+        for protocol, _ in self._conns.pop(key, ()):
+            protocol.close()
 
     async def _wrap_create_connection(  # type: ignore[override]
         self,
@@ -189,12 +195,13 @@ class Answer(aiohttp.ClientResponse):
 
     address = ""
     head: Head
+    key: ConnectionKey
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         """Read the head; raise Silent or NoHead."""
         protocol = connection.protocol
         assert isinstance(protocol, AnswerProtocol)
-        transport = protocol.transport
+        transport, self.key = protocol.transport, connection._key
         if transport is not None:
             self.address = transport.get_extra_info("peername")[0]
         try:

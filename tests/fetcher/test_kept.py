@@ -1,0 +1,117 @@
+"""Connections are kept where the pause allows it, and one that its server closed costs a pause."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from services.fetcher.head import kept_for, parse_head
+from tests.fetcher.orders import Emitted, fetcher, order
+from tests.fetcher.servers import Answer, Server, page, raw, serving
+
+
+async def worked(server: Server, *orders: str, pause: float = 0.0, **changes: Any) -> Emitted:
+    """Carry out an order for each of *orders*, whose letters are the names of answers."""
+    emitted = Emitted()
+    async with fetcher(**changes) as processor:
+        for names in orders:
+            given = order(*(f"{server.root}/{name}" for name in names), pause=pause)
+            await processor.work(given, emitted.emit)
+    return emitted
+
+
+def connections(server: Server) -> list[int]:
+    return [request.connection for request in server.requests]
+
+
+async def test_the_orders_of_a_host_share_a_connection() -> None:
+    async with serving(a=page(), b=page(), c=page()) as server:
+        emitted = await worked(server, "ab", "c")
+    assert emitted.outcomes == ["page"] * 3
+    assert connections(server) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("said", "limits"),
+    [
+        ("", {"keep_limit": 0.1}),
+        ("timeout=1", {}),
+        ("max=100, timeout=1", {}),
+    ],
+)
+async def test_none_is_kept_that_would_be_closed_under_the_next_request(
+    said: str, limits: dict[str, Any]
+) -> None:
+    async with serving(a=page(Keep_Alive=said), b=page()) as server:
+        emitted = await worked(server, "ab", pause=0.1, **limits)
+    assert emitted.outcomes == ["page", "page"]
+    assert connections(server) == [1, 2]
+
+
+async def test_one_that_nobody_needs_is_closed_after_a_while() -> None:
+    async with serving(a=page()) as server, fetcher(keep_limit=0.1) as processor:
+        await processor.work(order(f"{server.root}/a"), Emitted().emit)
+        [open_one] = server.open
+        await asyncio.wait_for(open_one, timeout=10.0)
+
+
+async def test_so_many_are_kept_as_hosts_are_visited_at_once() -> None:
+    async with serving(a=page()) as one, serving(a=page()) as two:
+        emitted = Emitted()
+        async with fetcher(concurrency=1) as processor:
+            for server in (one, two, one, one):
+                await processor.work(order(f"{server.root}/a"), emitted.emit)
+    assert connections(one) == [1, 2, 2]
+    assert connections(two) == [1]
+
+
+def hanging_up(answers: int) -> Answer:
+    """Answer so often over a connection, and hang up when asked once more."""
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        last = server.requests[-1].connection
+        if sum(request.connection == last for request in server.requests) > answers:
+            return False
+        return await page()(server, writer)
+
+    return answer
+
+
+async def test_a_request_to_a_server_that_hangs_up_is_made_once_more_after_the_pause() -> None:
+    async with serving(a=hanging_up(1), b=hanging_up(1), c=hanging_up(1)) as server:
+        emitted = await worked(server, "abc", pause=0.1)
+    assert emitted.outcomes == ["page"] * 3
+    assert server.paths == ["/a", "/b", "/b", "/c", "/c"]
+    assert connections(server) == [1, 1, 2, 2, 3]
+    ends = [request.answered_at for request in server.requests]
+    starts = [request.came_at for request in server.requests]
+    assert all(later - end >= 0.1 for end, later in zip(ends, starts[1:], strict=False))
+
+
+async def test_it_is_not_made_a_third_time_nor_a_second_over_a_new_connection() -> None:
+    async with serving(a=raw(b""), b=page(), c=raw(b"")) as server:
+        emitted = await worked(server, "abc")
+    assert emitted.outcomes == ["malformed_head", "page", "malformed_head"]
+    assert server.paths == ["/a", "/b", "/c", "/c"]
+
+
+async def test_what_has_begun_to_answer_is_not_asked_once_more() -> None:
+    async with serving(a=page(), b=raw(b"HTTP/1.1 200")) as server:
+        emitted = await worked(server, "ab")
+    assert emitted.outcomes == ["page", "malformed_head"]
+    assert server.paths == ["/a", "/b"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        ("Keep-Alive: timeout=5, max=100\r\n", 5.0),
+        ("Keep-Alive: max=100\r\nKeep-Alive: timeout=75\r\n", 75.0),
+        ("Keep-Alive: soon\r\n", float("inf")),
+        ("", float("inf")),
+        ("Connection: close\r\nKeep-Alive: timeout=5\r\n", 0.0),
+    ],
+)
+def test_a_server_says_how_long_it_keeps_a_connection(lines: str, seconds: float) -> None:
+    head = parse_head(f"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{lines}\r\n".encode())
+    assert kept_for(head) == seconds
