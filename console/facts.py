@@ -4,6 +4,7 @@ Read in one consistent view, from the store and the log of a crawl, whether that
 fleet.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from console.open_crawl import OpenCrawl
@@ -69,6 +70,8 @@ class UrlFacts:
     captures: tuple[CaptureRow, ...] = ()
     robots: RobotsRow | None = None
     host: HostRow | None = None
+    neighbours: tuple[str, ...] = ()
+    """The other hosts of its site that are checked out, of the first thousand."""
     site: SiteRow | None = None
     plan: PlanRow | None = None
     """When it is visited again, once it was visited."""
@@ -146,6 +149,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         captures=tuple(store.table(CaptureRow).scan(url, limit=EARLIER)),
         robots=store.table(RobotsRow).get(host),
         host=row,
+        neighbours=_neighbours(store.table(HostRow).scan(site), host),
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get(host, url),
         shared=store.table(PartitionPlansRow).get(str(partition_of(site, crawl.log.partitions))),
@@ -153,3 +157,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         again=queued is not None and is_again(queued),
         met=bool(seen or visit or ahead is not None),
     )
+
+
+def _neighbours(rows: Iterable[HostRow], host: str) -> tuple[str, ...]:
+    out = (row.host for row in rows if row.condition is Condition.CHECKED_OUT)
+    return tuple(other for other in out if other != host)

@@ -18,6 +18,7 @@ from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
+from services.frontier.conditions import Condition
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 
 LONGEST = 5000
@@ -157,6 +158,8 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
     wait = f" until {instant(host.ready_at)}" if host.ready_at > now else ""
     reason = f" ({host.blocked_why})" if host.blocked_why else ""
     yield f"host: {host.condition}{wait}{reason}"
+    if host.condition is Condition.READY and facts.neighbours:
+        yield f"of its site others are being visited: {', '.join(facts.neighbours)}"
 
 
 def _via(via: str) -> str:

@@ -127,6 +127,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """Between the end of one visit and the start of the next."""
     pause_factor: float = 0.0
     """The pause is at least this many times the last visit's time."""
+    site_gap: float = 0.0
+    """Between the starts of two visits to the site, whichever its hosts."""
     robots: RobotsRules | None = None
     """The rules of robots.txt for us; None only where the order is for robots.txt itself."""
     cookies: tuple[Cookie, ...] = ()

@@ -89,6 +89,11 @@ class FrontierSettings(Section):
     delay_factor: Factor = 0.0
     """The time between two visits is at least this many times what the last one took; 0 turns it
     off."""
+    site_at_once: Hosts = 4
+    """Most hosts of a site that are ordered at once."""
+    site_gap: Factor = 0.25
+    """The least time between the starts of two visits to a site, whichever its hosts: so many times
+    `delay`."""
     batch: Annotated[Positive, unit("URLs")] = 10
     """Most URLs of a host that one order gives to a fetcher."""
     lease_slack: Seconds = 300.0

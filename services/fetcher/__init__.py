@@ -62,7 +62,8 @@ is read, by its type (`wanted.py`), `outcome.py` assesses what came back, and `e
 into events. `service.py` carries the steps out. `http/client.py` is aiohttp made strict,
 `http/wire.py` tells in which phase a connection fails and has heads read by `head.py`,
 `http/kept.py` keeps connections, `http/tls.py` resumes TLS sessions, `http/resolver.py` and
-`addresses.py` decide where a name may lead, `http/gaps.py` measures whether all of this was polite.
+`addresses.py` decide where a name may lead. `starts.py` keeps the hosts of a site apart;
+`http/gaps.py` measures whether all of this was polite.
 `skew.py` and `faults.py` tell what is wrong on this side, and `hindrances.py` tells it on.
 `identity.py` says who we are. `wiring.py` puts it together.
 """

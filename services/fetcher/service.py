@@ -25,8 +25,9 @@ from gossamer.telemetry import gauge
 from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.faults import OwnFault, Pauses
 from services.fetcher.http.client import HostClient, Web
-from services.fetcher.outcome import Failure
+from services.fetcher.outcome import Failure, Reply
 from services.fetcher.skew import ClockSkew
+from services.fetcher.starts import Starts
 from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
 from services.fetcher.visit import converse, refusal
 from services.fetcher.wanted import wanting
@@ -62,6 +63,7 @@ class Fetcher:
             cookie_size=settings.cookie_size,
             blacklist=web.blacklist,
         )
+        self._starts = Starts()
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._open = 0
 
@@ -129,6 +131,18 @@ class Fetcher:
                 await asyncio.sleep(wait)
         raise AssertionError("waits never end")
 
+    async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure | None:
+        """Make a request in its turn at the site; None if that does not come before it is late."""
+        order, latest = run.order, run.order.expires_at - self._terms.visit_limit
+        now = asyncio.get_running_loop().time()
+        wait = self._starts.wait(order.site, order.site_gap, now)
+        if run.now() + wait > latest:
+            return None
+        if wait:
+            await asyncio.sleep(wait)
+        run.asked_at = run.now()
+        return await host.fetch(step, order.pause, latest - run.asked_at)
+
     def _opened(self, more: int) -> int:
         self._open += more
         return self._open
@@ -151,9 +165,7 @@ class Fetcher:
             case Rest(seconds=seconds):
                 await _rest(seconds, paused)
             case Fetch():
-                run.asked_at = run.now()
-                patience = run.order.expires_at - self._terms.visit_limit - run.now()
-                answer = await host.fetch(step, run.order.pause, patience)
+                answer = await self._ask(step, host, run)
                 if answer is None:
                     run.asked_at = 0.0
                 elif answer.started_at:

@@ -112,7 +112,9 @@ class Pace:
         result = yield replace(request, headers=(*request.headers, *cookie))
         self.now = result.now
         if result.answer is None:
-            self.why = "its name was not looked up before the lease could end"
+            self.why = (
+                "its turn did not come, or its name was not looked up, before the lease could end"
+            )
         else:
             slow = self.order.pause_factor * result.answer.took
             self._pause = max(self.order.pause, slow)

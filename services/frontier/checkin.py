@@ -13,6 +13,7 @@ from gossamer.web.cookies import merge_cookies
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
+from services.frontier.neighbours import Neighbours
 from services.frontier.politeness import (
     courtesy_delay,
     refused_wait,
@@ -40,10 +41,11 @@ class CheckIn:
         hosts: Hosts,
         loading: Loading,
         revisits: Revisits,
+        neighbours: Neighbours,
         store: Store,
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
-        self._revisits = revisits
+        self._revisits, self._neighbours = revisits, neighbours
         self.robots = RobotsReports(settings, hosts, revisits, store)
         self._urls = store.table(UrlRow)
         self._history = store.table(HistoryRow)
@@ -104,6 +106,7 @@ class CheckIn:
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
         self._hosts.sites.paced(event.site, delay)
+        self._neighbours.visited(event.host, now + delay, now)
         return replace(row, delay=delay, ready_at=now + delay)
 
     def _page_ended(

@@ -14,6 +14,7 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
+from services.frontier.claim import Claim
 from services.frontier.conditions import Trigger
 from services.frontier.errands import forbidden_answer, known_answer
 from services.frontier.hosts import Hosts
@@ -74,7 +75,7 @@ class CheckOut:
             return None
         manners = self._manners(host, now)
         claim = self._hosts.claims.of(host.row.site)
-        if not claim.has_ordered(host.row) and now < claim.made_at + manners.delay:
+        if now < claim.made_at + manners.delay and self._was_others(host.row, claim):
             row = replace(host.row, ready_at=claim.made_at + manners.delay)
             self._hosts.update(host, row, Trigger.TAKEN_OVER)
             return None
@@ -86,6 +87,13 @@ class CheckOut:
         self._hosts.update(host, _checked_out(host.row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
         return event
+
+    def _was_others(self, row: HostRow, claim: Claim) -> bool:
+        """Return whether its server may have been visited before our *claim*, and not since: under
+        its name, or under another scheme or port."""
+        if row.order:
+            return not claim.has_ordered(row)
+        return claim.inherits and self._hosts.sites.hosts(row.site) > 1
 
     def _manners(self, host: Host, now: float) -> Manners:
         robots = self._hosts.robots(host)
@@ -173,6 +181,7 @@ class CheckOut:
             cookies=cookies_for(
                 row.host, (*row.cookies, *self._hosts.sites.cookies(row.site)), now
             ),
+            site_gap=self._settings.site_gap * self._settings.delay,
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )

@@ -37,6 +37,8 @@ class Claim:
         self.plans = Plans(key, store, now)
         self._settled = self._standing()
         self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
+        self.inherits = self.tally.orders > 0
+        """Whether anything was ordered before the claim."""
 
     def _standing(self) -> PartitionRow:
         row = replace(

@@ -49,6 +49,7 @@ class Trigger(StrEnum):
     RESTARTED = "restarted"
     TAKEN_OVER = "taken over"
     QUIET = "quiet hours"
+    NAME_RESTS = "name rests"
 
 
 class Transition(NamedTuple):
@@ -144,6 +145,12 @@ TRANSITIONS = (
         Trigger.QUIET,
         Condition.BLOCKED,
         "Its turn has come in the quiet hours that somebody has set for its site.",
+    ),
+    Transition(
+        Condition.READY,
+        Trigger.NAME_RESTS,
+        Condition.RESTING,
+        "Its turn has come, but a moment ago its server was visited under another scheme or port.",
     ),
     # The fetcher was slow, not dead: what it reports late still counts until the next order.
     *(

@@ -5,16 +5,23 @@ and holds each change of condition against the table of `conditions.py`. Which h
 is decided in `loading.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie
 from services.frontier.claim import Claims
-from services.frontier.conditions import LISTED, ForbiddenTransition, Trigger, condition_after
+from services.frontier.conditions import (
+    LISTED,
+    Condition,
+    ForbiddenTransition,
+    Trigger,
+    condition_after,
+)
 from services.frontier.queue import HostQueues
-from services.frontier.rows import HostRow, ListedHost, QueuedUrl, RobotsRow
+from services.frontier.rows import DueRow, HostRow, ListedHost, QueuedUrl, RobotsRow
 from services.frontier.sites import Sites
 from services.frontier.workbench import Host, Workbench
 
@@ -22,14 +29,16 @@ from services.frontier.workbench import Host, Workbench
 class Hosts:
     """All hosts of the claimed partitions; those in memory are on the *bench*.
 
-    At most *checked_out_limit* are checked out.
+    As many are checked out as *settings* allow.
     """
 
-    def __init__(self, store: Store, claims: Claims, checked_out_limit: int) -> None:
+    def __init__(self, store: Store, claims: Claims, settings: FrontierSettings) -> None:
         self._rows, self._robots = store.table(HostRow), store.table(RobotsRow)
-        self.claims, self.sites = claims, Sites(store)
+        self.claims, self.sites = claims, Sites(store, settings.site_at_once)
         self.queues = HostQueues(store.table(QueuedUrl))
-        self.bench = Workbench(checked_out_limit, claims.partition_of)
+        self.bench = Workbench(
+            settings.checked_out_limit, claims.partition_of, settings.site_at_once
+        )
 
     def find(self, site: str, key: str) -> Host:
         """Return the host, in memory or not; a new one is idle, and stored at its first update.
@@ -39,10 +48,21 @@ class Hosts:
         """
         if loaded := self.bench.hosts.get(key):
             return loaded
-        host = self.read(site, key) or Host(HostRow(site, key), stored=False)
-        directory, row = self.claims.of(site).directory, host.row
-        if row.condition in LISTED and not directory.holds(key, row.listed):
-            listed = directory.enlist(site, key, row.number)
+        return self._listed(self.read(site, key) or Host(HostRow(site, key), stored=False))
+
+    def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
+        """Return the hosts of *entries* that there are, each once and as `find` does."""
+        loaded = {(entry.site, entry.host): self.bench.hosts.get(entry.host) for entry in entries}
+        away = self.read_all([entry for entry in entries if not loaded[entry.site, entry.host]])
+        return [
+            host or self._listed(away[key]) for key, host in loaded.items() if host or key in away
+        ]
+
+    def _listed(self, host: Host) -> Host:
+        row = host.row
+        directory = self.claims.of(row.site).directory
+        if row.condition in LISTED and not directory.holds(row.host, row.listed):
+            listed = directory.enlist(row.site, row.host, row.number)
             self.update(host, replace(row, listed=listed))
         return host
 
@@ -51,10 +71,19 @@ class Hosts:
         row = self._rows.get(site, key)
         return Host(row) if row else None
 
-    def read_all(self, entries: Sequence[ListedHost]) -> dict[tuple[str, str], Host]:
+    def read_all(self, entries: Sequence[ListedHost | DueRow]) -> dict[tuple[str, str], Host]:
         """Return by site and host, as they are in the store, those of *entries* that are there."""
         rows = self._rows.get_all([(entry.site, entry.host) for entry in entries])
         return {(row.site, row.host): Host(row) for row in rows}
+
+    def checked_out(self, site: str) -> Iterator[Host]:
+        """Yield the hosts of *site* that are checked out by their rows, and are not in memory."""
+        after: str | None = None
+        while rows := self._rows.scan(site, after):
+            after = rows[-1].host
+            for row in rows:
+                if row.condition is Condition.CHECKED_OUT and row.host not in self.bench.hosts:
+                    yield Host(row)
 
     def robots(self, host: Host) -> RobotsRow | None:
         """Return what is known of the host's robots.txt."""

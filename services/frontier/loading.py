@@ -5,7 +5,7 @@ loaded host leaves when it has no work or is blocked, or to make room for one th
 directory when that should be ordered first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -50,12 +50,14 @@ class Loading:
         else:
             self._enlist(host, row, Trigger.QUEUED_EARLY)
 
-    def unblock(self, due: DueRow) -> None:
-        """List the host that *due* is about, if that is when its wait ends."""
-        host = self._hosts.find(due.site, due.host)
-        if host.row.condition is Condition.BLOCKED and host.row.ready_at == due.at:
-            self._claims.of(due.site).tally.due_count -= 1
-            self._enlist(host, host.row, Trigger.WAIT_OVER)
+    def unblock(self, dues: Sequence[DueRow]) -> None:
+        """List each host that one of *dues* is about, if that is when its wait ends."""
+        ends = {(due.host, due.at) for due in dues}
+        for host in self._hosts.find_all(dues):
+            row = host.row
+            if row.condition is Condition.BLOCKED and (row.host, row.ready_at) in ends:
+                self._claims.of(row.site).tally.due_count -= 1
+                self._enlist(host, row, Trigger.WAIT_OVER)
 
     def rest(self, host: Host, row: HostRow) -> None:
         """Update a loaded host that was released and has more work."""
@@ -128,6 +130,8 @@ class Loading:
         if len(self._bench) < self._limit:
             return False
         waiting = self._first_waiting(self._able())
+        if host is None and (late := self._bench.late_ready()) and late.gate:
+            host = late  # It waits for others, as one that takes its room may have to.
         return waiting is not None and (host is None or waiting.number < host.row.number)
 
     @property
@@ -146,6 +150,11 @@ class Loading:
         self._hosts.update(host, replace(row, listed=listed))
         self._bench.unload(host)
         return True
+
+    def find_checked_out(self, site: str, now: float) -> None:
+        """Have all hosts of *site* in memory that are checked out, though there be no room."""
+        for host in self._hosts.checked_out(site):
+            self._load(host, now)
 
     def _able(self) -> list[Claim]:
         """Return the claims of which one more host may be checked out."""

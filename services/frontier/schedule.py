@@ -26,6 +26,10 @@ class Schedule:
             self._heap = [(key, host) for host, key in self._keys.items()]
             heapify(self._heap)
 
+    def get(self, host: str) -> float:
+        """Return the key that *host* is under; 0 if it is not here."""
+        return self._keys.get(host, 0.0)
+
     def remove(self, host: str) -> None:
         """Have *host* no more, if it was here."""
         self._keys.pop(host, None)

@@ -38,6 +38,7 @@ from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading
+from services.frontier.neighbours import LOOKS, Neighbours
 from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
@@ -71,14 +72,17 @@ class Frontier(Processor):
     ) -> None:
         self._settings = settings
         self._claims = Claims(store, partitions)
-        self._hosts = hosts = Hosts(store, self._claims, settings.checked_out_limit)
+        self._hosts = hosts = Hosts(store, self._claims, settings)
         self._loading = Loading(hosts, settings.loaded_limit, alone)
         self._revisits = Revisits(hosts, store)
         refusals = Refusals(hosts, self._revisits, store)
         self._blacklist = refusals.blacklist
         self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
+        self._neighbours = Neighbours(hosts, self._loading)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
-        self._check_in = CheckIn(settings, hosts, self._loading, self._revisits, store)
+        self._check_in = CheckIn(
+            settings, hosts, self._loading, self._revisits, self._neighbours, store
+        )
         self._retries = Retries(hosts, self._loading, self._admission)
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
         self._figures = Figures(self._hosts)
@@ -94,6 +98,7 @@ class Frontier(Processor):
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, give up all others, and load the hosts that have work."""
+        self._neighbours.forget()
         self._loading.assign(partitions, now)
         self._unread &= partitions
 
@@ -212,6 +217,7 @@ class Frontier(Processor):
         for host in self._hosts.bench.expired(read_until) if self._claims.caught_up else ():
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
+            self._neighbours.visited(row.host, row.ready_at, now)
             self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
         self._bring_back(now)
         self._fill(now)
@@ -233,11 +239,10 @@ class Frontier(Processor):
                 return
             taken = claim.calendar.take(now, left)
             left -= len(taken)
+            self._loading.unblock([due for due in taken if not due.url])
             for due in taken:
                 if due.url:
                     self._admission.again(due, now)
-                else:
-                    self._loading.unblock(due)
         for visit in self._revisits.wake(now, left):
             self._admission.revisit(visit, now)
 
@@ -247,7 +252,15 @@ class Frontier(Processor):
             self._hosts.update(host, host.row, Trigger.DELAY_OVER)
 
     def _orders(self, crawl: CrawlDefined, now: float) -> Iterator[Event]:
+        looks = LOOKS
         while (most := self._orderable()) and (host := self._first(now)):
+            if not self._neighbours.knows(host.row.site):
+                if not looks:
+                    return
+                looks -= 1
+                self._neighbours.find(host.row.site, now)
+            if self._neighbours.hold_back(host, now):
+                continue
             order = self._check_out.order(host, most, crawl, now)
             yield from self._check_out.answers()
             if order:

@@ -29,8 +29,9 @@ REMEMBERED = 10_000
 class Sites:
     """All sites of the claimed partitions."""
 
-    def __init__(self, store: Store) -> None:
-        self._rows = store.table(SiteRow)
+    def __init__(self, store: Store, at_once: int) -> None:
+        """*at_once*: of a site, so many hosts are visited beside each other."""
+        self._rows, self._at_once = store.table(SiteRow), at_once
         self._recent = OrderedDict[str, SiteRow]()
         self._overrides: dict[str, SiteOverridden] = {}
 
@@ -86,9 +87,9 @@ class Sites:
             self._put(replace(row, statistics=statistics))
 
     def paced(self, site: str, delay: float) -> None:
-        """Have the policies know what politeness allows: a visit each *delay* to each host, but in
-        quiet hours."""
-        state, hosts = self.revisits(site), max(1, self._row(site).hosts)
+        """Have the policies know what politeness allows: a visit each *delay* to as many hosts as
+        are visited at once, but in quiet hours."""
+        state, hosts = self.revisits(site), max(1, min(self._row(site).hosts, self._at_once))
         limit = (DAY - quiet_time(state)) / delay * hosts if delay else 0.0
         if abs(limit - state.limit) > A_TENTH * state.limit:
             self.learn(site, replace(state, limit=limit))

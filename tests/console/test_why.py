@@ -139,6 +139,14 @@ def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued()
     assert why(host=out, ahead=2, met=True).startswith("queued: behind 2 URLs")
 
 
+def test_a_ready_host_that_waits_for_its_neighbours_says_for_which() -> None:
+    ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
+    shown = why(host=ready, ahead=0, met=True, neighbours=out)
+    assert "are being visited: https://a.example, http://www.a.example" in shown
+    resting = host(condition=Condition.RESTING, ready_at=NOW + 5)
+    assert "visited:" not in why(host=resting, ahead=0, met=True, neighbours=out)
+
+
 def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.make()
@@ -177,8 +185,11 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     for number, url in enumerate((f"{HOST}/first", URL), 1):
         row = queues.append(row, QueuedUrl("", 0, url, number, via=f"1.0.0@{HOST}/{number}"))
     opened.store.table(HostRow).put(row)
+    beside = HostRow("a.example", "https://a.example", condition=Condition.CHECKED_OUT)
+    opened.store.table(HostRow).put(beside)
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
         facts = read_facts(crawl, URL)
     assert (facts.via, facts.ahead, facts.met) == (f"1.0.0@{HOST}/2", 1, True)
+    assert facts.neighbours == ("https://a.example",)

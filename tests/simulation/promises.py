@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from gossamer.web.url import host_key
+from gossamer.web.url import host_key, host_name, site_of
 from services.frontier.schedule import Schedule
 from services.frontier.workbench import Workbench
 from tests.simulation.broker import Broker
@@ -85,11 +85,11 @@ _HEARD = {
 
 
 def polite(sites: Sites) -> Iterator[str]:
-    """Yield each breach of politeness, by host and whoever fetched."""
-    by_host: dict[str, list[Request]] = defaultdict(list)
+    """Yield each breach of politeness, by the host's name and whoever fetched."""
+    by_name: dict[str, list[Request]] = defaultdict(list)
     for request in sites.requests:
-        by_host[request.host].append(request)
-    for host, requests in by_host.items():
+        by_name[host_name(request.host)].append(request)
+    for host, requests in by_name.items():
         requests.sort(key=lambda request: request.start)
         for one, other in pairwise(requests):
             gap = other.start - one.end
@@ -100,6 +100,17 @@ def polite(sites: Sites) -> Iterator[str]:
         for request in requests:
             if sites.forbids(request.url):
                 yield f"{request.url} is forbidden by robots.txt"
+
+
+def modest(sites: Sites, at_once: int) -> Iterator[str]:
+    """Yield each request beside more than so many others to its site."""
+    under_way: dict[str, list[Request]] = defaultdict(list)
+    for request in sorted(sites.requests, key=lambda request: request.start):
+        site = site_of(request.url)
+        under_way[site] = [one for one in under_way[site] if one.end > request.start + JITTER]
+        under_way[site].append(request)
+        if len(under_way[site]) > at_once:
+            yield f"{len(under_way[site])} requests at once to {site}: {request.url}"
 
 
 def _both(one: Request, other: Request) -> str:

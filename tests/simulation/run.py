@@ -70,7 +70,7 @@ class Run:
         self.story = promises.Story()
         self.story.listen(self.broker)
         self.fleet = Fleet(sim, self.broker, self.nodes, self.sites, folder)
-        self.batch = random.choice([1, 2, 4])
+        self.batch, self.site_at_once = random.choice([1, 2, 4]), random.choice([1, 2, 4])
         self.fleet.settings = self._settings(folder)
         for group, values in scenario.settings.items():
             self.fleet.settings[group] |= values
@@ -94,6 +94,7 @@ class Run:
             "frontier": {
                 "delay": self.delay,
                 "batch": self.batch,
+                "site_at_once": self.site_at_once,
                 "lease_slack": random.choice([9.0, 20.0, 60.0]),
                 "loaded_limit": random.choice([1, 3, 50]),
                 "checked_out_limit": random.choice([2, 50]),
@@ -264,6 +265,7 @@ class Run:
         if self.over_at is None:
             result.broken.append("the crawl did not come to its end")
         result.broken += promises.polite(sites)
+        result.broken += promises.modest(sites, self.site_at_once)
         result.broken += promises.patient(self.story, skew)
         result.broken += promises.complete(self.story, self.nodes, self.sites)
         result.broken += promises.archived(self.story, self.fleet.folder)

@@ -246,7 +246,10 @@ def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: s
     names = []
     for number in range(hosts):
         sub = random.choice(["", "a.", "b.", "www."])
-        names.append(f"http://{sub}s{number - random.randrange(2)}.example")
+        scheme = random.choice(["http", "http", "https"])
+        names.append(f"{scheme}://{sub}s{number - random.randrange(2)}.example")
+        if not random.randrange(4):
+            names.append(names[-1].replace("https", "http") + ":8080")
     names = sorted(set(names))
     made = [_site(sim, host, names, pages, fan, mood) for host in names]
     return Sites(sim, made, delay)

@@ -140,7 +140,7 @@ class HostClient:
         started_at, begun = self._web.clock(), self._time()
         host = host_key(step.url)
         self._web.kept.take(host, addresses)
-        with self._web.gaps.request(host, delay), timed("gossamer_fetch_seconds"):
+        with self._web.gaps.request(host_name(host), delay), timed("gossamer_fetch_seconds"):
             answer = await self._answer(step, host, delay, addresses)
         return replace(answer, started_at=started_at, took=self._time() - begun)
 

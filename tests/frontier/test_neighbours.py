@@ -1,0 +1,166 @@
+"""Hosts of one name are one server, and hosts of one site are one owner's: what they are asked."""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.web.url import host_name
+from tests.frontier.simulation import Simulation
+
+TOOK = 0.5
+
+
+def simulate(**options: object) -> Simulation:
+    return Simulation(lambda url: {"took": TOOK}, **options)  # type: ignore[arg-type]
+
+
+def checked_out(sim: Simulation) -> Counter[str]:
+    """Return how many hosts of each site are, as an operator sees it in the store."""
+    rows = sim.database._db.execute(
+        "SELECT site, count(*) FROM hosts WHERE condition = 'checked out' GROUP BY site"
+    )
+    return Counter(dict(rows.fetchall()))
+
+
+def most_at_once(sim: Simulation) -> Counter[str]:
+    """Go on to the end; return the most hosts of each site that were ever checked out at once."""
+    most = Counter[str]()
+    for _ in range(100_000):
+        if sim.frontier.due() is None and sim._next_end() is None:
+            return most
+        sim.run(steps=1)
+        most |= checked_out(sim)
+    raise AssertionError("it comes to no end")
+
+
+def smallest_gap(sim: Simulation) -> float:
+    """Return the shortest time from the end of a request to a name to the start of the next."""
+    visits = defaultdict[str, list[tuple[float, float]]](list)
+    for start, end, url in sorted(sim.visits):
+        visits[host_name(url)].append((start, end))
+    pairs = (pair for times in visits.values() for pair in pairwise(times))
+    return min((after[0] - before[1] for before, after in pairs), default=float("inf"))
+
+
+def test_a_server_is_one_host_whatever_its_scheme_and_port() -> None:
+    sim = simulate()
+    urls = [f"{host}/{n}" for n in range(12) for host in SERVER]
+    sim.admit(*urls)
+    sim.run()
+    assert sorted(sim.pages()) == sorted(urls)
+    assert smallest_gap(sim) >= 1.0
+
+
+SERVER = ("http://a.test", "https://a.test", "http://a.test:8080")
+
+
+def test_what_redirects_to_another_scheme_is_not_asked_there_at_once() -> None:
+    sim = simulate()
+    sim.admit("http://a.test/")
+    while "http://a.test/" not in sim.pages():
+        sim.run(steps=1)
+    sim.admit("https://a.test/")
+    sim.run()
+    assert "https://a.test/" in sim.pages()
+    assert smallest_gap(sim) >= 1.0
+
+
+def test_a_crawl_delay_of_one_scheme_holds_for_the_other() -> None:
+    sim = simulate()
+    sim.admit("http://a.test/")
+    sim.run()
+    sim.frontier._neighbours.visited("http://a.test", sim.now + 100.0, sim.now)
+    rested = sim.now + 100.0
+    sim.admit("https://a.test/")
+    sim.run()
+    assert min(start for start, _, url in sim.visits if url.startswith("https")) >= rested
+
+
+@pytest.mark.parametrize("hosts", [3, 4, 60])
+def test_a_few_hosts_of_a_site_are_visited_at_once(hosts: int) -> None:
+    sim = simulate()
+    urls = [f"http://h{n}.big.test/{page}" for page in range(2) for n in range(hosts)]
+    sim.admit(*urls, "http://small.test/")
+    most = most_at_once(sim)
+    assert most == {"big.test": min(hosts, 4), "small.test": 1}
+    assert sorted(sim.pages()) == sorted([*urls, "http://small.test/"])
+    assert sim.pages().index("http://small.test/") <= 8, "who has no neighbours does not wait"
+
+
+@pytest.mark.slow
+def test_the_names_of_a_site_without_end_wait_for_each_other() -> None:
+    sim = simulate(host_budget=10_000, loaded_limit=10_000)
+    sim.admit(*(f"http://h{n}.big.test/" for n in range(10_000)))
+    for _ in range(60):
+        sim.run(steps=1)
+        assert checked_out(sim)["big.test"] <= 4
+    assert len(sim.orders) > 40
+
+
+def test_the_hosts_of_a_platform_are_sites_of_their_own() -> None:
+    sim = simulate()
+    sim.admit(*(f"http://h{n}.github.io/" for n in range(20)))
+    sim.run(steps=1)
+    assert len(sim.orders) == 20
+
+
+def test_who_takes_over_finds_who_is_checked_out_before_ordering_beside_it() -> None:
+    sim = simulate(alone=False)
+    sim.admit(*(f"{host}/" for host in SERVER), *(f"http://h{n}.a.test/" for n in range(6)))
+    sim.step()
+    out = {order.host for _, order in sim.orders}
+    assert len(out) == 4
+    # In memory there is room for one of nine, and what was ordered is not heard of any more.
+    sim.settings = sim.settings.model_copy(update={"loaded_limit": 1})
+    expires = min(order.expires_at for _, order in sim.orders)
+    sim.start()
+    sim.run(until=expires - 1.0)
+    assert {order.host for _, order in sim.orders} == out
+    assert most_at_once(sim) == {"a.test": 4}
+    assert len(set(sim.pages())) == 9
+
+
+def test_those_who_wait_for_their_neighbours_leave_room_for_who_comes_before_them() -> None:
+    sim = simulate(loaded_limit=6)
+    urls = [f"http://h{n}.{site}.test/" for n in range(12) for site in ("a", "b")]
+    sim.admit(*urls)
+    sim.admit("http://first.test/", priority=-1)
+    sim.run()
+    assert sorted(set(sim.pages())) == sorted([*urls, "http://first.test/"])
+
+
+hosts = st.builds(
+    "{}://{}{}.test{}".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["", "x.", "y.", "z."]),
+    st.sampled_from("ab"),
+    st.sampled_from(["", ":8080"]),
+)
+acts = st.lists(st.one_of(st.just("restart"), st.just("lose"), hosts), min_size=1, max_size=25)
+
+
+@settings(max_examples=60, deadline=None)
+@given(acts, st.integers(1, 4), st.integers(1, 8), st.booleans())
+def test_neighbours_are_left_alone_whatever_happens(
+    acts: list[str], at_once: int, loaded: int, alone: bool
+) -> None:
+    sim = simulate(site_at_once=at_once, loaded_limit=loaded, alone=alone, checked_out_limit=8)
+    admitted = set[str]()
+    for number, act in enumerate(acts):
+        if act == "restart":
+            sim.start()
+        elif act == "lose":
+            sim.lose()
+        else:
+            admitted.add(f"{act}/{number}")
+            sim.admit(f"{act}/{number}")
+        for _ in range(number % 4):
+            sim.run(steps=1)
+            assert all(count <= at_once for count in checked_out(sim).values())
+    assert all(count <= at_once for count in most_at_once(sim).values())
+    assert set(sim.pages()) == admitted
+    if alone or not {"restart", "lose"} & {*acts}:
+        assert smallest_gap(sim) >= 1.0
