@@ -167,6 +167,9 @@ class FetcherSettings(Section):
     Servers that cannot set one put session identifiers into URLs (hazard session_id)."""
     cookie_size: Bytes = 1024
     """A cookie of more bytes, with its name, domain and path, is not kept."""
+    access_file: Path | None = None
+    """A TOML file that says of single hosts how they are asked: user and password, headers, proxy.
+    See [operations](operations.md#hosts-that-ask-who-we-are-and-proxies)."""
     allow_networks: Networks = ()
     """Private or loopback networks that may be visited all the same."""
     nameserver: Annotated[str, unit("`ADDRESS` or `ADDRESS:PORT`")] = ""

@@ -55,6 +55,10 @@ address: the crawler's own network, a cloud's metadata service. A check by name 
 neither does one lookup for the check and another for the connection, for the answers may differ.
 So the resolver returns only addresses that may be visited, and aiohttp connects to exactly those.
 
+Why secrets are in a file. What a host wants to know of us (`access.py`) must be in no order, for
+orders are on the log; no archived record shows it. Through a proxy nobody here knows the address of
+a host: only the operator names one, and answers for what it leads to (`http/proxied.py`).
+
 Who does what. `visit.py` leads the conversation and decides everything, without a clock or a
 socket: it yields steps and receives their results (`steps.py`), so that politeness is tested in
 virtual time. `robots_visit.py` does the same for a robots.txt, `reading.py` says how much of a body

@@ -6,7 +6,7 @@ request that the server may have seen is never repeated without a pause.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 
@@ -19,11 +19,13 @@ from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
-from gossamer.web.url import host_key, host_name
+from gossamer.web.url import host_key, host_name, is_address
+from services.fetcher.access import Access, access_for, shown
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.kept import Kept
+from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
 from services.fetcher.http.resolver import (
     Blacklisted,
     DnsFailure,
@@ -59,6 +61,9 @@ FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
 """One for each phase up to the head; what a body meets is in the reply. Any other exception is a
 mistake of ours."""
 
+UNKNOWN = ""
+"""The address of a host behind a proxy."""
+
 
 class Web:
     """What all visits share: who we are, the limits, what is forbidden, the resolver, the gaps
@@ -66,13 +71,14 @@ class Web:
 
     def __init__(self, settings: FetcherSettings, clock: Clock) -> None:
         self.settings, self.clock = settings, clock
+        self.accesses = read_accesses(settings.access_file)
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
         self.resolver = Resolver(settings, time, self.blacklist)
         connector = Connector(
             settings.head_limit,
-            resolver=self.resolver,
+            resolver=ProxyResolver(self.resolver, self.accesses),
             use_dns_cache=False,
             limit=0,
             limit_per_host=1,
@@ -132,7 +138,7 @@ class HostClient:
         """
         try:
             async with asyncio.timeout(patience):
-                addresses = await self._web.resolver.addresses(host_name(step.url))
+                addresses = await self._addresses(step.url)
         except TimeoutError:
             return None
         except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
@@ -143,6 +149,13 @@ class HostClient:
         with self._web.gaps.request(host_name(host), delay), timed("gossamer_fetch_seconds"):
             answer = await self._answer(step, host, delay, addresses)
         return replace(answer, started_at=started_at, took=self._time() - begun)
+
+    async def _addresses(self, url: str) -> tuple[str, ...]:
+        name = host_name(url)
+        # A proxy resolves names itself, and must refuse what we would.
+        if access_for(url, self._web.accesses).proxy and not is_address(name):
+            return (UNKNOWN,)
+        return await self._web.resolver.addresses(name)
 
     async def _answer(
         self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...]
@@ -163,26 +176,35 @@ class HostClient:
             return _failure(error)
 
     async def _exchange(self, step: Fetch, host: str, delay: float, deadline: float) -> Reply:
+        access = access_for(step.url, self._web.accesses)
         try:
             async with asyncio.timeout_at(deadline):
-                response = await self._web.session.get(
-                    URL(step.url, encoded=True),
-                    headers=step.headers,
-                    allow_redirects=False,
-                    ssl=self._web.tls if step.url.startswith("https:") else True,
-                )
+                response = await self._head(step, access)
         except TimeoutError as error:
             raise Silent("the visit's time was over before there was a head") from error
-        assert isinstance(response, Answer)
         try:
             reading = Reading(step, response.head.status, response.head.headers)
             truncated = await self._body(response, reading, deadline)
-            return _reply(response, reading.body, truncated)
+            return _reply(response, reading.body, truncated, access)
         finally:
             # Does nothing where the body was read to its end: the connection is idle then.
             response.close()
             patience = kept_for(response.head)
             self._web.kept.keep(host, response.key, response.address, delay, patience)
+
+    async def _head(self, step: Fetch, access: Access) -> Answer:
+        with proxied(access) if access.proxy else nullcontext():
+            response = await self._web.session.get(
+                URL(step.url, encoded=True),
+                headers=(*step.headers, *access.headers),
+                allow_redirects=False,
+                proxy=access.proxy or None,
+                ssl=self._web.tls if step.url.startswith("https:") else True,
+            )
+        assert isinstance(response, Answer)
+        if access.proxy:
+            response.address = UNKNOWN
+        return response
 
     async def _body(self, response: Answer, reading: Reading, deadline: float) -> str:
         """Read the body; return why it is not whole, as a key of `CUT`, or ""."""
@@ -217,8 +239,9 @@ def _allow_between_bytes(response: Answer, seconds: float) -> None:
         protocol.start_timeout()
 
 
-def _reply(response: Answer, body: bytes, truncated: str) -> Reply:
+def _reply(response: Answer, body: bytes, truncated: str, access: Access) -> Reply:
     head = response.head
+    sent = tuple((str(name), value) for name, value in response.request_info.headers.items())
     return Reply(
         status=head.status,
         reason=head.reason,
@@ -227,7 +250,7 @@ def _reply(response: Answer, body: bytes, truncated: str) -> Reply:
         body=body,
         truncated=truncated,
         address=response.address,
-        request_headers=tuple((str(k), v) for k, v in response.request_info.headers.items()),
+        request_headers=shown(sent, access),
     )
 
 

@@ -1,0 +1,273 @@
+"""Hosts that ask who we are, and proxies: over real sockets, and nothing of it is shown."""
+
+import asyncio
+import contextlib
+import logging
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import trustme
+
+from gossamer.errors import BadSettings
+from gossamer.events import Outcome
+from services.fetcher.access import parse_accesses, shown
+from services.fetcher.http.proxied import read_accesses
+from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.servers import Answer, Server, page, serving, serving_over
+from tests.fetcher.test_tls import authority as authority
+from tests.fetcher.test_tls import named
+
+PASSWORD = "Pa55-w0rd"
+BASIC = "Basic " + b64encode(f"me:{PASSWORD}".encode()).decode()
+LOGIN = f'user = "me"\npassword = "{PASSWORD}"\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "access.toml"
+    file.write_text(text)
+    return file
+
+
+async def locked(server: Server, writer: asyncio.StreamWriter) -> bool:
+    known = server.requests[-1].header("Authorization") == BASIC
+    answer = page(b"<p>welcome") if known else page(b"", 401, WWW_Authenticate="Basic realm=x")
+    return await answer(server, writer)
+
+
+async def test_a_host_is_told_who_we_are_and_no_other_one_is(tmp_path: Path) -> None:
+    async with serving(a=locked) as one, serving(a=locked) as other:
+        file = written(tmp_path, f'["{one.root}"]\n{LOGIN}headers = {{ "X-Api-Key" = "k3y" }}')
+        mine = await fetched(f"{one.root}/a", access_file=file)
+        others = await fetched(f"{other.root}/a", access_file=file)
+        assert one.requests[0].header("X-Api-Key") == "k3y"
+        assert PASSWORD not in other.requests[0].head and BASIC not in other.requests[0].head
+    assert (mine.outcomes, others.outcomes) == (["page"], ["client_error"])
+
+
+async def test_no_record_and_no_log_line_shows_what_the_file_says(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    headers = 'headers = { "X-Api-Key" = "k3y", Accept-Language = "de" }'
+    async with serving(a=locked, b=lambda server, writer: broken(writer)) as server:
+        file = written(tmp_path, f'["{server.root}"]\n{LOGIN}{headers}')
+        emitted = await fetched(f"{server.root}/a", f"{server.root}/b", access_file=file)
+    sent = dict(emitted.pages[0].request_headers)
+    assert (sent["Authorization"], sent["X-Api-Key"]) == ("redacted", "redacted")
+    assert sent["Accept-Language"] == "de"
+    printed = capsys.readouterr()
+    told = f"{emitted.calls!r} {printed.out} {printed.err} {caplog.text}"
+    assert not any(secret in told for secret in (PASSWORD, BASIC, "k3y"))
+
+
+async def broken(writer: asyncio.StreamWriter) -> bool:
+    return False
+
+
+@dataclass
+class Proxy:
+    """A forward proxy: for http it fetches, for https it connects, if it is in the mood."""
+
+    refuses: bytes = b""
+    """What it answers instead."""
+    port: int = 0
+    heads: list[str] = field(default_factory=list)
+    open: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open.add(asyncio.create_task(self._handle(reader, writer)))
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            self.heads.append(head)
+            if self.refuses:
+                writer.write(self.refuses)
+            else:
+                await self._serve(head, reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def _serve(
+        self, head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        server = head.split(" ", 2)[1].removeprefix("http://").split("/")[0]
+        port = int(server.rpartition(":")[2])
+        back, upstream = await asyncio.open_connection("127.0.0.1", port)
+        answers = asyncio.create_task(piped(back, writer))
+        try:
+            if head.startswith("CONNECT "):
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                await piped(reader, upstream)
+                return
+            while True:
+                upstream.write(head.replace(f"http://{server}", "", 1).encode())
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                self.heads.append(head)
+        finally:
+            upstream.close()
+            await answers
+
+
+async def piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await reader.read(65536):
+            writer.write(data)
+
+
+@asynccontextmanager
+async def proxying(refuses: bytes = b"") -> AsyncIterator[Proxy]:
+    proxy = Proxy(refuses)
+    listener = await asyncio.start_server(proxy.connected, "127.0.0.1", 0)
+    proxy.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield proxy
+    finally:
+        listener.close()
+        await asyncio.gather(*proxy.open)
+
+
+def through(proxy: Proxy, folder: Path, host: str = "*", server: str = "127.0.0.1") -> Path:
+    return written(folder, f'["{host}"]\nproxy = "http://me:{PASSWORD}@{server}:{proxy.port}"')
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1", "localhost"])
+async def test_a_host_without_an_address_is_asked_through_its_proxy(
+    server: str, tmp_path: Path
+) -> None:
+    async with serving(a=page(b"<p>inside"), b=page()) as there, proxying() as proxy:
+        root = f"http://inside.invalid:{there.port}"
+        file = through(proxy, tmp_path, root, server)
+        urls = f"{root}/a?x=1", f"{root}/b"
+        emitted = await fetched(*urls, access_file=file, allow_networks=())
+        assert there.paths == ["/a?x=1", "/b"]
+    assert emitted.outcomes == ["gone", "page"]
+    assert proxy.heads[0].startswith(f"GET {root}/a?x=1 HTTP/1.1\r\n")
+    assert f"Proxy-Authorization: {BASIC}" in proxy.heads[0]
+    assert {one.address for one in emitted.pages} == {""}
+    assert PASSWORD not in repr(emitted.calls) and BASIC not in repr(emitted.calls)
+
+
+async def test_tls_goes_through_the_proxy_to_the_host(
+    authority: trustme.CA, tmp_path: Path
+) -> None:
+    async with (
+        serving_over(named(authority, "inside.invalid"), a=page(b"<p>inside"), b=page()) as there,
+        proxying() as proxy,
+    ):
+        root = f"https://inside.invalid:{there.port}"
+        file = through(proxy, tmp_path)
+        emitted = await fetched(f"{root}/a", f"{root}/b", access_file=file)
+        assert len(there.requests) == 2 and len(proxy.heads) == 1
+    assert emitted.outcomes == ["page", "page"]
+    assert proxy.heads[0].startswith(f"CONNECT inside.invalid:{there.port} HTTP/1.1\r\n")
+    assert "Proxy-Authorization" not in dict(emitted.pages[0].request_headers)
+
+
+async def test_a_wrong_certificate_behind_a_proxy_is_one(
+    authority: trustme.CA, tmp_path: Path
+) -> None:
+    context = named(authority, "other.invalid")
+    async with serving_over(context, a=page()) as there, proxying() as proxy:
+        url = f"https://inside.invalid:{there.port}/a"
+        emitted = await fetched(url, access_file=through(proxy, tmp_path))
+    assert emitted.one.outcome is Outcome.TLS_FAILURE
+    assert "the certificate is refused: Hostname mismatch" in emitted.one.reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", "it wants another password"),
+        (b"nonsense\r\n\r\n", "is of no use"),
+        (b"", "Connect call failed"),
+    ],
+)
+async def test_a_proxy_of_no_use_is_our_trouble_or_that_of_its_host(
+    answer: bytes, why: str, tmp_path: Path
+) -> None:
+    async with proxying(answer) as proxy:
+        pass_on = proxy if answer else Proxy(port=1)
+        for host in ("*", "https://a.invalid"):
+            file = through(pass_on, tmp_path, host)
+            emitted = Emitted()
+            async with fetcher(access_file=file) as processor:
+                await processor.work(order("https://a.invalid/"), emitted.emit)
+                paused = processor.pauses.last(0.0)
+            ended = emitted.one
+            assert paused is (host == "*")
+            assert ended.outcome is (Outcome.UNVISITED if host == "*" else Outcome.HOST_DOWN)
+            assert f"the proxy 127.0.0.1:{pass_on.port}" in ended.reason and why in ended.reason
+            assert PASSWORD not in ended.reason
+
+
+async def test_a_host_that_the_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
+    async with proxying(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n") as proxy:
+        emitted = await fetched("https://a.invalid/", access_file=through(proxy, tmp_path))
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
+    assert "cannot connect to the host: 502" in emitted.one.reason
+
+
+async def test_a_private_address_is_not_asked_for_through_a_proxy_either(tmp_path: Path) -> None:
+    async with proxying() as proxy:
+        file = through(proxy, tmp_path)
+        url = "http://169.254.169.254/latest/meta-data/"
+        emitted = await fetched(url, access_file=file, allow_networks=())
+    assert (emitted.outcomes, proxy.heads) == (["private_address"], [])
+
+
+async def test_nobody_else_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with proxying() as proxy:
+        for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        answer: Answer = page(b"", 305, Location=f"http://127.0.0.1:{proxy.port}/")
+        async with serving(a=answer, b=page()) as server:
+            emitted = await fetched(f"{server.root}/a", f"{server.root}/b")
+    assert (emitted.outcomes, proxy.heads) == (["bad_redirect", "page"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[", "at end of document"),
+        ('["example.org"]', "is no host"),
+        ('["https://example.org/"]', "is no host"),
+        ('["HTTPS://example.org"]', "is no host"),
+        ('["https://a.org"]\npasword = "s3cret"', "unknown field `pasword`"),
+        ('["https://a.org"]\nuser = "a:b"', "no colon"),
+        ('["https://a.org"]\nheaders = { User-Agent = "s3cret" }', "'User-Agent' cannot be set"),
+        ('["https://a.org"]\nheaders = { "X y" = "s3cret" }', "'X y' cannot be set"),
+        ('["https://a.org"]\nheaders = { X = "s3cret\\r\\nY: z" }', "'X' cannot be set"),
+        ('["https://a.org"]\nheaders = { X = "1", x = "2" }', "set twice"),
+        ('["https://a.org"]\nproxy = "socks5://s3cret@127.0.0.1:1080"', "a proxy is written"),
+        ('["https://a.org"]\nproxy = "https://s3cret@127.0.0.1:1080"', "a proxy is written"),
+        ('["https://a.org"]\nproxy = "http://127.0.0.1:99999"', "a proxy is written"),
+        ('["*"]\nuser = "s3cret"', "not for everybody"),
+        ('["*"]\nheaders = { X-Api-Key = "s3cret" }', "not for everybody"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused_and_no_secret_told(text: str, why: str) -> None:
+    with pytest.raises(BadSettings) as caught:
+        parse_accesses(text)
+    assert why in str(caught.value) and "fetcher.access_file" in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match=r"fetcher\.access_file: .* cannot be read"):
+        read_accesses(tmp_path / "nowhere")
+
+
+def test_what_is_said_of_a_host_is_in_no_text() -> None:
+    said = parse_accesses(f'["http://a.org"]\n{LOGIN}proxy = "http://u:{PASSWORD}@p:1"')
+    assert PASSWORD not in repr(said) and BASIC not in repr(said)
+    [access] = said.values()
+    assert shown((("AUTHORIZATION", BASIC), ("Host", "a.org")), access) == (
+        ("AUTHORIZATION", "redacted"),
+        ("Host", "a.org"),
+    )
