@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from gossamer.blacklist import Blacklist
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
@@ -178,7 +179,7 @@ class SimWeb:
     sites: Sites
 
     def __init__(self, settings: FetcherSettings, clock: Any) -> None:
-        self.settings, self.clock = settings, clock
+        self.settings, self.clock, self.blacklist = settings, clock, Blacklist()
         self.process = self.sites.sim.process
 
     @asynccontextmanager
