@@ -1,13 +1,13 @@
 """How a whole crawl stands: everything that `gossamer status` puts into words, as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from console.open_crawl import OpenCrawl
-from gossamer.crawl import blacklist_of, last_definition, why_idle
-from gossamer.events import CrawlDefined, Outcome
+from gossamer.crawl import blacklist_of, last_definition, speed_of, why_idle
+from gossamer.events import CrawlDefined, Outcome, SpeedSet
 from services.frontier.conditions import Condition
 from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import PartitionPlansRow
@@ -31,6 +31,7 @@ class Standing:
     """Of a fleet nothing: there the calendar may be long, and each entry is a read."""
     blocked: int = 0
     """Rules of the blacklist."""
+    speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
 
     @property
     def idle(self) -> str:
@@ -52,6 +53,7 @@ class Standing:
             "definition": msgspec.to_builtins(self.definition),
             "idle": self.idle,
             "blocked": self.blocked,
+            "speeds": msgspec.to_builtins(self.speed.speeds),
             **msgspec.to_builtins(self.progress),
             "revisiting": self._revisiting(),
             "next_due_at": self.due_at,
@@ -87,6 +89,7 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             fleet=crawl.fleet,
             definition=last_definition(crawl.log),
             progress=progress,
+            speed=speed_of(crawl.log),
             blocked=len(blacklist_of(crawl.log).rules),
             waiting=Waiting() if crawl.fleet else read_waiting(store, blocked),
         )

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown, SpeedSet
 from gossamer.events.hazards import Hazard
 from gossamer.log import Log
 from gossamer.log.control import in_force
@@ -184,6 +184,12 @@ def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
 def blacklist_of(log: Log) -> Blacklist:
     """Return what is forbidden now."""
     return Blacklist(in_force(log).values())
+
+
+def speed_of(log: Log) -> SpeedSet:
+    """Return how fast the crawl may go."""
+    event = in_force(log).get(f"speed_set/{DEFAULT_CRAWL}")
+    return event if isinstance(event, SpeedSet) else SpeedSet(at=0.0)
 
 
 def last_definition(log: Log) -> CrawlDefined | None:

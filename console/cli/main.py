@@ -19,6 +19,7 @@ COMMANDS = {
     "refetch": "have URLs visited again now, whenever they are due",
     "retry": "have hosts that were in trouble, or URLs that failed, tried again now",
     "site": "say what is different at a site: its quiet hours",
+    "speed": "say how fast the crawl may go, by weekday and hour",
     "block": "never request a host, a domain, a URL, what begins like one, or a network",
     "unblock": "lift a rule of the blacklist; what it held back comes again",
     "blocked": "list the blacklist, or say by which rule a URL is on it",

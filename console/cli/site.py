@@ -1,7 +1,6 @@
 """`gossamer site`: what is different at a site, from now on: its quiet hours."""
 
 import argparse
-import re
 
 from msgspec.structs import replace
 
@@ -14,14 +13,12 @@ from gossamer.events import SiteOverridden
 from gossamer.log import Log
 from gossamer.log.codec import encode, key_of
 from gossamer.log.control import in_force
+from gossamer.speed import parse_hours, spelled_hours
 from gossamer.web.url import BadUrl, site_of
 
 NONE = "none"
 LONGEST = 500
 """Characters of a line."""
-MINUTE, HOUR = 60.0, 3600.0
-
-_hours = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -62,22 +59,15 @@ def quiet_hours(text: str) -> tuple[float, float]:
     """Return the seconds after midnight that *text* means; raise BadSettings if it means none."""
     if text == NONE:
         return 0.0, 0.0
-    found = _hours.fullmatch(text)
-    begin, end = (_seconds(found, 1), _seconds(found, 3)) if found else (0.0, 0.0)
-    if begin == end:
-        raise BadSettings(f"--quiet {text}: write 08:00-18:30, 22:00-06:00 or none; times are UTC")
-    return begin, end
-
-
-def _seconds(found: re.Match[str], group: int) -> float:
-    return int(found[group]) * HOUR + int(found[group + 1]) * MINUTE
+    try:
+        return parse_hours(text)
+    except ValueError as error:
+        raise BadSettings(
+            f"--quiet {text}: write 08:00-18:30, 22:00-06:00 or none; times are UTC"
+        ) from error
 
 
 def _spelled(site: SiteOverridden) -> str:
     if site.quiet_from == site.quiet_until:
         return "no quiet hours"
-    return f"quiet hours {_clock(site.quiet_from)}-{_clock(site.quiet_until)} UTC"
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds // HOUR):02}:{int(seconds % HOUR // MINUTE):02}"
+    return f"quiet hours {spelled_hours(site.quiet_from, site.quiet_until)} UTC"

@@ -11,6 +11,7 @@ import msgspec
 
 from console.cli.options import add_crawl, open_from
 from console.cli.report import totals
+from console.cli.speed import in_force
 from console.figures import counts, duration, instant, number, plural
 from console.printable import printable
 from console.standing import Standing, read_standing
@@ -45,7 +46,7 @@ def lines(standing: Standing, now: float) -> Iterator[str]:
     yield f"{standing.crawl}:"
     if standing.definition:
         yield from _definition(standing.definition)
-    yield from _held_back(standing)
+    yield from _held_back(standing, now)
     yield f"  urls        {progress.admitted:,} admitted, {progress.queued:,} queued"
     if progress.due_count:
         yield f"  waiting     {progress.due_count:,} for a later time; {_due(standing.due_at, now)}"
@@ -71,7 +72,9 @@ def _definition(crawl: CrawlDefined) -> Iterator[str]:
     yield f"  limits      {plural(crawl.max_depth, 'link')} deep{pages}"
 
 
-def _held_back(standing: Standing) -> Iterator[str]:
+def _held_back(standing: Standing, now: float) -> Iterator[str]:
+    if standing.speed.speeds:
+        yield f"  speed       {in_force(standing.speed, now)}"
     if standing.blocked:
         rules = plural(standing.blocked, "rule")
         yield f"  blacklist   {rules}: gossamer blocked lists them"

@@ -10,6 +10,12 @@ from gossamer.events.control import (
     SiteOverridden as SiteOverridden,
 )
 from gossamer.events.control import (
+    Speed as Speed,
+)
+from gossamer.events.control import (
+    SpeedSet as SpeedSet,
+)
+from gossamer.events.control import (
     SuffixListPinned as SuffixListPinned,
 )
 from gossamer.events.errands import (

@@ -1,5 +1,9 @@
 """The events on the control topic: what all services go by. See `gossamer.log.control`."""
 
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
 from gossamer.events.records import Event
 
 
@@ -46,3 +50,24 @@ class BlacklistChanged(Event, frozen=True, kw_only=True, tag="blacklist_changed"
     """A host, domain, URL, prefix or network, as `gossamer.blacklist` spells it."""
     lifted: bool = False
     """Whether the rule is no more: what it held back comes again."""
+
+
+Rate = Annotated[float, Meta(ge=0)]
+
+
+class Speed(Struct, frozen=True):
+    """How fast the crawl may go at some times."""
+
+    when: str
+    """Such as `mon-fri 08:00-18:00`, UTC; "" for always."""
+    pages: Rate | None = None
+    """Visits a second; None: no limit, 0: none are made."""
+    bytes: Rate | None = None
+    """A second."""
+
+
+class SpeedSet(Event, frozen=True, kw_only=True, tag="speed_set"):
+    """How fast the crawl goes, all of its processes together; the newest one is in force."""
+
+    speeds: tuple[Speed, ...] = ()
+    """The first one that holds at a time counts; where none does there is no limit."""

@@ -16,6 +16,7 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Outcome,
+    SpeedSet,
     VisitEnded,
 )
 from gossamer.events.topics import VISITS_ORDERED, Topic
@@ -72,6 +73,8 @@ class Fetcher:
         an address: what is under way is not broken off."""
         if isinstance(event, BlacklistChanged):
             self._web.blacklist.change(event)
+        if isinstance(event, SpeedSet):
+            self._terms.speeds.change(event)
         if isinstance(event, CrawlDefined):
             accept(event)
             paused = self._paused[event.crawl]

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut
+from gossamer.speed import Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from services.fetcher.outcome import Failure, Reply
@@ -70,7 +71,8 @@ class Terms:
     cookies: int = 0
     cookie_size: int = 0
     blacklist: Blacklist = field(default_factory=Blacklist)
-    """As it is at any moment."""
+    speeds: Speeds = field(default_factory=Speeds)
+    """Both as they are at any moment."""
 
 
 class Pace:
@@ -86,9 +88,10 @@ class Pace:
     def ask(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         """Rest for the pause that is due, then make *request*; None if the order must end now.
 
-        It must when the crawl is paused, the URL is blacklisted, or the lease could expire under
-        the request. If it met a kept connection that its server was just closing, it is made once
-        more after another pause: most likely nobody has read it.
+        It must when the crawl is paused or has another speed than when it was ordered, the URL is
+        blacklisted, or the lease could expire under the request. If it met a kept connection that
+        its server was just closing, it is made once more after another pause: most likely nobody
+        has read it.
         """
         answer = yield from self._ask_once(request)
         if isinstance(answer, Failure) and answer.stale:
@@ -103,8 +106,7 @@ class Pace:
         if result.paused:
             self.why = "the crawl is paused"
             return None
-        if rule := self.terms.blacklist.of_url(request.url):
-            self.why = forbidden_by(rule)
+        if self._held_back(request.url):
             return None
         if self._late(0.0):
             return None
@@ -125,6 +127,13 @@ class Pace:
     def new_cookies(self) -> tuple[Cookie, ...]:
         """Return, once, the cookies that were set or deleted since this was last asked."""
         return self._jar.changes()
+
+    def _held_back(self, url: str) -> bool:
+        if rule := self.terms.blacklist.of_url(url):
+            self.why = forbidden_by(rule)
+        elif self.terms.speeds.is_outdated(self.order.at, self.now):
+            self.why = "the crawl has another speed than when it was ordered"
+        return bool(self.why)
 
     def _late(self, pause: float) -> bool:
         if self.now + pause + self.terms.visit_limit <= self.order.expires_at:

@@ -1,19 +1,20 @@
 """The rules by which an admitted URL is refused, as a table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.crawl import LeftOut, left_out
-from gossamer.events import CrawlDefined, Discovery
+from gossamer.events import CrawlDefined, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.events.provenance import Provenance, provenance, rediscovered
+from gossamer.events.provenance import Provenance, by_site, provenance, rediscovered
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
+from services.frontier.aside import split
 from services.frontier.hosts import Hosts
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
@@ -110,7 +111,7 @@ what they refuse."""
 
 
 class Refusals:
-    """Writes refusals down, and knows the *blacklist*."""
+    """Writes refusals down, knows the *blacklist*, and takes up what is left out no more."""
 
     def __init__(self, hosts: Hosts, revisits: Revisits, store: Store) -> None:
         self._hosts, self._revisits, self._urls = hosts, revisits, store.table(UrlRow)
@@ -130,6 +131,29 @@ class Refusals:
         self.write(host.site, found, how, Refusal(*why), now)
         if url.earlier:
             self._revisits.put_off(host, url, now)
+
+    def set_aside(
+        self, event: LinksSetAside, crawl: CrawlDefined | None, now: float
+    ) -> Iterator[UrlsDiscovered]:
+        """Set the links of *event* aside, but for those that *crawl* visits: who left them out may
+        have judged by an older definition, or by a rule that was lifted."""
+        wanted: list[Discovery] = []
+        others: Iterable[Discovery] = event.urls
+        if crawl:
+            wanted, others = split(event.urls, crawl, self.blacklist)
+        self._hosts.claims.of(event.site).aside.add(event.via, others)
+        yield from by_site(wanted, event.via, event.crawl, now)
+
+    def are_behind(self, crawl: CrawlDefined | None) -> bool:
+        """Return whether something is set aside that *crawl* and blacklist have not judged yet."""
+        claims = self._hosts.claims if crawl else ()
+        return any(crawl and one.aside.is_behind(crawl, self.blacklist) for one in claims)
+
+    def take_up(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
+        """Judge some more of what is set aside; yield what is not left out any more."""
+        for claim in self._hosts.claims:
+            if claim.aside.is_behind(crawl, self.blacklist):
+                yield from claim.aside.judge(crawl, self.blacklist, now)
 
     def write(
         self, site: str, found: Discovery, how: Provenance, refused: Refusal, now: float

@@ -18,20 +18,19 @@ from gossamer.events import (
     RobotsAnswered,
     RobotsAsked,
     SiteOverridden,
+    SpeedSet,
     UrlsAdmitted,
     VisitEnded,
     topics,
 )
-from gossamer.events.provenance import by_site
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier.admission import Admission
-from services.frontier.aside import split
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
-from services.frontier.claim import Claim, Claims
+from services.frontier.claim import Claims
 from services.frontier.conditions import Trigger
 from services.frontier.errands import Errands
 from services.frontier.figures import Figures
@@ -39,13 +38,13 @@ from services.frontier.hosts import Hosts
 from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading
 from services.frontier.neighbours import LOOKS, Neighbours
+from services.frontier.pacing import Pacing
 from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
 from services.frontier.robots import sitemaps_found
 from services.frontier.workbench import Host
 
-NO_LIMIT = 1 << 60
 DUE_AT_A_TIME = 1000
 """URLs and hosts whose time has come, of one step of the log."""
 
@@ -76,7 +75,7 @@ class Frontier(Processor):
         self._loading = Loading(hosts, settings.loaded_limit, alone)
         self._revisits = Revisits(hosts, store)
         refusals = Refusals(hosts, self._revisits, store)
-        self._blacklist = refusals.blacklist
+        self._refusals = refusals
         self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
         self._neighbours = Neighbours(hosts, self._loading)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
@@ -85,7 +84,7 @@ class Frontier(Processor):
         )
         self._retries = Retries(hosts, self._loading, self._admission)
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
-        self._figures = Figures(self._hosts)
+        self._figures, self._pacing = Figures(hosts), Pacing(hosts)
         self._judgements = Judgements(hosts, store)
         self._crawl: CrawlDefined | None = None
         self._asked_at = self._read_until = 0.0
@@ -149,7 +148,7 @@ class Frontier(Processor):
     def _answer(self, event: Event, now: float) -> Answer:
         match event:
             case LinksSetAside():
-                return self._set_aside(event, now)
+                return self._refusals.set_aside(event, self._crawl, now)
             case RobotsAsked():
                 return [*self._errands.asked(event, now)]
             case RetryAsked() | RefetchAsked() | ChangesHinted():
@@ -178,37 +177,41 @@ class Frontier(Processor):
                 self._admission.admit(event, self._crawl, now)
             case VisitEnded():
                 self._check_in.ended(event, now)
+                self._pacing.ended(event.received)
             case RobotsAnswered():
                 self._errands.answered(event, now)
-            case BlacklistChanged():
-                self._blacklist.change(event)
-            case SiteOverridden():
-                self._hosts.sites.override(event)
             case PageJudged():
                 self._judgements.judged(event)
                 self._revisits.judged(event)
+            case _:
+                self._control(event)
+
+    def _control(self, event: Event) -> None:
+        """Go by what operators have set."""
+        match event:
+            case BlacklistChanged():
+                self._refusals.blacklist.change(event)
+            case SiteOverridden():
+                self._hosts.sites.override(event)
+            case SpeedSet():
+                self._pacing.change(event)
             case CrawlDefined():
                 accept(event)
                 self._revisits.define(event)
                 self._crawl = event
 
-    def _set_aside(self, event: LinksSetAside, now: float) -> Iterator[Event]:
-        # Dedup may have judged by an older definition than the one that is in force here.
-        crawl = self._crawl
-        wanted, others = split(event.urls, crawl, self._blacklist) if crawl else ([], [*event.urls])
-        self._claims.of(event.site).aside.add(event.via, others)
-        yield from by_site(wanted, event.via, event.crawl, now)
-
     def due(self) -> float | None:
         """Return when the next delay, lease or wait ends; 0 when there is work now."""
         bench = self._hosts.bench
-        at_work = self._loading.unfinished or self._behind()
-        if at_work or (self._orderable() and (bench.first_ready() or self._loading.is_in_the_way)):
+        if self._loading.unfinished or self._refusals.are_behind(self._crawl):
+            return 0.0
+        next_at = self._pacing.next_at if self._may_order() else None
+        if next_at == 0:
             return 0.0
         read = self._claims.caught_up and not self._unread
         ends = [bench.next_rested(), bench.next_expired() if read else None]
         ends += [claim.calendar.due() for claim in self._claims]
-        ends += [self._revisits.due()]
+        ends += [self._revisits.due(), next_at]
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float) -> Iterator[Event]:
@@ -222,15 +225,8 @@ class Frontier(Processor):
         self._bring_back(now)
         self._fill(now)
         if crawl := self._crawl:
-            for claim in self._behind():
-                yield from claim.aside.judge(crawl, self._blacklist, now)
+            yield from self._refusals.take_up(crawl, now)
             yield from self._orders(crawl, now)
-
-    def _behind(self) -> list[Claim]:
-        """Return the claims that have set aside what the crawl in force has not judged yet."""
-        if (crawl := self._crawl) is None:
-            return []
-        return [claim for claim in self._claims if claim.aside.is_behind(crawl, self._blacklist)]
 
     def _bring_back(self, now: float) -> None:
         left = DUE_AT_A_TIME
@@ -252,8 +248,9 @@ class Frontier(Processor):
             self._hosts.update(host, host.row, Trigger.DELAY_OVER)
 
     def _orders(self, crawl: CrawlDefined, now: float) -> Iterator[Event]:
-        looks = LOOKS
-        while (most := self._orderable()) and (host := self._first(now)):
+        pacing, looks = self._pacing, LOOKS
+        pacing.look(now)
+        while (most := pacing.room(crawl, now)) and (host := self._first(now)):
             if not self._neighbours.knows(host.row.site):
                 if not looks:
                     return
@@ -264,6 +261,7 @@ class Frontier(Processor):
             order = self._check_out.order(host, most, crawl, now)
             yield from self._check_out.answers()
             if order:
+                pacing.ordered(len(order.visits), now)
                 self._figures.ordered(order)
                 yield order
             else:
@@ -276,15 +274,11 @@ class Frontier(Processor):
             self._fill(now)
         return host
 
-    def _orderable(self) -> int:
-        """Return how many URLs may be ordered now, by pause and page limit."""
-        bench, crawl = self._hosts.bench, self._crawl
-        if crawl is None or crawl.paused or not self._claims.caught_up:
-            return 0
-        if not crawl.max_pages:
-            return NO_LIMIT
-        pages = sum(claim.tally.pages for claim in self._claims)
-        return max(0, crawl.pages_before + crawl.max_pages - pages - bench.outstanding)
+    def _may_order(self) -> bool:
+        """Return whether there is somebody to order, if the speed of the crawl allows it."""
+        if not self._pacing.orderable(self._crawl):
+            return False
+        return self._hosts.bench.first_ready() is not None or self._loading.is_in_the_way
 
     def note(self) -> str:
         """Return why nothing is ordered although all is well."""

@@ -13,6 +13,7 @@ from gossamer.events import (
     HostCheckedOut,
     Outcome,
     SeedSown,
+    SpeedSet,
     VisitEnded,
 )
 from gossamer.events.topics import TOPICS, VISITS_ORDERED, Keep
@@ -74,6 +75,8 @@ class VirtualFetcher(Processor):
         """Begin an order, or learn whether the crawl is paused."""
         if isinstance(event, BlacklistChanged):
             self._blacklist.change(event)
+        if isinstance(event, SpeedSet):
+            self._terms.speeds.change(event)
         if isinstance(event, CrawlDefined):
             self._paused = event.paused
         if isinstance(event, HostCheckedOut):

@@ -1,0 +1,125 @@
+"""How fast the crawl goes, by weekday and hour: pages and bytes a second, of all fetchers together.
+
+Operators set it as a few speeds, each with the times when it holds, such as `mon-fri 08:00-18:00`
+(UTC); the first one that holds is in force, and where none does there is no limit. Frontiers order
+no faster (`services.frontier.pacing`), and fetchers hand back what was ordered at another speed.
+"""
+
+import re
+from math import inf
+from typing import NamedTuple
+
+from gossamer.errors import Poison
+from gossamer.events import Speed, SpeedSet
+from gossamer.settings.policies import DAY
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+FIRST = 3
+"""The weekday of 1970-01-01, a Thursday."""
+LAG = 2.0
+"""Seconds in which all frontiers have read that there is another speed."""
+HOUR, MINUTE = 3600.0, 60.0
+ALWAYS = ""
+NO_LIMIT = Speed(ALWAYS)
+
+_hours = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)")
+_day = "|".join(DAYS)
+_days = re.compile(rf"({_day})(?:-({_day}))?")
+
+
+class When(NamedTuple):
+    """Times of a week: from *begin* on each of *days*, in seconds after midnight UTC, until *end*,
+    perhaps on the next day; the whole day where these are equal."""
+
+    days: frozenset[int]
+    begin: float
+    end: float
+
+    def holds(self, at: float) -> bool:
+        """Return whether *at* is one of these times."""
+        today, into = int(at // DAY + FIRST) % 7, at % DAY
+        if self.begin < self.end:
+            return today in self.days and self.begin <= into < self.end
+        before = (today - 1) % 7 in self.days and into < self.end
+        return before or (today in self.days and into >= self.begin)
+
+
+def parse_when(text: str) -> When:
+    """Return the times that *text* means: `mon-fri 08:00-18:00`, `sat,sun`, `22:00-06:00`; always
+    if it is empty. Raise ValueError, with what may be written, if it means none."""
+    days, begin, end = frozenset[int](), 0.0, 0.0
+    words = text.lower().split()
+    try:
+        if words and words[-1][0].isdigit():
+            begin, end = parse_hours(words.pop())
+        if len(words) > 1:
+            raise ValueError
+        for part in words[0].split(",") if words else ["mon-sun"]:
+            days |= _range(part)
+    except ValueError as error:
+        raise ValueError(
+            f"{text!r}: write mon-fri 08:00-18:00, sat,sun or 22:00-06:00; times are UTC"
+        ) from error
+    return When(days, begin, end)
+
+
+def _range(text: str) -> frozenset[int]:
+    found = _days.fullmatch(text)
+    if not found:
+        raise ValueError
+    first = DAYS.index(found[1])
+    last = DAYS.index(found[2] or found[1])
+    return frozenset((first + more) % 7 for more in range((last - first) % 7 + 1))
+
+
+def parse_hours(text: str) -> tuple[float, float]:
+    """Return the seconds after midnight that a text such as `08:00-18:30` means; else raise
+    ValueError."""
+    found = _hours.fullmatch(text)
+    if not found:
+        raise ValueError(text)
+    hours = [int(found[at]) * HOUR + int(found[at + 1]) * MINUTE for at in (1, 3)]
+    if hours[0] == hours[1]:
+        raise ValueError(text)
+    return hours[0], hours[1]
+
+
+def spelled_hours(begin: float, end: float) -> str:
+    """Return the hours that `parse_hours` reads."""
+    return "-".join(f"{int(at // HOUR):02}:{int(at % HOUR // MINUTE):02}" for at in (begin, end))
+
+
+class Speeds:
+    """What is set, and what is in force at a time."""
+
+    def __init__(self, event: SpeedSet | None = None) -> None:
+        self._set_at = 0.0
+        self._speeds: list[tuple[When, Speed]] = []
+        if event:
+            self.change(event)
+
+    def change(self, event: SpeedSet) -> None:
+        """Go by *event* from now on; raise Poison if its times are none."""
+        try:
+            self._speeds = [(parse_when(speed.when), speed) for speed in event.speeds]
+        except ValueError as error:
+            raise Poison(str(error)) from error
+        self._set_at = event.at
+
+    def at(self, now: float) -> Speed:
+        """Return the speed in force."""
+        return next((speed for when, speed in self._speeds if when.holds(now)), NO_LIMIT)
+
+    def until(self, now: float) -> float:
+        """Return until when that is so at least; infinity if nothing else is set."""
+        midnight = now - now % DAY
+        ends = {end for when, _ in self._speeds for end in (when.begin, when.end, DAY)}
+        later = (midnight + end + day for end in ends for day in (0.0, DAY))
+        return min((end for end in later if end > now), default=inf)
+
+    def is_outdated(self, ordered_at: float, now: float) -> bool:
+        """Return whether what was ordered then was ordered at another speed than is in force."""
+        speed = self.at(now)
+        if speed.pages is None and speed.bytes is None:
+            return False
+        return ordered_at < self._set_at + LAG or self.at(ordered_at) != speed

@@ -1,0 +1,71 @@
+"""The speed of whole crawls, changed while they run, as servers see it."""
+
+from pathlib import Path
+
+from gossamer.events import Speed, SpeedSet
+from gossamer.log.codec import encode
+from tests.flow.test_flow import Pages, virtual_crawl
+from tests.flow.virtual import START, VirtualCrawl
+
+IN_FORCE = 5.0
+HOUR, DAY = 3600.0, 86400.0
+NEXT_HOUR = START - START % HOUR + HOUR
+
+
+def crawled(folder: Path, hosts: int, delay: float, each: int = 40) -> VirtualCrawl:
+    """A crawl of more than it gets through, with everything admitted."""
+    pages: Pages = {}
+    for host in range(hosts):
+        root = f"http://h{host}.test/"
+        pages |= {f"{root}{number}": [] for number in range(each)}
+        pages[root] = [f"{root}{number}" for number in range(each)]
+    crawl = virtual_crawl(folder, pages, 0.1, delay=delay)
+    crawl.sow(*(f"http://h{host}.test/" for host in range(hosts)))
+    return crawl
+
+
+def set_speed(crawl: VirtualCrawl, *speeds: Speed) -> float:
+    crawl.log.append([encode(SpeedSet(at=crawl.now, speeds=speeds))])
+    return crawl.now
+
+
+def made(crawl: VirtualCrawl, begin: float, end: float) -> float:
+    """Return the requests a second that were made in that time."""
+    return sum(begin <= at < end for at, _, _ in crawl.requests) / (end - begin)
+
+
+def test_it_is_in_force_within_five_seconds_for_orders_that_are_out_too(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path, hosts=20, delay=4.0)
+    crawl.run(until=START + 30)
+    fast = made(crawl, START + 10, START + 30)
+    assert fast > 4
+    slow = set_speed(crawl, Speed("", pages=0.5))
+    crawl.run(until=slow + 100)
+    assert 0.4 <= made(crawl, slow + IN_FORCE, slow + 100) <= 0.6
+    still = set_speed(crawl, Speed("", pages=0.0))
+    crawl.run(until=still + 100)
+    assert made(crawl, still + IN_FORCE, still + 100) == 0
+    free = set_speed(crawl)
+    crawl.run(until=free + 35)
+    assert made(crawl, free + IN_FORCE, free + 35) > 0.8 * fast
+
+
+def test_the_hour_changes_the_speed_of_orders_that_are_out(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path, hosts=10, delay=40.0, each=100)
+    begin, end = (f"{int(at % DAY // HOUR):02}:00" for at in (NEXT_HOUR, NEXT_HOUR + HOUR))
+    set_speed(crawl, Speed(f"{begin}-{end}", pages=0.02))
+    crawl.run(until=NEXT_HOUR + HOUR + 300)
+    assert made(crawl, NEXT_HOUR - 300, NEXT_HOUR) > 0.2
+    assert 0.015 <= made(crawl, NEXT_HOUR + IN_FORCE, NEXT_HOUR + HOUR) <= 0.025
+    assert made(crawl, NEXT_HOUR + HOUR + IN_FORCE, NEXT_HOUR + HOUR + 300) > 0.15
+
+
+def test_bytes_are_limited_as_they_come(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path, hosts=20, delay=1.0, each=100)
+    crawl.run(until=START + 20)
+    slow = set_speed(crawl, Speed("", bytes=200.0))
+    before = crawl.backlog
+    crawl.run(until=slow + 300)
+    assert before() == 0
+    sizes = [len(crawl.web(url, at)[1].body) for at, _, url in crawl.requests if at > slow + 30]  # type: ignore[union-attr]
+    assert 0.8 * 200 <= sum(sizes) / 270 <= 1.2 * 200

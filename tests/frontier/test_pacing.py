@@ -1,0 +1,115 @@
+"""The speed of the crawl: measured where visits are made, over hours, changes and frontiers."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import pytest
+
+from gossamer.events import Speed, SpeedSet
+from services.frontier.service import Frontier
+from tests.frontier.simulation import START, Simulation
+
+HOSTS, EACH = 60, 200
+HOUR, DAY = 3600.0, 86400.0
+MIDNIGHT = START - START % DAY + DAY
+IN_FORCE = 5.0
+
+
+def speed(at: float, *speeds: Speed) -> SpeedSet:
+    return SpeedSet(at=at, speeds=speeds)
+
+
+def busy(hosts: int = HOSTS, size: int = 0) -> Simulation:
+    """A crawl that could make a visit a second at each of its hosts."""
+    sim = Simulation(lambda url: {"received": size, "took": 0.1})
+    for host in range(hosts):
+        sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))
+    return sim
+
+
+def times(sim: Simulation, begin: float = 0.0, end: float = float("inf")) -> list[float]:
+    return sorted(at for at, _, _ in sim.visits if begin <= at < end)
+
+
+def most_in(moments: Sequence[float], window: float) -> int:
+    """Return how many fall into the fullest window."""
+    return max(
+        (bisect_left(moments, at + window) - index for index, at in enumerate(moments)), default=0
+    )
+
+
+@pytest.mark.parametrize("pages", [0.5, 5.0, 20.0])
+def test_no_more_visits_are_made_than_the_speed_allows_and_no_less(pages: float) -> None:
+    sim = busy()
+    sim.handle(speed(START, Speed("", pages=pages)))
+    sim.run(START + 200)
+    made = times(sim, START + 20)
+    assert 0.85 * pages <= len(made) / 180 <= 1.05 * pages
+    # Of an order, visits are made one after another: a few seconds may have those of the next.
+    assert most_in(made, 20.0) <= 20 * pages * 1.3 + 1
+
+
+def test_another_speed_is_in_force_at_once() -> None:
+    sim = busy()
+    sim.handle(speed(START, Speed("", pages=40.0)))
+    sim.run(START + 60)
+    sim.handle(speed(sim.now, Speed("", pages=1.0)))
+    changed = sim.now
+    sim.run(changed + 100)
+    assert len(times(sim, START + 20, changed)) / 40 >= 34
+    sim.handle(speed(sim.now))
+    free = sim.now
+    sim.run(free + 20)
+    assert len(times(sim, free + IN_FORCE, free + 20)) / 15 > 40
+
+
+def test_the_hours_of_the_week_have_their_speeds() -> None:
+    sim = busy()
+    at_work = Speed("08:00-18:00", pages=0.01)
+    sim.handle(speed(START, Speed("00:00-01:00", pages=0.0), at_work, Speed("", pages=0.1)))
+    sim.run(MIDNIGHT + DAY)
+
+    def rate(begin: float, end: float) -> float:
+        made = times(sim, MIDNIGHT + begin * HOUR, MIDNIGHT + end * HOUR)
+        return len(made) / (end - begin) / HOUR
+
+    assert rate(0.02, 1) == 0
+    assert 0.09 <= rate(1.1, 8) <= 0.11
+    assert 0.009 <= rate(8.1, 18) <= 0.011
+    assert 0.09 <= rate(18.1, 24) <= 0.11
+
+
+def test_bytes_are_paid_for_when_they_have_come() -> None:
+    sim = busy(size=100_000)
+    sim.handle(speed(START, Speed("", bytes=500_000.0)))
+    sim.run(START + 300)
+    made = times(sim, START + 60)
+    assert 4.2 <= len(made) / 240 <= 5.3
+    assert most_in(made, 30.0) <= 30 * 5 * 1.4
+
+
+def test_the_shares_of_all_frontiers_are_the_speed() -> None:
+    made = 0
+    for partitions in ({0}, {1, 2, 3}):
+        sim = Simulation(lambda url: {"took": 0.1})
+        sim.handle(speed(START, Speed("", pages=8.0)))
+        sim.frontier.assign(frozenset(partitions), START)
+        sim.frontier.caught_up(frozenset(partitions), START)
+        claims = sim.frontier._claims
+        for host in range(HOSTS):
+            if claims.has(f"h{host}.test"):
+                sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))
+        sim.run(START + 100)
+        made += len(times(sim, START + 20))
+    assert 0.85 * 8 <= made / 80 <= 1.05 * 8
+
+
+def test_a_standstill_keeps_nobody_awake() -> None:
+    sim = busy(hosts=1)
+    sim.handle(speed(START, Speed("08:00-18:00", pages=0.0), Speed("18:00-20:00", bytes=0.0)))
+    sim.run(MIDNIGHT + 8 * HOUR - 1)
+    sim.admit("http://h1.test/")
+    sim.run(MIDNIGHT + 8 * HOUR + 60)
+    frontier: Frontier = sim.frontier
+    due = frontier.due()
+    assert due and due >= MIDNIGHT + 18 * HOUR
