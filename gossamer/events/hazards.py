@@ -73,15 +73,19 @@ HAZARDS: dict[Hazard, Counting] = {
         "The certificate is refused, or TLS fails for another reason."),
     Hazard.SILENT_SERVER: Counting(("fetcher",), ("fetcher.first_byte_limit", "frontier.retries"),
         "The request was sent and no byte came back in time."),
-    Hazard.SLOW_TRANSFER: Counting(("fetcher",), ("fetcher.between_bytes_limit",),
-        "The body stopped coming before its end, and was cut."),
+    Hazard.SLOW_TRANSFER: Counting(
+        ("fetcher",),
+        ("fetcher.between_bytes_limit", "fetcher.slow_rate", "fetcher.slow_window"),
+        "The body stopped coming before its end, or came too slowly, and was cut."),
     Hazard.CUT_SHORT: Counting(("fetcher",), (),
         "The connection broke before the end of the body."),
-    Hazard.INFINITE_BODY: Counting(("fetcher",), ("fetcher.body_limit",),
+    Hazard.INFINITE_BODY: Counting(
+        ("fetcher",), ("fetcher.body_limit", "fetcher.pdf_limit", "fetcher.sitemap_limit"),
         "The body is larger than what is read of one, and was cut."),
     Hazard.TRAP_TIME: Counting(("fetcher",), ("fetcher.visit_limit",),
         "The visit took longer than one may, and the body was cut."),
-    Hazard.DECOMPRESSION_BOMB: Counting(("parser",), ("parser.decoded_limit",),
+    Hazard.DECOMPRESSION_BOMB: Counting(
+        ("parser",), ("parser.decoded_limit", "parser.ratio_limit"),
         "A small encoded body becomes absurdly large."),
     Hazard.PRIVATE_ADDRESS: Counting(("fetcher",), ("fetcher.allow_networks",),
         "All addresses of the host are outside the public Internet."),

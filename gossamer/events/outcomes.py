@@ -168,7 +168,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         text="A robots.txt came that cannot be read."),
     Outcome.OUR_TROUBLE: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES, ends_order=True,
-        text="A mistake of ours kept the visit from its end, such as a page too large to pass on."),
+        text="A mistake of ours kept the visit from its end, or too many large bodies at once."),
     Outcome.PRIVATE_ADDRESS: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE, ends_order=True,
         text="The host has only addresses outside the public Internet, which are not visited."),

@@ -154,7 +154,19 @@ class FetcherSettings(Section):
     head_limit: Bytes = 256 << 10
     """The longest head of an answer that is read, as in Chromium (hazard missing_headers)."""
     body_limit: BodyBytes = 2 << 20
-    """A longer body is cut here, and marked as truncated."""
+    """A longer body is cut here, and marked as truncated; for HTML and all types that have no limit
+    of their own."""
+    pdf_limit: BodyBytes = 20 << 20
+    """The same for PDF, which is of no use when it is cut."""
+    sitemap_limit: BodyBytes = 50 << 20
+    """The same for sitemaps (sitemaps.org allows 50 MB)."""
+    bodies_limit: Bytes = 256 << 20
+    """Most bytes of all bodies together that are being read; when they are used up, a body waits
+    until another is done."""
+    slow_rate: Annotated[Natural, unit("bytes/s")] = 100
+    """A body that comes more slowly than this is cut; 0 turns it off."""
+    slow_window: Seconds = 20.0
+    """For how long it must come so slowly."""
     robots_limit: BodyBytes = 500 << 10
     """How much of a robots.txt is read."""
     robots_age: Seconds = 86400.0
@@ -215,6 +227,9 @@ class ParserSettings(Section):
     """The most memory that reading a page may take, beyond what the process has to begin with."""
     decoded_limit: Bytes = 2 << 20
     """How much of a body is read after decompression (hazard decompression_bomb)."""
+    ratio_limit: Annotated[Positive, unit("times")] = 1000
+    """How much larger than it was sent a body may become: beyond that decompression stops, for text
+    does not compress so well."""
 
 
 class ArchiveSettings(Section):

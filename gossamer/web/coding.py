@@ -17,7 +17,7 @@ STEP = 1024
 ROOM = 1 << 16
 """Bytes of output at a time."""
 RATIO = 1000
-"""A body that grows more than this is a bomb; text that compresses this well does not occur."""
+"""A body that grows more than this is a bomb, unless another ratio is given."""
 LAYERS = 5
 """Most codings of one body. Nobody means more, and each costs as much as the body (curl: 5)."""
 GZIP = 31
@@ -59,8 +59,9 @@ class Body:
     """Whether a coding is left: it is unknown, or the server named one that it did not apply."""
 
 
-def decoded(body: bytes, codings: str, limit: int) -> Body:
-    """Undo *codings*, a Content-Encoding header's value; return at most *limit* bytes.
+def decoded(body: bytes, codings: str, limit: int, ratio: int = RATIO) -> Body:
+    """Undo *codings*, a Content-Encoding header's value; return at most *limit* bytes. A body that
+    grows more than *ratio* times is a bomb.
 
     Never fails: what breaks off or is damaged is returned as far as it can be decoded.
     """
@@ -70,7 +71,7 @@ def decoded(body: bytes, codings: str, limit: int) -> Body:
         return Body(body[:limit], len(body) > limit, as_sent=True)
     result = Body(body)
     for name in reversed(names):
-        step = _undone(result.data, INFLATERS.get(name, ()), limit)
+        step = _undone(result.data, INFLATERS.get(name, ()), limit, ratio)
         result = Body(
             step.data,
             result.cut or step.cut,
@@ -80,12 +81,14 @@ def decoded(body: bytes, codings: str, limit: int) -> Body:
     return replace(result, data=result.data[:limit], cut=result.cut or len(result.data) > limit)
 
 
-def _undone(body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int) -> Body:
+def _undone(
+    body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int, ratio: int
+) -> Body:
     best = Body(b"")
     if not body:
         return best
     for make in makers:
-        result = _inflated(body, make(), limit)
+        result = _inflated(body, make(), limit, ratio)
         if not result.cut:
             return result
         best = max(best, result, key=lambda body: len(body.data))
@@ -93,12 +96,12 @@ def _undone(body: bytes, makers: tuple[Callable[[], Inflater], ...], limit: int)
     return best if best.data else Body(body, as_sent=True)
 
 
-def _inflated(body: bytes, inflater: Inflater, limit: int) -> Body:
+def _inflated(body: bytes, inflater: Inflater, limit: int, ratio: int) -> Body:
     found = bytearray()
     try:
         for consumed, piece in _pieces(body, inflater):
             found += piece
-            bomb = len(found) > RATIO * consumed
+            bomb = len(found) > ratio * consumed
             if bomb or len(found) > limit:
                 return Body(bytes(found[:limit]), True, bomb)
     except Broken:

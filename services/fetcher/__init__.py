@@ -65,6 +65,7 @@ virtual time. `robots_visit.py` does the same for a robots.txt, `reading.py` say
 is read, by its type (`wanted.py`), `outcome.py` assesses what came back, and `ending.py` turns it
 into events. `service.py` carries the steps out. `http/client.py` is aiohttp made strict,
 `http/wire.py` tells in which phase a connection fails and has heads read by `head.py`,
+`http/bodies.py` reads bodies within the room that there is (`http/room.py`),
 `http/kept.py` keeps connections, `http/tls.py` resumes TLS sessions, `http/resolver.py` and
 `addresses.py` decide where a name may lead. `starts.py` keeps the hosts of a site apart;
 `http/gaps.py` measures whether all of this was polite.

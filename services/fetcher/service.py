@@ -57,6 +57,8 @@ class Fetcher:
             wanted=wanting(settings.types),
             visit_limit=settings.visit_limit,
             body_limit=settings.body_limit,
+            body_limits={"application/pdf": settings.pdf_limit},
+            sitemap_limit=settings.sitemap_limit,
             robots_limit=settings.robots_limit,
             robots_age=settings.robots_age,
             robots_age_floor=settings.robots_age_floor,

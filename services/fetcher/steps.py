@@ -4,7 +4,7 @@ A conversation is a generator: it yields a step and receives how the step went a
 So all of politeness is decided without a clock or a socket, and tested in virtual time.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
@@ -35,6 +35,8 @@ class Fetch:
     limit: int
     headers: Headers = ()
     """Those that are sent beside those of every request."""
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Of types that have a limit of their own."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,9 @@ class Terms:
     wanted: Wanted
     visit_limit: float
     body_limit: int
+    body_limits: Mapping[str, int]
+    """Of types that have a limit of their own."""
+    sitemap_limit: int
     robots_limit: int
     robots_age: float
     robots_age_floor: float

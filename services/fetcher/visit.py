@@ -51,14 +51,20 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
         return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
-    conditions = visit.conditions
-    # Servers give sitemaps all sorts of types, too.
-    wants = anything if visit.purpose is Purpose.SITEMAP else pace.terms.wanted
-    answer = yield from pace.ask(Fetch(visit.url, wants, pace.terms.body_limit, conditions))
+    request = _request(pace.terms, visit)
+    answer = yield from pace.ask(request)
     if answer is None:
         return unvisited(pace.why)
     if isinstance(answer, Failure):
         return failed(answer)
-    found = assess(answer, visit.url, pace.now, bool(conditions), wants)
+    found = assess(answer, visit.url, pace.now, bool(visit.conditions), request.wanted)
     usage = with_header(robots.usage_of(visit.url), answer.headers)
     return Ending(assessment=found, answer=answer, usage=usage)
+
+
+def _request(terms: Terms, visit: Visit) -> Fetch:
+    if visit.purpose is Purpose.SITEMAP:
+        # Servers give sitemaps all sorts of types, too.
+        return Fetch(visit.url, anything, terms.sitemap_limit, visit.conditions)
+    limits = terms.body_limits
+    return Fetch(visit.url, terms.wanted, terms.body_limit, visit.conditions, limits)

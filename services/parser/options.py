@@ -14,3 +14,5 @@ class Options(Struct, frozen=True):
     """Texts with fewer words have no simhash; 0: none has one."""
     decoded_limit: int
     """Most bytes of a body that are read, once its content codings are undone."""
+    ratio_limit: int
+    """How many times larger a body may become by that."""

@@ -41,7 +41,7 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     validators = validators_of(page.headers)
     parsed = replace(parsed, validators=validators, expires_at=_expires_at(page))
     codings = joined_values(page.headers, "content-encoding")
-    body = decoded(page.body, codings, options.decoded_limit)
+    body = decoded(page.body, codings, options.decoded_limit, options.ratio_limit)
     return _document(page, _received(page, parsed, body, options), body.data, options)
 
 

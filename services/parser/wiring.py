@@ -21,7 +21,11 @@ async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event)
     """Parse what is fetched until *stop*; pages under way then are parsed again by the next run."""
     wanted = settings.parser
     options = Options(
-        settings.fetcher.product, wanted.text, wanted.simhash_words, wanted.decoded_limit
+        product=settings.fetcher.product,
+        want_text=wanted.text,
+        simhash_words=wanted.simhash_words,
+        decoded_limit=wanted.decoded_limit,
+        ratio_limit=wanted.ratio_limit,
     )
     size = wanted.workers or os.cpu_count() or 1
     async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:

@@ -14,7 +14,9 @@ from services.fetcher.visit import converse, refusal
 from services.fetcher.wanted import anything
 from tests.fetcher.orders import order
 
-TERMS = Terms("gossamer", anything, 60.0, 1000, 1000, robots_age=86400.0, robots_age_floor=3600.0)
+TERMS = Terms(
+    "gossamer", anything, 60.0, 1000, {}, 1000, 1000, robots_age=86400.0, robots_age_floor=3600.0
+)
 HOST = "http://example.org"
 ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9).rules
 

@@ -62,8 +62,20 @@ class VirtualFetcher(Processor):
         self._blacklist = Blacklist()
         self.sent: list[tuple[str, Headers]] = []
         """The headers of each request that are not those of every request."""
-        limits = VISIT_LIMIT, 1 << 20, 1 << 19, 86400.0, 3600.0, 10, 1024
-        self._terms = Terms("gossamer", wanting(DOCUMENTS), *limits, self._blacklist)
+        self._terms = Terms(
+            product="gossamer",
+            wanted=wanting(DOCUMENTS),
+            visit_limit=VISIT_LIMIT,
+            body_limit=1 << 20,
+            body_limits={},
+            sitemap_limit=1 << 20,
+            robots_limit=1 << 19,
+            robots_age=86400.0,
+            robots_age_floor=3600.0,
+            cookies=10,
+            cookie_size=1024,
+            blacklist=self._blacklist,
+        )
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
         ] = []
@@ -177,7 +189,13 @@ class VirtualCrawl:
             Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
             self.fetcher,
             InlineParser(
-                Options("gossamer", want_text=False, simhash_words=50, decoded_limit=2 << 20)
+                Options(
+                    "gossamer",
+                    want_text=False,
+                    simhash_words=50,
+                    decoded_limit=2 << 20,
+                    ratio_limit=1000,
+                )
             ),
         ]
         self.runners = [

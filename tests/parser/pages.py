@@ -5,7 +5,9 @@ from services.parser.options import Options
 from services.parser.page import parse
 
 URL = "http://www.example.org/dir/page?q"
-OPTIONS = Options(product="gossamer", want_text=True, simhash_words=50, decoded_limit=2 << 20)
+OPTIONS = Options(
+    product="gossamer", want_text=True, simhash_words=50, decoded_limit=2 << 20, ratio_limit=1000
+)
 NOW = 2000.0
 
 QUADRATIC = b"<a " + b" ".join(b'a%d=">"' % i for i in range(120_000)) + b">"

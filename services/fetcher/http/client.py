@@ -23,6 +23,7 @@ from gossamer.web.url import host_key, host_name, is_address
 from services.fetcher.access import Access, access_for, shown
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
+from services.fetcher.http.bodies import Bodies
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.kept import Kept
 from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
@@ -33,6 +34,7 @@ from services.fetcher.http.resolver import (
     PrivateAddress,
     Resolver,
 )
+from services.fetcher.http.room import NoRoom
 from services.fetcher.http.tls import Context, new_context
 from services.fetcher.http.wire import (
     Answer,
@@ -41,7 +43,6 @@ from services.fetcher.http.wire import (
     NoHead,
     Silent,
     TlsFailure,
-    rest_of_body,
 )
 from services.fetcher.identity import request_headers
 from services.fetcher.outcome import Failure, Reply
@@ -57,9 +58,13 @@ FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     TlsFailure: (Outcome.TLS_FAILURE, Hazard.TLS_FAILURE),
     Silent: (Outcome.SILENT_SERVER, Hazard.SILENT_SERVER),
     NoHead: (Outcome.MALFORMED_HEAD, Hazard.MISSING_HEADERS),
+    NoRoom: (Outcome.OUR_TROUBLE, None),
 }
-"""One for each phase up to the head; what a body meets is in the reply. Any other exception is a
-mistake of ours."""
+"""One for each phase up to the head; what a body meets is in the reply, unless it is for us. Any
+other exception is a mistake of ours."""
+READ_AHEAD = 64 << 10
+"""Bytes of a body that aiohttp takes from the socket before somebody reads them; twice that at
+most."""
 
 UNKNOWN = ""
 """The address of a host behind a proxy."""
@@ -85,7 +90,7 @@ class Web:
             keepalive_timeout=2 * settings.keep_limit,  # `Kept` is there first.
         )
         self.kept = Kept(connector.drop, settings.keep_limit, settings.concurrency)
-        self.session = self._session(connector)
+        self.session, self.bodies = self._session(connector), Bodies(settings, time)
 
     @cached_property
     def tls(self) -> Context:
@@ -111,6 +116,7 @@ class Web:
             headers=self.headers,
             timeout=limits,
             response_class=Answer,
+            read_bufsize=READ_AHEAD,
         )
         # aiohttp repeats a request whose connection closes before an answer; see the package.
         session._retry_connection = False
@@ -172,7 +178,7 @@ class HostClient:
             if isinstance(error.os_error, OwnFault):
                 raise error.os_error from error
             return _failure(error.os_error)
-        except (TlsFailure, Silent, NoHead) as error:
+        except (TlsFailure, Silent, NoHead, NoRoom) as error:
             return _failure(error)
 
     async def _exchange(self, step: Fetch, host: str, delay: float, deadline: float) -> Reply:
@@ -184,7 +190,7 @@ class HostClient:
             raise Silent("the visit's time was over before there was a head") from error
         try:
             reading = Reading(step, response.head.status, response.head.headers)
-            truncated = await self._body(response, reading, deadline)
+            truncated = await self._web.bodies.read(response, reading, deadline)
             return _reply(response, reading.body, truncated, access)
         finally:
             # Does nothing where the body was read to its end: the connection is idle then.
@@ -205,38 +211,6 @@ class HostClient:
         if access.proxy:
             response.address = UNKNOWN
         return response
-
-    async def _body(self, response: Answer, reading: Reading, deadline: float) -> str:
-        """Read the body; return why it is not whole, as a key of `CUT`, or ""."""
-        _allow_between_bytes(response, self._web.settings.between_bytes_limit)
-        try:
-            async with asyncio.timeout_at(deadline):
-                await _read(response, reading)
-        except aiohttp.SocketTimeoutError:
-            cut = "slow"
-        except TimeoutError:
-            cut = "time"
-        except (aiohttp.ClientError, OSError):
-            cut = "disconnect"
-        else:
-            return reading.truncated
-        reading.take(rest_of_body(response))
-        return reading.truncated or cut
-
-
-async def _read(response: Answer, reading: Reading) -> None:
-    if not reading.take(b""):
-        return
-    async for piece in response.content.iter_any():
-        if not reading.take(piece):
-            return
-
-
-def _allow_between_bytes(response: Answer, seconds: float) -> None:
-    # The session's limit was for the head. Once the body has come there is no connection.
-    if response.connection is not None and (protocol := response.connection.protocol) is not None:
-        protocol.read_timeout = seconds
-        protocol.start_timeout()
 
 
 def _reply(response: Answer, body: bytes, truncated: str, access: Access) -> Reply:

@@ -61,7 +61,7 @@ def _warm_up() -> None:
         at=0, site="", host="", visit=visit, started_at=0, took=0, status=200, headers=headers,
         body=body,
     )  # fmt: skip
-    encode(_reply(Request(page, Options("", True, 1, len(body)), 0)))
+    encode(_reply(Request(page, Options("", True, 1, len(body), 1), 0)))
 
 
 def _reply(request: Request) -> Reply:

@@ -1,0 +1,63 @@
+"""Reads bodies, each within its limits and all of them within the room that there is."""
+
+import asyncio
+from collections.abc import Callable
+
+import aiohttp
+
+from gossamer.settings import FetcherSettings
+from services.fetcher.http.room import NoRoom, Room, Share
+from services.fetcher.http.wire import Answer, rest_of_body
+from services.fetcher.reading import Reading, Speed
+
+
+class Bodies:
+    """Those of one fetcher. *time* is the event loop's."""
+
+    def __init__(self, settings: FetcherSettings, time: Callable[[], float]) -> None:
+        self._settings, self._time = settings, time
+        self.room = Room(settings.bodies_limit)
+
+    async def read(self, response: Answer, reading: Reading, deadline: float) -> str:
+        """Read a body; return why it is not whole, as a key of `CUT`, or "". Raise NoRoom."""
+        _allow_between_bytes(response, self._settings.between_bytes_limit)
+        with self.room.share() as share:
+            cut = await self._cut(response, reading, share, deadline)
+        if cut:
+            reading.take(rest_of_body(response))
+        return reading.truncated or cut
+
+    async def _cut(self, response: Answer, reading: Reading, share: Share, deadline: float) -> str:
+        try:
+            async with asyncio.timeout_at(deadline):
+                return "" if await self._come(response, reading, share) else "slow"
+        except aiohttp.SocketTimeoutError:
+            return "slow"
+        except TimeoutError as error:
+            if share.waits:
+                raise NoRoom("other bodies took all the room until its time was over") from error
+            return "time"
+        except (aiohttp.ClientError, OSError):
+            return "disconnect"
+
+    async def _come(self, response: Answer, reading: Reading, share: Share) -> bool:
+        """Read as much as is wanted; return whether it comes fast enough."""
+        speed = Speed(self._settings.slow_rate, self._settings.slow_window, self._time())
+        if not reading.take(b""):
+            return True
+        content = response.content
+        async for piece in content.iter_any():
+            if not reading.take(piece):
+                return True
+            if await self.room.grow(share, len(piece)):
+                speed.begin(self._time())
+            elif speed.slow(len(piece), self._time()) and not content.at_eof():
+                return False
+        return True
+
+
+def _allow_between_bytes(response: Answer, seconds: float) -> None:
+    # The session's limit was for the head. Once the body has come there is no connection.
+    if response.connection is not None and (protocol := response.connection.protocol) is not None:
+        protocol.read_timeout = seconds
+        protocol.start_timeout()

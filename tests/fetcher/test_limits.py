@@ -1,0 +1,153 @@
+"""How much of a body is read, how slowly it may come, and what all of them together may take."""
+
+import asyncio
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Outcome, Purpose
+from services.fetcher.http.room import Room, Share
+from services.fetcher.reading import Speed
+from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.servers import Answer, Server, endless, page, raw, serving
+
+HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+PDF = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
+
+
+async def visited(answer: Answer, **changes: Any) -> Emitted:
+    async with serving(x=answer) as server:
+        return await fetched(f"{server.root}/x", **changes)
+
+
+async def test_a_pdf_may_be_larger_than_other_documents() -> None:
+    body = b"%PDF-1.7 " + b"x" * 50_000
+    emitted = await visited(raw(PDF + body), body_limit=20_000, pdf_limit=100_000)
+    assert [(one.body, one.truncated) for one in emitted.pages] == [(body, "")]
+
+
+async def test_a_pdf_without_end_is_not_kept() -> None:
+    emitted = await visited(endless(PDF + b"%PDF-1.7 ", b"x" * 5000), pdf_limit=100_000)
+    assert (emitted.one.outcome, emitted.one.hazards) == ("unwanted_type", ("infinite_body",))
+    assert emitted.one.received == 100_000
+
+
+async def test_a_sitemap_may_be_the_largest() -> None:
+    text = b"<urlset>" + b" " * 50_000
+    async with serving(x=page(text, Content_Type="application/xml")) as server:
+        given = order(f"{server.root}/x", purpose=Purpose.SITEMAP)
+        whole = await fetched(given=given, body_limit=20_000, sitemap_limit=60_000)
+        cut = await fetched(given=given, body_limit=20_000, sitemap_limit=40_000)
+    assert [(one.body, one.truncated) for one in whole.pages] == [(text, "")]
+    assert [(len(one.body), one.truncated) for one in cut.pages] == [(40_000, "length")]
+
+
+async def test_a_body_that_drips_is_cut_and_what_came_is_kept() -> None:
+    drip = endless(HTML, b"drip ", every=0.01)
+    emitted = await visited(drip, slow_rate=100_000, slow_window=0.2)
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.PAGE, ("slow_transfer",))
+    assert emitted.pages[0].truncated == "time"
+    assert emitted.pages[0].body.startswith(b"drip drip ")
+
+
+async def test_a_body_that_comes_at_any_rate_is_read_where_none_is_slow() -> None:
+    drip = endless(HTML, b"drip " * 100, every=0.01)
+    emitted = await visited(drip, slow_rate=0, slow_window=0.05)
+    assert emitted.one.hazards == ("infinite_body",)
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 30), st.integers(0, 5000)), max_size=60))
+def test_what_brings_enough_in_every_window_is_never_slow(came: list[tuple[float, int]]) -> None:
+    now, speed = 0.0, Speed(100, 20.0, 0.0)
+    for wait, size in came:
+        now += wait
+        assert not speed.slow(size + int(wait * 100) + 1, now)
+
+
+def test_what_brings_too_little_is_slow_after_two_windows() -> None:
+    speed = Speed(100, 20.0, 0.0)
+    assert not any(speed.slow(99, float(now)) for now in range(1, 20))
+    assert speed.slow(99, 20.0)
+
+
+def held_back(body: bytes, go: asyncio.Event) -> Answer:
+    """Send all of *body* but its last byte, and that after *go*."""
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        writer.write(HTML + body[:-1])
+        await go.wait()
+        writer.write(body[-1:])
+        return False
+
+    return answer
+
+
+PATIENT: dict[str, Any] = {
+    "bodies_limit": 10_000,
+    "between_bytes_limit": 20.0,
+    "visit_limit": 20.0,
+}
+
+
+async def test_a_body_waits_while_others_take_all_the_room() -> None:
+    go, first, second = asyncio.Event(), Emitted(), Emitted()
+    async with (
+        serving(x=held_back(b"a" * 9000, go)) as one,
+        serving(x=page(b"b" * 15_000)) as two,
+        fetcher(**PATIENT) as processor,
+        asyncio.TaskGroup() as both,
+    ):
+        both.create_task(processor.work(order(f"{one.root}/x"), first.emit))
+        while not processor._web.bodies.room.used:
+            await asyncio.sleep(0)
+        late = both.create_task(processor.work(order(f"{two.root}/x"), second.emit))
+        done, _ = await asyncio.wait([late], timeout=0.2)
+        assert not done and two.paths == ["/x"]
+        go.set()
+    assert [len(emitted.pages[0].body) for emitted in (first, second)] == [9000, 15_000]
+    assert [emitted.pages[0].truncated for emitted in (first, second)] == ["", ""]
+
+
+async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() -> None:
+    go, emitted = asyncio.Event(), Emitted()
+    async with (
+        serving(x=held_back(b"a" * 9000, go)) as one,
+        serving(x=page(b"b" * 15_000)) as two,
+        fetcher(**PATIENT) as patient,
+        fetcher(visit_limit=0.3) as hurried,
+        asyncio.TaskGroup() as tasks,
+    ):
+        hurried._web.bodies.room = patient._web.bodies.room
+        tasks.create_task(patient.work(order(f"{one.root}/x"), Emitted().emit))
+        while not patient._web.bodies.room.used:
+            await asyncio.sleep(0)
+        await hurried.work(order(f"{two.root}/x"), emitted.emit)
+        go.set()
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.OUR_TROUBLE, ())
+    assert emitted.one.started_at and emitted.pages == []
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 100))
+def test_all_bodies_come_to_their_end_within_the_room(sizes: list[int], limit: int) -> None:
+    most = 0
+
+    async def read(room: Room, size: int) -> None:
+        nonlocal most
+        with room.share() as share:
+            await grown(room, share, size)
+
+    async def grown(room: Room, share: Share, size: int) -> None:
+        nonlocal most
+        for _ in range(size):
+            await room.grow(share, 1)
+            most = max(most, room.used)
+            await asyncio.sleep(0)
+
+    async def all_of_them() -> int:
+        room = Room(limit)
+        await asyncio.gather(*(read(room, size) for size in sizes))
+        return room.used
+
+    assert asyncio.run(all_of_them()) == 0
+    assert most <= limit + max(sizes) + len(sizes)
