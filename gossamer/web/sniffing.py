@@ -11,6 +11,7 @@ UTF-8 BOM may stand before markup. `nosniff` is obeyed: a type that was declared
 """
 
 import re
+from typing import NamedTuple
 
 from gossamer.web.http import Headers, all_values, content_type, first_value
 
@@ -19,6 +20,8 @@ TEXT = "text/plain"
 BINARY = "application/octet-stream"
 HEADER = 1445
 """Bytes that are looked at (section 5.2, the resource header)."""
+SIGNATURE = 16
+"""Bytes that tell a binary format."""
 
 APACHE = {
     "text/plain",
@@ -72,26 +75,44 @@ def is_textual(kind: str) -> bool:
     return named or kind.startswith("text/") or kind.endswith(("+xml", "+json"))
 
 
-def is_sniffed(headers: Headers) -> bool:
-    """Return whether the body may show another type than *headers* do."""
-    declared = content_type(headers)
-    if declared and _nosniff(headers):
-        return False
-    return not declared or declared == BINARY or is_textual(declared)
+class Declared(NamedTuple):
+    """What the headers of a response say of its type."""
+
+    kind: str
+    """As `content_type` reads it."""
+    nosniff: bool
+    by_default: bool
+    """Whether it is what servers write who have not been told otherwise."""
+
+    @property
+    def needs(self) -> int:
+        """How many bytes of the decoded body settle the type; 0: they change nothing."""
+        if self.kind and self.nosniff:
+            return 0
+        if self.kind in ("", BINARY) or self.by_default:
+            return HEADER
+        return SIGNATURE if is_textual(self.kind) else 0
+
+    def type_of(self, body: bytes) -> str:
+        """Return the type of the response by the first bytes of its decoded *body*."""
+        if not self.needs:
+            return self.kind
+        if self.kind in ("", BINARY):
+            found = _unknown(body, markup=not self.nosniff)
+            return BINARY if self.kind and found == TEXT else found
+        return _format(body) or (_text_or_binary(body) if self.by_default else self.kind)
+
+
+def declared_type(headers: Headers) -> Declared:
+    """Return what *headers* say."""
+    kind = content_type(headers)
+    by_default = kind == TEXT and all_values(headers, "content-type")[-1] in APACHE
+    return Declared(kind, _nosniff(headers), by_default)
 
 
 def media_type(headers: Headers, body: bytes) -> str:
-    """Return the type of a response: *body* is its first HEADER bytes or more, decoded."""
-    declared = content_type(headers)
-    if not is_sniffed(headers):
-        return declared
-    if not declared or declared == BINARY:
-        found = _unknown(body, markup=not _nosniff(headers))
-        return BINARY if declared and found == TEXT else found
-    if found := _format(body):
-        return found
-    by_default = all_values(headers, "content-type")[-1] in APACHE
-    return _text_or_binary(body) if by_default else declared
+    """Return the type of a response with this decoded *body*, or the beginning of it."""
+    return declared_type(headers).type_of(body)
 
 
 def _nosniff(headers: Headers) -> bool:

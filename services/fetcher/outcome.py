@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
-from services.fetcher.wanted import Wanted, anything, is_readable_cut, settled_type
+from services.fetcher.wanted import Wanted, anything, is_readable_cut, whole_type
 
 YEAR = 31536000.0
 CUT = {
@@ -28,6 +28,8 @@ class Reply:
     http_version: str = "1.1"
     headers: Headers = ()
     body: bytes = b""
+    kind: str = ""
+    """The type of a document, if it is known already."""
     truncated: str = ""
     """Why the body is not whole, as a key of `CUT`; or empty."""
     address: str = ""
@@ -83,7 +85,7 @@ def assess(
 
 
 def _document(reply: Reply, wants: Wanted) -> Assessment:
-    kind = settled_type(reply.headers, reply.body, whole=True) or ""
+    kind = reply.kind or whole_type(reply.headers, reply.body)
     declared = content_type(reply.headers)
     if not wants(reply.status, kind):
         named = f"{kind}, not {declared} as its server says," if kind != declared else kind

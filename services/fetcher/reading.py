@@ -1,6 +1,7 @@
 """A body while it comes: how much of it is read, and how slowly it may come."""
 
-from gossamer.web.http import Headers
+from gossamer.web.http import Headers, joined_values
+from gossamer.web.sniffing import declared_type
 from services.fetcher.steps import Fetch
 from services.fetcher.wanted import ENOUGH, settled_type
 
@@ -9,9 +10,12 @@ class Reading:
     """Takes the pieces of one body, as received, until it has enough of them."""
 
     def __init__(self, step: Fetch, status: int, headers: Headers) -> None:
-        self._step, self._status, self._headers = step, status, headers
+        self._step, self._status = step, status
+        self._declared = declared_type(headers)
+        self._codings = joined_values(headers, "content-encoding")
         self._received = bytearray()
-        self._kind: str | None = None
+        # Of what is no document the type says nothing.
+        self._kind = None if status // 100 == 2 else ""
         self._wanted, self._limit = True, step.limit
 
     def take(self, piece: bytes) -> bool:
@@ -22,10 +26,16 @@ class Reading:
         return self._wanted and len(self._received) <= self._limit
 
     def _settle(self) -> None:
-        self._kind = settled_type(self._headers, bytes(self._received[:ENOUGH]), whole=False)
+        come = bytes(self._received[:ENOUGH])
+        self._kind = settled_type(self._declared, self._codings, come)
         if self._kind is not None:
             self._wanted = self._step.wanted(self._status, self._kind)
             self._limit = self._step.limits.get(self._kind, self._limit)
+
+    @property
+    def kind(self) -> str:
+        """The type of a document, if it was told before the body's end; ""."""
+        return self._kind or ""
 
     @property
     def body(self) -> bytes:

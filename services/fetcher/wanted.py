@@ -8,8 +8,8 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from gossamer.web.coding import decoded
-from gossamer.web.http import Headers, content_type, joined_values
-from gossamer.web.sniffing import HEADER, is_sniffed, is_textual, media_type
+from gossamer.web.http import Headers, joined_values
+from gossamer.web.sniffing import Declared, declared_type, is_textual
 
 Wanted = Callable[[int, str], bool]
 """Whether the body of a response is read on, by its status and the document's type."""
@@ -33,16 +33,21 @@ def anything(status: int, kind: str) -> bool:
     return True
 
 
-def settled_type(headers: Headers, body: bytes, whole: bool) -> str | None:
+def settled_type(declared: Declared, codings: str, body: bytes) -> str | None:
     """Return the type of a response of which *body* has come so far, still content-encoded; None
-    if more of it could show another. *whole*: no more will come."""
-    if not is_sniffed(headers):
-        return content_type(headers)
-    first = decoded(body, joined_values(headers, "content-encoding"), HEADER)
-    enough = len(first.data) >= HEADER and not first.as_sent
-    if whole or enough or len(body) >= ENOUGH:
-        return media_type(headers, first.data)
-    return None
+    if more of it could show another."""
+    if not (declared.needs and codings):
+        settled = len(body) >= declared.needs
+        return declared.type_of(body) if settled else None
+    first = decoded(body[:ENOUGH], codings, declared.needs)
+    enough = len(first.data) >= declared.needs and not first.as_sent
+    return declared.type_of(first.data) if enough or len(body) >= ENOUGH else None
+
+
+def whole_type(headers: Headers, body: bytes) -> str:
+    """Return the type of a response with this *body*, still content-encoded."""
+    declared, codings = declared_type(headers), joined_values(headers, "content-encoding")
+    return declared.type_of(decoded(body[:ENOUGH], codings, declared.needs).data)
 
 
 def is_readable_cut(kind: str) -> bool:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from services.fetcher.wanted import settled_type
+from gossamer.web.sniffing import declared_type
+from services.fetcher.wanted import settled_type, whole_type
 from tests.fetcher.orders import Emitted, fetched
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 
@@ -115,13 +116,21 @@ async def test_html_is_preferred_to_all_else_that_is_wanted() -> None:
 
 
 starts = st.sampled_from([b"<p>", b"PK\3\4", b"\x89PNG\r\n\x1a\n", b"words", b"%PDF-", b"\0"])
+coded = st.sampled_from([*CODINGS])
+declarations = st.sampled_from(["", "text/html", "text/plain", "application/octet-stream", "a/b"])
 
 
-@given(st.sampled_from([*CODINGS]), starts, st.binary(max_size=9000), st.integers(0, 9000))
+@given(
+    declarations,
+    st.sampled_from([*CODINGS]),
+    starts,
+    st.binary(max_size=9000),
+    st.integers(0, 9000),
+)
 def test_a_type_once_settled_is_that_of_the_whole_body(
-    coding: str, start: bytes, rest: bytes, come: int
+    declared: str, coding: str, start: bytes, rest: bytes, come: int
 ) -> None:
-    headers = (("Content-Encoding", coding),)
+    headers = (("Content-Type", declared), ("Content-Encoding", coding))
     body = CODINGS[coding](start + rest)
-    whole = settled_type(headers, body, whole=True)
-    assert settled_type(headers, body[:come], whole=False) in (None, whole)
+    whole = whole_type(headers, body)
+    assert settled_type(declared_type(headers), coding, body[:come]) in (None, whole)

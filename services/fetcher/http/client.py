@@ -191,7 +191,7 @@ class HostClient:
         try:
             reading = Reading(step, response.head.status, response.head.headers)
             truncated = await self._web.bodies.read(response, reading, deadline)
-            return _reply(response, reading.body, truncated, access)
+            return _reply(response, reading, truncated, access)
         finally:
             # Does nothing where the body was read to its end: the connection is idle then.
             response.close()
@@ -213,7 +213,7 @@ class HostClient:
         return response
 
 
-def _reply(response: Answer, body: bytes, truncated: str, access: Access) -> Reply:
+def _reply(response: Answer, reading: Reading, truncated: str, access: Access) -> Reply:
     head = response.head
     sent = tuple((str(name), value) for name, value in response.request_info.headers.items())
     return Reply(
@@ -221,7 +221,8 @@ def _reply(response: Answer, body: bytes, truncated: str, access: Access) -> Rep
         reason=head.reason,
         http_version=head.version,
         headers=head.headers,
-        body=body,
+        body=reading.body,
+        kind=reading.kind,
         truncated=truncated,
         address=response.address,
         request_headers=shown(sent, access),
