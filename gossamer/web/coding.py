@@ -67,6 +67,8 @@ def decoded(body: bytes, codings: str, limit: int, ratio: int = RATIO) -> Body:
     """
     pieces = (piece.strip() for piece in codings.lower().split(","))
     names = [name for name in pieces if name not in ("", "identity")]
+    if not names:
+        return Body(body[:limit], len(body) > limit)
     if len(names) > LAYERS:
         return Body(body[:limit], len(body) > limit, as_sent=True)
     result = Body(body)

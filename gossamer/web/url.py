@@ -164,6 +164,7 @@ def _site(name: str) -> str:
     return registrable_domain(name) or name
 
 
+@lru_cache(maxsize=8192)
 def is_address(name: str) -> bool:
     """Whether a host name is an IP literal."""
     try:

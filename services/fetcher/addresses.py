@@ -6,11 +6,13 @@ translates: a name server may answer with any.
 """
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from gossamer.blacklist import Blacklist
 
 Address = IPv4Address | IPv6Address
+_parsed = lru_cache(maxsize=8192)(ip_address)
 Network = IPv4Network | IPv6Network
 
 NOT_THE_WEB = tuple(
@@ -66,7 +68,7 @@ def may_connect(
     *prefixes* are those of NAT64 that are known beside the well-known one.
     """
     try:
-        literal = ip_address(address)
+        literal = _parsed(address)
     except ValueError:
         return False
     meant = _meant(literal, prefixes)
@@ -79,7 +81,7 @@ def may_connect(
 
 def forbidding(address: str, blacklist: Blacklist, prefixes: Collection[IPv6Network] = ()) -> str:
     """Return the rule of *blacklist* that forbids *address*, an IP literal; "" if none does."""
-    literal = ip_address(address)
+    literal = _parsed(address)
     return blacklist.of_address(literal) or blacklist.of_address(_meant(literal, prefixes))
 
 

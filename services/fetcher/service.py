@@ -174,7 +174,8 @@ class Fetcher:
                 if answer is None:
                     run.asked_at = 0.0
                 elif answer.started_at:
-                    answer = replace(answer, started_at=run.reckoned(answer.started_at))
+                    if run.reckoned(answer.started_at) != answer.started_at:
+                        answer = replace(answer, started_at=run.reckoned(answer.started_at))
                     self.pauses.worked()
             case Emit(events=emitted):
                 run.emit(emitted)

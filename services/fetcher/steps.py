@@ -116,7 +116,9 @@ class Pace:
         if self._late(0.0):
             return None
         cookie = self._jar.header(request.url, self.now)
-        result = yield replace(request, headers=(*request.headers, *cookie))
+        if cookie:
+            request = replace(request, headers=(*request.headers, *cookie))
+        result = yield request
         self.now = result.now
         if result.answer is None:
             self.why = (

@@ -35,7 +35,8 @@ def converse(order: HostCheckedOut, terms: Terms, now: float) -> Conversation[No
     pace = Pace(order, terms, now)
     for index, visit in enumerate(order.visits):
         ending = yield from _visit(pace, visit)
-        ending = replace(ending, cookies=pace.new_cookies())
+        if cookies := pace.new_cookies():
+            ending = replace(ending, cookies=cookies)
         ends_order = OUTCOMES[ending.assessment.outcome].ends_order
         last = ends_order or index == len(order.visits) - 1
         result = yield Emit(events(order, index, ending, last, pace.now))

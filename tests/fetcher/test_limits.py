@@ -83,10 +83,13 @@ def held_back(body: bytes, go: asyncio.Event) -> Answer:
     return answer
 
 
+LARGE = 3_000_000
+"""Bytes: more than sockets hold unread."""
 PATIENT: dict[str, Any] = {
     "bodies_limit": 10_000,
     "between_bytes_limit": 20.0,
     "visit_limit": 20.0,
+    "body_limit": LARGE,
 }
 
 
@@ -94,7 +97,7 @@ async def test_a_body_waits_while_others_take_all_the_room() -> None:
     go, first, second = asyncio.Event(), Emitted(), Emitted()
     async with (
         serving(x=held_back(b"a" * 9000, go)) as one,
-        serving(x=page(b"b" * 15_000)) as two,
+        serving(x=page(b"b" * LARGE)) as two,
         fetcher(**PATIENT) as processor,
         asyncio.TaskGroup() as both,
     ):
@@ -105,7 +108,7 @@ async def test_a_body_waits_while_others_take_all_the_room() -> None:
         done, _ = await asyncio.wait([late], timeout=0.2)
         assert not done and two.paths == ["/x"]
         go.set()
-    assert [len(emitted.pages[0].body) for emitted in (first, second)] == [9000, 15_000]
+    assert [len(emitted.pages[0].body) for emitted in (first, second)] == [9000, LARGE]
     assert [emitted.pages[0].truncated for emitted in (first, second)] == ["", ""]
 
 
@@ -113,9 +116,9 @@ async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() 
     go, emitted = asyncio.Event(), Emitted()
     async with (
         serving(x=held_back(b"a" * 9000, go)) as one,
-        serving(x=page(b"b" * 15_000)) as two,
+        serving(x=page(b"b" * LARGE)) as two,
         fetcher(**PATIENT) as patient,
-        fetcher(visit_limit=0.3) as hurried,
+        fetcher(visit_limit=0.3, body_limit=LARGE) as hurried,
         asyncio.TaskGroup() as tasks,
     ):
         hurried._web.bodies.room = patient._web.bodies.room

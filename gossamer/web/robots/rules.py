@@ -148,4 +148,4 @@ _path = lru_cache(maxsize=1024)(url_octets)
 
 
 def _is_robots_txt(url: str) -> bool:
-    return _path(url) == PATH
+    return PATH in url and _path(url) == PATH

@@ -20,6 +20,11 @@ class Bodies:
 
     async def read(self, response: Answer, reading: Reading, deadline: float) -> str:
         """Read a body; return why it is not whole, as a key of `CUT`, or "". Raise NoRoom."""
+        if response.content.is_eof():
+            # It has come whole, as most do: there is nothing to wait for.
+            if reading.take(b""):
+                reading.take(response.content.read_nowait())
+            return reading.truncated
         _allow_between_bytes(response, self._settings.between_bytes_limit)
         with self.room.share() as share:
             cut = await self._cut(response, reading, share, deadline)

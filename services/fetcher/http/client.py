@@ -143,8 +143,7 @@ class HostClient:
         is the host's, for the measure of the gap before the request.
         """
         try:
-            async with asyncio.timeout(patience):
-                addresses = await self._addresses(step.url)
+            addresses = await self._addresses(host_name(step.url), step.url, patience)
         except TimeoutError:
             return None
         except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
@@ -156,12 +155,14 @@ class HostClient:
             answer = await self._answer(step, host, delay, addresses)
         return replace(answer, started_at=started_at, took=self._time() - begun)
 
-    async def _addresses(self, url: str) -> tuple[str, ...]:
-        name = host_name(url)
+    async def _addresses(self, name: str, url: str, patience: float) -> tuple[str, ...]:
         # A proxy resolves names itself, and must refuse what we would.
         if access_for(url, self._web.accesses).proxy and not is_address(name):
             return (UNKNOWN,)
-        return await self._web.resolver.addresses(name)
+        resolver = self._web.resolver
+        # A timer costs more than to remember.
+        async with nullcontext() if resolver.knows(name) else asyncio.timeout(patience):
+            return await resolver.addresses(name)
 
     async def _answer(
         self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...]

@@ -110,11 +110,22 @@ class Resolver(AbstractResolver):
                 raise Blacklisted(f"{host} is {address}: {forbidden_by(rule)}")
         return usable
 
+    def knows(self, host: str) -> bool:
+        """Return whether `addresses` answers without a lookup."""
+        found = self._at_once(host)
+        return bool(found) and (self._clock() < self._prefixes[0] or not _any_of_v6(found))
+
+    def _at_once(self, host: str) -> tuple[str, ...]:
+        if is_address(host):
+            return (host.strip("[]"),)
+        until, found = self._known.get(host, (0.0, ()))
+        return found if self._clock() < until else ()
+
     async def _prefixes_for(self, found: Iterable[str]) -> tuple[IPv6Network, ...]:
         """Return by which prefixes the network translates to IPv4, if *found* may have such a one:
         its name server shows them (RFC 7050), and may make an address of any other up by them."""
         until, prefixes = self._prefixes
-        if self._clock() < until or not any(":" in address for address in found):
+        if self._clock() < until or not _any_of_v6(found):
             return prefixes
         try:
             answer = await self._remembered(NAT64_NAME)
@@ -262,6 +273,10 @@ class Resolver(AbstractResolver):
 def kept_for(ttl: float) -> float:
     """Return for how many seconds an answer with *ttl* is cached."""
     return min(max(ttl, FLOOR), CEILING)
+
+
+def _any_of_v6(addresses: Iterable[str]) -> bool:
+    return any(":" in address for address in addresses)
 
 
 def _addresses(answers: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:

@@ -166,6 +166,9 @@ class AnswerProtocol(ResponseHandler):
 
     def _begin_body(self, head: Head, body: bytes) -> None:
         self.head, self._collected = head, None
+        # The limit was for the head; whoever waits for more of the body sets another.
+        self.read_timeout = None
+        self.start_timeout()
         # By itself: what is wrong behind it must not spoil it.
         super().data_received(_framing(head))
         if body:
