@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from console.open_crawl import OpenCrawl
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import blacklist_of, last_definition
-from gossamer.events import CrawlDefined
+from gossamer.crawl import blacklist_of, last_definition, overrides_of
+from gossamer.events import CrawlDefined, SiteOverridden
 from gossamer.log import partition_of
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, site_of
@@ -59,6 +59,8 @@ class UrlFacts:
     """A fleet's URL-seen set is in dedup, not in the store: what was met may be unknown there."""
     definition: CrawlDefined | None = None
     blacklist: Blacklist = field(default_factory=Blacklist)
+    override: SiteOverridden | None = None
+    """What is different at its site."""
     via: str = ""
     visit: UrlRow | None = None
     """The last visit, or why there was none."""
@@ -141,6 +143,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
         blacklist=blacklist_of(crawl.log),
+        override=overrides_of(crawl.log).get(site),
         via=visit.via if visit else queued.via if queued else "",
         visit=visit,
         history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),

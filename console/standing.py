@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from console.open_crawl import OpenCrawl
-from gossamer.crawl import blacklist_of, last_definition, speed_of, why_idle
+from gossamer.crawl import blacklist_of, last_definition, overrides_of, speed_of, why_idle
 from gossamer.events import CrawlDefined, Outcome, SpeedSet
 from services.frontier.conditions import Condition
 from services.frontier.partition_rows import PartitionRow, TallyRow
@@ -31,6 +31,8 @@ class Standing:
     """Of a fleet nothing: there the calendar may be long, and each entry is a read."""
     blocked: int = 0
     """Rules of the blacklist."""
+    sites: int = 0
+    """At which something is different."""
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
 
     @property
@@ -53,6 +55,7 @@ class Standing:
             "definition": msgspec.to_builtins(self.definition),
             "idle": self.idle,
             "blocked": self.blocked,
+            "different_sites": self.sites,
             "speeds": msgspec.to_builtins(self.speed.speeds),
             **msgspec.to_builtins(self.progress),
             "revisiting": self._revisiting(),
@@ -89,6 +92,7 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             fleet=crawl.fleet,
             definition=last_definition(crawl.log),
             progress=progress,
+            sites=len(overrides_of(crawl.log)),
             speed=speed_of(crawl.log),
             blocked=len(blacklist_of(crawl.log).rules),
             waiting=Waiting() if crawl.fleet else read_waiting(store, blocked),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown, SpeedSet
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown, SiteOverridden, SpeedSet
 from gossamer.events.hazards import Hazard
 from gossamer.log import Log
 from gossamer.log.control import in_force
@@ -184,6 +184,12 @@ def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
 def blacklist_of(log: Log) -> Blacklist:
     """Return what is forbidden now."""
     return Blacklist(in_force(log).values())
+
+
+def overrides_of(log: Log) -> dict[str, SiteOverridden]:
+    """Return by site what is different there."""
+    events = [one for one in in_force(log).values() if isinstance(one, SiteOverridden)]
+    return {one.site: one for one in events if one != SiteOverridden(at=one.at, site=one.site)}
 
 
 def speed_of(log: Log) -> SpeedSet:

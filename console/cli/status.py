@@ -75,6 +75,8 @@ def _definition(crawl: CrawlDefined) -> Iterator[str]:
 def _held_back(standing: Standing, now: float) -> Iterator[str]:
     if standing.speed.speeds:
         yield f"  speed       {in_force(standing.speed, now)}"
+    if standing.sites:
+        yield f"  different   {plural(standing.sites, 'site')}: gossamer site lists them"
     if standing.blocked:
         rules = plural(standing.blocked, "rule")
         yield f"  blacklist   {rules}: gossamer blocked lists them"

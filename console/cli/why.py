@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Iterator
 
 from console.cli.options import add_crawl, open_from
+from console.cli.site import spelled
 from console.coming_back import coming_back
 from console.facts import UrlFacts, read_facts
 from console.figures import instant, plural
@@ -71,6 +72,8 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
     if rule := facts.blacklist.of_url(facts.url):
         since = instant(facts.blacklist.rules[rule].at)
         yield f"blacklist: by {rule}, since {since}, it is not to be requested"
+    if facts.override:
+        yield f"site: {facts.override.site} is {spelled(facts.override)}"
     judgement = parse_scope(defined.scope).judge(facts.url, 0)
     yield f"scope: {'inside' if judgement.inside else 'outside'}, by {judgement.rule}"
     if not judgement.inside or facts.met:

@@ -41,6 +41,17 @@ class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
     """Seconds after midnight UTC: nothing is asked of its hosts from here…"""
     quiet_until: float = 0.0
     """…until here, perhaps on the next day. Equal: no quiet hours."""
+    delay: Annotated[float, Meta(ge=0)] | None = None
+    """Between two visits to a host, in seconds; None: as everywhere."""
+    ours: bool = False
+    """Whether its owner has set that, so that it may be shorter than elsewhere."""
+    off: bool = False
+    """Nothing is asked of its hosts."""
+    budget: Annotated[int, Meta(ge=0)] = 0
+    """Most visits to each host between two midnights, UTC; 0: no limit."""
+    certificate: str = ""
+    """Trusted there, too: certificates as PEM; or there alone, whatever is wrong with it: that of
+    which this is the SHA-256, as `sha256:` and 64 hexadecimal digits."""
 
 
 class BlacklistChanged(Event, frozen=True, kw_only=True, tag="blacklist_changed"):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import structlog
+from msgspec import structs
 
 from gossamer.clock import Clock
 from gossamer.crawl import accept
@@ -16,6 +17,7 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Outcome,
+    SiteOverridden,
     SpeedSet,
     VisitEnded,
 )
@@ -71,16 +73,24 @@ class Fetcher:
         self._open = 0
 
     def control(self, event: Event) -> None:
-        """Pause a crawl, or let it go on; a pause between its visits is cut short. Forbid a URL or
-        an address: what is under way is not broken off."""
-        if isinstance(event, BlacklistChanged):
-            self._web.blacklist.change(event)
-        if isinstance(event, SpeedSet):
-            self._terms.speeds.change(event)
-        if isinstance(event, CrawlDefined):
-            accept(event)
-            paused = self._paused[event.crawl]
-            (paused.set if event.paused else paused.clear)()
+        """Pause a crawl, or let it go on; a pause between its visits is cut short. What else is set
+        counts for each request from now on: none that is under way is broken off."""
+        match event:
+            case BlacklistChanged():
+                self._web.blacklist.change(event)
+            case SpeedSet():
+                self._terms.speeds.change(structs.replace(event, at=self._set_at(event)))
+            case SiteOverridden():
+                self._web.trust(event.site, event.certificate)
+                self._terms.overridden[event.site] = self._set_at(event)
+            case CrawlDefined():
+                accept(event)
+                paused = self._paused[event.crawl]
+                (paused.set if event.paused else paused.clear)()
+
+    def _set_at(self, event: SpeedSet | SiteOverridden) -> float:
+        # Who wrote it may have a clock that is ahead.
+        return min(event.at, self._clock())
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Carry out the order *event*; whatever happens, its last `VisitEnded` is emitted.

@@ -6,11 +6,12 @@ So all of politeness is decided without a clock or a socket, and tested in virtu
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TypeAlias, TypeVar
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut
-from gossamer.speed import Speeds
+from gossamer.speed import LAG, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
 from services.fetcher.outcome import Failure, Reply
@@ -77,7 +78,8 @@ class Terms:
     cookie_size: int = 0
     blacklist: Blacklist = field(default_factory=Blacklist)
     speeds: Speeds = field(default_factory=Speeds)
-    """Both as they are at any moment."""
+    overridden: dict[str, float] = field(default_factory=dict)
+    """By site, when it was last changed what is different there. All three change meanwhile."""
 
 
 class Pace:
@@ -140,6 +142,8 @@ class Pace:
             self.why = forbidden_by(rule)
         elif self.terms.speeds.is_outdated(self.order.at, self.now):
             self.why = "the crawl has another speed than when it was ordered"
+        elif self.order.at < self.terms.overridden.get(self.order.site, -inf) + LAG:
+            self.why = "what is set for its site has changed since it was ordered"
         return bool(self.why)
 
     def _late(self, pause: float) -> bool:

@@ -14,6 +14,7 @@ from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.neighbours import Neighbours
+from services.frontier.overrides import DAY
 from services.frontier.politeness import (
     courtesy_delay,
     refused_wait,
@@ -105,6 +106,7 @@ class CheckIn:
 
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
+        delay = self._hosts.sites.overrides.delay(event.site, delay)
         self._hosts.sites.paced(event.site, delay)
         self._neighbours.visited(event.host, now + delay, now)
         return replace(row, delay=delay, ready_at=now + delay)
@@ -173,8 +175,11 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         row = troubled(row, health)
     elif asked and health is Health.WELL:
         row = untroubled(row, *(row.troubles.keys() - {ROBOTS, ELSEWHERE}))
+    day = int(event.started_at // DAY) if asked else row.day
     return replace(
         row,
+        day=day,
+        day_visits=asked + (row.day_visits if day == row.day else 0),
         done=row.done + 1,
         visits=row.visits + asked,
         pages=row.pages + (event.outcome is Outcome.PAGE),

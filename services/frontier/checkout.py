@@ -19,12 +19,12 @@ from services.frontier.conditions import Trigger
 from services.frontier.errands import forbidden_answer, known_answer
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
+from services.frontier.overrides import HELD
 from services.frontier.politeness import courtesy_delay
 from services.frontier.refusals import Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
-QUIET = "quiet hours of its site"
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
 
@@ -67,12 +67,15 @@ class CheckOut:
 
         None if nothing is left of its queue but what has been visited, what *crawl* leaves out, or
         errands whose answer is known: then the host is idle. None, too, if it rests: when it was
-        visited last, somebody else had it, and perhaps another clock. And in quiet hours.
+        visited last, somebody else had it, and perhaps another clock. And if it is held back.
         """
-        if until := self._hosts.sites.quiet_until(host.row.site, now):
-            row = replace(host.row, ready_at=until, blocked_why=QUIET, blocked_by="")
-            self._loading.block(host, row, Trigger.QUIET)
+        overrides = self._hosts.sites.overrides
+        until, why = overrides.held_back(host.row, now)
+        if until:
+            row = replace(host.row, ready_at=until, blocked_why=why, blocked_by=HELD)
+            self._loading.block(host, row, Trigger.HELD_BACK)
             return None
+        most = overrides.left_today(host.row, most, now)
         manners = self._manners(host, now)
         claim = self._hosts.claims.of(host.row.site)
         if now < claim.made_at + manners.delay and self._was_others(host.row, claim):
@@ -97,8 +100,9 @@ class CheckOut:
 
     def _manners(self, host: Host, now: float) -> Manners:
         robots = self._hosts.robots(host)
+        delay = courtesy_delay(self._settings, host.row.last_took, robots)
         return Manners(
-            delay=courtesy_delay(self._settings, host.row.last_took, robots),
+            delay=self._hosts.sites.overrides.delay(host.row.site, delay),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 
@@ -161,7 +165,7 @@ class CheckOut:
     def _event(
         self, row: HostRow, queued: list[QueuedUrl], manners: Manners, now: float
     ) -> HostCheckedOut:
-        claim = self._hosts.claims.of(row.site)
+        claim, overrides = self._hosts.claims.of(row.site), self._hosts.sites.overrides
         claim.tally.orders += 1
         if manners.robots:
             claim.plans.ordered(queued)
@@ -177,7 +181,7 @@ class CheckOut:
             epoch=claim.epoch,
             expires_at=now + self._settings.lease_slack + longest,
             pause=manners.delay,
-            pause_factor=self._settings.delay_factor,
+            pause_factor=overrides.factor(row.site, self._settings.delay_factor),
             cookies=cookies_for(
                 row.host, (*row.cookies, *self._hosts.sites.cookies(row.site)), now
             ),

@@ -48,7 +48,7 @@ class Trigger(StrEnum):
     LEASE_EXPIRED = "lease expired"
     RESTARTED = "restarted"
     TAKEN_OVER = "taken over"
-    QUIET = "quiet hours"
+    HELD_BACK = "held back"
     NAME_RESTS = "name rests"
 
 
@@ -142,9 +142,10 @@ TRANSITIONS = (
     ),
     Transition(
         Condition.READY,
-        Trigger.QUIET,
+        Trigger.HELD_BACK,
         Condition.BLOCKED,
-        "Its turn has come in the quiet hours that somebody has set for its site.",
+        "Its turn has come, and what was set for its site forbids a visit now: it is off, in its "
+        "quiet hours, or has had its visits of the day.",
     ),
     Transition(
         Condition.READY,

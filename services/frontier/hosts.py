@@ -76,13 +76,13 @@ class Hosts:
         rows = self._rows.get_all([(entry.site, entry.host) for entry in entries])
         return {(row.site, row.host): Host(row) for row in rows}
 
-    def checked_out(self, site: str) -> Iterator[Host]:
-        """Yield the hosts of *site* that are checked out by their rows, and are not in memory."""
+    def away(self, site: str, condition: Condition) -> Iterator[Host]:
+        """Yield the hosts of *site* in *condition* by their rows that are not in memory."""
         after: str | None = None
         while rows := self._rows.scan(site, after):
             after = rows[-1].host
             for row in rows:
-                if row.condition is Condition.CHECKED_OUT and row.host not in self.bench.hosts:
+                if row.condition is condition and row.host not in self.bench.hosts:
                     yield Host(row)
 
     def robots(self, host: Host) -> RobotsRow | None:

@@ -13,6 +13,7 @@ from services.frontier.claim import Claim
 from services.frontier.conditions import LISTED, Condition, Trigger
 from services.frontier.directory import Directory, is_outdated
 from services.frontier.hosts import Hosts
+from services.frontier.overrides import HELD
 from services.frontier.rows import DueRow, HostRow, ListedHost
 from services.frontier.workbench import Host
 
@@ -76,6 +77,12 @@ class Loading:
         self._claims.of(row.site).tally.due_count -= 1
         self._wait(row)
         self._hosts.update(host, row)
+
+    def recall(self, site: str, now: float) -> None:
+        """Let the hosts of *site* come to their turn that are held back by what was set for it."""
+        for host in self._hosts.away(site, Condition.BLOCKED):
+            if host.row.blocked_by == HELD:
+                self.wait_until(host, replace(host.row, ready_at=now))
 
     def wait_again(self, host: Host) -> None:
         """See that a host that waits is in our calendar, where an earlier owner may have put it
@@ -153,7 +160,7 @@ class Loading:
 
     def find_checked_out(self, site: str, now: float) -> None:
         """Have all hosts of *site* in memory that are checked out, though there be no room."""
-        for host in self._hosts.checked_out(site):
+        for host in self._hosts.away(site, Condition.CHECKED_OUT):
             self._load(host, now)
 
     def _able(self) -> list[Claim]:

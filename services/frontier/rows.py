@@ -63,6 +63,10 @@ class HostRow(Row, frozen=True):
 
     admitted: int = 0
     visits: int = 0
+    day: int = 0
+    """When it was visited last, in days since 1970, UTC …"""
+    day_visits: int = 0
+    """… and how often on that day."""
     pages: int = 0
     received: int = 0
     seconds: float = 0.0

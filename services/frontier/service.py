@@ -184,15 +184,17 @@ class Frontier(Processor):
                 self._judgements.judged(event)
                 self._revisits.judged(event)
             case _:
-                self._control(event)
+                self._control(event, now)
 
-    def _control(self, event: Event) -> None:
+    def _control(self, event: Event, now: float) -> None:
         """Go by what operators have set."""
         match event:
             case BlacklistChanged():
                 self._refusals.blacklist.change(event)
             case SiteOverridden():
-                self._hosts.sites.override(event)
+                self._hosts.sites.overrides.change(event)
+                if self._claims.has(event.site):
+                    self._loading.recall(event.site, now)
             case SpeedSet():
                 self._pacing.change(event)
             case CrawlDefined():

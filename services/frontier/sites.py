@@ -5,16 +5,17 @@ a row in `urls` only while few of its site were refused by the same rule; the ot
 """
 
 from collections import OrderedDict
+from math import inf
 
 from msgspec.structs import replace
 
-from gossamer.events import SiteOverridden
 from gossamer.events.hazards import Hazard
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
+from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
-from services.frontier.revisit.times import outside_quiet_hours, quiet_time
+from services.frontier.revisit.times import quiet_time
 from services.frontier.rows import SiteRow
 
 SAMPLE = 100
@@ -33,30 +34,11 @@ class Sites:
         """*at_once*: of a site, so many hosts are visited beside each other."""
         self._rows, self._at_once = store.table(SiteRow), at_once
         self._recent = OrderedDict[str, SiteRow]()
-        self._overrides: dict[str, SiteOverridden] = {}
+        self.overrides = Overrides()
 
     def forget(self) -> None:
         """Read every row anew: others may have written them meanwhile."""
         self._recent.clear()
-
-    def override(self, event: SiteOverridden) -> None:
-        """Go by what is different at a site from now on."""
-        self._overrides[event.site] = event
-
-    def quiet_until(self, site: str, now: float) -> float:
-        """Return when the quiet hours of *site* end that *now* lies in; 0 if it lies in none."""
-        if site not in self._overrides:
-            return 0.0
-        end = outside_quiet_hours(self._quiet(site, SiteState()), now)
-        return end if end > now else 0.0
-
-    def _quiet(self, site: str, state: SiteState) -> SiteState:
-        """Return *state* with the quiet hours that are set."""
-        at = self._overrides.get(site)
-        quiet = (at.quiet_from, at.quiet_until) if at else (0.0, 0.0)
-        if quiet == (state.quiet_from, state.quiet_until):
-            return state
-        return replace(state, quiet_from=quiet[0], quiet_until=quiet[1])
 
     def hosts(self, site: str) -> int:
         """Return how many hosts of *site* were admitted."""
@@ -78,7 +60,7 @@ class Sites:
 
     def revisits(self, site: str) -> SiteState:
         """Return what the revisit policies know of the pages of *site*."""
-        return self._quiet(site, unpacked_site(self._row(site).statistics))
+        return self.overrides.quiet(site, unpacked_site(self._row(site).statistics))
 
     def learn(self, site: str, state: SiteState) -> None:
         """Remember what they know now."""
@@ -88,9 +70,11 @@ class Sites:
 
     def paced(self, site: str, delay: float) -> None:
         """Have the policies know what politeness allows: a visit each *delay* to as many hosts as
-        are visited at once, but in quiet hours."""
-        state, hosts = self.revisits(site), max(1, min(self._row(site).hosts, self._at_once))
-        limit = (DAY - quiet_time(state)) / delay * hosts if delay else 0.0
+        are visited at once, but in quiet hours, and to each as often as was set."""
+        state, hosts = self.revisits(site), max(1, self._row(site).hosts)
+        rate = (DAY - quiet_time(state)) / delay if delay else inf
+        limit = min(rate * min(hosts, self._at_once), self.overrides.budget(site) * hosts)
+        limit = 0.0 if limit == inf else limit
         if abs(limit - state.limit) > A_TENTH * state.limit:
             self.learn(site, replace(state, limit=limit))
 

@@ -1,8 +1,9 @@
-"""`gossamer site`: quiet hours are set, shown and taken back."""
+"""`gossamer site`: what is different at a site is set, shown, listed and taken back."""
 
 from pathlib import Path
 
 import pytest
+import trustme
 
 from console.cli.main import main
 
@@ -19,11 +20,45 @@ def test_quiet_hours_are_set_for_the_whole_site_shown_and_taken_back(
 
     assert main(["seed", "--data", data, "https://www.a.example/"]) == 0
     capsys.readouterr()
-    assert "a.example: no quiet hours" in run("a.example")
+    assert "a.example: as everywhere" in run("a.example")
     run("https://www.a.example/x", "--quiet", "22:00-6:30")
     assert "a.example: quiet hours 22:00-06:30 UTC" in run("www.a.example")
-    assert "no quiet hours" in run("b.example")
+    assert "as everywhere" in run("b.example")
     for wrong in ("8-9", "25:00-06:00", "06:00-06:00", "nightly"):
         assert "UTC" in run("a.example", "--quiet", wrong, status=2)
     assert "22:00-06:30" in run("a.example")
-    assert "no quiet hours" in run("a.example", "--quiet", "none")
+    assert "as everywhere" in run("a.example", "--quiet", "none")
+
+
+def test_all_that_is_different_is_kept_until_it_is_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(tmp_path / "data")
+    authority = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(str(authority))
+
+    def run(*arguments: str, command: str = "site", status: int = 0) -> str:
+        assert main([command, "--data", data, *arguments]) == status
+        shown = capsys.readouterr()
+        return shown.err if status else shown.out
+
+    run("https://www.a.example/", command="seed")
+    assert run() == ""
+    assert "at least 5 s between" in run("www.a.example", "--delay", "5")
+    assert "exactly 0.2 s between" in run("a.example", "--delay", "0.2", "--ours")
+    run("a.example", "--off", "--budget", "1000", "--certificate", str(authority))
+    said = run("a.example")
+    for part in ("off", "exactly 0.2 s", "1,000 visits a day", "trusts 1 certificate, sha256:"):
+        assert part in said
+    run("b.example", "--certificate", f"sha256:{':'.join(['AB'] * 32)}")
+    assert "certificate sha256:abab" in run("b.example")
+    assert [line.partition(":")[0] for line in run().splitlines()] == ["a.example", "b.example"]
+    assert "different   2 sites" in run(command="status")
+    assert "site: a.example is off, exactly" in run("https://www.a.example/", command="why")
+    run("b.example", "--certificate", "none")
+    taken_back = ("--no-off", "--no-ours", "--delay", "none", "--budget", "0", "--certificate")
+    assert run("a.example", *taken_back, "none") == "a.example: as everywhere\n"
+    assert run() == ""
+    for wrong in (("--delay", "soon"), ("--certificate", "nowhere.pem"), ("--off",)):
+        site = () if wrong == ("--off",) else ("a.example",)
+        assert run(*site, *wrong, status=2)

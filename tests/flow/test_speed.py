@@ -1,8 +1,8 @@
-"""The speed of whole crawls, changed while they run, as servers see it."""
+"""The speed of whole crawls, and of a site, changed while they run, as servers see it."""
 
 from pathlib import Path
 
-from gossamer.events import Speed, SpeedSet
+from gossamer.events import SiteOverridden, Speed, SpeedSet
 from gossamer.log.codec import encode
 from tests.flow.test_flow import Pages, virtual_crawl
 from tests.flow.virtual import START, VirtualCrawl
@@ -69,3 +69,17 @@ def test_bytes_are_limited_as_they_come(tmp_path: Path) -> None:
     assert before() == 0
     sizes = [len(crawl.web(url, at)[1].body) for at, _, url in crawl.requests if at > slow + 30]  # type: ignore[union-attr]
     assert 0.8 * 200 <= sum(sizes) / 270 <= 1.2 * 200
+
+
+def test_a_site_that_is_turned_off_is_asked_nothing_though_orders_are_out(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path, hosts=2, delay=4.0)
+    crawl.run(until=START + 30)
+    off = crawl.now
+    crawl.log.append([encode(SiteOverridden(at=off, site="h0.test", off=True))])
+    crawl.run(until=off + 100)
+
+    def late(host: str) -> int:
+        return sum(at > off + IN_FORCE and host in url for at, _, url in crawl.requests)
+
+    assert late("h0.test") == 0
+    assert late("h1.test") > 20

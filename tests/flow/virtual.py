@@ -13,6 +13,7 @@ from gossamer.events import (
     HostCheckedOut,
     Outcome,
     SeedSown,
+    SiteOverridden,
     SpeedSet,
     VisitEnded,
 )
@@ -89,6 +90,8 @@ class VirtualFetcher(Processor):
             self._blacklist.change(event)
         if isinstance(event, SpeedSet):
             self._terms.speeds.change(event)
+        if isinstance(event, SiteOverridden):
+            self._terms.overridden[event.site] = event.at
         if isinstance(event, CrawlDefined):
             self._paused = event.paused
         if isinstance(event, HostCheckedOut):

@@ -102,7 +102,7 @@ def quiet() -> Simulation:
     sim = simulate()
     hour = sim.now % 86400.0
     sim.handle(SiteOverridden(at=sim.now, site=SITE, quiet_from=hour, quiet_until=hour + 600.0))
-    return until(sim, Condition.READY, Trigger.QUIET)
+    return until(sim, Condition.READY, Trigger.HELD_BACK)
 
 
 def name_rests() -> Simulation:
@@ -129,7 +129,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (OUT, Trigger.LEASE_EXPIRED): unanswered,
     (OUT, Trigger.RESTARTED): killed,
     (Condition.READY, Trigger.TAKEN_OVER): taken_over,
-    (Condition.READY, Trigger.QUIET): quiet,
+    (Condition.READY, Trigger.HELD_BACK): quiet,
     (Condition.READY, Trigger.NAME_RESTS): name_rests,
     (Condition.RESTING, Trigger.RELEASED): lambda: late(Condition.RESTING, urls=2),
     (Condition.RESTING, Trigger.EMPTIED): lambda: late(Condition.RESTING),

@@ -15,11 +15,12 @@ from yarl import URL
 
 from gossamer.blacklist import Blacklist
 from gossamer.clock import Clock
+from gossamer.errors import Poison
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
-from gossamer.web.url import host_key, host_name, is_address
+from gossamer.web.url import host_key, host_name, is_address, site_of
 from services.fetcher.access import Access, access_for, shown
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
@@ -35,7 +36,7 @@ from services.fetcher.http.resolver import (
     Resolver,
 )
 from services.fetcher.http.room import NoRoom
-from services.fetcher.http.tls import Context, new_context
+from services.fetcher.http.tls import Context, new_context, trusting
 from services.fetcher.http.wire import (
     Answer,
     Connector,
@@ -80,6 +81,8 @@ class Web:
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
+        self.trusted: dict[str, Context] = {}
+        """By site, how its servers are trusted, where somebody has said so."""
         self.resolver = Resolver(settings, time, self.blacklist)
         connector = Connector(
             settings.head_limit,
@@ -96,6 +99,23 @@ class Web:
     def tls(self) -> Context:
         """How servers are trusted."""
         return new_context()
+
+    def trust(self, site: str, certificate: str) -> None:
+        """Trust *certificate* at *site*, as `trusting` reads it; "": as everywhere. Raise Poison if
+        it is none."""
+        try:
+            trusted = trusting(certificate) if certificate else None
+        except ValueError as error:
+            raise Poison(f"certificate for {site}: {error}") from error
+        self.trusted.pop(site, None)
+        if trusted:
+            self.trusted[site] = trusted
+
+    def tls_of(self, url: str) -> Context | bool:
+        """Return how the server of *url* is trusted."""
+        if not url.startswith("https:"):
+            return True
+        return self.trusted.get(site_of(url)) or self.tls
 
     @asynccontextmanager
     async def host(self) -> AsyncIterator["HostClient"]:
@@ -206,7 +226,7 @@ class HostClient:
                 headers=(*step.headers, *access.headers),
                 allow_redirects=False,
                 proxy=access.proxy or None,
-                ssl=self._web.tls if step.url.startswith("https:") else True,
+                ssl=self._web.tls_of(step.url),
             )
         assert isinstance(response, Answer)
         if access.proxy:

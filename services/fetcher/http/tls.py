@@ -1,13 +1,18 @@
-"""TLS as the system trusts it, and sessions resumed: a second handshake with a host costs half.
+"""TLS as the system trusts it, and as somebody has said for a site; and sessions resumed: a second
+handshake with a host costs half.
 
 asyncio gives a handshake no session to resume, and asks the context for its object: that is where
 one is put in.
 """
 
+import re
 import ssl
 from collections import OrderedDict
+from hashlib import sha256
 from typing import Any
 
+SHA256 = "sha256"
+_sha256 = re.compile("[0-9a-f]{64}")
 REMEMBERED = 2000
 """Hosts whose sessions are kept, some 5 kB each; the one used longest ago is forgotten first."""
 
@@ -16,6 +21,13 @@ class Context(ssl.SSLContext):
     """Verifies certificates and names; knows the last session of each host."""
 
     _sessions: OrderedDict[str, ssl.SSLSession]
+    pinned = ""
+    """The SHA-256 of the only certificate that is accepted, and whatever is wrong with it is."""
+
+    def refuses(self, connection: ssl.SSLObject) -> bool:
+        """Return whether another certificate is pinned than the one of *connection*."""
+        shown = connection.getpeercert(binary_form=True) or b""
+        return bool(self.pinned) and sha256(shown).hexdigest() != self.pinned
 
     def wrap_bio(
         self,
@@ -45,6 +57,26 @@ def new_context() -> Context:
     context._sessions = OrderedDict()
     context.load_default_certs()
     context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def trusting(certificate: str) -> Context:
+    """Return a context that trusts *certificate* as well: PEM, of itself or of who has signed it.
+    Or that one alone of which it is the SHA-256. Raise ValueError if it is neither."""
+    context = new_context()
+    kind, _, digest = certificate.partition(":")
+    if kind == SHA256:
+        if not _sha256.fullmatch(digest):
+            raise ValueError(f"{digest!r} is no SHA-256: 64 hexadecimal digits")
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.pinned = digest
+        return context
+    # So that a certificate that nobody vouches for can be trusted by itself.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    try:
+        context.load_verify_locations(cadata=certificate)
+    except ssl.SSLError as error:
+        raise ValueError(f"no certificate in PEM: {error.reason or error}") from error
     return context
 
 

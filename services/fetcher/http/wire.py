@@ -22,7 +22,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
-from services.fetcher.http.tls import remember_session
+from services.fetcher.http.tls import Context, remember_session
 
 
 class NoConnection(Exception):
@@ -80,7 +80,7 @@ class Connector(aiohttp.TCPConnector):
         if ssl is None:
             return await self._loop.create_connection(factory, sock=sock)
         try:
-            return await self._loop.create_connection(
+            made = await self._loop.create_connection(
                 factory,
                 sock=sock,
                 ssl=ssl,
@@ -89,6 +89,10 @@ class Connector(aiohttp.TCPConnector):
             )
         except OSError as error:
             raise TlsFailure(tls_fault(error)) from error
+        if isinstance(ssl, Context) and ssl.refuses(made[0].get_extra_info("ssl_object")):
+            made[0].close()
+            raise TlsFailure("the certificate is another one than was set for the site")
+        return made
 
     async def _socket(self, addr_infos: Any, limit: float) -> socket.socket:
         try:

@@ -1,0 +1,81 @@
+"""Certificates that are trusted at one site, over real sockets."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+
+import pytest
+import trustme
+
+from gossamer.errors import Poison
+from gossamer.events import Outcome, SiteOverridden
+from services.fetcher.service import Fetcher
+from tests.fetcher.orders import Emitted, fetcher, order
+from tests.fetcher.servers import Server, page, serving_over
+
+SITE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
+
+
+class Issued:
+    """A certificate for *name* that nobody knows, and who has signed it."""
+
+    def __init__(self, name: str = SITE) -> None:
+        authority = trustme.CA()
+        leaf = authority.issue_cert(name)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        leaf.configure_cert(self.context)
+        self.authority = authority.cert_pem.bytes().decode()
+        self.pem = leaf.cert_chain_pems[0].bytes().decode()
+        self.digest = "sha256:" + sha256(ssl.PEM_cert_to_DER_cert(self.pem)).hexdigest()
+
+
+@asynccontextmanager
+async def served(issued: Issued) -> AsyncIterator[tuple[Server, Fetcher]]:
+    async with serving_over(issued.context, x=page()) as server, fetcher() as processor:
+        yield server, processor
+
+
+async def visited(server: Server, processor: Fetcher) -> str:
+    emitted = Emitted()
+    await processor.work(order(f"{server.root}/x"), emitted.emit)
+    return emitted.one.outcome
+
+
+def trusting(certificate: str, site: str = SITE) -> SiteOverridden:
+    return SiteOverridden(at=1.0, site=site, certificate=certificate)
+
+
+@pytest.mark.parametrize("kind", ["authority", "pem", "digest"])
+async def test_a_certificate_is_trusted_where_it_was_said_and_as_long(kind: str) -> None:
+    issued = Issued()
+    certificate = getattr(issued, kind)
+    async with served(issued) as (server, processor):
+        processor.control(trusting(certificate, ELSEWHERE))
+        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        processor.control(trusting(certificate))
+        assert await visited(server, processor) == Outcome.PAGE
+        processor.control(trusting(""))
+        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        assert server.paths == ["/x"]
+
+
+async def test_a_pinned_certificate_is_accepted_whatever_name_it_has_and_no_other_one() -> None:
+    issued = Issued("other.example")
+    async with served(issued) as (server, processor):
+        processor.control(trusting(issued.authority))
+        assert await visited(server, processor) == Outcome.TLS_FAILURE
+        processor.control(trusting(issued.digest))
+        assert await visited(server, processor) == Outcome.PAGE
+        processor.control(trusting(Issued().digest))
+        assert await visited(server, processor) == Outcome.TLS_FAILURE
+
+
+@pytest.mark.parametrize("text", ["hello", "sha256:12", "-----BEGIN CERTIFICATE-----\nx\n"])
+async def test_what_is_no_certificate_changes_nothing(text: str) -> None:
+    issued = Issued()
+    async with served(issued) as (server, processor):
+        processor.control(trusting(issued.pem))
+        with pytest.raises(Poison):
+            processor.control(trusting(text))
+        assert await visited(server, processor) == Outcome.PAGE
