@@ -16,7 +16,7 @@ import msgspec
 from gossamer import events
 from gossamer.events import Event, SeedSown
 from gossamer.events.topics import TOPIC_OF
-from gossamer.web import cookies, robots, validators
+from gossamer.web import cookies, robots, soft_404, validators
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = Path(__file__).parent / "events"
@@ -65,7 +65,7 @@ def schema_of(event: type[Event]) -> Schema:
 def _named(name: str) -> type[Any]:
     found: type[Any] = next(
         getattr(module, name)
-        for module in (events, cookies, robots, validators)
+        for module in (events, cookies, robots, soft_404, validators)
         if hasattr(module, name)
     )
     return found

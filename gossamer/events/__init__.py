@@ -42,6 +42,9 @@ from gossamer.events.outcomes import (
 from gossamer.events.outcomes import (
     Verdict as Verdict,
 )
+from gossamer.events.probes import (
+    MissingPageRead as MissingPageRead,
+)
 from gossamer.events.public import (
     Page as Page,
 )

@@ -18,6 +18,13 @@ class Purpose(StrEnum):
     ROBOTS = "robots"
     SITEMAP = "sitemap"
     """Named by a robots.txt. It is fetched and archived; nobody reads it yet."""
+    PROBE = "probe"
+    """A path that cannot exist: what comes back is the host's signature, and no document."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a document that comes back is parsed."""
+        return self in (Purpose.PAGE, Purpose.PROBE)
 
 
 class Outcome(StrEnum):

@@ -17,6 +17,7 @@ from gossamer.events.outcomes import Outcome, Purpose, Verdict
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
 from gossamer.web.robots import RobotsRules
+from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
 
 DEFAULT_CRAWL = "default"
@@ -133,6 +134,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """The rules of robots.txt for us; None only where the order is for robots.txt itself."""
     cookies: tuple[Cookie, ...] = ()
     """Those of the host and of its domain."""
+    signature: Signature = NO_SIGNATURE
+    """How the host says that it has no such page."""
     visits: tuple[Visit, ...]
 
 

@@ -108,6 +108,9 @@ class FrontierSettings(Section):
     """Most URLs admitted to a host (hazard trap_urls)."""
     host_budget: Hosts = 1000
     """Most hosts admitted of a site (hazard trap_hosts); seeds are admitted all the same."""
+    probe_after: Annotated[Natural, unit("visits")] = 0
+    """After so many visits to a host it is asked once for a path that cannot exist, to know how it
+    says so (hazard soft_404); 0: never."""
     hops_limit: Annotated[Natural, unit("redirects")] = 5
     """Most redirects in a row that are followed."""
     down_wait: Seconds = 43200.0

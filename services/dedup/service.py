@@ -11,8 +11,10 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Event,
+    MissingPageRead,
     PageJudged,
     PageParsed,
+    Purpose,
     SeedSown,
     Tombstone,
     UrlsAdmitted,
@@ -103,6 +105,9 @@ class Dedup(Processor):
             )
 
     def _parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
+        if page.visit.purpose is Purpose.PROBE:
+            yield from _missing(page, now)
+            return
         if page.status == 304 and page.visit.conditions:
             yield self._not_modified(page, now)
         elif 200 <= page.status < 300 and Hazard.PARSER_FAULT in page.hazards:
@@ -143,6 +148,18 @@ class Dedup(Processor):
                 yield replace(event, in_links=self._in_links.take(event.visit.url))
             else:
                 yield event
+
+
+def _missing(page: PageParsed, now: float) -> Iterator[MissingPageRead]:
+    if 200 <= page.status < 300:
+        yield MissingPageRead(
+            crawl=page.crawl,
+            at=now,
+            site=page.site,
+            host=page.host,
+            digest=page.digest,
+            simhash=page.simhash,
+        )
 
 
 def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:

@@ -16,6 +16,9 @@ map each host to one of its parts by a hash for the same reason (section 2.4).
 host's delay and lease, which only its own frontier knows. So it is asked for there, and the answer
 comes back (`errands.py`).
 
+**Why a host is probed.** Many hosts have a page for every URL. One is asked once for a path that
+nobody has (`probes.py`), if that is set; its answer is in its row and in its orders.
+
 **Why the row is written before the order goes out.** A host must never have two fetchers. So the
 check-out is in the store when the order reaches the log: an order without a row could be made
 again, while a row without an order only costs time. A fetcher may die, or its order be lost; so a

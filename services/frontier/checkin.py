@@ -21,6 +21,7 @@ from services.frontier.politeness import (
     retry_wait,
     trouble_wait,
 )
+from services.frontier.probes import probed
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
@@ -87,6 +88,8 @@ class CheckIn:
     def _ending(self, event: VisitEnded) -> Ending:
         if event.visit.asker:
             return self._errand_ended
+        if event.visit.purpose is Purpose.PROBE:
+            return self._probe_ended
         return self.robots.ended if event.visit.purpose is Purpose.ROBOTS else self._page_ended
 
     def _errand_ended(
@@ -99,6 +102,14 @@ class CheckIn:
         if meaning.fate is not Fate.WAIT:
             return row, 0.0
         return row, now + self._trouble_wait(row, event, meaning.health)
+
+    def _probe_ended(
+        self, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> tuple[HostRow, float]:
+        """Return the same of a visit to a page that cannot exist."""
+        row, meaning = probed(row, event, now), OUTCOMES[event.outcome]
+        wait = self._trouble_wait(row, event, meaning.health)
+        return row, now + wait if meaning.fate is Fate.WAIT else 0.0
 
     def _trouble_wait(self, row: HostRow, event: VisitEnded, kind: str) -> float:
         times = row.troubles.get(kind, 0)
@@ -164,7 +175,8 @@ class CheckIn:
         self._hosts.sites.shared(event.site, share)
         if not (new and row.again_queued):
             return replace(row, owed=0.0) if row.owed else row
-        made = row.done if event.visit.purpose is not Purpose.ROBOTS else 0
+        queued = event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
+        made = row.done if queued else 0
         return turned(row, made, share)
 
 

@@ -21,6 +21,7 @@ from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.overrides import HELD
 from services.frontier.politeness import courtesy_delay
+from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
@@ -167,10 +168,8 @@ class CheckOut:
     ) -> HostCheckedOut:
         claim, overrides = self._hosts.claims.of(row.site), self._hosts.sites.overrides
         claim.tally.orders += 1
-        if manners.robots:
-            claim.plans.ordered(queued)
         order = f"{claim.epoch}.{claim.tally.orders}"
-        visits = _visits(order, queued) if manners.robots else (_robots_visit(order, row.host),)
+        visits = self._visits(order, row, queued, bool(manners.robots))
         longest = sum(map(_requests, visits)) * (manners.delay + self._visit_limit)
         return HostCheckedOut(
             crawl=queued[0].crawl,
@@ -182,13 +181,23 @@ class CheckOut:
             expires_at=now + self._settings.lease_slack + longest,
             pause=manners.delay,
             pause_factor=overrides.factor(row.site, self._settings.delay_factor),
-            cookies=cookies_for(
-                row.host, (*row.cookies, *self._hosts.sites.cookies(row.site)), now
-            ),
+            cookies=cookies_for(row.host, self._hosts.cookies(row), now),
+            signature=row.signature,
             site_gap=self._settings.site_gap * self._settings.delay,
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )
+
+    def _visits(
+        self, order: str, row: HostRow, queued: list[QueuedUrl], allowed: bool
+    ) -> tuple[Visit, ...]:
+        """Return what is visited: what is queued, unless something must be known first."""
+        if not allowed:
+            return (_robots_visit(order, row.host),)
+        if is_due(row, self._settings.probe_after):
+            return (probe(order, row.host),)
+        self._hosts.claims.of(row.site).plans.ordered(queued)
+        return _visits(order, queued)
 
 
 def _of_one_crawl(queued: list[QueuedUrl]) -> list[QueuedUrl]:

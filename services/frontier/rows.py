@@ -6,6 +6,7 @@ from gossamer.events import DEFAULT_CRAWL, Purpose
 from gossamer.store import Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
+from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.conditions import Condition
 
@@ -78,6 +79,8 @@ class HostRow(Row, frozen=True):
     """Orders in a row that came back with nothing asked."""
     cookies: tuple[Cookie, ...] = ()
     """Those that go to this host alone."""
+    signature: Signature = NO_SIGNATURE
+    """How it says that it has no such page; without a time it was not asked."""
 
 
 class SiteRow(Row, frozen=True):

@@ -12,6 +12,7 @@ from gossamer.events import (
     CrawlDefined,
     Event,
     LinksSetAside,
+    MissingPageRead,
     PageJudged,
     RefetchAsked,
     RetryAsked,
@@ -39,6 +40,7 @@ from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading
 from services.frontier.neighbours import LOOKS, Neighbours
 from services.frontier.pacing import Pacing
+from services.frontier.probes import learn
 from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
@@ -183,6 +185,8 @@ class Frontier(Processor):
             case PageJudged():
                 self._judgements.judged(event)
                 self._revisits.judged(event)
+            case MissingPageRead():
+                learn(self._hosts, event)
             case _:
                 self._control(event, now)
 

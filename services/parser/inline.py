@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gossamer.events import Event, PageFetched, PageParsed, Purpose
+from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
@@ -21,7 +21,7 @@ class InlineParser(Processor):
 
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
         """Yield what a fetched page says; a robots.txt is no page."""
-        if isinstance(event, PageFetched) and event.visit.purpose is Purpose.PAGE:
+        if isinstance(event, PageFetched) and event.visit.purpose.is_read:
             parsed = parse(event, self._options, now)
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
             yield parsed

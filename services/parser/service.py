@@ -2,7 +2,7 @@
 
 from gossamer.clock import Clock
 from gossamer.errors import Poison
-from gossamer.events import Event, PageFetched, PageParsed, Purpose
+from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.concurrent import Emitter
@@ -30,7 +30,7 @@ class Parser:
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit what a fetched page says; a robots.txt is no page."""
-        if isinstance(event, PageFetched) and event.visit.purpose is Purpose.PAGE:
+        if isinstance(event, PageFetched) and event.visit.purpose.is_read:
             try:
                 emit(await self._read(event))
             except Poison:

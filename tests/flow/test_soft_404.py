@@ -1,0 +1,108 @@
+"""A host is asked once for a page that nobody has, and how it says so is known from then on."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from gossamer.events.topics import PAGES
+from gossamer.web.http import Headers
+from gossamer.web.url import host_name
+from services.archive.rows import CaptureRow
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import HostRow
+from tests.archive.harness import files, records
+from tests.flow.virtual import VirtualCrawl
+
+pytestmark = pytest.mark.slow
+HTML = ("Content-Type", "text/html")
+LINKS = "".join(f"<a href=/{n}>{n}</a>" for n in range(20))
+SORRY = f"<title>Oops</title><p>Sorry, we have no such page. {LINKS}<a href=/sorry>on</a>"
+WORDS = " ".join(f"word{n}" for n in range(80))
+
+
+def known(url: str) -> bool:
+    return url.rpartition("/")[2] in {"", *map(str, range(20))}
+
+
+MISSING: dict[str, tuple[int, Headers]] = {
+    "honest.test": (404, (HTML,)),
+    "soft.test": (200, (HTML,)),
+    "moves.test": (302, (HTML, ("Location", "/1"))),
+    "fails.test": (500, (HTML,)),
+    "shy.test": (200, (HTML,)),
+}
+"""How hosts answer where they have no page."""
+RULES = "User-agent: *\nAllow: /$\nAllow: /1\nDisallow: /"
+"""Those of the host that lets nobody ask."""
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    status, headers = MISSING["soft.test"]
+    body = f"<title>{url}</title><p>{url} {WORDS}{LINKS}"
+    if url.endswith("/robots.txt"):
+        body = RULES if "shy" in url else ""
+    elif not known(url):
+        (status, headers), body = MISSING[host_name(url)], SORRY
+    return 0.1, Reply(status=status, headers=headers, body=body.encode(), started_at=now, took=0.1)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> VirtualCrawl:
+    found = VirtualCrawl(tmp_path, web, batch=4, delay=2.0, probe_after=6)
+    found.sow(*(f"http://{name}/" for name in MISSING), max_depth=1)
+    assert found.run()
+    return found
+
+
+def requests(crawl: VirtualCrawl, host: str) -> list[tuple[float, float, str]]:
+    return [one for one in crawl.requests if host_name(one[2]) == host]
+
+
+def asked(crawl: VirtualCrawl, host: str) -> list[str]:
+    """Return the URLs that were asked for though no page links to them."""
+    urls = [url for _, _, url in requests(crawl, host)]
+    return [url for url in urls if not known(url) and not url.endswith(("/robots.txt", "/sorry"))]
+
+
+def test_each_host_is_asked_once_and_what_it_answers_is_its_signature(crawl: VirtualCrawl) -> None:
+    rows = crawl._store().table(HostRow).everything()
+    found = {host_name(row.host): row.signature for row in rows}
+    honest, soft, moves, fails, shy = (found[name] for name in MISSING)
+    assert (honest.status, honest.location, honest.digest) == (404, "", "")
+    assert soft.status == 200 and soft.digest
+    assert (moves.status, moves.location, moves.digest) == (302, "/1", "")
+    assert (fails.status, fails.digest) == (500, "")
+    # Its robots.txt lets nobody ask, and that is known, too.
+    assert (shy.status, shy.at > 0) == (0, True)
+    assert [len(asked(crawl, name)) for name in MISSING] == [1, 1, 1, 1, 0]
+
+
+def test_it_is_a_visit_like_any_other(crawl: VirtualCrawl) -> None:
+    for name in ("honest.test", "soft.test", "fails.test"):
+        times = requests(crawl, name)
+        assert all(after - end >= 2.0 - 1e-6 for (_, end, _), (after, _, _) in pairwise(times))
+        urls = [url for _, _, url in times]
+        # Not before the host was visited six times, robots.txt among them.
+        assert urls.index(asked(crawl, name)[0]) >= 6
+        assert len([url for url in urls if known(url)]) == 21
+
+
+def test_what_comes_back_is_archived_and_is_no_document(
+    crawl: VirtualCrawl, tmp_path: Path
+) -> None:
+    store = crawl._store()
+    [missing] = asked(crawl, "soft.test")
+    published = crawl.log.reader("test", [PAGES.name], store).poll(1000)
+    assert published and not any(b"Oops" in record.value for record in published)
+    assert not any(url.endswith("/sorry") for _, _, url in crawl.requests)
+    assert list(store.table(CaptureRow).scan(missing)) == []
+    archived = [headers for file in files(tmp_path) for headers, _ in records(file)]
+    assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
+
+
+def test_no_host_is_asked_unless_that_is_set(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web, batch=4)
+    crawl.sow(*(f"http://{name}/" for name in MISSING), max_depth=1)
+    assert crawl.run()
+    assert [asked(crawl, name) for name in MISSING] == [[]] * 5
