@@ -8,6 +8,7 @@ from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.dedup.near import NearRow
+from services.fetcher.slots import AddressSlot
 from services.frontier.aside import AsideRow
 from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
@@ -40,6 +41,7 @@ TABLES: dict[type[Row], str] = {
     PartitionRow: "",
     TallyRow: "",
     ClaimRow: "",
+    AddressSlot: "default_time_to_live = 86400",
     PinnedRow: "",
     DigestRow: "",
     DocumentRow: "",

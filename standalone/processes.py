@@ -37,9 +37,9 @@ class ChildConfig:
 
 def fetcher(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run the fetcher until *stop*."""
-    from services.fetcher.wiring import alone_since, serve
+    from services.fetcher.wiring import Others, alone_since, serve
 
-    log, store, ours = opened.log, opened.store, alone_since(config.void_through + 1)
+    log, store, ours = opened.log, opened.store, Others(alone_since(config.void_through + 1))
     run_async(lambda ended: serve(config.settings, log, store, ours, ended), stop)
 
 

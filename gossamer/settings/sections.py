@@ -140,6 +140,11 @@ class FetcherSettings(Section):
     """A page about the crawler that the User-Agent names beside the contact; empty: none."""
     concurrency: Hosts = 256
     """Most hosts that a fetcher visits at once."""
+    address_at_once: Hosts = 16
+    """Most requests under way to one address, over all fetchers, whichever its hosts; in IPv6 to a
+    /64 network."""
+    address_gap: SecondsOrZero = 0.1
+    """The least time between the starts of two requests of a fetcher to one address."""
     connect_limit: Seconds = 10.0
     """The most time that connecting to a server may take, and as much again for TLS."""
     first_byte_limit: Seconds = 15.0

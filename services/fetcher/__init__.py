@@ -67,7 +67,8 @@ into events. `service.py` carries the steps out. `http/client.py` is aiohttp mad
 `http/wire.py` tells in which phase a connection fails and has heads read by `head.py`,
 `http/bodies.py` reads bodies within the room that there is (`http/room.py`),
 `http/kept.py` keeps connections, `http/tls.py` resumes TLS sessions, `http/resolver.py` and
-`addresses.py` decide where a name may lead. `starts.py` keeps the hosts of a site apart;
+`addresses.py` decide where a name may lead. `starts.py` keeps the hosts of a site apart,
+`crowds.py`, `slots.py` and `http/turns.py` those of an address, which all fetchers share;
 `http/gaps.py` measures whether all of this was polite.
 `skew.py` and `faults.py` tell what is wrong on this side, and `hindrances.py` tells it on.
 `identity.py` says who we are. `wiring.py` puts it together.

@@ -4,14 +4,14 @@ import sys
 
 from gossamer.runtime.event_loop import run_async
 from gossamer.runtime.process import Backends, run
-from services.fetcher.wiring import as_claimed, serve
+from services.fetcher.wiring import among_others, serve
 
 
 def work(backends: Backends) -> None:
     """Fetch until the process is asked to stop."""
     settings, log, store = backends.settings, backends.log, backends.store
-    epochs, tell = as_claimed(log, store), backends.process.health.hindered
-    run_async(lambda ended: serve(settings, log, store, epochs, ended, tell), backends.stop)
+    others, tell = among_others(settings, log, store), backends.process.health.hindered
+    run_async(lambda ended: serve(settings, log, store, others, ended, tell), backends.stop)
 
 
 if __name__ == "__main__":

@@ -71,12 +71,13 @@ def without_request(outcome: Outcome, reason: str, *hazards: Hazard) -> Ending:
     return Ending(assessment=assessment)
 
 
-def unvisited(why: str, hop: Reply | None = None) -> Ending:
-    """Return the end of a visit that was not made, or was given up after the redirect *hop*.
+def unvisited(why: str, wait: float = 0.0, hop: Reply | None = None) -> Ending:
+    """Return the end of a visit that was not made, or was given up after the redirect *hop*; it may
+    be made in *wait* seconds.
 
     The request for *hop* is reported all the same, so that the frontier lets the host rest.
     """
-    assessment = Assessment(outcome=Outcome.UNVISITED, kept=False, reason=why)
+    assessment = Assessment(outcome=Outcome.UNVISITED, kept=False, reason=why, retry_after=wait)
     return Ending(assessment=assessment, answer=hop)
 
 

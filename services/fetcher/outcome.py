@@ -49,6 +49,8 @@ class Failure:
     reason: str
     hazard: Hazard | None = None
     stale: bool = False
+    wait: float = 0.0
+    """Seconds after which it is to be tried again, where nothing was asked."""
     started_at: float = 0.0
     took: float = 0.0
 

@@ -37,7 +37,7 @@ def _follow(pace: Pace, visit: Visit, passed: list[Passed]) -> Conversation[Endi
     while True:
         answer = yield from pace.ask(Fetch(at, anything, pace.terms.robots_limit))
         if answer is None:
-            return unvisited(pace.why, passed[-1].reply if passed else None)
+            return unvisited(pace.why, pace.wait, passed[-1].reply if passed else None)
         if isinstance(answer, Failure):
             return _unreachable(pace, answer, elsewhere=bool(visit.asker))
         assessment = assess(answer, at, pace.now)

@@ -27,7 +27,7 @@ from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
 from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.faults import OwnFault, Pauses
-from services.fetcher.http.client import HostClient, Web
+from services.fetcher.http.client import LATE, HostClient, Web
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.skew import ClockSkew
 from services.fetcher.starts import Starts
@@ -146,13 +146,13 @@ class Fetcher:
                 await asyncio.sleep(wait)
         raise AssertionError("waits never end")
 
-    async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure | None:
-        """Make a request in its turn at the site; None if that does not come before it is late."""
+    async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure:
+        """Make a request in its turn at the site; that may come when it is too late."""
         order, latest = run.order, run.order.expires_at - self._terms.visit_limit
         now = asyncio.get_running_loop().time()
         wait = self._starts.wait(order.site, order.site_gap, now)
         if run.now() + wait > latest:
-            return None
+            return Failure(outcome=Outcome.UNVISITED, reason=LATE)
         if wait:
             await asyncio.sleep(wait)
         run.asked_at = run.now()
@@ -164,7 +164,7 @@ class Fetcher:
 
     async def _run(self, run: "OrderRun") -> None:
         conversation = converse(run.order, self._terms, run.now())
-        async with self._web.host() as host:
+        async with self._web.host(len(run.order.visits)) as host:
             step = next(conversation)
             while True:
                 result = await self._take(step, host, run)
@@ -181,9 +181,9 @@ class Fetcher:
                 await _rest(seconds, paused)
             case Fetch():
                 answer = await self._ask(step, host, run)
-                if answer is None:
+                if not answer.started_at:
                     run.asked_at = 0.0
-                elif answer.started_at:
+                else:
                     if run.reckoned(answer.started_at) != answer.started_at:
                         answer = replace(answer, started_at=run.reckoned(answer.started_at))
                     self.pauses.worked()

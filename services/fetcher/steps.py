@@ -10,7 +10,7 @@ from math import inf
 from typing import TypeAlias, TypeVar
 
 from gossamer.blacklist import Blacklist, forbidden_by
-from gossamer.events import Event, HostCheckedOut
+from gossamer.events import Event, HostCheckedOut, Outcome
 from gossamer.speed import LAG, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
@@ -90,7 +90,9 @@ class Pace:
         self._pause = 0.0
         self._jar = Jar(order.cookies, terms.cookies, terms.cookie_size)
         self.why = ""
-        """Why the order had to end."""
+        """Why the order had to end …"""
+        self.wait = 0.0
+        """… and in how many seconds the host may have its turn, if that is known."""
 
     def ask(self, request: Fetch) -> Conversation[Reply | Failure | None]:
         """Rest for the pause that is due, then make *request*; None if the order must end now.
@@ -122,16 +124,15 @@ class Pace:
             request = replace(request, headers=(*request.headers, *cookie))
         result = yield request
         self.now = result.now
-        if result.answer is None:
-            self.why = (
-                "its turn did not come, or its name was not looked up, before the lease could end"
-            )
-        else:
-            slow = self.order.pause_factor * result.answer.took
-            self._pause = max(self.order.pause, slow)
-        if isinstance(result.answer, Reply):
-            self._jar.take(request.url, result.answer.headers, self.now)
-        return result.answer
+        answer = result.answer
+        assert answer
+        if isinstance(answer, Failure) and answer.outcome is Outcome.UNVISITED:
+            self.why, self.wait = answer.reason, answer.wait
+            return None
+        self._pause = max(self.order.pause, self.order.pause_factor * answer.took)
+        if isinstance(answer, Reply):
+            self._jar.take(request.url, answer.headers, self.now)
+        return answer
 
     def new_cookies(self) -> tuple[Cookie, ...]:
         """Return, once, the cookies that were set or deleted since this was last asked."""

@@ -55,7 +55,7 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     request = _request(pace.terms, visit)
     answer = yield from pace.ask(request)
     if answer is None:
-        return unvisited(pace.why)
+        return unvisited(pace.why, pace.wait)
     if isinstance(answer, Failure):
         return failed(answer)
     found = assess(answer, visit.url, pace.now, bool(visit.conditions), request.wanted)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Container
+from typing import NamedTuple
 
 from gossamer import clock
 from gossamer.clock import Clock
@@ -17,6 +18,24 @@ from services.fetcher.http.client import Web
 from services.fetcher.http.descriptors import allow_descriptors
 from services.fetcher.service import EpochOf, Fetcher
 from services.fetcher.skew import ClockSkew
+from services.fetcher.slots import LeasedSlots, Slots
+
+TERM = 4
+"""A slot of an address is leased for so many times the longest visit."""
+
+
+class Others(NamedTuple):
+    """What a fetcher has to ask those beside it; without *slots* there is no other fetcher."""
+
+    epoch_of: EpochOf
+    slots: Slots | None = None
+
+
+def among_others(settings: Settings, log: Log, store: Store) -> Others:
+    """Return what a fetcher of a fleet asks the store."""
+    term, skew = TERM * settings.fetcher.visit_limit, settings.frontier.lease_slack / 2
+    at_once = settings.fetcher.address_at_once
+    return Others(as_claimed(log, store), LeasedSlots(store, at_once, clock.now, term, skew))
 
 
 def alone_since(epoch: int) -> EpochOf:
@@ -62,7 +81,7 @@ async def serve(
     settings: Settings,
     log: Log,
     store: Store,
-    epoch_of: EpochOf,
+    others: Others,
     stop: asyncio.Event,
     tell: Tell = lambda why: None,
 ) -> None:
@@ -72,9 +91,9 @@ async def serve(
     be visited at once.
     """
     allow_descriptors(settings.fetcher)
-    web, hindrances = Web(settings.fetcher, clock.now), Hindrances(tell)
+    web, hindrances = Web(settings.fetcher, clock.now, others.slots), Hindrances(tell)
     skew = ClockSkew(settings.frontier.lease_slack / 2, hindrances)
-    fetcher = Fetcher(web, clock.now, epoch_of, skew, Pauses(hindrances))
+    fetcher = Fetcher(web, clock.now, others.epoch_of, skew, Pauses(hindrances))
     try:
         await fetcher_runner(settings, log, store, clock.now, fetcher).run(stop)
     finally:

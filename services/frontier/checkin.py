@@ -68,7 +68,8 @@ class CheckIn:
         if event.started_at:
             row = self._rested(host, row, event, now)
         elif event.outcome is Outcome.UNVISITED:
-            wait = refused_wait(row.delay, row.refused)
+            longest = self._settings.retry_after_limit
+            wait = min(event.retry_after, longest) or refused_wait(row.delay, row.refused)
             row = replace(row, ready_at=max(row.ready_at, now + wait))
         # Not checked out any more: its fetcher was slow, and reports only now.
         if event.last or row.condition is not Condition.CHECKED_OUT:

@@ -29,6 +29,7 @@ from services.fetcher.wiring import alone_since
 LOOPBACK = ip_network("127.0.0.0/8")
 QUICK: dict[str, Any] = {
     "contact": "crawl@example.org",
+    "address_gap": 0.0,
     "connect_limit": 0.5,
     "first_byte_limit": 0.3,
     "between_bytes_limit": 0.3,

@@ -20,7 +20,7 @@ from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import site_of
 from services.fetcher.service import EpochOf
-from services.fetcher.wiring import alone_since, as_claimed, serve
+from services.fetcher.wiring import Others, alone_since, as_claimed, serve
 from tests.fetcher.orders import order, paused, settings
 from tests.fetcher.servers import hanging, page, serving
 
@@ -35,7 +35,7 @@ async def serving_orders(
     """Run the fetcher until the block is left."""
     stop = asyncio.Event()
     given = Settings(fetcher=settings(**changes))
-    running = asyncio.create_task(serve(given, log, store, epoch_of, stop))
+    running = asyncio.create_task(serve(given, log, store, Others(epoch_of), stop))
     try:
         yield running
     finally:

@@ -7,6 +7,7 @@ import services.dedup.content
 import services.dedup.documents
 import services.dedup.near
 import services.dedup.seen
+import services.fetcher.slots
 import services.frontier.aside
 import services.frontier.partition_rows
 import services.frontier.plan_rows
@@ -24,6 +25,7 @@ MODULES = (
     services.dedup.content,
     services.dedup.documents,
     services.dedup.near,
+    services.fetcher.slots,
     services.frontier.aside,
     services.frontier.partition_rows,
     services.frontier.plan_rows,

@@ -178,12 +178,12 @@ class SimWeb:
 
     sites: Sites
 
-    def __init__(self, settings: FetcherSettings, clock: Any) -> None:
+    def __init__(self, settings: FetcherSettings, clock: Any, slots: Any = None) -> None:
         self.settings, self.clock, self.blacklist = settings, clock, Blacklist()
         self.process = self.sites.sim.process
 
     @asynccontextmanager
-    async def host(self) -> AsyncIterator["SimHostClient"]:
+    async def host(self, visits: int) -> AsyncIterator["SimHostClient"]:
         """Open a client for one order."""
         yield SimHostClient(self)
 

@@ -33,6 +33,20 @@ def overlaps(requests: Iterable[Request]) -> list[tuple[Request, Request]]:
     return found
 
 
+def most_at_once(requests: Iterable[Request]) -> int:
+    """The most requests that any address had to serve at once."""
+    steps = sorted(
+        step
+        for request in requests
+        for step in ((request.at, 1, request.address), (request.ended, -1, request.address))
+    )
+    now, most = Counter[str](), 0
+    for _, change, address in steps:
+        now[address] += change
+        most = max(most, now[address])
+    return most
+
+
 def soonest(requests: Iterable[Request]) -> dict[str, Gaps]:
     """The shortest pauses at each host that was asked more than once."""
     return {host: _gaps(own) for host, own in by_host(requests).items() if own[1:]}

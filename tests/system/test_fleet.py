@@ -17,13 +17,19 @@ from .fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, flee
 from .judge import page_answers
 
 WORLD = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
-LONG = World(seed=13, hosts=10, pages=330, silent=0, stuck=0, retries=0, delays=0, jitter=0.05)
-"""At half a second between visits it lasts until all that is done to it is done."""
+LONG = World(
+    seed=13, hosts=10, pages=330, silent=0, stuck=0, retries=0, delays=0, jitter=0.05, crowd=10
+)
+"""At half a second between visits it lasts until all that is done to it is done. All of its hosts
+share an address, which is asked for a few pages at once."""
+AT_ONCE = 4
 BATCH = 3
 SETTINGS = {
     "GOSSAMER_FRONTIER__BATCH": str(BATCH),
     "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
     "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+    "GOSSAMER_FETCHER__ADDRESS_AT_ONCE": str(AT_ONCE),
+    "GOSSAMER_FETCHER__ADDRESS_GAP": "0",
 }
 DELAY = 0.5
 LEASE = 2.0 + BATCH * (DELAY + 4.0)
@@ -124,6 +130,7 @@ def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
         repeated = assert_whole(there, DELAY)
         print("\n" + "\n".join(chaos.lines))
         print(f"{chaos.pages()} pages, {repeated} asked for again")
+        assert measure.most_at_once(web.requests()) <= AT_ONCE
         hosts = len({request.host for request in web.requests()})
         assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
         at_work = [line for line in chaos.lines if not line.endswith("all over")]

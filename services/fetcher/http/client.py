@@ -22,6 +22,7 @@ from gossamer.settings import FetcherSettings
 from gossamer.telemetry.timing import timed
 from gossamer.web.url import host_key, host_name, is_address, site_of
 from services.fetcher.access import Access, access_for, shown
+from services.fetcher.crowds import Crowded, crowd_of
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
 from services.fetcher.http.bodies import Bodies
@@ -37,6 +38,7 @@ from services.fetcher.http.resolver import (
 )
 from services.fetcher.http.room import NoRoom
 from services.fetcher.http.tls import Context, new_context, trusting
+from services.fetcher.http.turns import Turns
 from services.fetcher.http.wire import (
     Answer,
     Connector,
@@ -48,6 +50,7 @@ from services.fetcher.http.wire import (
 from services.fetcher.identity import request_headers
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.reading import Reading
+from services.fetcher.slots import OwnSlots, Slots
 from services.fetcher.steps import Fetch
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
@@ -67,6 +70,7 @@ READ_AHEAD = 64 << 10
 """Bytes of a body that aiohttp takes from the socket before somebody reads them; twice that at
 most."""
 
+LATE = "its turn did not come, or its name was not looked up, before the lease could end"
 UNKNOWN = ""
 """The address of a host behind a proxy."""
 
@@ -75,12 +79,14 @@ class Web:
     """What all visits share: who we are, the limits, what is forbidden, the resolver, the gaps
     between requests."""
 
-    def __init__(self, settings: FetcherSettings, clock: Clock) -> None:
+    def __init__(self, settings: FetcherSettings, clock: Clock, slots: Slots | None = None) -> None:
+        """Without *slots* of addresses, no other fetcher is there."""
         self.settings, self.clock = settings, clock
         self.accesses = read_accesses(settings.access_file)
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
+        self.turns = Turns(settings, slots or OwnSlots(settings.address_at_once), time)
         self.trusted: dict[str, Context] = {}
         """By site, how its servers are trusted, where somebody has said so."""
         self.resolver = Resolver(settings, time, self.blacklist)
@@ -118,9 +124,9 @@ class Web:
         return self.trusted.get(site_of(url)) or self.tls
 
     @asynccontextmanager
-    async def host(self) -> AsyncIterator["HostClient"]:
-        """Open a client for one order."""
-        yield HostClient(self)
+    async def host(self, visits: int) -> AsyncIterator["HostClient"]:
+        """Open a client for one order of so many visits."""
+        yield HostClient(self, visits)
 
     def _session(self, connector: Connector) -> aiohttp.ClientSession:
         limits = aiohttp.ClientTimeout(
@@ -151,29 +157,57 @@ class Web:
 class HostClient:
     """Makes the requests of one order."""
 
-    def __init__(self, web: Web) -> None:
-        self._web = web
+    def __init__(self, web: Web, visits: int) -> None:
+        self._web, self._visits = web, visits
         self._time = asyncio.get_running_loop().time
 
-    async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure | None:
+    async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure:
         """Return the response, or the failure: nothing that the Web does raises here.
 
-        Raise OwnFault if no request could be made, and no host is to blame. None if nothing was
-        asked, because after *patience* seconds the name was still waiting for its lookup. *delay*
-        is the host's, for the measure of the gap before the request.
+        Raise OwnFault if no request could be made, and no host is to blame. The outcome is that of
+        what was not visited if after *patience* seconds the name was still waiting for its lookup,
+        or its address has too many visitors. *delay* is the host's, for the measure of the gap
+        before the request.
         """
+        name, asked_at = host_name(step.url), self._time()
         try:
-            addresses = await self._addresses(host_name(step.url), step.url, patience)
+            addresses = await self._addresses(name, step.url, patience)
+            crowd = crowd_of(addresses[0])
+            slot = await self._web.turns.begin(crowd, self._visits)
         except TimeoutError:
-            return None
+            return Failure(outcome=Outcome.UNVISITED, reason=LATE)
+        except Crowded as crowded:
+            return Failure(outcome=Outcome.UNVISITED, reason=str(crowded), wait=crowded.wait)
         except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
+        begun = self._time()
+        try:
+            if begun - asked_at > patience:
+                return Failure(outcome=Outcome.UNVISITED, reason=LATE)
+            return await self._request(step, delay, addresses)
+        finally:
+            self._web.turns.end(crowd, slot, self._time() - begun)
+
+    async def _request(
+        self, step: Fetch, delay: float, addresses: tuple[str, ...]
+    ) -> Reply | Failure:
         started_at, begun = self._web.clock(), self._time()
         host = host_key(step.url)
         self._web.kept.take(host, addresses)
+        self._make_room(addresses[0])
         with self._web.gaps.request(host_name(host), delay), timed("gossamer_fetch_seconds"):
             answer = await self._answer(step, host, delay, addresses)
         return replace(answer, started_at=started_at, took=self._time() - begun)
+
+    def _make_room(self, address: str) -> None:
+        """Close connections that nobody uses, if with the next one there are more than may be."""
+        crowd = crowd_of(address)
+        while crowd and self._web.kept.at(crowd) > self._web.turns.spare(crowd):
+            self._web.kept.drop_one(crowd)
+
+    def _may_keep(self, address: str) -> bool:
+        crowd = crowd_of(address)
+        return not crowd or self._web.kept.at(crowd) <= self._web.turns.spare(crowd)
 
     async def _addresses(self, name: str, url: str, patience: float) -> tuple[str, ...]:
         # A proxy resolves names itself, and must refuse what we would.
@@ -216,7 +250,7 @@ class HostClient:
         finally:
             # Does nothing where the body was read to its end: the connection is idle then.
             response.close()
-            patience = kept_for(response.head)
+            patience = kept_for(response.head) if self._may_keep(response.address) else 0.0
             self._web.kept.keep(host, response.key, response.address, delay, patience)
 
     async def _head(self, step: Fetch, access: Access) -> Answer:

@@ -5,11 +5,13 @@ five seconds to two minutes, and many say when. Its address must still be one th
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from aiohttp.client_reqrep import ConnectionKey
+
+from services.fetcher.crowds import crowd_of
 
 MARGIN = 1.0
 """Seconds by which we hang up before the server does: a request that it no longer reads is lost."""
@@ -24,6 +26,8 @@ class Idle(NamedTuple):
 
     key: ConnectionKey
     address: str
+    crowd: str
+    """See `services.fetcher.crowds`."""
     until: float
 
 
@@ -35,11 +39,13 @@ class Kept:
         self._idle: OrderedDict[str, Idle] = OrderedDict()
         self._loop = asyncio.get_running_loop()
         self._sweeping = False
+        self._at = Counter[str]()
+        """How many there are at each address, by crowd."""
 
     def take(self, host: str, addresses: Container[str]) -> None:
         """Let the next request to *host* have its connection, if that leads to one of *addresses*;
         close it otherwise."""
-        idle = self._idle.pop(host, None)
+        idle = self._pop(host) if host in self._idle else None
         if idle and (idle.address not in addresses or idle.until < self._loop.time()):
             self._drop(idle.key)
 
@@ -52,7 +58,9 @@ class Kept:
         if delay >= seconds:
             self._drop(key)
             return
-        self._idle[host] = Idle(key, address, self._loop.time() + seconds)
+        crowd = crowd_of(address)
+        self._idle[host] = Idle(key, address, crowd, self._loop.time() + seconds)
+        self._at[crowd] += 1
         if len(self._idle) > self._most:
             self._close(next(iter(self._idle)))
         if not self._sweeping:
@@ -67,5 +75,20 @@ class Kept:
         if self._sweeping:
             self._loop.call_later(min(SWEEP, self._seconds), self._sweep)
 
+    def at(self, crowd: str) -> int:
+        """Return how many there are at an address."""
+        return self._at[crowd]
+
+    def drop_one(self, crowd: str) -> None:
+        """Close the oldest at an address."""
+        self._close(next(host for host, idle in self._idle.items() if idle.crowd == crowd))
+
     def _close(self, host: str) -> None:
-        self._drop(self._idle.pop(host).key)
+        self._drop(self._pop(host).key)
+
+    def _pop(self, host: str) -> Idle:
+        idle = self._idle.pop(host)
+        self._at[idle.crowd] -= 1
+        if not self._at[idle.crowd]:
+            del self._at[idle.crowd]
+        return idle

@@ -1,0 +1,60 @@
+"""Fetchers of a fleet lease slots of addresses from the store that they share."""
+
+import pytest
+
+from services.fetcher.slots import LeasedSlots
+from tests.contract.conftest import Data
+
+ADDRESS = "192.0.2.1"
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def fetcher(data: Data, clock: Clock, at_once: int = 3) -> LeasedSlots:
+    """Return the slots of one of several fetchers."""
+    return LeasedSlots(data.open().store, at_once, clock, term=100.0, tolerance=20.0)
+
+
+@pytest.mark.only("decides_at_once")
+def test_no_two_fetchers_have_the_same_slot(data: Data, clock: Clock) -> None:
+    one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
+    assert [one.lease(ADDRESS, set(range(n))) for n in (0, 1)] == [0, 1]
+    assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
+    assert other.lease("192.0.2.2", ()) == 0
+    clock.now += 1.0
+    assert one.lease(ADDRESS, {1}) == 0, "what one has and does not need is leased anew"
+
+
+@pytest.mark.only("decides_at_once")
+def test_who_has_all_slots_leaves_others_their_share(data: Data, clock: Clock) -> None:
+    one, other = fetcher(data, clock, 4), fetcher(data, clock, 4)
+    assert [one.lease(ADDRESS, set(range(n))) for n in range(5)] == [0, 1, 2, 3, None]
+    assert other.lease(ADDRESS, ()) is None
+    clock.now += 60.0
+    assert [one.lease(ADDRESS, had) for had in ((), {0}, {0, 1})] == [0, 1, None]
+    assert other.lease(ADDRESS, ()) is None
+    clock.now += 60.0  # The leases of the other two are over.
+    assert [other.lease(ADDRESS, had) for had in ((), {2}, {2, 3})] == [2, 3, None]
+
+
+@pytest.mark.only("decides_at_once")
+def test_what_a_dead_fetcher_had_is_free_when_its_lease_is_over_by_any_clock(
+    data: Data, clock: Clock
+) -> None:
+    dead, other = fetcher(data, clock, 1), fetcher(data, clock, 1)
+    assert dead.lease(ADDRESS, ()) == 0
+    clock.now += 119.0
+    assert other.lease(ADDRESS, ()) is None
+    clock.now += 1.0
+    assert other.lease(ADDRESS, ()) == 0
+    assert dead.lease(ADDRESS, ()) is None, "it was not dead after all"

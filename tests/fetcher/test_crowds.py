@@ -1,0 +1,187 @@
+"""Hosts that share an address: what the machine behind it is asked, by one fetcher or more."""
+
+import asyncio
+import time
+from collections.abc import Collection, Iterator
+from contextlib import AsyncExitStack
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import HostCheckedOut
+from services.fetcher.crowds import PATIENCE, REMEMBERED, Crowded, Crowds, crowd_of
+from services.fetcher.http.client import Web
+from services.fetcher.slots import Slots
+from services.fetcher.wiring import alone_since
+from tests.fetcher.nameserver import naming
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.servers import Answer, Server, page, serving
+
+ADDRESS, LIMIT = "192.0.2.1", 10.0
+acts = st.lists(
+    st.tuples(st.sampled_from(["ask", "leave", "lease"]), st.floats(0.0, 8.0), st.integers(0, 3)),
+    max_size=60,
+)
+
+
+@given(acts, st.floats(0.0, 1.0))
+def test_turns_are_apart_and_no_slot_is_given_twice(
+    acts: list[tuple[str, float, int]], gap: float
+) -> None:
+    crowds, now, last = Crowds(4, gap, LIMIT), 0.0, -gap
+    leases, held = dict[int, float](), list[int]()
+    for act, later, slot in acts:
+        now += later
+        if act == "lease":
+            if slot not in held:
+                leases[slot] = now + 30.0
+                crowds.leased(ADDRESS, slot, leases[slot], now)
+        elif act == "leave" and held:
+            crowds.leave(ADDRESS, held.pop(), later, now)
+        elif act == "ask":
+            try:
+                start = now + crowds.arrive(ADDRESS, 1, now)
+            except Crowded as crowded:
+                assert crowded.wait >= PATIENCE
+                continue
+            assert start - now <= PATIENCE and start >= last + gap - 1e-9
+            last = start
+            if (got := crowds.enter(ADDRESS, now)) is not None:
+                assert got not in held
+                assert leases[got] >= now + LIMIT, "the request ends before the lease does"
+                held.append(got)
+        assert crowds.in_use(ADDRESS, now) == set(held)
+
+
+def test_those_who_are_sent_away_come_back_as_fast_as_the_address_serves() -> None:
+    crowds = Crowds(4, 0.1, LIMIT)
+    crowds.leased(ADDRESS, 0, 1000.0, 0.0)
+    assert crowds.enter(ADDRESS, 0.0) == 0
+    crowds.leave(ADDRESS, 0, 2.0, 0.0)  # Four at once, for two seconds each: two a second.
+    waits = [crowds.later(ADDRESS, 10, 0.0).wait for _ in range(5000)]
+    assert waits[0] == PATIENCE
+    assert waits[-1] == pytest.approx(PATIENCE + 4999 * 10 / 2)
+
+
+def test_what_is_known_of_addresses_is_bounded_and_what_is_in_use_is_kept() -> None:
+    crowds = Crowds(4, 1.0, LIMIT)
+    crowds.leased("first", 3, inf, 0.0)
+    assert crowds.enter("first", 0.0) == 3
+    for number in range(3 * REMEMBERED):
+        crowds.leased(str(number), 0, inf, 100.0 + number)
+    assert crowds.in_use("first", 100.0) == {3}
+    assert len(crowds._crowds) <= REMEMBERED + 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8::1", "2001:db8::ffff:2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+    ],
+)
+def test_an_address_is_a_host_in_ipv4_and_a_network_in_ipv6(
+    one: str, other: str, same: bool
+) -> None:
+    assert (crowd_of(one) == crowd_of(other)) is same
+
+
+class Counting:
+    """Counts how many requests a server has at once."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.now = self.most = 0
+
+    def page(self) -> Answer:
+        async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(self._seconds)
+            self.now -= 1
+            return await page()(server, writer)
+
+        return answer
+
+
+HOSTS = 30
+
+
+def orders(server: Server) -> Iterator[HostCheckedOut]:
+    for number in range(HOSTS):
+        root = f"http://h{number}.example:{server.port}"
+        yield order(f"{root}/a", f"{root}/b", order=str(number), site=f"h{number}.example")
+
+
+class Shared:
+    """The slots of an address, of which each fetcher has those that no other has."""
+
+    def __init__(self, at_once: int) -> None:
+        self._free = set(range(at_once))
+
+    def slots(self) -> Slots:
+        return SomeSlots(self._free)
+
+
+class SomeSlots:
+    asks = True
+
+    def __init__(self, free: set[int]) -> None:
+        self._free, self._ours = free, set[int]()
+
+    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+        found = next(iter((self._ours - {*in_use}) | self._free), None)
+        if found is None:
+            return None
+        if found not in self._ours:
+            self._free.remove(found)
+        self._ours.add(found)
+        return found, 60.0
+
+
+async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all() -> None:
+    names = {f"h{number}.example": ("127.0.0.1",) for number in range(HOSTS)}
+    counting, shared = Counting(0.02), Shared(3)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(a=counting.page(), b=counting.page()))
+        dns = await stack.enter_async_context(naming(names))
+        given = settings(nameserver=dns.address, address_at_once=3)
+        webs = [Web(given, time.time, shared.slots()) for _ in range(2)]
+        for web in webs:
+            stack.push_async_callback(web.close)
+        fetchers = [new_fetcher(web, alone_since(1)) for web in webs]
+        left, emitted = list(orders(server)), Emitted()
+        while left:
+            # What goes back comes again, as the frontier would have it.
+            before = len(emitted.ended)
+            await asyncio.gather(
+                *(fetchers[number % 2].work(one, emitted.emit) for number, one in enumerate(left))
+            )
+            back = [end for end in emitted.ended[before:] if end.outcome == "unvisited"]
+            assert all(end.retry_after >= PATIENCE and not end.started_at for end in back)
+            left = [
+                order(*(visit.url for visit in one.visits[end.index :]), order=one.order,
+                      site=one.site)
+                for one in left
+                for end in back
+                if end.order == one.order
+            ]  # fmt: skip
+    assert counting.most == 3
+    assert sorted(emitted.outcomes.count(kind) for kind in ("page",)) == [2 * HOSTS]
+    assert server.connections <= 2 * HOSTS
+
+
+async def test_connections_that_nobody_uses_count_too() -> None:
+    names = {f"h{number}.example": ("127.0.0.1",) for number in range(HOSTS)}
+    async with serving(a=page(), b=page()) as server, naming(names) as dns:
+        web = Web(settings(nameserver=dns.address, address_at_once=4), time.time)
+        processor, emitted = new_fetcher(web, alone_since(1)), Emitted()
+        for one in orders(server):
+            await processor.work(one, emitted.emit)
+            assert len(server.open) <= 4
+        await web.close()
+    assert emitted.outcomes == ["page"] * 2 * HOSTS
