@@ -8,6 +8,7 @@ nobody takes the 0 of a process that measures nothing for a measurement.
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -173,7 +174,13 @@ _making = threading.Lock()
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
     """Add *amount* to a registered counter; KeyError if the name is not registered."""
-    _labelled(_counters[name], labels).inc(amount)
+    _counter(name, tuple(labels.items())).inc(amount)
+
+
+@lru_cache(maxsize=4096)
+def _counter(name: str, labels: tuple[tuple[str, str], ...]) -> Counter:
+    # Counted at each request: prometheus_client looks a label up under a lock.
+    return _labelled(_counters[name], dict(labels))
 
 
 def gauge(name: str, value: float, **labels: str) -> None:

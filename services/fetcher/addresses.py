@@ -74,9 +74,14 @@ def may_connect(
     meant = _meant(literal, prefixes)
     if any(one in network for network in allowed for one in (literal, meant)):
         return True
-    if isinstance(meant, IPv4Address):
-        return not any(meant in network for network in NOT_THE_WEB)
-    return meant in UNICAST and not any(meant in network for network in NOT_THE_WEB_6)
+    return _of_the_web(meant)
+
+
+@lru_cache(maxsize=8192)
+def _of_the_web(address: Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in NOT_THE_WEB)
+    return address in UNICAST and not any(address in network for network in NOT_THE_WEB_6)
 
 
 def forbidding(address: str, blacklist: Blacklist, prefixes: Collection[IPv6Network] = ()) -> str:

@@ -1,8 +1,8 @@
 """How a visit ended, and the events and metrics that report it."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gossamer.events import (
@@ -34,8 +34,7 @@ class Passed(NamedTuple):
     reply: Reply
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """A visit's end. *url* is where the reply came from, or "" if from the visit's own URL.
 
     *elsewhere* is where a robots.txt lies at another host, after how many redirects in a row.
@@ -46,7 +45,7 @@ class Ending:
     robots: RobotsRules | None = None
     sitemaps: tuple[str, ...] = ()
     """That robots.txt names."""
-    usage: dict[str, str] = field(default_factory=dict)
+    usage: dict[str, str] = {}
     """What the site says about the use of the page."""
     cookies: tuple[Cookie, ...] = ()
     """That it set or deleted."""

@@ -7,7 +7,8 @@ RFC 9112, section 6.3; what is ambiguous is refused there, and so it is here.
 
 import math
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from gossamer.web.http import Headers, joined_values
 
@@ -23,8 +24,7 @@ class Malformed(Exception):
     """What came is no head of an answer; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """A status line and header fields, as Latin-1, and how the body is framed."""
 
     version: str

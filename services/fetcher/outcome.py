@@ -1,8 +1,10 @@
 """What came back from the Web, and which outcome that is."""
 
 import math
-from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
@@ -19,8 +21,7 @@ CUT = {
 """What may cut a body, and the hazard that it is counted as."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """A response. Header names and values are the bytes received, as Latin-1."""
 
     status: int
@@ -38,8 +39,7 @@ class Reply:
     took: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """There was no response. *took* is 0 where nothing was sent.
 
     *stale*: the server hung up on a connection that had been kept, before a byte of the answer.
@@ -55,8 +55,7 @@ class Failure:
     took: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assessment:
+class Assessment(Struct, frozen=True, kw_only=True):
     """How a visit ended; *kept* says whether its response becomes a `PageFetched`."""
 
     outcome: Outcome

@@ -9,7 +9,7 @@ A coding that is not what the server calls it is no obstacle as long as text com
 no address, no connection    again when the host may be visited
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gossamer.events import Outcome, Visit
 from gossamer.events.hazards import Hazard
@@ -111,7 +111,7 @@ def _decoded(reply: Reply, limit: int) -> Body:
         return body
     # A coding that the server applied and did not name.
     inner = decoded(body.data, "gzip", limit)
-    return replace(inner, cut=inner.cut or body.cut)
+    return Body(inner.data, inner.cut or body.cut, inner.bomb, inner.as_sent)
 
 
 def _age(pace: Pace, reply: Reply) -> float:

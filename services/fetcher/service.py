@@ -3,10 +3,9 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import structlog
-from msgspec import structs
+from msgspec.structs import replace
 
 from gossamer.clock import Clock
 from gossamer.crawl import accept
@@ -79,7 +78,7 @@ class Fetcher:
             case BlacklistChanged():
                 self._web.blacklist.change(event)
             case SpeedSet():
-                self._terms.speeds.change(structs.replace(event, at=self._set_at(event)))
+                self._terms.speeds.change(replace(event, at=self._set_at(event)))
             case SiteOverridden():
                 self._web.trust(event.site, event.certificate)
                 self._terms.overridden[event.site] = self._set_at(event)

@@ -5,9 +5,11 @@ So all of politeness is decided without a clock or a socket, and tested in virtu
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeAlias, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut, Outcome
@@ -20,15 +22,13 @@ from services.fetcher.wanted import Wanted
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """Leave the host alone for *seconds*, or until the crawl is paused."""
 
     seconds: float
 
 
-@dataclass(frozen=True)
-class Fetch:
+class Fetch(Struct, frozen=True):
     """Request *url*; while its body is *wanted*, read at most *limit* bytes of it."""
 
     url: str
@@ -40,15 +40,13 @@ class Fetch:
     """Of types that have a limit of their own."""
 
 
-@dataclass(frozen=True)
-class Emit:
+class Emit(Struct, frozen=True):
     """Put *events* on the log, all or none."""
 
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(Struct, frozen=True):
     """How a step went; *answer* is None unless a request was made. *now* is epoch seconds."""
 
     now: float
@@ -60,8 +58,7 @@ Step = Rest | Fetch | Emit
 Conversation: TypeAlias = Generator[Step, StepResult, T]
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The limits of a visit; see `gossamer.settings.FetcherSettings`."""
 
     product: str

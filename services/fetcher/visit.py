@@ -1,6 +1,6 @@
 """The conversation of an order: which URL comes next, after what pause, and when to stop."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gossamer.events import HostCheckedOut, Outcome, Purpose, Visit
 from gossamer.events.hazards import Hazard

@@ -22,8 +22,12 @@ def wanting(types: tuple[str, ...]) -> Wanted:
     """Return what wants documents of *types*, where `*` stands for anything, and all else that
     explains why there is none: error pages and redirects."""
 
+    named = frozenset(types)
+
     def wanted(status: int, kind: str) -> bool:
-        return status // 100 != 2 or any(fnmatchcase(kind, one) for one in types)
+        if status // 100 != 2 or kind in named:
+            return True
+        return any(fnmatchcase(kind, one) for one in types)
 
     return wanted
 

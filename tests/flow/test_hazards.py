@@ -1,9 +1,9 @@
 """Every occurrence of a hazard is counted once, in the metric and in the report alike."""
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
 from gossamer.events.hazards import Hazard

@@ -7,10 +7,10 @@ request that the server may have seen is never repeated without a pause.
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
 from functools import cached_property
 
 import aiohttp
+from msgspec.structs import replace
 from yarl import URL
 
 from gossamer.blacklist import Blacklist
@@ -19,7 +19,7 @@ from gossamer.errors import Poison
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
-from gossamer.telemetry.timing import timed
+from gossamer.telemetry import observe
 from gossamer.web.url import host_key, host_name, is_address, site_of
 from services.fetcher.access import Access, access_for, shown
 from services.fetcher.crowds import Crowded, crowd_of
@@ -195,9 +195,13 @@ class HostClient:
         host = host_key(step.url)
         self._web.kept.take(host, addresses)
         self._make_room(addresses[0])
-        with self._web.gaps.request(host_name(host), delay), timed("gossamer_fetch_seconds"):
-            answer = await self._answer(step, host, delay, addresses)
-        return replace(answer, started_at=started_at, took=self._time() - begun)
+        try:
+            with self._web.gaps.request(host_name(host), delay):
+                answer = await self._answer(step, host, delay, addresses)
+        finally:
+            took = self._time() - begun
+            observe("gossamer_fetch_seconds", took)
+        return replace(answer, started_at=started_at, took=took)
 
     def _make_room(self, address: str) -> None:
         """Close connections that nobody uses, if with the next one there are more than may be."""

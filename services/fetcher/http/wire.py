@@ -173,6 +173,9 @@ class AnswerProtocol(ResponseHandler):
         # The limit was for the head; whoever waits for more of the body sets another.
         self.read_timeout = None
         self.start_timeout()
+        if head.length is not None and len(body) <= head.length:
+            super().data_received(_framing(head) + body)
+            return
         # By itself: what is wrong behind it must not spoil it.
         super().data_received(_framing(head))
         if body:
