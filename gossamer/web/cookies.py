@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gossamer.web.http import Headers, all_values
 from gossamer.web.suffixes import registrable_domain
@@ -69,7 +70,7 @@ class Jar:
         self._kept: dict[bool, tuple[Cookie, ...]] = {False: (), True: ()}
         for cookie in cookies:
             self._kept[cookie.whole_domain] += (cookie,)
-        self._changes: dict[object, Cookie] = {}
+        self._told = self._by_key()
 
     def header(self, url: str, now: float) -> Headers:
         """Return the Cookie header of a request for the canonical *url*; () without any (5.4)."""
@@ -88,16 +89,17 @@ class Jar:
             if cookie is None or _size(cookie) > self._size:
                 continue
             kept = self._kept[cookie.whole_domain]
-            merged = merge_cookies(kept, (cookie,), now, self._most)
-            if merged != kept:
-                self._kept[cookie.whole_domain] = merged
-                self._changes[cookie.key] = cookie
+            self._kept[cookie.whole_domain] = merge_cookies(kept, (cookie,), now, self._most)
 
     def changes(self) -> tuple[Cookie, ...]:
         """Return, once, what was set and deleted since this was last asked."""
-        changes = tuple(self._changes.values())
-        self._changes.clear()
-        return changes
+        before, self._told = self._told, self._by_key()
+        news = [one for key, one in self._told.items() if before.get(key) != one]
+        gone = [one for key, one in before.items() if key not in self._told]
+        return *news, *(replace(one, value="", expires_at=0.0) for one in gone)
+
+    def _by_key(self) -> dict[object, Cookie]:
+        return {cookie.key: cookie for kept in self._kept.values() for cookie in kept}
 
 
 def merge_cookies(

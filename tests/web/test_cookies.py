@@ -196,6 +196,16 @@ def test_only_what_changes_is_told_and_once() -> None:
     assert [(one.name, one.value) for one in kept.changes()] == [("a", "1"), ("b", "2")]
 
 
+def test_what_is_set_and_deleted_at_once_is_not_told() -> None:
+    flood = [text for n in range(500) for text in (f"n{n}=1", f"n{n}=; Max-Age=0")]
+    kept = jar("a=1", *flood, "a=2", "b=1", most=2)
+    assert [(one.name, one.value) for one in kept.changes()] == [("a", "2"), ("b", "1")]
+    kept.take(URL, (("Set-Cookie", "a=; Max-Age=0"),), NOW)
+    [gone] = kept.changes()
+    assert (gone.name, gone.value, gone.expires_at) == ("a", "", 0.0)
+    assert kept.changes() == ()
+
+
 def test_a_cookies_value_is_in_no_message() -> None:
     cookie = Cookie("id", "secret", "example.org")
     assert "secret" not in f"{cookie} {cookie!r} {(cookie,)}"
