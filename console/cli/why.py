@@ -72,6 +72,8 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
     if rule := facts.blacklist.of_url(facts.url):
         since = instant(facts.blacklist.rules[rule].at)
         yield f"blacklist: by {rule}, since {since}, it is not to be requested"
+    if facts.site and facts.site.wildcard:
+        yield f"site: any name below {facts.site.site} resolves (dns_wildcard)"
     if facts.override:
         yield f"site: {facts.override.site} is {spelled(facts.override)}"
     judgement = parse_scope(defined.scope).judge(facts.url, 0)

@@ -18,6 +18,9 @@ class Hazard(StrEnum):
     """The names under which hazards of the Web are counted, in metric, report and archive."""
 
     DNS_FAILURE = "dns_failure"
+    DNS_OUTAGE = "dns_outage"
+    DNS_MALFORMED = "dns_malformed"
+    DNS_WILDCARD = "dns_wildcard"
     HOST_DOWN = "host_down"
     TLS_FAILURE = "tls_failure"
     SILENT_SERVER = "silent_server"
@@ -65,6 +68,13 @@ class Counting:
 HAZARDS: dict[Hazard, Counting] = {
     Hazard.DNS_FAILURE: Counting(("fetcher",), ("frontier.dns_wait",),
         "The host's name does not exist, or has no address."),
+    Hazard.DNS_OUTAGE: Counting(("fetcher",), ("fetcher.outage_share",),
+        "Most names everywhere do not resolve, nor do those that did before: nothing is begun for "
+        "a while, and nobody blamed. Counted when it begins."),
+    Hazard.DNS_MALFORMED: Counting(("fetcher",), (),
+        "A name server's answer is broken: what is sound of it is used."),
+    Hazard.DNS_WILDCARD: Counting(("fetcher",), (),
+        "A name that nobody has resolves in the host's domain. Counted once a domain and fetcher."),
     Hazard.HOST_DOWN: Counting(
         ("fetcher",), ("fetcher.connect_limit", "frontier.down_wait", "frontier.retries"),
         "No connection could be made: refused, unreachable or not in time."),

@@ -197,6 +197,9 @@ class FetcherSettings(Section):
     system."""
     lookups_limit: Annotated[Positive, unit("lookups")] = 32
     """Most DNS lookups in flight."""
+    outage_share: Annotated[float, Field(gt=0, le=1), unit("share")] = 0.9
+    """When lookups or connections fail at so many of at least 50 sites in a minute, the outage is
+    ours (hazard dns_outage): nothing is begun for a while, and nobody blamed."""
     unparsed_limit: Annotated[Positive, unit("pages")] = 500
     """While more fetched pages of a partition than this wait for parser or archive, no new visit
     begins to the sites of that partition."""

@@ -48,7 +48,8 @@ back to the first host's frontier.
 Why our own faults are told apart. A process without file descriptors, a machine without a network
 or a name server fails at every host. None of them is to blame: the order is handed back as if it
 had not been begun, the fetcher begins nothing for a while, and says why it is not ready
-(`faults.py`).
+(`faults.py`). So it is where hardly any name resolves, or hardly any server is reached, wherever
+they are (`outages.py`).
 
 Why addresses are checked after resolution. Whatever a URL says, its name may lead to a private
 address: the crawler's own network, a cloud's metadata service. A check by name proves nothing, and
@@ -70,6 +71,7 @@ into events. `service.py` carries the steps out. `http/client.py` is aiohttp mad
 `addresses.py` decide where a name may lead. `starts.py` keeps the hosts of a site apart,
 `crowds.py`, `slots.py` and `http/turns.py` those of an address, which all fetchers share;
 `http/gaps.py` measures whether all of this was polite.
-`skew.py` and `faults.py` tell what is wrong on this side, and `hindrances.py` tells it on.
+`skew.py`, `faults.py` and `outages.py` tell what is wrong on this side, and `hindrances.py` tells
+it on; `wildcards.py`, which domains are to be probed.
 `identity.py` says who we are. `wiring.py` puts it together.
 """

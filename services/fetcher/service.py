@@ -24,6 +24,7 @@ from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.runtime.concurrent import Emitter
 from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
+from gossamer.web.url import host_name
 from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.faults import OwnFault, Pauses
 from services.fetcher.http.client import LATE, HostClient, Web
@@ -80,7 +81,7 @@ class Fetcher:
             case SpeedSet():
                 self._terms.speeds.change(replace(event, at=self._set_at(event)))
             case SiteOverridden():
-                self._web.trust(event.site, event.certificate)
+                self._web.trust.change(event.site, event.certificate)
                 self._terms.overridden[event.site] = self._set_at(event)
             case CrawlDefined():
                 accept(event)
@@ -113,6 +114,18 @@ class Fetcher:
             run.break_off(error)
         finally:
             gauge("gossamer_fetches_open", self._opened(-1))
+
+    def _marked(self, order: HostCheckedOut, emitted: tuple[Event, ...]) -> tuple[Event, ...]:
+        """Return *emitted* with what was noticed of the name or its domain meanwhile."""
+        noticed = self._web.noticed(host_name(order.host), order.site)
+        if not noticed:
+            return emitted
+        return tuple(
+            replace(event, hazards=(*event.hazards, *noticed))
+            if isinstance(event, VisitEnded)
+            else event
+            for event in emitted
+        )
 
     async def _carry_out(self, run: "OrderRun") -> None:
         try:
@@ -187,7 +200,7 @@ class Fetcher:
                         answer = replace(answer, started_at=run.reckoned(answer.started_at))
                     self.pauses.worked()
             case Emit(events=emitted):
-                run.emit(emitted)
+                run.emit(self._marked(run.order, emitted))
         return StepResult(run.now(), paused.is_set(), answer)
 
 

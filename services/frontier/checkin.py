@@ -64,6 +64,7 @@ class CheckIn:
         tally = self._hosts.claims.of(event.site).tally
         tally.ended(event)
         tally.weighed(event.host, row.received)
+        self._hosts.sites.noticed(event.site, event.hazards)
         row, blocked_until = self._ending(event)(host, row, event, now)
         if event.started_at:
             row = self._rested(host, row, event, now)

@@ -97,6 +97,8 @@ class SiteRow(Row, frozen=True):
     """Host → what is thought of its ETags and Last-Modified; a host that is not here is trusted."""
     statistics: bytes = b""
     """As `services.frontier.revisit` packs what it knows of a site."""
+    wildcard: bool = False
+    """Whether any name below it resolves, as was found out with one that nobody has."""
     cookies: tuple[Cookie, ...] = ()
     """Those that go to all hosts of the site, or of a domain in it."""
 

@@ -5,6 +5,7 @@ a row in `urls` only while few of its site were refused by the same rule; the ot
 """
 
 from collections import OrderedDict
+from collections.abc import Collection
 from math import inf
 
 from msgspec.structs import replace
@@ -39,6 +40,11 @@ class Sites:
     def forget(self) -> None:
         """Read every row anew: others may have written them meanwhile."""
         self._recent.clear()
+
+    def noticed(self, site: str, hazards: Collection[str]) -> None:
+        """Remember what the *hazards* of a visit say of the whole *site*."""
+        if Hazard.DNS_WILDCARD in hazards and not self._row(site).wildcard:
+            self._put(replace(self._row(site), wildcard=True))
 
     def hosts(self, site: str) -> int:
         """Return how many hosts of *site* were admitted."""

@@ -21,7 +21,7 @@ from services.parser.service import Parser
 SERVICES = {Dedup.name, Fetcher.name, Frontier.name, Parser.name}
 FRONTIER = FrontierSettings()
 ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
-    "frontier": {Hazard.REDIRECT},
+    "frontier": {Hazard.REDIRECT, Hazard.DNS_WILDCARD},
     "dedup": {Hazard.PARSER_FAULT},
 }
 """Hazards that a service names as a reason, while another one has counted the occurrence."""

@@ -22,6 +22,12 @@ class NameServer(asyncio.DatagramProtocol):
     odd: frozenset[str] = frozenset()
     """Names of which each answer begins with a broken record, and says that there are more than
     there are."""
+    wild: frozenset[str] = frozenset()
+    """Domains in which any name has the address of the domain."""
+    failing: bool = False
+    """Whether it knows nothing of anybody (SERVFAIL)."""
+    lame: frozenset[str] = frozenset()
+    """Names of which it knows nothing."""
     dead: frozenset[str] = frozenset()
     """Names for which nothing ever comes back."""
     empty: int = 0
@@ -67,7 +73,11 @@ class NameServer(asyncio.DatagramProtocol):
         name, kind = _question(query)
         if name in self.broken:
             return query[:2] + b"\x81\x80" + b"\xff" * 9
+        if self.failing or name in self.lame:
+            return query[:2] + struct.pack(">HHHHH", 0x8182, 1, 0, 0, 0) + query[12:]
         known = self.zone.get(name)
+        if known is None and name.partition(".")[2] in self.wild:
+            known = self.zone[name.partition(".")[2]]
         size = {A: 4, AAAA: 16}.get(kind, 0)
         self.empty -= kind == A
         found = () if kind == A and self.empty >= 0 else known or ()

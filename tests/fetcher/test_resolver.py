@@ -12,14 +12,8 @@ from prometheus_client import REGISTRY
 
 from gossamer.blacklist import Blacklist
 from gossamer.events import Outcome
-from services.fetcher.http.resolver import (
-    FLOOR,
-    DnsFailure,
-    DnsUnanswered,
-    PrivateAddress,
-    Resolver,
-    kept_for,
-)
+from services.fetcher.http.cares import DnsFailure, DnsUnanswered
+from services.fetcher.http.resolver import FLOOR, PrivateAddress, Resolver, kept_for
 from tests.fetcher.nameserver import NameServer, naming
 from tests.fetcher.orders import Emitted, fetched, fetcher, order, settings
 from tests.fetcher.servers import page, serving

@@ -182,6 +182,10 @@ class SimWeb:
         self.settings, self.clock, self.blacklist = settings, clock, Blacklist()
         self.process = self.sites.sim.process
 
+    def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:
+        """Return nothing: no name is looked up."""
+        return ()
+
     @asynccontextmanager
     async def host(self, visits: int) -> AsyncIterator["SimHostClient"]:
         """Open a client for one order."""

@@ -5,9 +5,9 @@ request that the server may have seen is never repeated without a pause.
 """
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from functools import cached_property
 
 import aiohttp
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from yarl import URL
 
 from gossamer.blacklist import Blacklist
 from gossamer.clock import Clock
-from gossamer.errors import Poison
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
@@ -26,18 +25,13 @@ from services.fetcher.crowds import Crowded, crowd_of
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
 from services.fetcher.http.bodies import Bodies
+from services.fetcher.http.cares import DnsFailure, DnsUnanswered
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.kept import Kept
 from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
-from services.fetcher.http.resolver import (
-    Blacklisted,
-    DnsFailure,
-    DnsUnanswered,
-    PrivateAddress,
-    Resolver,
-)
+from services.fetcher.http.resolver import Blacklisted, PrivateAddress, Resolver
 from services.fetcher.http.room import NoRoom
-from services.fetcher.http.tls import Context, new_context, trusting
+from services.fetcher.http.tls import Trust
 from services.fetcher.http.turns import Turns
 from services.fetcher.http.wire import (
     Answer,
@@ -48,6 +42,7 @@ from services.fetcher.http.wire import (
     TlsFailure,
 )
 from services.fetcher.identity import request_headers
+from services.fetcher.outages import Outage
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.reading import Reading
 from services.fetcher.slots import OwnSlots, Slots
@@ -71,6 +66,7 @@ READ_AHEAD = 64 << 10
 most."""
 
 LATE = "its turn did not come, or its name was not looked up, before the lease could end"
+CONNECTIONS_FAIL = "most servers cannot be reached, wherever they are"
 UNKNOWN = ""
 """The address of a host behind a proxy."""
 
@@ -87,9 +83,9 @@ class Web:
         time = asyncio.get_running_loop().time
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
         self.turns = Turns(settings, slots or OwnSlots(settings.address_at_once), time)
-        self.trusted: dict[str, Context] = {}
-        """By site, how its servers are trusted, where somebody has said so."""
-        self.resolver = Resolver(settings, time, self.blacklist)
+        self.resolver, self.trust = Resolver(settings, time, self.blacklist), Trust()
+        self.outage = Outage(settings.outage_share)
+        """Of connections."""
         connector = Connector(
             settings.head_limit,
             resolver=ProxyResolver(self.resolver, self.accesses),
@@ -101,27 +97,9 @@ class Web:
         self.kept = Kept(connector.drop, settings.keep_limit, settings.concurrency)
         self.session, self.bodies = self._session(connector), Bodies(settings, time)
 
-    @cached_property
-    def tls(self) -> Context:
-        """How servers are trusted."""
-        return new_context()
-
-    def trust(self, site: str, certificate: str) -> None:
-        """Trust *certificate* at *site*, as `trusting` reads it; "": as everywhere. Raise Poison if
-        it is none."""
-        try:
-            trusted = trusting(certificate) if certificate else None
-        except ValueError as error:
-            raise Poison(f"certificate for {site}: {error}") from error
-        self.trusted.pop(site, None)
-        if trusted:
-            self.trusted[site] = trusted
-
-    def tls_of(self, url: str) -> Context | bool:
-        """Return how the server of *url* is trusted."""
-        if not url.startswith("https:"):
-            return True
-        return self.trusted.get(site_of(url)) or self.tls
+    def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:
+        """Return, once, what was noticed of a name and its domain when they were looked up."""
+        return self.resolver.noticed(name, site)
 
     @asynccontextmanager
     async def host(self, visits: int) -> AsyncIterator["HostClient"]:
@@ -226,11 +204,19 @@ class HostClient:
         self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...]
     ) -> Reply | Failure:
         deadline = self._time() + self._web.settings.visit_limit
+        outage, site = self._web.outage, site_of(step.url)
         try:
-            return await self._exchange(step, host, delay, deadline)
+            reply = await self._exchange(step, host, delay, deadline)
+            outage.tried(site, failed=False, now=self._time())
+            return reply
         except NoConnection as error:
             if fault := error.error and own_fault(error.error, addresses):
                 raise fault from error
+            # Who refuses is there.
+            refused = error.error is not None and error.error.errno == errno.ECONNREFUSED
+            outage.tried(site, failed=not refused, now=self._time())
+            if outage.is_out and not refused:
+                raise OwnFault(CONNECTIONS_FAIL) from error
             return _failure(error)
         except aiohttp.ClientConnectorDNSError as error:
             # What was known of the name has just expired, and it was looked up once more.
@@ -264,7 +250,7 @@ class HostClient:
                 headers=(*step.headers, *access.headers),
                 allow_redirects=False,
                 proxy=access.proxy or None,
-                ssl=self._web.tls_of(step.url),
+                ssl=self._web.trust.of(step.url),
             )
         assert isinstance(response, Answer)
         if access.proxy:

@@ -1,10 +1,10 @@
 """Names to addresses: few lookups at a time, answers cached, and only addresses we may visit.
 
-A name that does not resolve costs no other name more than a little time (`lanes.py`), and an error
-that may be another name's is looked into. Of an answer that is malformed what is sound is taken.
+A name that does not resolve costs no other name more than a little time (`lanes.py`). Where most
+names do not resolve, it is not they who are to blame (`outages.py`). A domain in which any name
+resolves is told of (`wildcards.py`).
 
-c-ares asks the system's name servers and the hosts file, or only the one server that the settings
-name. aiohttp connects to exactly the addresses that this returns, so what was checked is what is
+aiohttp connects to exactly the addresses that this returns, so what was checked is what is
 connected to. It passes no literal address through a resolver, so the client calls `addresses` for
 every host before a request.
 """
@@ -14,52 +14,37 @@ import socket
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from ipaddress import IPv6Network
+from itertools import islice
+from uuid import uuid4
 
-import aiodns
-import pycares
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FetcherSettings
-from gossamer.telemetry.timing import timed
-from gossamer.web.url import is_address
+from gossamer.web.url import is_address, site_of
 from services.fetcher.addresses import NAT64_NAME, Network, forbidding, may_connect, nat64_prefixes
 from services.fetcher.dns_message import Answer
-from services.fetcher.faults import NO_NAME_SERVER, OwnFault
-from services.fetcher.http.datagram import sound_records
+from services.fetcher.faults import OwnFault
+from services.fetcher.http.cares import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
 from services.fetcher.http.lanes import Lanes
+from services.fetcher.outages import Outage
+from services.fetcher.wildcards import Wildcards
 
 FLOOR, CEILING = 60.0, 86400.0
 """How long an answer is cached at least and at most, whatever its TTL."""
 PREFIXES_KEPT = 3600.0
 """How long it is known how the network translates to IPv4."""
 ENTRIES = 65536
-LOOKUP_LIMIT, LOOKUP_TRIES = 5.0, 2
 FIRST_TRY = 1.0
 """Seconds after which a lookup goes on beside those of other names that are not answered soon."""
-DEFINITE = (
-    aiodns.error.ARES_ENOTFOUND,
-    aiodns.error.ARES_ENODATA,
-    aiodns.error.ARES_EBADNAME,
-    aiodns.error.ARES_ENONAME,
-)
-"""Errors that mean that there is no address; any other means that nobody knows."""
-UNREACHED = (aiodns.error.ARES_ECONNREFUSED, aiodns.error.ARES_ENOTINITIALIZED)
-"""Errors that mean that nobody could be asked at all."""
-SUSPECT = (aiodns.error.ARES_ENODATA, aiodns.error.ARES_EBADRESP)
-"""Errors that may be of another name's making. c-ares drops a connection on which one malformed
-answer has come, and ends all other lookups on it with the same error; and on a busy machine it has
-reported of names that have an address that they have none, which it then caches for an hour."""
-ADDRESS = pycares.ARecordData | pycares.AAAARecordData
 NUMERIC = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 
 
-class DnsFailure(OSError):
-    """The name does not exist, or has no address."""
-
-
-class DnsUnanswered(OSError):
-    """No name server says whether the name exists: none answers, or all fail."""
+LOOKUPS_FAIL = "most names do not resolve, nor do those that did before"
+PROOFS, PROVEN_FOR = 2, 10.0
+"""How many names are asked for that did resolve, to prove that names do; and for how many seconds
+that proves anything."""
 
 
 class PrivateAddress(OSError):
@@ -83,15 +68,20 @@ class Resolver(AbstractResolver):
         self._blacklist = blacklist
         self._clock, self._entries = clock, entries
         self._allowed: Collection[Network] = settings.allow_networks
-        self._nameserver = settings.nameserver
+        self._servers = NameServers(settings.nameserver, self._malformed)
         self._lanes = Lanes(settings.lookups_limit)
         self._unanswered: OrderedDict[str, None] = OrderedDict()
         self._limit = settings.visit_limit
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
         self._asking: dict[str, asyncio.Task[tuple[str, ...]]] = {}
-        self._cares: aiodns.DNSResolver | None = None
         self._prefixes: tuple[float, tuple[IPv6Network, ...]] = (0.0, ())
         """Until when they are believed, and those of NAT64."""
+        self._outage, self._wildcards = Outage(settings.outage_share), Wildcards(entries)
+        self._proof: asyncio.Task[bool] | None = None
+        self._proven_at = 0.0
+        self._probing = set[asyncio.Task[None]]()
+        self._noticed: OrderedDict[str, set[Hazard]] = OrderedDict()
+        """By name or domain, what the next visit there is to tell of it."""
 
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return the addresses of *host* that may be connected to, at least one.
@@ -154,27 +144,91 @@ class Resolver(AbstractResolver):
             done.exception()
 
     async def _look_up(self, name: str) -> tuple[str, ...]:
-        answer = None if name in self._unanswered else await self._first_try(name)
-        if answer is None:
-            answer = await self._patiently(name)
+        try:
+            answer = None if name in self._unanswered else await self._first_try(name)
+            if answer is None:
+                answer = await self._patiently(name)
+        except DnsUnanswered as error:
+            if await self._are_out(name):
+                raise OwnFault(LOOKUPS_FAIL) from error
+            raise
+        except DnsFailure:
+            self._outage.tried(site_of(f"http://{name}/"), failed=False, now=self._clock())
+            raise
+        self._outage.tried(site_of(f"http://{name}/"), failed=False, now=self._clock())
         found = tuple(dict.fromkeys(address for address, _ttl in answer))
         if not found:
             raise DnsFailure(f"{name} has no address")
+        self._look_for_wildcard(name)
         self._remember(name, found, min(ttl for _address, ttl in answer))
         return found
+
+    async def _are_out(self, name: str) -> bool:
+        """Take in that nobody knows *name*; return whether that is so of most names everywhere."""
+        now = self._clock()
+        if self._outage.tried(site_of(f"http://{name}/"), failed=True, now=now):
+            count_hazards("fetcher", [Hazard.DNS_OUTAGE])
+        if not self._outage.is_out:
+            return False
+        if self._proof is None or now >= self._proven_at + PROVEN_FOR:
+            self._proven_at, self._proof = now, asyncio.create_task(self._prove())
+        return not await asyncio.shield(self._proof)
+
+    async def _prove(self) -> bool:
+        """Return whether a name resolves that did before, or that always does."""
+        before = [*islice(reversed(self._known), PROOFS)]
+        for name in (*before, NAT64_NAME):
+            try:
+                await self._servers.answered_in_time(name, LOOKUP_LIMIT, anew=True)
+            except DnsFailure:
+                return True
+            except OSError:  # TimeoutError, too.
+                continue
+            return True
+        return False
+
+    def _look_for_wildcard(self, name: str) -> None:
+        if site := self._wildcards.met(name):
+            task = asyncio.create_task(self._probe(site))
+            self._probing.add(task)
+            task.add_done_callback(self._probing.discard)
+
+    async def _probe(self, site: str) -> None:
+        nobody = f"{uuid4().hex[:16]}.{site}"
+        async with self._lanes.room(nobody, doubtful=True):
+            try:
+                await self._servers.answered_in_time(nobody, self._limit)
+            except OSError:
+                return
+        self._notice(site, Hazard.DNS_WILDCARD)
+
+    def _malformed(self, name: str) -> None:
+        self._notice(name, Hazard.DNS_MALFORMED)
+
+    def _notice(self, about: str, hazard: Hazard) -> None:
+        self._noticed.setdefault(about, set()).add(hazard)
+        if len(self._noticed) > self._entries:
+            self._noticed.popitem(last=False)
+
+    def noticed(self, *about: str) -> tuple[Hazard, ...]:
+        """Return, once, what was noticed of names and domains."""
+        if not self._noticed:
+            return ()
+        found = set[Hazard]().union(*(self._noticed.pop(one, ()) for one in about))
+        return tuple(sorted(found))
 
     async def _first_try(self, name: str) -> list[Answer] | None:
         """Return the answer, or None if it does not come soon."""
         async with self._lanes.room(name, doubtful=False):
             try:
-                return await self._answered_in_time(name, min(FIRST_TRY, self._limit))
+                return await self._servers.answered_in_time(name, min(FIRST_TRY, self._limit))
             except TimeoutError:
                 return None
 
     async def _patiently(self, name: str) -> list[Answer]:
         async with self._lanes.room(name, doubtful=True):
             try:
-                answer = await self._answered_in_time(name, self._limit)
+                answer = await self._servers.answered_in_time(name, self._limit)
             except (TimeoutError, DnsUnanswered) as error:
                 self._unanswered[name] = None
                 if len(self._unanswered) > self._entries:
@@ -185,66 +239,11 @@ class Resolver(AbstractResolver):
         self._unanswered.pop(name, None)
         return answer
 
-    async def _answered_in_time(self, name: str, seconds: float) -> list[Answer]:
-        try:
-            with timed("gossamer_dns_seconds"):
-                async with asyncio.timeout(seconds):
-                    return await self._ask(name)
-        except (aiodns.error.DNSError, UnicodeError) as error:
-            if error.args[0] in UNREACHED:
-                raise OwnFault(f"{NO_NAME_SERVER} ({error.args[-1]})") from error
-            definite = isinstance(error, UnicodeError) or error.args[0] in DEFINITE
-            kind = DnsFailure if definite else DnsUnanswered
-            raise kind(f"{name} does not resolve: {error.args[-1]}") from error
-
-    async def _ask(self, name: str) -> list[Answer]:
-        if self._cares is None:
-            self._cares = self._channel()
-        try:
-            return await self._answer(self._cares, name)
-        except aiodns.error.DNSError as error:
-            if error.args[0] not in SUSPECT:
-                raise
-        # Believed only when a channel repeats it that has no cache and asks for this name alone.
-        fresh = self._channel()
-        try:
-            return await self._answer(fresh, name)
-        except aiodns.error.DNSError as error:
-            malformed = error.args[0] == aiodns.error.ARES_EBADRESP
-            server = self._nameserver or next(iter(fresh.nameservers), "")
-            found = await sound_records(server, name, LOOKUP_LIMIT) if malformed else []
-            if not found:
-                raise
-            return found
-        finally:
-            await fresh.close()
-
-    async def _answer(self, cares: aiodns.DNSResolver, name: str) -> list[Answer]:
-        if not self._nameserver:
-            found = await cares.getaddrinfo(name, type=socket.SOCK_STREAM)
-            return [(_text(node.addr[0]), node.ttl) for node in found.nodes]
-        # c-ares has an option to skip the hosts file (`lookups`), but pycares frees its value
-        # before c-ares reads it, and now and then nothing resolves any more. A query for records
-        # goes to name servers only.
-        answers = await asyncio.gather(
-            *(cares.query_dns(name, kind) for kind in ("A", "AAAA")), return_exceptions=True
-        )
-        return _addresses(answers)
-
     def _remember(self, name: str, found: tuple[str, ...], ttl: float) -> None:
         self._known[name] = (self._clock() + kept_for(ttl), found)
         self._known.move_to_end(name)
         if len(self._known) > self._entries:
             self._known.popitem(last=False)
-
-    def _channel(self) -> aiodns.DNSResolver:
-        return aiodns.DNSResolver(
-            nameservers=[self._nameserver] if self._nameserver else None,
-            # The search list of this machine must not turn one name into another.
-            flags=pycares.ARES_FLAG_NOSEARCH,
-            timeout=LOOKUP_LIMIT,
-            tries=LOOKUP_TRIES,
-        )
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -263,11 +262,11 @@ class Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Cancel all lookups and close c-ares."""
-        for task in tuple(self._asking.values()):
+        """Cancel all lookups."""
+        proof = () if self._proof is None else (self._proof,)
+        for task in (*self._asking.values(), *self._probing, *proof):
             task.cancel()
-        if self._cares is not None:
-            await self._cares.close()
+        await self._servers.close()
 
 
 def kept_for(ttl: float) -> float:
@@ -277,21 +276,3 @@ def kept_for(ttl: float) -> float:
 
 def _any_of_v6(addresses: Iterable[str]) -> bool:
     return any(":" in address for address in addresses)
-
-
-def _addresses(answers: Iterable[pycares.DNSResult | BaseException]) -> list[Answer]:
-    """Return the addresses in *answers*; if there are none, raise an error among them.
-
-    One that means that nobody knows goes before one that means that there is no address.
-    """
-    complete = [one for one in answers if not isinstance(one, BaseException)]
-    records = [record for one in complete for record in one.answer]
-    found = [(one.data.addr, one.ttl) for one in records if isinstance(one.data, ADDRESS)]
-    wrong = [one for one in answers if isinstance(one, BaseException)]
-    if wrong and not found:
-        raise max(wrong, key=lambda error: error.args[0] not in DEFINITE)
-    return found
-
-
-def _text(address: str | bytes) -> str:
-    return address.decode("ascii") if isinstance(address, bytes) else address

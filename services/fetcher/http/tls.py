@@ -8,8 +8,12 @@ one is put in.
 import re
 import ssl
 from collections import OrderedDict
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
+
+from gossamer.errors import Poison
+from gossamer.web.url import site_of
 
 SHA256 = "sha256"
 _sha256 = re.compile("[0-9a-f]{64}")
@@ -78,6 +82,34 @@ def trusting(certificate: str) -> Context:
     except ssl.SSLError as error:
         raise ValueError(f"no certificate in PEM: {error.reason or error}") from error
     return context
+
+
+class Trust:
+    """How servers are trusted: as the system does it, or as somebody has said for a site."""
+
+    def __init__(self) -> None:
+        self._at: dict[str, Context] = {}
+
+    @cached_property
+    def _everywhere(self) -> Context:
+        return new_context()
+
+    def change(self, site: str, certificate: str) -> None:
+        """Trust *certificate* at *site*, as `trusting` reads it; "": as everywhere. Raise Poison if
+        it is none."""
+        try:
+            trusted = trusting(certificate) if certificate else None
+        except ValueError as error:
+            raise Poison(f"certificate for {site}: {error}") from error
+        self._at.pop(site, None)
+        if trusted:
+            self._at[site] = trusted
+
+    def of(self, url: str) -> Context | bool:
+        """Return how the server of *url* is trusted, as aiohttp wants it."""
+        if not url.startswith("https:"):
+            return True
+        return self._at.get(site_of(url)) or self._everywhere
 
 
 def remember_session(extra: Any) -> None:

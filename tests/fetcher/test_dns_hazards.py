@@ -1,0 +1,139 @@
+"""What name servers do, over a socket: broken answers, any name at all, and nothing for anybody."""
+
+import asyncio
+import socket
+from collections.abc import Iterable
+
+from prometheus_client import REGISTRY
+
+from gossamer.events import VisitEnded
+from services.fetcher.service import Fetcher
+from tests.fetcher.nameserver import naming
+from tests.fetcher.orders import Emitted, fetcher, order
+from tests.fetcher.servers import page, serving
+
+HERE = ("127.0.0.1",)
+
+
+def counted(hazard: str) -> float:
+    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": hazard}) or 0.0
+
+
+async def visited(processor: Fetcher, urls: Iterable[str]) -> list[VisitEnded]:
+    """Visit each in an order of its own, all at once."""
+    emitted = Emitted()
+    await asyncio.gather(*(processor.work(order(url), emitted.emit) for url in urls))
+    return emitted.ended
+
+
+async def test_a_broken_answer_is_counted_where_its_records_are_used() -> None:
+    before = counted("dns_malformed")
+    async with (
+        naming({"odd.example": HERE}, ttl=60) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address) as processor,
+    ):
+        dns.odd = frozenset({"odd.example"})
+        url = f"http://odd.example:{server.port}/x"
+        [first], [second] = [await visited(processor, [url]) for _ in range(2)]
+    assert (first.outcome, first.hazards) == ("page", ("dns_malformed",))
+    assert (second.outcome, second.hazards) == ("page", ()), "the name was not looked up again"
+    assert counted("dns_malformed") == before + 1
+
+
+async def test_a_domain_in_which_any_name_resolves_is_told_of_once() -> None:
+    before = counted("dns_wildcard")
+    zone = {"wild.example": HERE, "tame.example": HERE, "www.tame.example": HERE}
+    zone |= {"one.example": HERE}
+    async with (
+        naming(zone, ttl=60) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address) as processor,
+    ):
+        dns.wild = frozenset({"wild.example"})
+
+        async def visit(*names: str) -> list[VisitEnded]:
+            return await visited(processor, (f"http://{name}:{server.port}/x" for name in names))
+
+        ended = await visit("a.wild.example", "tame.example", "one.example")
+        ended += await visit("b.wild.example", "www.tame.example")
+        while not any(event.hazards for event in ended):
+            ended += await visit("c.wild.example")
+        for _ in range(5):
+            ended += await visit("d.wild.example", "www.tame.example", "one.example")
+    told = [event.site for event in ended if "dns_wildcard" in event.hazards]
+    assert told == ["wild.example"]
+    assert {event.outcome for event in ended} == {"page"}
+    assert counted("dns_wildcard") == before + 1
+    nobody = {name for name in dns.asked if name not in zone and len(name.partition(".")[0]) > 1}
+    assert sorted(name.partition(".")[2] for name in nobody) == ["tame.example", "wild.example"]
+
+
+async def test_when_hardly_any_name_resolves_nobody_is_blamed_until_names_do_again() -> None:
+    before, said = counted("dns_outage"), list[str]()
+    zone = {"good.example": HERE, "late.example": HERE}
+    async with (
+        naming(zone, ttl=60) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address) as processor,
+    ):
+        processor.pauses._hindrances._tell = said.append
+        assert [
+            one.outcome
+            for one in await visited(processor, [f"http://good.example:{server.port}/x"])
+        ]
+        dns.failing = True
+        many = [f"http://h{n}.d{n}.example/x" for n in range(60)]
+        ended = await visited(processor, many)
+        outcomes = [str(event.outcome) for event in ended]
+        assert outcomes.count("unvisited") >= 9
+        assert outcomes.count("unvisited") + outcomes.count("dns_unanswered") == 60
+        ended = await visited(processor, [*many, f"http://late.example:{server.port}/x"])
+        assert {event.outcome for event in ended} == {"unvisited"}
+        assert {event.reason for event in ended} == {said[-1]} and "do not resolve" in said[-1]
+        assert counted("dns_outage") == before + 1
+        dns.failing = False
+        [event] = await visited(processor, [f"http://late.example:{server.port}/x"])
+        assert (event.outcome, said[-1]) == ("page", "")
+
+
+async def test_names_that_nobody_knows_are_to_blame_while_others_resolve() -> None:
+    names = [f"h{n}.d{n}.example" for n in range(60)]
+    async with (
+        naming({"good.example": HERE}, ttl=60) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address) as processor,
+    ):
+        dns.lame = frozenset(names)
+        await visited(processor, [f"http://good.example:{server.port}/x"])
+        for _ in range(2):
+            ended = await visited(processor, (f"http://{name}/x" for name in names))
+            assert {event.outcome for event in ended} == {"dns_unanswered"}
+
+
+async def test_when_hardly_any_server_can_be_reached_nobody_is_blamed_until_one_is() -> None:
+    names = [f"h{n}.d{n}.example" for n in range(60)]
+    zone = {name: (f"127.1.0.{n + 1}",) for n, name in enumerate(names)} | {"good.example": HERE}
+    async with (
+        naming(zone, ttl=60) as dns,
+        serving(x=page()) as server,
+        fetcher(nameserver=dns.address, connect_limit=0.3) as processor,
+    ):
+        with socket.socket() as full:
+            full.bind(("", 0))
+            full.listen(0)
+            # Linux keeps a handshake waiting once the queue of a listener is full.
+            waiting = [socket.socket() for _ in range(4)]
+            for one in waiting:
+                one.setblocking(False)
+                one.connect_ex(("127.0.0.1", full.getsockname()[1]))
+            port = full.getsockname()[1]
+            await visited(processor, (f"http://{name}:{port}/x" for name in names))
+            ended = await visited(processor, (f"http://{name}:{port}/x" for name in names))
+            for one in waiting:
+                one.close()
+        assert {event.outcome for event in ended} == {"unvisited"}
+        assert "cannot be reached" in ended[0].reason
+        [event] = await visited(processor, [f"http://good.example:{server.port}/x"])
+        assert event.outcome == "page"
+        assert not processor.pauses.last(processor._clock())
