@@ -1,6 +1,6 @@
 """What a server that knows about validators makes of a condition, for webs that are functions."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from gossamer.web.http import Headers, first_value
 from services.fetcher.outcome import Failure, Reply

@@ -1,4 +1,4 @@
-"""`gossamer block` while a crawl runs in other processes, measured at the server."""
+"""What operators set while a crawl runs in other processes, measured at the server."""
 
 import time
 from collections import Counter
@@ -13,7 +13,7 @@ from .crawl import GOSSAMER, Crawl, run
 
 WORLD = World.plain(seed=8, hosts=4, pages=200)
 IN_FORCE = 5.0
-"""Seconds in which a rule is in force everywhere."""
+"""Seconds in which what is set is in force everywhere."""
 
 
 @pytest.mark.slow
@@ -45,5 +45,39 @@ def test_a_host_that_is_blocked_is_asked_nothing_more_and_goes_on_when_it_is_unb
             done = run([GOSSAMER, "unblock", "--data", str(crawl.data), blocked])
             assert done.code == 0, done
             until(lambda: len(asked(blocked)) > before + 5, "the host is asked again")
+            under_way.interrupt()
+            assert under_way.wait().code == 130
+
+
+@pytest.mark.slow
+def test_a_crawl_goes_as_fast_as_it_is_told_and_a_site_can_be_turned_off(tmp_path: Path) -> None:
+    with SynthWeb(WORLD) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=0.1)
+
+        def tell(*command: str) -> float:
+            done = run([GOSSAMER, command[0], "--data", str(crawl.data), *command[1:]])
+            assert done.code == 0, done
+            return time.time()
+
+        def made(begin: float, end: float) -> list[str]:
+            return [one.host for one in web.requests() if begin <= one.at < end]
+
+        def wait(seconds: float) -> tuple[float, float]:
+            begin = time.time() + IN_FORCE
+            until(lambda: time.time() > begin + seconds, "the time is over")
+            return begin, begin + seconds
+
+        with crawl.start() as under_way:
+            until(lambda: len(web.requests()) > 40, "requests")
+            tell("speed", "2/s")
+            assert 10 <= len(made(*wait(8.0))) <= 20
+            off = web.requests()[-1].host
+            tell("site", off, "--off")
+            tell("speed", "none")
+            asked = Counter(made(*wait(4.0)))
+            assert asked[off] == 0 and asked.total() > 40
+            tell("site", off, "--no-off")
+            count = len(web.requests())
+            until(lambda: off in [one.host for one in web.requests()[count:]], "it is asked again")
             under_way.interrupt()
             assert under_way.wait().code == 130
