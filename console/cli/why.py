@@ -163,6 +163,8 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
     wait = f" until {instant(host.ready_at)}" if host.ready_at > now else ""
     reason = f" ({host.blocked_why})" if host.blocked_why else ""
     yield f"host: {host.condition}{wait}{reason}"
+    if host.strain:
+        yield f"its server seems strained: asked every {host.delay:g} s for the time being"
     if host.condition is Condition.READY and facts.neighbours:
         yield f"of its site others are being visited: {', '.join(facts.neighbours)}"
 

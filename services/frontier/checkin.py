@@ -26,6 +26,7 @@ from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
+from services.frontier.strain import given_way, weighed
 from services.frontier.workbench import Host
 
 JUDGED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
@@ -61,6 +62,8 @@ class CheckIn:
         if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
             return  # One before it came after the lease, and ended the order.
         row = self._remembered(_accounted(host.row, event), event, now)
+        if event.started_at:
+            row = weighed(row, event)
         tally = self._hosts.claims.of(event.site).tally
         tally.ended(event)
         tally.weighed(event.host, row.received)
@@ -119,7 +122,7 @@ class CheckIn:
 
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
-        delay = self._hosts.sites.overrides.delay(event.site, delay)
+        delay = given_way(self._hosts.sites.overrides.delay(event.site, delay), row.strain)
         self._hosts.sites.paced(event.site, delay)
         self._neighbours.visited(event.host, now + delay, now)
         return replace(row, delay=delay, ready_at=now + delay)

@@ -24,6 +24,7 @@ from services.frontier.politeness import courtesy_delay
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.strain import given_way
 from services.frontier.workbench import Host
 
 LONGEST_BATCH = 600.0
@@ -102,8 +103,9 @@ class CheckOut:
     def _manners(self, host: Host, now: float) -> Manners:
         robots = self._hosts.robots(host)
         delay = courtesy_delay(self._settings, host.row.last_took, robots)
+        delay = self._hosts.sites.overrides.delay(host.row.site, delay)
         return Manners(
-            delay=self._hosts.sites.overrides.delay(host.row.site, delay),
+            delay=given_way(delay, host.row.strain),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 

@@ -75,6 +75,11 @@ class HostRow(Row, frozen=True):
     """Kind of trouble → how often in a row; an answer ends all but those of robots.txt, its rules
     these."""
     last_took: float = 0.0
+    usual_took: float = 0.0
+    """Seconds that a visit used to take."""
+    strain: int = 0
+    """How often its server seemed strained, less how often it did not since: the delay is doubled
+    so many times."""
     refused: int = 0
     """Orders in a row that came back with nothing asked."""
     cookies: tuple[Cookie, ...] = ()

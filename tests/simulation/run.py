@@ -14,6 +14,7 @@ from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.web.url import host_key
+from services.frontier.politeness import REFUSED_WAIT_LIMIT
 from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.fleet import CHANGELOG, Fleet, logged, replaced
@@ -158,8 +159,10 @@ class Run:
     def _come_back_no_more(self) -> None:
         """See that everything is as fresh as it should be, and end that."""
         if not self.slow:
-            # What a clock that was ahead has planned is due when it said.
-            latest = self.sim.now - 3 * self.scenario.interval - self.far
+            # What a clock that was ahead has planned is due when it said; and hosts whose orders
+            # were refused for clocks that differ rest for a while longer.
+            wrong = self.far + REFUSED_WAIT_LIMIT if self.far else 0.0
+            latest = self.sim.now - 3 * self.scenario.interval - wrong
             self.result.broken += promises.fresh(self._outcomes().values(), self.sites, latest)
         self._append(self._definition(again=False))
 

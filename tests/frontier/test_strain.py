@@ -1,0 +1,67 @@
+"""A server that seems strained is asked more rarely, and by and by as before."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Outcome
+from services.frontier.rows import HostRow
+from services.frontier.strain import LONGEST, MOST, given_way
+from tests.frontier.simulation import Simulation
+
+ERROR = {"outcome": Outcome.SERVER_ERROR, "status": 500}
+
+
+class Server:
+    """Takes so long, or answers so, from the visit *since* until the visit *until*."""
+
+    def __init__(self, since: int, until: int, **answer: object) -> None:
+        self.visits, self._bad, self._answer = 0, range(since, until), answer
+
+    def __call__(self, url: str) -> Mapping[str, object]:
+        self.visits += 1
+        return {"took": 0.2, **(self._answer if self.visits in self._bad else {})}
+
+
+def gaps(server: Server, pages: int) -> list[float]:
+    sim = Simulation(server, batch=1)
+    sim.admit(*(f"http://a.test/{number}" for number in range(pages)))
+    sim.run()
+    assert len(set(sim.pages())) == pages
+    return [round(gap, 3) for _, gap in sim.gaps()][:pages]
+
+
+def row(sim: Simulation) -> HostRow:
+    return sim.frontier._hosts.find("a.test", "http://a.test").row
+
+
+@pytest.mark.parametrize("answer", [ERROR, {"took": 4.0}], ids=["errors", "slow"])
+def test_its_delay_is_doubled_each_time_and_halved_again(answer: dict[str, object]) -> None:
+    found = gaps(Server(10, 14, **answer), 24)
+    assert found[:8] == [1.0] * 8
+    assert found[9:18] == [2.0, 4.0, 8.0, 16.0, 8.0, 4.0, 2.0, 1.0, 1.0]
+
+
+def test_a_server_that_has_become_slow_for_good_is_asked_as_before_in_the_end() -> None:
+    found = gaps(Server(20, 10_000, took=2.0), 150)
+    assert max(found) == 60.0 and found[-1] == 1.0
+
+
+def test_what_is_strained_is_still_so_after_a_restart() -> None:
+    sim = Simulation(Server(4, 8, **ERROR), batch=1)
+    sim.admit(*(f"http://a.test/{number}" for number in range(20)))
+    while row(sim).strain < 3:
+        sim.run(steps=1)
+    sim.start()
+    assert row(sim).strain == 3
+
+
+def test_a_server_that_is_always_slow_is_not_strained() -> None:
+    assert set(gaps(Server(0, 10_000, took=5.0), 30)) == {1.0}
+
+
+@given(st.floats(0, 1e5), st.integers(0, MOST))
+def test_the_delay_is_never_less_than_without(delay: float, strain: int) -> None:
+    assert delay <= given_way(delay, strain) <= max(delay, LONGEST)
