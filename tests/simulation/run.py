@@ -75,6 +75,7 @@ class Run:
         self.fleet.settings = self._settings(folder)
         for group, values in scenario.settings.items():
             self.fleet.settings[group] |= values
+        self.batch = int(str(self.fleet.settings["frontier"]["batch"]))
         self.losses = 0
         """How often something was done that may cost what was fetched and not yet told."""
         self.slow: str | None = None

@@ -80,7 +80,16 @@ SCENARIOS = (
         settings={"frontier": {"checked_out_limit": 2, "loaded_limit": 200}},
         rounds=8,
     ),
-    Scenario("many links", ("kill",), (1, 2), hosts=(2, 2), pages=(400, 500), fan=500, rounds=8),
+    Scenario(
+        "many links",
+        ("kill",),
+        (1, 2),
+        hosts=(2, 2),
+        pages=(400, 500),
+        fan=500,
+        settings={"frontier": {"batch": 4}},
+        rounds=8,
+    ),
     Scenario(
         "hiccups of the store",
         ("Cassandra hiccup", "overloaded", "node away"),
