@@ -142,6 +142,7 @@ async def ours(pattern: str, urls: list[list[str]]) -> None:
         contact="bench@example.org",
         allow_networks=(ip_network("127.0.0.0/8"),),
         concurrency=AT_ONCE,
+        address_gap=0.0,  # Here requests follow each other without a pause.
     )
     web, hindrances = Web(settings, time.time), Hindrances(lambda why: None)
     pauses, skew = Pauses(hindrances), ClockSkew(150.0, hindrances)

@@ -98,6 +98,13 @@ def test_a_bomb_is_stopped_at_the_limit_and_named(encoding: str) -> None:
     assert result.cut and result.bomb
 
 
+def test_how_much_a_body_may_grow_can_be_said() -> None:
+    packed = gzip.compress(TEXT)
+    assert decoded(packed, "gzip", LIMIT, ratio=1000) == Body(TEXT)
+    stopped = decoded(packed, "gzip", LIMIT, ratio=2)
+    assert stopped.bomb and len(stopped.data) < len(TEXT)
+
+
 def test_a_bomb_within_a_bomb_is_stopped_too() -> None:
     bomb = gzip.compress(gzip.compress(bytes(100 << 20)))
     result = decoded(bomb, "gzip, gzip", LIMIT)
