@@ -1,6 +1,7 @@
 """What our own reading of heads is for, over sockets, and what of aiohttp it stands on."""
 
 import asyncio
+import random
 
 import aiohttp
 import pytest
@@ -78,6 +79,41 @@ async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer() -> None:
         await processor.work(given, emitted.emit)
     assert [one.body for one in emitted.pages] == [b"hello", b"sound"]
     assert [one.connection for one in server.requests] == [1, 2]
+
+
+PIECES = [
+    *(b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 304 x\r\n", b"HTTP/1.1 204\r\n", b"HTTP/1.1 0 x\r\n"),
+    *(
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 302 f\r\nLocation: /x\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+    ),
+    *(LENGTH, CHUNKED, b"Content-Length: 0\r\n", b"Content-Length: 99999999999999999999999\r\n"),
+    *(b"5\r\nhello\r\n0\r\n\r\n", b"hello", b"ffffffffffffffff\r\n", b"-5\r\n", b" ", b":", b"\0"),
+    *(b"Content-Type: text/html\r\n", b"Content-Encoding: gzip\r\n", b"\x1f\x8b\x08"),
+    *(
+        b"Connection: upgrade\r\nUpgrade: x\r\n",
+        b"Sec-WebSocket-Key1: x\r\n",
+        b"Keep-Alive: timeout=9\r\n",
+    ),
+]
+
+
+async def test_no_answer_however_broken_is_a_mistake_of_ours() -> None:
+    chance, emitted = random.Random(7), Emitted()
+    answers = {
+        f"x{n}": raw(PIECES[n % 4] + b"".join(chance.choices(PIECES, k=chance.randrange(9))))
+        for n in range(300)
+    }
+    async with serving(**answers) as server, fetcher() as processor:
+        for name in answers:
+            await processor.work(order(f"{server.root}/{name}"), emitted.emit)
+    assert len(emitted.ended) == 300
+    assert set(emitted.outcomes) <= {
+        *("page", "redirect", "server_error", "malformed_head", "cut_body", "unwanted_type"),
+    }
 
 
 async def test_what_aiohttp_calls_private_is_still_there() -> None:
