@@ -138,8 +138,11 @@ class FetcherSettings(Section):
     """Our name in the User-Agent, robots.txt, robots meta elements and X-Robots-Tag headers."""
     page: Annotated[str, unit("URL")] = ""
     """A page about the crawler that the User-Agent names beside the contact; empty: none."""
-    concurrency: Hosts = 256
-    """Most hosts that a fetcher visits at once."""
+    concurrency: Annotated[Positive, unit("requests")] = 256
+    """Most requests that a fetcher makes at once."""
+    orders_limit: Hosts = 512
+    """Most hosts that a fetcher visits by turns: those that rest take no place among its
+    requests."""
     address_at_once: Hosts = 16
     """Most requests under way to one address, over all fetchers, whichever its hosts; in IPv6 to a
     /64 network."""

@@ -68,7 +68,7 @@ class Fetcher:
             cookie_size=settings.cookie_size,
             blacklist=web.blacklist,
         )
-        self._starts = Starts()
+        self._starts, self._places = Starts(), asyncio.Semaphore(settings.concurrency)
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._open = 0
 
@@ -167,8 +167,11 @@ class Fetcher:
             return Failure(outcome=Outcome.UNVISITED, reason=LATE)
         if wait:
             await asyncio.sleep(wait)
-        run.asked_at = run.now()
-        return await host.fetch(step, order.pause, latest - run.asked_at)
+        async with self._places:
+            if run.now() > latest:
+                return Failure(outcome=Outcome.UNVISITED, reason=LATE)
+            run.asked_at = run.now()
+            return await host.fetch(step, order.pause, latest - run.asked_at)
 
     def _opened(self, more: int) -> int:
         self._open += more

@@ -74,7 +74,7 @@ def fetcher_runner(
         most = settings.fetcher.unparsed_limit
         return {at for backlogs in waiting for at, count in backlogs.items() if count > most}
 
-    return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.concurrency, behind)
+    return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.orders_limit, behind)
 
 
 async def serve(

@@ -16,7 +16,7 @@ from services.fetcher.http.client import Web
 from services.fetcher.slots import Slots
 from services.fetcher.wiring import alone_since
 from tests.fetcher.nameserver import naming
-from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
 from tests.fetcher.servers import Answer, Server, page, serving
 
 ADDRESS, LIMIT = "192.0.2.1", 10.0
@@ -185,3 +185,29 @@ async def test_connections_that_nobody_uses_count_too() -> None:
             assert len(server.open) <= 4
         await web.close()
     assert emitted.outcomes == ["page"] * 2 * HOSTS
+
+
+async def test_so_many_requests_are_made_at_once_and_hosts_that_rest_take_no_place() -> None:
+    counting = Counting(0.01)
+    async with AsyncExitStack() as stack:
+        servers = [
+            await stack.enter_async_context(serving(a=counting.page(), b=counting.page()))
+            for _ in range(6)
+        ]
+        processor = await stack.enter_async_context(fetcher(concurrency=2))
+        emitted = Emitted()
+        await asyncio.gather(
+            *(
+                processor.work(
+                    order(f"{one.root}/a", f"{one.root}/b", order=one.root, pause=0.5),
+                    emitted.emit,
+                )
+                for one in servers
+            )
+        )
+        firsts, seconds = zip(
+            *([request.came_at for request in one.requests] for one in servers), strict=True
+        )
+    assert emitted.outcomes == ["page"] * 12
+    assert counting.most == 2
+    assert max(firsts) < min(seconds), "all were asked while the first of them rested"

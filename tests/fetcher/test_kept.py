@@ -58,7 +58,7 @@ async def test_one_that_nobody_needs_is_closed_after_a_while() -> None:
 async def test_so_many_are_kept_as_hosts_are_visited_at_once() -> None:
     async with serving(a=page()) as one, serving(a=page()) as two:
         emitted = Emitted()
-        async with fetcher(concurrency=1) as processor:
+        async with fetcher(orders_limit=1) as processor:
             for server in (one, two, one, one):
                 await processor.work(order(f"{server.root}/a"), emitted.emit)
     assert connections(one) == [1, 2, 2]

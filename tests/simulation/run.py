@@ -108,7 +108,7 @@ class Run:
                 "contact": "me@example.org",
                 "visit_limit": 6.0,
                 "first_byte_limit": 3.0,
-                "concurrency": random.choice([2, 20]),
+                "orders_limit": random.choice([2, 20]),
                 "unparsed_limit": random.choice([3, 500]),
             },
             "parser": {"text": False},

@@ -94,7 +94,7 @@ class Web:
             limit_per_host=1,
             keepalive_timeout=2 * settings.keep_limit,  # `Kept` is there first.
         )
-        self.kept = Kept(connector.drop, settings.keep_limit, settings.concurrency)
+        self.kept = Kept(connector.drop, settings.keep_limit, settings.orders_limit)
         self.session, self.bodies = self._session(connector), Bodies(settings, time)
 
     def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:

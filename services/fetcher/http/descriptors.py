@@ -11,9 +11,10 @@ OTHERS = 256
 
 def needed(settings: FetcherSettings) -> int:
     """Return how many descriptors the fetcher may come to need."""
-    # A host has one connection; while it is made, two may be tried. As many are kept beside those
-    # in use. A lookup is two sockets.
-    return 3 * settings.concurrency + 2 * settings.lookups_limit + OTHERS
+    # A request has one connection; while it is made, two may be tried. Beside them each host may
+    # have one that is kept. A lookup is two sockets.
+    connections = 2 * settings.concurrency + settings.orders_limit
+    return connections + 2 * settings.lookups_limit + OTHERS
 
 
 def allow_descriptors(settings: FetcherSettings) -> None:
@@ -24,8 +25,8 @@ def allow_descriptors(settings: FetcherSettings) -> None:
         return
     if hard != resource.RLIM_INFINITY and hard < wanted:
         raise BadSettings(
-            f"fetcher.concurrency: {settings.concurrency} hosts at once need {wanted} file "
-            f"descriptors, and this process may have {hard}: lower it, or raise the limit "
-            "(ulimit -Hn)"
+            f"fetcher.concurrency: {settings.concurrency} requests at once, and "
+            f"fetcher.orders_limit: {settings.orders_limit} hosts, need {wanted} file descriptors, "
+            f"and this process may have {hard}: lower them, or raise the limit (ulimit -Hn)"
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

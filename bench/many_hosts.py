@@ -1,0 +1,177 @@
+"""Many hosts at a polite pace: what one fetcher asks of them, and how closely it keeps their delay.
+
+    .venv/bin/python -m bench.many_hosts [--hosts 2000] [--seconds 120] [--delay 1]
+
+Each host has an address of its own on loopback and always has another order waiting, so a fetcher
+that loses no time asks each of them once a delay and a visit. The server is a process of its own
+and measures: requests a second, and at each host the time from the end of an answer to the next
+request. Names are not looked up. The machine serves, too: see how busy both processes are.
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from ipaddress import ip_network
+from multiprocessing.connection import Connection
+
+from bench.fetching import BODY, HEAD
+from gossamer.events import Event, HostCheckedOut, Visit
+from gossamer.settings import FetcherSettings
+from gossamer.web.robots import RobotsRules
+from services.fetcher.faults import Pauses
+from services.fetcher.hindrances import Hindrances
+from services.fetcher.http.client import Web
+from services.fetcher.http.descriptors import allow_descriptors
+from services.fetcher.service import Fetcher
+from services.fetcher.skew import ClockSkew
+from services.fetcher.wiring import alone_since
+
+BATCH = 10
+FIRST = (127 << 24) + (1 << 16)
+
+
+class Record:
+    """What the server has seen."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.ended: dict[str, float] = {}
+        self.gaps: list[float] = []
+
+    def asked(self, address: str) -> None:
+        """A request has come, and is answered at once."""
+        now = time.monotonic()
+        if address in self.ended:
+            self.gaps.append(now - self.ended[address])
+        self.requests, self.ended[address] = self.requests + 1, now
+
+
+class Server(asyncio.Protocol):
+    """Answers every request at once with the same page."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember where the answers go."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._address = transport.get_extra_info("sockname")[0]
+
+    def data_received(self, data: bytes) -> None:
+        """Answer a head."""
+        self._record.asked(self._address)
+        self._transport.write(HEAD + BODY)
+
+
+def serve(channel: Connection, hosts: int) -> None:
+    """Serve until told to stop; send the port, and in the end what was measured."""
+
+    async def run() -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        record, loop = Record(), asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Server(record), "0.0.0.0", 0, backlog=hosts)
+        channel.send(server.sockets[0].getsockname()[1])
+        await loop.run_in_executor(None, channel.recv)
+        channel.send((record.requests, sorted(record.gaps), time.process_time()))
+
+    asyncio.run(run())
+
+
+@contextmanager
+def serving(hosts: int) -> Iterator[tuple[int, Connection]]:
+    """Serve in a process of its own; yield the port and where to ask for what it saw."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.Process(target=serve, args=(there, hosts), daemon=True)
+    process.start()
+    try:
+        yield here.recv(), here
+    finally:
+        process.terminate()
+        process.join()
+
+
+def order(host: str, number: int, delay: float) -> HostCheckedOut:
+    """Return the next order of *host*."""
+    urls = [f"{host}/{number}/{page}" for page in range(BATCH)]
+    return HostCheckedOut(
+        at=time.time(),
+        site=host,
+        host=host,
+        order=f"{host} {number}",
+        epoch=1,
+        expires_at=time.time() + 1000.0,
+        pause=delay,
+        robots=RobotsRules(),
+        visits=tuple(Visit(id=url, url=url) for url in urls),
+    )
+
+
+async def fetch(hosts: int, seconds: float, delay: float, port: int) -> float:
+    """Visit all hosts for so long; return how many seconds of CPU that took."""
+    settings = FetcherSettings(
+        contact="bench@example.org",
+        allow_networks=(ip_network("127.0.0.0/8"),),
+        orders_limit=hosts,
+    )
+    allow_descriptors(settings)
+    web, hindrances = Web(settings, time.time), Hindrances(lambda why: None)
+    skew, pauses = ClockSkew(150.0, hindrances), Pauses(hindrances)
+    fetcher = Fetcher(web, time.time, alone_since(1), skew, pauses)
+    until = time.monotonic() + seconds
+
+    def emit(*events: Event) -> None:
+        pass
+
+    async def visit(place: int) -> None:
+        address = ".".join(map(str, (FIRST + place).to_bytes(4, "big")))
+        # As they come from a frontier: not all at one instant.
+        await asyncio.sleep(delay * place / hosts)
+        number = 0
+        while time.monotonic() < until:
+            await fetcher.work(order(f"http://{address}:{port}", number, delay), emit)
+            await asyncio.sleep(delay)
+            number += 1
+
+    before = time.process_time()
+    visits = [asyncio.create_task(visit(place)) for place in range(hosts)]
+    await asyncio.sleep(seconds)
+    took = time.process_time() - before
+    for task in visits:
+        task.cancel()
+    await asyncio.gather(*visits, return_exceptions=True)
+    await web.close()
+    return took
+
+
+def main() -> None:
+    """Measure, and print a line for each thing that was."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--hosts", type=int, default=2000)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--delay", type=float, default=1.0)
+    options = parser.parse_args()
+    with serving(options.hosts) as (port, channel):
+        took = asyncio.run(fetch(options.hosts, options.seconds, options.delay, port))
+        channel.send("stop")
+        requests, gaps, served = channel.recv()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{options.hosts} hosts, {options.delay:g} s between visits, {options.seconds:g} s")
+    print(f"requests a second     {requests / options.seconds:8.0f}")
+    print(f"at most, by the delay {options.hosts / options.delay:8.0f}")
+    print(f"CPU: fetcher, server  {took / options.seconds:8.0%} {served / options.seconds:.0%}")
+    print(f"memory                {memory:8.0f} MiB")
+    for name, share in (("smallest", 0.0), ("median", 0.5), ("99 %", 0.99), ("largest", 1.0)):
+        gap = gaps[min(len(gaps) - 1, int(share * len(gaps)))]
+        print(f"gap, {name:16} {gap:8.3f} s")
+
+
+if __name__ == "__main__":
+    main()
