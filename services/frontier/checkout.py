@@ -185,7 +185,7 @@ class CheckOut:
             pause_factor=overrides.factor(row.site, self._settings.delay_factor),
             cookies=cookies_for(row.host, self._hosts.cookies(row), now),
             signature=row.signature,
-            site_gap=self._settings.site_gap * self._settings.delay,
+            site_gap=self._settings.site_gap * overrides.delay(row.site, self._settings.delay),
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )

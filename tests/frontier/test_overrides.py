@@ -52,6 +52,8 @@ def test_a_delay_is_a_least_one_unless_the_owner_has_set_it(
     sim.run()
     gaps = [gap for name, gap in sim.gaps() if name == HOST]
     assert min(gaps) == pytest.approx(least)
+    (site_gap,) = {order.site_gap for _, order in sim.orders if order.host == HOST}
+    assert site_gap == pytest.approx(least / 4)
     assert min(gap for name, gap in sim.gaps() if name == OTHER) >= min(1.0, 1.5 * 0.5)
 
 
