@@ -1,16 +1,18 @@
 """Undoes a body's content codings, however large it would become and wherever it breaks off.
 
-Codings are those of RFC 9110, section 8.4.1, and brotli (RFC 7932) where its package is installed.
+Codings are those of RFC 9110, section 8.4.1, brotli (RFC 7932) and zstd (RFC 8878).
 Servers send raw deflate for zlib, and plain bytes that they call gzip. The former is undone; the
 latter comes back as it was sent, and marked, because a reader of pages takes it as it is meant and
 a reader of robots.txt must not guess.
 """
 
-import importlib
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
+
+import brotli  # type: ignore[import-untyped]
+from backports import zstd
 
 STEP = 1024
 """Bytes of input at a time: few, so that a bomb's ratio is measured against what was needed."""
@@ -25,10 +27,10 @@ GZIP = 31
 MEMBER = b"\x1f\x8b"
 """How a gzip member begins; several may follow one another (RFC 1952, section 2.2)."""
 
-try:
-    _brotli: Any = importlib.import_module("brotli")
-except ImportError:
-    _brotli = None
+FRAME = b"\x28\xb5\x2f\xfd"
+"""How a zstd frame begins; several may follow one another (RFC 8878, section 3.1)."""
+WINDOW = {int(zstd.DecompressionParameter.window_log_max): 23}
+"""The memory that a zstd frame may ask for: 8 MB, as on the Web (RFC 9659)."""
 
 
 class Inflater(Protocol):
@@ -155,7 +157,7 @@ class Brotli:
     """RFC 7932."""
 
     def __init__(self) -> None:
-        self._stream = _brotli.Decompressor()
+        self._stream = brotli.Decompressor()
 
     def inflate(self, piece: bytes) -> bytes:
         """Return decoded bytes, or raise Broken; an empty *piece* asks for the rest of the last."""
@@ -163,7 +165,7 @@ class Brotli:
             return b""
         try:
             found: bytes = self._stream.process(piece, output_buffer_limit=ROOM)
-        except _brotli.error as error:
+        except brotli.error as error:
             raise Broken from error
         return found
 
@@ -173,10 +175,41 @@ class Brotli:
         return bool(self._stream.is_finished())
 
 
+class Zstd:
+    """RFC 8878, with all its frames."""
+
+    def __init__(self) -> None:
+        self._stream = zstd.ZstdDecompressor(options=WINDOW)
+        self._rest = b""
+
+    def inflate(self, piece: bytes) -> bytes:
+        """Return decoded bytes, or raise Broken; an empty *piece* asks for the rest of the last."""
+        waiting = self._rest + piece
+        if self._stream.eof:
+            if not waiting.startswith(FRAME):
+                # Perhaps a part of the next frame's signature; anything else is padding.
+                self._rest = waiting[: len(FRAME)]
+                return b""
+            self._stream = zstd.ZstdDecompressor(options=WINDOW)
+        try:
+            found = self._stream.decompress(waiting, ROOM)
+        except zstd.ZstdError as error:
+            raise Broken from error
+        self._rest = self._stream.unused_data if self._stream.eof else b""
+        if not found and self._rest.startswith(FRAME):
+            return self.inflate(b"")
+        return found
+
+    @property
+    def ended(self) -> bool:
+        """Whether the encoded stream is complete."""
+        return self._stream.eof and not self._rest.startswith(FRAME)
+
+
 INFLATERS: dict[str, tuple[Callable[[], Inflater], ...]] = {
     "gzip": (lambda: Zlib(GZIP),),
     "x-gzip": (lambda: Zlib(GZIP),),
     "deflate": (lambda: Zlib(15), lambda: Zlib(-15)),
+    "br": (Brotli,),
+    "zstd": (Zstd,),
 }
-if _brotli:
-    INFLATERS["br"] = (Brotli,)

@@ -10,7 +10,7 @@ from gossamer.web.http import Headers
 from gossamer.web.robots import is_token
 from gossamer.web.sniffing import HTML
 
-CODINGS = ", ".join(coding for coding in ("gzip", "deflate", "br") if coding in INFLATERS)
+CODINGS = ", ".join(coding for coding in INFLATERS if not coding.startswith("x-"))
 """Those that can be undone."""
 
 _mailbox = re.compile(r"[\w.+=-]+@[A-Za-z0-9][A-Za-z0-9.-]*", re.ASCII)

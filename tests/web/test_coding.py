@@ -7,6 +7,7 @@ from functools import partial
 
 import brotli  # type: ignore[import-untyped]
 import pytest
+from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "deflate": zlib.compress,
     # Its default is to squeeze hard, and slow.
     "br": partial(brotli.compress, quality=5),
+    "zstd": zstd.compress,
 }
 
 
@@ -51,6 +53,21 @@ def test_all_members_of_a_gzip_body_are_undone_and_padding_is_ignored() -> None:
         assert decoded(body + b"\0" * 3000, "gzip", LIMIT) == Body(first + b"two")
 
 
+def test_all_frames_of_a_zstd_body_are_undone_and_padding_is_ignored() -> None:
+    for first in (b"", b"one", TEXT):
+        body = zstd.compress(first) + zstd.compress(b"two")
+        assert decoded(body, "zstd", LIMIT) == Body(first + b"two")
+        assert decoded(body + b"\0" * 3000, "zstd", LIMIT) == Body(first + b"two")
+
+
+def test_a_zstd_frame_that_asks_for_more_memory_than_the_web_allows_is_not_undone() -> None:
+    kind = zstd.CompressionParameter
+    wide = {int(kind.window_log): 25, int(kind.content_size_flag): 0}
+    packer = zstd.ZstdCompressor(options=wide)
+    body = packer.compress(TEXT) + packer.flush()
+    assert decoded(body, "zstd", LIMIT) == Body(body, as_sent=True)
+
+
 @pytest.mark.parametrize("encoding", ENCODERS)
 def test_a_body_that_breaks_off_is_decoded_as_far_as_it_goes(encoding: str) -> None:
     whole = ENCODERS[encoding](TEXT)
@@ -59,7 +76,7 @@ def test_a_body_that_breaks_off_is_decoded_as_far_as_it_goes(encoding: str) -> N
     assert TEXT.startswith(result.data) and len(result.data) > 1000
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zebra", "gzip, zebra"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "zebra", "gzip, zebra"])
 def test_plain_bytes_come_back_as_they_were_sent_whatever_they_are_called(encoding: str) -> None:
     plain = b"<title>plain</title>"
     assert decoded(plain, encoding, LIMIT) == Body(plain, as_sent=True)
@@ -91,7 +108,7 @@ def test_the_limit_counts_decoded_bytes() -> None:
     assert decoded(gzip.compress(TEXT), "gzip", len(TEXT)) == Body(TEXT)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br"])
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
 def test_a_bomb_is_stopped_at_the_limit_and_named(encoding: str) -> None:
     result = decoded(ENCODERS[encoding](bytes(30 << 20)), encoding, LIMIT)
     assert len(result.data) <= LIMIT
