@@ -40,7 +40,9 @@ OURS = {"host", "user-agent", "from", "cookie", "accept-encoding", "range", "te"
 
 _name = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _printable = re.compile(r"[\x20-\x7e]*")
-_proxy = re.compile(r"http://(?:[^\s/@]*@)?(?:[\w.-]+|\[[\da-f:.]+\]):(\d{1,5})/?", re.ASCII)
+_proxy = re.compile(
+    r"(?:http|socks5)://(?:[^\s/@]*@)?(?:[\w.-]+|\[[\da-f:.]+\]):(\d{1,5})/?", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,14 @@ class Access:
 
     headers: Headers = field(default=(), repr=False)
     proxy: str = field(default="", repr=False)
-    """`http://[USER:PASSWORD@]SERVER:PORT`, or none."""
+    """`http://[USER:PASSWORD@]SERVER:PORT`, or the same with `socks5:`, or none."""
     common: bool = False
     """Whether it is that of all hosts without one of their own."""
+
+    @property
+    def socks(self) -> str:
+        """The proxy, if it speaks SOCKS."""
+        return self.proxy if self.proxy.startswith("socks5:") else ""
 
     @property
     def proxy_server(self) -> str:
@@ -110,7 +117,7 @@ def _access(host: str, table: _Table) -> Access:
     if len({name.lower() for name, _ in headers}) < len(headers):
         raise _bad(f"{host}: a header is set twice")
     if table.proxy and not _is_proxy(table.proxy):
-        raise _bad(f"{host}: a proxy is written http://SERVER:PORT; there are no others")
+        raise _bad(f"{host}: a proxy is written http://SERVER:PORT, or socks5://SERVER:PORT")
     return Access(headers, table.proxy.removesuffix("/"), common)
 
 

@@ -121,8 +121,7 @@ async def piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @asynccontextmanager
-async def proxying(refuses: bytes = b"") -> AsyncIterator[Proxy]:
-    proxy = Proxy(refuses)
+async def proxying(proxy: Proxy) -> AsyncIterator[Proxy]:
     listener = await asyncio.start_server(proxy.connected, "127.0.0.1", 0)
     proxy.port = listener.sockets[0].getsockname()[1]
     try:
@@ -140,7 +139,7 @@ def through(proxy: Proxy, folder: Path, host: str = "*", server: str = "127.0.0.
 async def test_a_host_without_an_address_is_asked_through_its_proxy(
     server: str, tmp_path: Path
 ) -> None:
-    async with serving(a=page(b"<p>inside"), b=page()) as there, proxying() as proxy:
+    async with serving(a=page(b"<p>inside"), b=page()) as there, proxying(Proxy()) as proxy:
         root = f"http://inside.invalid:{there.port}"
         file = through(proxy, tmp_path, root, server)
         urls = f"{root}/a?x=1", f"{root}/b"
@@ -158,7 +157,7 @@ async def test_tls_goes_through_the_proxy_to_the_host(
 ) -> None:
     async with (
         serving_over(named(authority, "inside.invalid"), a=page(b"<p>inside"), b=page()) as there,
-        proxying() as proxy,
+        proxying(Proxy()) as proxy,
     ):
         root = f"https://inside.invalid:{there.port}"
         file = through(proxy, tmp_path)
@@ -173,7 +172,7 @@ async def test_a_wrong_certificate_behind_a_proxy_is_one(
     authority: trustme.CA, tmp_path: Path
 ) -> None:
     context = named(authority, "other.invalid")
-    async with serving_over(context, a=page()) as there, proxying() as proxy:
+    async with serving_over(context, a=page()) as there, proxying(Proxy()) as proxy:
         url = f"https://inside.invalid:{there.port}/a"
         emitted = await fetched(url, access_file=through(proxy, tmp_path))
     assert emitted.one.outcome is Outcome.TLS_FAILURE
@@ -191,7 +190,7 @@ async def test_a_wrong_certificate_behind_a_proxy_is_one(
 async def test_a_proxy_of_no_use_is_our_trouble_or_that_of_its_host(
     answer: bytes, why: str, tmp_path: Path
 ) -> None:
-    async with proxying(answer) as proxy:
+    async with proxying(Proxy(answer)) as proxy:
         pass_on = proxy if answer else Proxy(port=1)
         for host in ("*", "https://a.invalid"):
             file = through(pass_on, tmp_path, host)
@@ -207,14 +206,91 @@ async def test_a_proxy_of_no_use_is_our_trouble_or_that_of_its_host(
 
 
 async def test_a_host_that_the_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
-    async with proxying(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n") as proxy:
+    async with proxying(Proxy(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")) as proxy:
         emitted = await fetched("https://a.invalid/", access_file=through(proxy, tmp_path))
     assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.HOST_DOWN, ("host_down",))
     assert "cannot connect to the host: 502" in emitted.one.reason
 
 
+@dataclass
+class Socks(Proxy):
+    """A proxy that speaks SOCKS 5 (RFC 1928, 1929), and resolves names itself."""
+
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    users: list[bytes] = field(default_factory=list)
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            _, methods = await reader.readexactly(2)
+            assert 2 in await reader.readexactly(methods)
+            writer.write(b"\x05\x02")
+            _, length = await reader.readexactly(2)
+            user = await reader.readexactly(length)
+            (length,) = await reader.readexactly(1)
+            self.users.append(user + b":" + await reader.readexactly(length))
+            writer.write(b"\x01\x00")
+            *_, kind, length = await reader.readexactly(5)
+            assert kind == 3, "a name"
+            name = (await reader.readexactly(length)).decode()
+            port = int.from_bytes(await reader.readexactly(2))
+            self.asked.append((name, port))
+            writer.write(self.refuses or b"\x05\x00\x00\x01" + bytes(6))
+            if not self.refuses:
+                await self._pass_on(port, reader, writer)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def _pass_on(
+        self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        back, upstream = await asyncio.open_connection("127.0.0.1", port)
+        answers = asyncio.create_task(piped(back, writer))
+        await piped(reader, upstream)
+        upstream.close()
+        await answers
+
+
+def through_socks(proxy: Proxy, folder: Path) -> Path:
+    return written(folder, f'["*"]\nproxy = "socks5://me:{PASSWORD}@127.0.0.1:{proxy.port}"')
+
+
+@pytest.mark.parametrize("secured", [False, True], ids=["http", "https"])
+async def test_a_host_is_asked_through_a_socks_proxy_which_resolves_its_name(
+    secured: bool, authority: trustme.CA, tmp_path: Path
+) -> None:
+    context = named(authority, "inside.invalid") if secured else None
+    async with (
+        serving_over(context, a=page(b"<p>inside"), b=page()) as there,
+        proxying(Socks()) as proxy,
+    ):
+        root = f"{there.scheme}://inside.invalid:{there.port}"
+        file = through_socks(proxy, tmp_path)
+        emitted = await fetched(f"{root}/a", f"{root}/b", access_file=file)
+    assert emitted.outcomes == ["page", "page"]
+    assert isinstance(proxy, Socks)
+    assert proxy.asked == [("inside.invalid", there.port)], "one connection, which is kept"
+    assert proxy.users == [f"me:{PASSWORD}".encode()]
+    assert emitted.pages[0].address == ""
+
+
+async def test_a_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) -> None:
+    async with proxying(Socks(b"\x05\x05\x00\x01" + bytes(6))) as proxy:
+        emitted = await fetched("https://a.invalid/", access_file=through_socks(proxy, tmp_path))
+    assert emitted.one.outcome is Outcome.HOST_DOWN
+    assert "cannot connect to the host" in emitted.one.reason
+    assert PASSWORD not in emitted.one.reason
+
+
+async def test_a_socks_proxy_that_is_not_there_is_our_trouble(tmp_path: Path) -> None:
+    file = through_socks(Proxy(port=1), tmp_path)
+    emitted = await fetched("https://a.invalid/", access_file=file)
+    assert emitted.one.outcome is Outcome.UNVISITED
+    assert "the proxy 127.0.0.1:1 is of no use" in emitted.one.reason
+
+
 async def test_a_private_address_is_not_asked_for_through_a_proxy_either(tmp_path: Path) -> None:
-    async with proxying() as proxy:
+    async with proxying(Proxy()) as proxy:
         file = through(proxy, tmp_path)
         url = "http://169.254.169.254/latest/meta-data/"
         emitted = await fetched(url, access_file=file, allow_networks=())
@@ -222,7 +298,7 @@ async def test_a_private_address_is_not_asked_for_through_a_proxy_either(tmp_pat
 
 
 async def test_nobody_else_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with proxying() as proxy:
+    async with proxying(Proxy()) as proxy:
         for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
         answer: Answer = page(b"", 305, Location=f"http://127.0.0.1:{proxy.port}/")
@@ -244,7 +320,7 @@ async def test_nobody_else_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> Non
         ('["https://a.org"]\nheaders = { "X y" = "s3cret" }', "'X y' cannot be set"),
         ('["https://a.org"]\nheaders = { X = "s3cret\\r\\nY: z" }', "'X' cannot be set"),
         ('["https://a.org"]\nheaders = { X = "1", x = "2" }', "set twice"),
-        ('["https://a.org"]\nproxy = "socks5://s3cret@127.0.0.1:1080"', "a proxy is written"),
+        ('["https://a.org"]\nproxy = "socks4://s3cret@127.0.0.1:1080"', "a proxy is written"),
         ('["https://a.org"]\nproxy = "https://s3cret@127.0.0.1:1080"', "a proxy is written"),
         ('["https://a.org"]\nproxy = "http://127.0.0.1:99999"', "a proxy is written"),
         ('["*"]\nuser = "s3cret"', "not for everybody"),

@@ -244,12 +244,13 @@ class HostClient:
             self._web.kept.keep(host, response.key, response.address, delay, patience)
 
     async def _head(self, step: Fetch, access: Access) -> Answer:
-        with proxied(access) if access.proxy else nullcontext():
+        url = URL(step.url, encoded=True)
+        with proxied(access, url) if access.proxy else nullcontext():
             response = await self._web.session.get(
-                URL(step.url, encoded=True),
+                url,
                 headers=(*step.headers, *access.headers),
                 allow_redirects=False,
-                proxy=access.proxy or None,
+                proxy=None if access.socks else access.proxy or None,
                 ssl=self._web.trust.of(step.url),
             )
         assert isinstance(response, Answer)

@@ -12,12 +12,19 @@ from pathlib import Path
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from python_socks import ProxyError
+from yarl import URL
 
 from gossamer.errors import BadSettings
 from services.fetcher.access import Access, Accesses, parse_accesses
 from services.fetcher.faults import OwnFault
 from services.fetcher.head import Malformed
-from services.fetcher.http.wire import NoConnection, TlsFailure, tls_fault
+from services.fetcher.http.wire import SOCKS, NoConnection, Through, TlsFailure, tls_fault
+
+
+def _any(name: str, port: int) -> ResolveResult:
+    family = socket.AF_INET
+    return ResolveResult(hostname=name, host="0.0.0.0", port=port, family=family, proto=0, flags=0)
 
 
 class ProxyResolver(AbstractResolver):
@@ -31,7 +38,9 @@ class ProxyResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Return the addresses of *host*."""
+        """Return the addresses of *host*; any, where a SOCKS proxy resolves it."""
+        if SOCKS.get():
+            return [_any(host, port)]
         resolver = self._system if host in self._proxies else self._web
         return await resolver.resolve(host, port, family)
 
@@ -48,17 +57,26 @@ def read_accesses(file: Path | None) -> Accesses:
 
 
 @contextmanager
-def proxied(access: Access) -> Iterator[None]:
-    """Raise what goes wrong at the proxy of *access* as NoConnection, or as OwnFault."""
+def proxied(access: Access, url: URL) -> Iterator[None]:
+    """Ask for *url* through the proxy of *access*; raise what goes wrong there as NoConnection, or
+    as OwnFault."""
+    through = Through(access.socks, url.host or "", url.port or 0) if access.socks else None
+    token = SOCKS.set(through)
+    try:
+        with _faults(access):
+            yield
+    finally:
+        SOCKS.reset(token)
+
+
+@contextmanager
+def _faults(access: Access) -> Iterator[None]:
     try:
         yield
     except NoConnection as error:
         raise _unavailable(access, str(error)) from error
-    except aiohttp.ClientHttpProxyError as error:
-        if error.status == 407:
-            raise _unavailable(access, "it wants another password") from error
-        why = f"the proxy {access.proxy_server} cannot connect to the host: {error.status}"
-        raise NoConnection(why) from error
+    except (aiohttp.ClientHttpProxyError, ProxyError) as error:
+        raise _refused(access, error) from error
     except aiohttp.ClientConnectorDNSError as error:
         raise _unavailable(access, "it does not resolve") from error
     except aiohttp.ClientConnectorError as error:
@@ -66,6 +84,18 @@ def proxied(access: Access) -> Iterator[None]:
         raise TlsFailure(tls_fault(cause if isinstance(cause, OSError) else error)) from error
     except (aiohttp.ClientError, Malformed) as error:
         raise _unavailable(access, str(error) or type(error).__name__) from error
+
+
+def _refused(
+    access: Access, error: aiohttp.ClientHttpProxyError | ProxyError
+) -> OwnFault | NoConnection:
+    if isinstance(error, ProxyError):
+        why, at_host = str(error), error.error_code is not None
+    else:
+        why, at_host = str(error.status), error.status != 407
+    if not at_host:
+        return _unavailable(access, f"it wants another password: {why}")
+    return NoConnection(f"the proxy {access.proxy_server} cannot connect to the host: {why}")
 
 
 def _unavailable(access: Access, why: str) -> OwnFault | NoConnection:

@@ -12,17 +12,31 @@ What aiohttp calls private, and this module uses all the same, is named in
 import asyncio
 import socket
 import ssl
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohappyeyeballs
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
+from python_socks.async_.asyncio import Proxy
 
 from services.fetcher.head import Head, Malformed, end_of_head, parse_head
 from services.fetcher.http.tls import Context, remember_session
+
+
+class Through(NamedTuple):
+    """A SOCKS proxy, by its URL, and the server that it is to connect to."""
+
+    proxy: str
+    server: str
+    port: int
+
+
+SOCKS: ContextVar[Through | None] = ContextVar("SOCKS", default=None)
+"""Through what the request under way connects; aiohttp knows no such proxies."""
 
 
 class NoConnection(Exception):
@@ -97,6 +111,9 @@ class Connector(aiohttp.TCPConnector):
     async def _socket(self, addr_infos: Any, limit: float) -> socket.socket:
         try:
             async with asyncio.timeout(limit):
+                if through := SOCKS.get():
+                    proxy = Proxy.from_url(through.proxy, rdns=True)
+                    return await proxy.connect(through.server, through.port, limit)
                 return await aiohappyeyeballs.start_connection(
                     addr_infos, happy_eyeballs_delay=self._happy_eyeballs_delay
                 )
