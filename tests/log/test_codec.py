@@ -21,6 +21,8 @@ from gossamer.events import (
     Event,
     Page,
     SeedSown,
+    SiteOverridden,
+    Speed,
     Tombstone,
     topics,
 )
@@ -51,15 +53,19 @@ def built(kind: type[Any]) -> st.SearchStrategy[Any]:
     # Every field, those with a default too, which hypothesis leaves out by itself.
     hints = get_type_hints(kind)
     fields = {name: st.from_type(hints[name]) for name in kind.__struct_fields__}
-    narrow = {
+    narrow: dict[str, st.SearchStrategy[Any]] = {
         "version": st.integers(max_value=1),
         "priority": st.integers(-PRIORITY_LIMIT, PRIORITY_LIMIT),
     }
+    if kind in (SiteOverridden, Speed):
+        some = st.none() | st.floats(0, 1e6)
+        narrow |= {"budget": st.integers(0, 10**6), "delay": some, "pages": some, "bytes": some}
     fields |= {name: narrow[name] for name in narrow.keys() & fields.keys()}
     return st.fixed_dictionaries(fields).map(lambda drawn: kind(**drawn))
 
 
 st.register_type_strategy(Discovery, built(Discovery))
+st.register_type_strategy(Speed, built(Speed))
 
 
 @pytest.mark.slow

@@ -36,7 +36,8 @@ class Truth:
 
     `pages` answer 200 with text; `others` 200 with something else (URL to type); `redirects` lead
     to a URL or nowhere; `errors` fail in the way named: a status, a fault, or for a host that
-    nobody reaches "silent", "refused", "unresolved". `retried` are pages refused the first time.
+    nobody reaches "silent", "refused", "unresolved". `retried` are pages refused the first time,
+    and those at which the server hangs up: over a connection that was kept that says nothing.
     `forbidden` are found, but barred by robots.txt; `rules` is where robots.txt lies.
     """
 
@@ -127,7 +128,7 @@ class _Walk:
             found.others[url] = traits.type
         else:
             found.pages.add(url)
-        if traits.first is not None:
+        if traits.first is not None or traits.manner == "empty":
             found.retried.add(url)
 
     def _follow(self, page: Page, depth: int) -> None:

@@ -225,7 +225,8 @@ def producer(settings: KafkaSettings) -> dict[str, Any]:
         "message.timeout.ms": int(settings.timeout * 1000),
         # The batch is flushed as a whole, so only failures matter.
         "delivery.report.only.error": True,
-        "queue.buffering.max.kbytes": 64 << 10,
+        # The largest record must fit, or it would wait for room for ever.
+        "queue.buffering.max.kbytes": (64 << 10) + (LARGEST >> 10),
     }
 
 
