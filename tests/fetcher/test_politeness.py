@@ -192,7 +192,7 @@ async def test_we_say_who_we_are_and_send_the_url_as_it_is() -> None:
     agent = request.header("User-Agent")
     assert re.fullmatch(r"gossamer/\S+ \(crawl@example\.org\)", agent)
     assert request.header("From") == "crawl@example.org"
-    assert request.header("Accept-Encoding") == "gzip, deflate, br"
+    assert request.header("Accept-Encoding") == "gzip, deflate, br, zstd"
     assert "text/html" in request.header("Accept")
     for name in ("Cookie", "Referer", "Accept-Language"):
         assert request.header(name) == ""
