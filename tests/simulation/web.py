@@ -15,6 +15,7 @@ from gossamer.blacklist import Blacklist
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
+from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.steps import Fetch
@@ -56,7 +57,7 @@ class Site:
     """Path → status, and body or Location."""
     robots: tuple[int, str] = (404, "")
     forbidden: str = ""
-    """The path that robots.txt disallows."""
+    """The path that its robots.txt disallows, which may lie at another host."""
     down: Window = (0.0, 0.0)
     nameless: Window = (0.0, 0.0)
     """When its name does not resolve in time."""
@@ -256,8 +257,20 @@ def make_sites(sim: Sim, hosts: int, pages: int, delay: float, fan: int, mood: s
         if not random.randrange(4):
             names.append(names[-1].replace("https", "http") + ":8080")
     names = sorted(set(names))
-    made = [_site(sim, host, names, pages, fan, mood) for host in names]
-    return Sites(sim, made, delay)
+    made = {host: _site(sim, host, names, pages, fan, mood) for host in names}
+    for site in made.values():
+        site.forbidden = _forbidden(site, made)
+    return Sites(sim, [*made.values()], delay)
+
+
+def _forbidden(site: Site, sites: dict[str, Site]) -> str:
+    """Return what the robots.txt of *site* disallows, wherever that lies."""
+    for _ in range(REDIRECTS + 1):
+        status, text = site.robots
+        if status != 301:
+            return "/p1" if site.robots is EXCLUDES else ""
+        site = sites[host_key(text)]
+    return ""
 
 
 def _site(sim: Sim, host: str, names: list[str], pages: int, fan: int, mood: str) -> Site:
@@ -289,7 +302,6 @@ def _moods(sim: Sim, site: Site, names: list[str], likely: str) -> None:
     random = sim.random
     elsewhere = (301, f"{random.choice(names)}/robots.txt")
     site.robots = random.choice([(404, "")] * 4 + [elsewhere, elsewhere, EXCLUDES, SLOWER])
-    site.forbidden = "/p1" if site.robots is EXCLUDES else ""
     start = random.uniform(0, 60)
     window = (start, start + random.uniform(5, 60))
     site.retry_after = random.choice([20, 90, 300])
