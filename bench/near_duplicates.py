@@ -17,12 +17,14 @@ from pathlib import Path
 from statistics import correlation
 from typing import Any, NamedTuple
 
+from gossamer.settings import Settings
 from gossamer.text.sketch import change, sketch_of
 from services.dedup.near import distance
 from services.parser.html import read
 from services.parser.scan import sane
 from services.parser.simhash import simhash_of
 from services.parser.text import folded, main_text
+from services.parser.wiring import options_of
 
 NEAR = 0.9
 DISTANCES = range(9)
@@ -57,10 +59,10 @@ def _compared(one: str, other: str, similarity: float) -> Compared | None:
 
 
 def _texts(folder: Path) -> list[str]:
-    found = []
+    found, options = [], options_of(Settings())
     for path in sorted(folder.glob("*.html.gz")):
         html = sane(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
-        text = main_text(read(html, "http://page.test/", "utf-8", "bench").markup)
+        text = main_text(read(html, "http://page.test/", "utf-8", options).markup)
         found.append(folded(text or ""))
     return [text for text in found if simhash_of(text, WORDS)]
 

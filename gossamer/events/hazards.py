@@ -38,6 +38,7 @@ class Hazard(StrEnum):
     RETRY_AFTER = "retry_after"
     MALFORMED_URL = "malformed_url"
     URL_TOO_LONG = "url_too_long"
+    TOO_MANY_LINKS = "too_many_links"
     TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
@@ -116,6 +117,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "A page has links that are no URLs to visit; counted once a page."),
     Hazard.URL_TOO_LONG: Counting(("parser",), (),
         "A page has links of more than 2,000 characters; counted once a page."),
+    Hazard.TOO_MANY_LINKS: Counting(("parser",), ("parser.links_limit", "parser.links_bytes"),
+        "A page has more links than are taken of one, or longer ones: the rest is left out."),
     Hazard.TRAP_HOSTS: Counting(("frontier",), ("frontier.host_budget",),
         "A URL is of one more host than are taken of its site, and no seed."),
     Hazard.TRAP_URLS: Counting(("frontier",), ("frontier.url_budget",),

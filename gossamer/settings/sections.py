@@ -244,6 +244,10 @@ class ParserSettings(Section):
     ratio_limit: Annotated[Positive, unit("times")] = 1000
     """How much larger than it was sent a body may become: beyond that decompression stops, for text
     does not compress so well."""
+    links_limit: Annotated[Positive, unit("links")] = 10_000
+    """Most links that are taken of a page (hazard too_many_links)."""
+    links_bytes: Annotated[Bytes, Field(le=4 << 20)] = 2 << 20
+    """Most bytes that a page's links may have in its event (hazard too_many_links)."""
 
 
 class ArchiveSettings(Section):

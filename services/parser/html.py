@@ -12,6 +12,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of
 from services.parser.directives import directives, meta_names
 from services.parser.links import SELECTOR, Links, tokens
+from services.parser.options import Options
 from services.parser.text import folded
 
 TITLE_LIMIT = 500
@@ -41,12 +42,12 @@ class Document:
     hazards: frozenset[Hazard]
 
 
-def read(text: str, url: str, charset: str, product: str) -> Document:
-    """Read *text*, found at the canonical *url* in *charset*, as the crawler *product* may."""
+def read(text: str, url: str, charset: str, options: Options) -> Document:
+    """Read *text*, found at the canonical *url* in *charset*."""
     tree = LexborHTMLParser(text)
     meta = _meta(tree)
-    robots = [value for name in meta_names(product) for value in meta.get(name, [])]
-    links = Links(_base(tree, url, charset), charset)
+    robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
+    links = Links(_base(tree, Links(url, charset, options)) or url, charset, options)
     canonical = _canonical(tree, links)
     for node in tree.css(SELECTOR):
         links.add(node)
@@ -59,7 +60,7 @@ def read(text: str, url: str, charset: str, product: str) -> Document:
         description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
         language=language,
         canonical=canonical,
-        directives=directives(robots, product),
+        directives=directives(robots, options.product),
         links=links.all(),
         markup=markup,
         visible=folded(visible),
@@ -76,11 +77,11 @@ def _meta(tree: LexborHTMLParser) -> dict[str, list[str]]:
     return found
 
 
-def _base(tree: LexborHTMLParser, url: str, charset: str) -> str:
+def _base(tree: LexborHTMLParser, links: Links) -> str:
     node = tree.css_first("base[href]")
     target = node.attributes.get("href") if node else None
     # HTML standard, 4.2.3: a base that does not parse is as if it were not there.
-    return (Links(url, charset).resolved(target) if target else "") or url
+    return links.resolved(target) if target else ""
 
 
 def _canonical(tree: LexborHTMLParser, links: Links) -> str:

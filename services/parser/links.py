@@ -3,16 +3,16 @@
 import re
 from urllib.parse import quote
 
+from msgspec import json
 from selectolax.lexbor import LexborNode
 
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.web.url import BadUrl, UrlTooLong, canonicalize
 from services.parser.labels import codec_of
+from services.parser.options import Options
 from services.parser.text import folded
 
-LIMIT = 10_000
-"""Most links of a page; the rest is ignored."""
 TEXT_LIMIT = 200
 SELECTOR = "a[href], area[href], link[href], iframe[src], frame[src], meta[http-equiv][content]"
 LEADING = frozenset(("next", "prev", "previous", "alternate"))
@@ -34,11 +34,16 @@ def tokens(value: str | None) -> frozenset[str]:
 
 
 class Links:
-    """Collects links, each canonical URL once, and the hazards met with the others."""
+    """Collects links, each canonical URL once, and the hazards met with the others.
 
-    def __init__(self, base: str, charset: str) -> None:
+    Bytes are limited besides the number: a long base makes long URLs of short ones, and a page that
+    is small would make an event that no log takes.
+    """
+
+    def __init__(self, base: str, charset: str, options: Options) -> None:
         self._base = base
         self._codec = codec_of(charset)
+        self._limit, self._room = options.links_limit, options.links_bytes
         self._found: dict[str, Link] = {}
         self.hazards: set[Hazard] = set()
 
@@ -46,17 +51,29 @@ class Links:
         """Add the link of *node*, if it has one."""
         attributes = node.attributes
         target = _target(node.tag or "", attributes)
-        url = self.resolved(target) if target and len(self._found) < LIMIT else ""
+        url = self.resolved(target) if target and self._room else ""
         if not url:
             return
         nofollow = bool(NOFOLLOW & tokens(attributes.get("rel")))
         before = self._found.get(url)
         text = before.text if before else ""
-        self._found[url] = Link(
-            url,
-            text or _text(node, attributes),
-            nofollow and (before is None or before.nofollow),
+        self._take(
+            Link(
+                url,
+                text or _text(node, attributes),
+                nofollow and (before is None or before.nofollow),
+            )
         )
+
+    def _take(self, link: Link) -> None:
+        before = self._found.get(link.url)
+        more = len(json.encode(link)) - (len(json.encode(before)) if before else 0)
+        if more > self._room or (before is None and len(self._found) == self._limit):
+            self.hazards.add(Hazard.TOO_MANY_LINKS)
+            self._room = 0
+        else:
+            self._found[link.url] = link
+            self._room -= more
 
     def resolved(self, target: str) -> str:
         """Return *target* as a canonical URL; "", and note the hazard, if it is none to visit."""

@@ -16,3 +16,7 @@ class Options(Struct, frozen=True):
     """Most bytes of a body that are read, once its content codings are undone."""
     ratio_limit: int
     """How many times larger a body may become by that."""
+    links_limit: int
+    """Most links of a page that are taken."""
+    links_bytes: int
+    """Most bytes of them, as they stand in an event."""

@@ -95,7 +95,7 @@ def _plain(parsed: PageParsed, found: Characters, options: Options) -> PageParse
 
 def _html(parsed: PageParsed, found: Characters, options: Options) -> PageParsed:
     text = sane(found.text)
-    document = html.read(text, parsed.visit.url, found.encoding, options.product)
+    document = html.read(text, parsed.visit.url, found.encoding, options)
     main = main_text(document.markup) if options.want_text else None
     # A title alone is no text: shells and framesets of a whole site have the same one.
     visible = folded(f"{document.title} {document.visible}") if document.visible else ""

@@ -20,19 +20,26 @@ UNJUDGED_LIMIT = 2000
 async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event) -> None:
     """Parse what is fetched until *stop*; pages under way then are parsed again by the next run."""
     wanted = settings.parser
-    options = Options(
+    size = wanted.workers or os.cpu_count() or 1
+    async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:
+        parser = Parser(pool, options_of(settings), clock.now)
+        # Twice as many as there are children, so that none waits for the log.
+        runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, lambda: _behind(log))
+        await runner.run(stop)
+
+
+def options_of(settings: Settings) -> Options:
+    """Return how pages are to be read by *settings*."""
+    wanted = settings.parser
+    return Options(
         product=settings.fetcher.product,
         want_text=wanted.text,
         simhash_words=wanted.simhash_words,
         decoded_limit=wanted.decoded_limit,
         ratio_limit=wanted.ratio_limit,
+        links_limit=wanted.links_limit,
+        links_bytes=wanted.links_bytes,
     )
-    size = wanted.workers or os.cpu_count() or 1
-    async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:
-        parser = Parser(pool, options, clock.now)
-        # Twice as many as there are children, so that none waits for the log.
-        runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, lambda: _behind(log))
-        await runner.run(stop)
 
 
 def _behind(log: Log) -> set[int]:

@@ -198,6 +198,8 @@ class VirtualCrawl:
                     simhash_words=50,
                     decoded_limit=2 << 20,
                     ratio_limit=1000,
+                    links_limit=10_000,
+                    links_bytes=2 << 20,
                 )
             ),
         ]

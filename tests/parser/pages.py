@@ -6,7 +6,13 @@ from services.parser.page import parse
 
 URL = "http://www.example.org/dir/page?q"
 OPTIONS = Options(
-    product="gossamer", want_text=True, simhash_words=50, decoded_limit=2 << 20, ratio_limit=1000
+    product="gossamer",
+    want_text=True,
+    simhash_words=50,
+    decoded_limit=2 << 20,
+    ratio_limit=1000,
+    links_limit=10_000,
+    links_bytes=2 << 20,
 )
 NOW = 2000.0
 

@@ -1,6 +1,7 @@
 """What an HTML document says about itself, and where it leads."""
 
 import pytest
+from msgspec import json
 from msgspec.structs import replace
 
 from services.parser.page import parse
@@ -207,7 +208,21 @@ def test_large_and_sane_documents_are_read_to_the_end(middle: str) -> None:
 
 
 def test_there_is_an_end_to_the_links_of_a_page() -> None:
-    assert len(read("".join(f"<a href=/{i}>" for i in range(12_000))).links) == 10_000
+    links = "".join(f"<a href=/{i}>" for i in range(10_000))
+    once_more = read(links + "<a href=/7 rel=nofollow>")
+    assert (len(once_more.links), once_more.hazards) == (10_000, ())
+    another = read(links + "<a href=/another>")
+    assert (another.links, another.hazards) == (once_more.links, ("too_many_links",))
+
+
+def test_a_long_base_makes_no_event_of_a_page_that_no_log_takes() -> None:
+    base = f"<base href='{ROOT}/{'b/' * 900}'>"
+    text = "\1" * 250
+    parsed = read(base + "".join(f"<a href={i}>{text}</a>" for i in range(10_000)))
+    assert parsed.hazards == ("too_many_links",)
+    assert targets(parsed) == [f"{ROOT}/{'b/' * 900}{i}" for i in range(len(parsed.links))]
+    size = len(json.encode(parsed.links))
+    assert OPTIONS.links_bytes - 10_000 < size < OPTIONS.links_bytes + 2 * len(parsed.links)
 
 
 def test_the_digest_is_of_what_people_see() -> None:

@@ -61,7 +61,11 @@ def _warm_up() -> None:
         at=0, site="", host="", visit=visit, started_at=0, took=0, status=200, headers=headers,
         body=body,
     )  # fmt: skip
-    encode(_reply(Request(page, Options("", True, 1, len(body), 1), 0)))
+    options = Options(
+        product="", want_text=True, simhash_words=1, decoded_limit=len(body), ratio_limit=1,
+        links_limit=1, links_bytes=1000,
+    )  # fmt: skip
+    encode(_reply(Request(page, options, 0)))
 
 
 def _reply(request: Request) -> Reply:
