@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from gossamer.settings import Settings
 from gossamer.text.sketch import change, sketch_of
 from services.dedup.near import distance
-from services.parser.html import read
+from services.parser.document import read
 from services.parser.scan import sane
 from services.parser.simhash import simhash_of
 from services.parser.text import folded, main_text

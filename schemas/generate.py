@@ -72,9 +72,15 @@ def _named(name: str) -> type[Any]:
 
 
 def descriptions_of_fields(kind: type[Any]) -> dict[str, str]:
-    """Return what stands below each field in the source of *kind*."""
+    """Return what stands below each field in the source of *kind*, and of what it is made of."""
     if not issubclass(kind, msgspec.Struct):
         return {}
+    parents = (base for base in kind.__bases__ if base is not msgspec.Struct)
+    inherited = [descriptions_of_fields(base) for base in parents]
+    return {name: text for part in inherited for name, text in part.items()} | _described(kind)
+
+
+def _described(kind: type[Any]) -> dict[str, str]:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
     texts = {}

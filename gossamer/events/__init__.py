@@ -42,6 +42,15 @@ from gossamer.events.outcomes import (
 from gossamer.events.outcomes import (
     Verdict as Verdict,
 )
+from gossamer.events.pages import (
+    Contents as Contents,
+)
+from gossamer.events.pages import (
+    Link as Link,
+)
+from gossamer.events.pages import (
+    PageParsed as PageParsed,
+)
 from gossamer.events.probes import (
     MissingPageRead as MissingPageRead,
 )
@@ -73,9 +82,6 @@ from gossamer.events.records import (
     HostCheckedOut as HostCheckedOut,
 )
 from gossamer.events.records import (
-    Link as Link,
-)
-from gossamer.events.records import (
     LinksSetAside as LinksSetAside,
 )
 from gossamer.events.records import (
@@ -83,9 +89,6 @@ from gossamer.events.records import (
 )
 from gossamer.events.records import (
     PageJudged as PageJudged,
-)
-from gossamer.events.records import (
-    PageParsed as PageParsed,
 )
 from gossamer.events.records import (
     SeedSown as SeedSown,

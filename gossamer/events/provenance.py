@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Protocol, TypedDict
 
 from gossamer.events.outcomes import Purpose
+from gossamer.events.pages import Link
 from gossamer.events.records import (
     Discovery,
-    Link,
     SeedSown,
     UrlsAdmitted,
     UrlsDiscovered,

@@ -3,34 +3,25 @@
 Gossamer's own services write these and read none of them, so here is what a consumer relies on.
 """
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from gossamer.events.outcomes import Verdict
+from gossamer.events.pages import Contents
 from gossamer.events.records import Event
 
 
-class Page(Event, frozen=True, kw_only=True, tag="page"):
+class Page(Contents, frozen=True, kw_only=True, tag="page"):
     """Public: the newest version of a document, with its verdict. A tombstone when it is gone."""
 
     url: str
     site: str
     status: int
     fetched_at: float
-    content_type: str
-    title: str
-    description: str
-    language: str
-    text: str | None
     links: tuple[str, ...]
     verdict: Verdict
     duplicate_of: str
-    digest: str
     depth: int
     via: str
-    canonical: str
-    noindex: bool
-    truncated: bool
-    hazards: tuple[str, ...]
     trace: str = ""
     near_duplicate_of: str = ""
     """The page of the same site that has nearly the same text."""
@@ -44,9 +35,6 @@ class Page(Event, frozen=True, kw_only=True, tag="page"):
     last_visited: float = 0.0
     """When the visit was made that this is published after; later ones that find it unchanged
     publish nothing."""
-    usage: dict[str, str] = field(default_factory=dict)
-    """What the site says about the use of the page, in robots.txt and in headers, as it stands
-    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
     unchanged: bool = False
     """Nothing is news beside what was published before: only the setting
     `dedup.republish_unchanged` has such a document published, with the header `unchanged: 1`."""

@@ -192,57 +192,6 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     hazards: tuple[str, ...] = ()
 
 
-class Link(Struct, frozen=True):
-    """A link as found: canonical and absolute."""
-
-    url: str
-    text: str = ""
-    nofollow: bool = False
-    redirect: bool = False
-
-
-class PageParsed(Event, frozen=True, kw_only=True, tag="page_parsed"):
-    """What was read from a response; from anything but a 2xx document, at most links."""
-
-    site: str
-    host: str
-    visit: Visit
-    fetched_at: float
-    status: int
-    content_type: str = ""
-    charset: str = ""
-    size: int = 0
-    """Bytes of the decoded body."""
-    digest: str = ""
-    """Of the text, white space folded; of the body where there is no text."""
-    simhash: str = ""
-    """Of the main text, else of the visible one, in 16 hexadecimal digits: few bits differ where
-    texts do in little. "" where there are too few words."""
-    sketch: bytes = b""
-    """Of all words that a reader sees: says how much has changed (`gossamer.text.sketch`)."""
-    blocks: bytes = b""
-    """What a reader sees, block by block, four bytes each (`gossamer.text.blocks`)."""
-    payload_digest: str = ""
-    """SHA-1 in base 32, as WARC writes it, of the body as received."""
-    validators: Validators = NO_VALIDATORS
-    """By which the server can be asked later whether the page has changed."""
-    expires_at: float = 0.0
-    """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
-    title: str = ""
-    description: str = ""
-    language: str = ""
-    canonical: str = ""
-    text: str | None = None
-    """The main text; None where there is none or the parser's setting leaves it out."""
-    nofollow: bool = False
-    noindex: bool = False
-    truncated: bool = False
-    usage: dict[str, str] = {}
-    """What the site says about the use of the page, as in `PageFetched`."""
-    links: tuple[Link, ...] = ()
-    hazards: tuple[str, ...] = ()
-
-
 class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     """The verdict of the content test on a page, from which the revisit scheduler learns."""
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 import msgspec
 
 from gossamer.events.outcomes import check_complete
+from gossamer.events.pages import Contents
 from gossamer.events.records import Event
 
 OVERHEAD = 64 << 10
@@ -73,7 +74,11 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.max_message_bytes - OVERHEAD
 
 
-_EVENT_TYPES = {str(kind.__struct_config__.tag): kind for kind in Event.__subclasses__()}
+_EVENT_TYPES = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (*Event.__subclasses__(), *Contents.__subclasses__())
+    if kind is not Contents
+}
 _FOLDER = files("schemas") / "topics"
 
 

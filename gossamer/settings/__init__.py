@@ -6,6 +6,7 @@ value that makes no sense are errors that name the setting, before anything star
 """
 
 from gossamer.settings.load import Nested, Settings, load_settings
+from gossamer.settings.reading import ParserSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
     CrawlSettings,
@@ -13,7 +14,6 @@ from gossamer.settings.sections import (
     FetcherSettings,
     FrontierSettings,
     LogSettings,
-    ParserSettings,
     StandaloneSettings,
 )
 from gossamer.settings.servers import CassandraSettings, KafkaSettings, ServiceSettings

@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from gossamer.errors import BadSettings
+from gossamer.settings.reading import ParserSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
     CrawlSettings,
@@ -27,7 +28,6 @@ from gossamer.settings.sections import (
     FetcherSettings,
     FrontierSettings,
     LogSettings,
-    ParserSettings,
     StandaloneSettings,
 )
 from gossamer.settings.servers import CassandraSettings, KafkaSettings, ServiceSettings

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.gone import PATIENCE, Gone
+from gossamer.events.pages import contents_of
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.telemetry import count
@@ -217,29 +218,19 @@ def _later(known: DocumentRow, page: PageParsed, volatile: bytes, changed: float
 
 def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) -> Page:
     return Page(
+        **contents_of(page),
         crawl=page.crawl,
         at=now,
         url=page.visit.url,
         site=page.site,
         status=page.status,
         fetched_at=page.fetched_at,
-        content_type=page.content_type,
-        title=page.title,
-        description=page.description,
-        language=page.language,
-        text=page.text,
         links=tuple(link.url for link in page.links),
         verdict=verdict,
         duplicate_of="",
-        digest=page.digest,
         depth=page.visit.depth,
         via=page.visit.via,
-        canonical=page.canonical,
-        noindex=page.noindex,
-        truncated=page.truncated,
-        hazards=page.hazards,
         trace=page.visit.trace,
-        usage=page.usage,
         change=version.change,
         first_seen=version.row.first_seen,
         last_changed=min(version.row.last_changed, page.fetched_at),

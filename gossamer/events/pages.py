@@ -1,0 +1,85 @@
+"""What was read from a page, as the parser says it and as `pages` says it to everybody."""
+
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
+
+from gossamer.events.records import Event, Visit
+from gossamer.web.validators import NO_VALIDATORS, Validators
+
+
+class Link(Struct, frozen=True):
+    """A link as found: canonical and absolute."""
+
+    url: str
+    text: str = ""
+    nofollow: bool = False
+    redirect: bool = False
+
+
+class Contents(Event, frozen=True, kw_only=True):
+    """What was read from a document: defined here, it is in `PageParsed` and in `Page` alike."""
+
+    content_type: str = ""
+    """The media type by which it was read, without parameters."""
+    charset: str = ""
+    """The encoding of its characters, by the name that the Encoding standard gives it; "" of what
+    is no text."""
+    size: int = 0
+    """Bytes of the decoded body."""
+    digest: str = ""
+    """Of the text, white space folded; of the body where there is no text."""
+    payload_digest: str = ""
+    """SHA-1 in base 32, as WARC writes it, of the body as received: finds the capture in
+    `pages.archived`."""
+    validators: Validators = NO_VALIDATORS
+    """By which the server can be asked later whether the page has changed."""
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    """ISO 639: two letters where the text was recognised, else what the page declares; or ""."""
+    canonical: str = ""
+    """The URL that the page names as its better one; "" if it names none."""
+    text: str | None = None
+    """The main text; None where there is none or the parser's setting leaves it out."""
+    noindex: bool = False
+    """Whether it asks not to be indexed."""
+    truncated: bool = False
+    """Whether the body is not whole."""
+    usage: dict[str, str] = field(default_factory=dict)
+    """What the site says about the use of the page, in robots.txt and in headers, as it stands
+    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
+    hazards: tuple[str, ...] = ()
+    """The hazards of the Web that were met with it, by their names."""
+
+
+def contents_of(page: Contents) -> dict[str, Any]:
+    """Return the fields of *page* that are its contents, by name: for another event of them."""
+    every = asdict(page)
+    return {name: every[name] for name in _CONTENTS}
+
+
+_CONTENTS = Contents.__struct_fields__[len(Event.__struct_fields__) :]
+
+
+class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
+    """What was read from a response; from anything but a 2xx document, at most links."""
+
+    site: str
+    host: str
+    visit: Visit
+    fetched_at: float
+    status: int
+    simhash: str = ""
+    """Of the main text, else of the visible one, in 16 hexadecimal digits: few bits differ where
+    texts do in little. "" where there are too few words."""
+    sketch: bytes = b""
+    """Of all words that a reader sees: says how much has changed (`gossamer.text.sketch`)."""
+    blocks: bytes = b""
+    """What a reader sees, block by block, four bytes each (`gossamer.text.blocks`)."""
+    expires_at: float = 0.0
+    """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
+    nofollow: bool = False
+    """Whether it asks that none of its links is followed."""
+    links: tuple[Link, ...] = ()

@@ -1,0 +1,28 @@
+"""Reads plain text: all of it is what a reader sees."""
+
+from msgspec.structs import replace
+
+from gossamer.events import PageParsed
+from gossamer.text.blocks import SEPARATOR, blocks_of
+from gossamer.text.sketch import sketch_of
+from services.parser.readers.received import Received
+from services.parser.simhash import simhash_of
+from services.parser.text import digest_of, folded, language_of
+
+
+def read(received: Received) -> PageParsed:
+    """Return what a plain text says."""
+    options = received.options
+    parsed, found = received.decoded(is_html=False)
+    visible = folded(found.text)
+    if not visible:
+        return parsed
+    return replace(
+        parsed,
+        digest=digest_of(visible.encode()),
+        simhash=simhash_of(visible, options.simhash_words),
+        sketch=sketch_of(visible),
+        blocks=blocks_of(found.text.replace("\n", SEPARATOR)),
+        language=language_of(visible),
+        text=found.text if options.want_text else None,
+    )
