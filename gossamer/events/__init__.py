@@ -43,9 +43,6 @@ from gossamer.events.outcomes import (
     Verdict as Verdict,
 )
 from gossamer.events.pages import (
-    Contents as Contents,
-)
-from gossamer.events.pages import (
     Link as Link,
 )
 from gossamer.events.pages import (
