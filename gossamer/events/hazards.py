@@ -37,6 +37,7 @@ class Hazard(StrEnum):
     UNWANTED_TYPE = "unwanted_type"
     RETRY_AFTER = "retry_after"
     MALFORMED_URL = "malformed_url"
+    NON_WEB_LINK = "non_web_link"
     URL_TOO_LONG = "url_too_long"
     TOO_MANY_LINKS = "too_many_links"
     TRAP_HOSTS = "trap_hosts"
@@ -115,6 +116,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "The server says for how long it wants to be left alone."),
     Hazard.MALFORMED_URL: Counting(("parser",), (),
         "A page has links that are no URLs to visit; counted once a page."),
+    Hazard.NON_WEB_LINK: Counting(("parser",), (),
+        "A page has links such as mailto:, tel: and javascript:; counted once a page."),
     Hazard.URL_TOO_LONG: Counting(("parser",), (),
         "A page has links of more than 2,000 characters; counted once a page."),
     Hazard.TOO_MANY_LINKS: Counting(("parser",), ("parser.links_limit", "parser.links_bytes"),

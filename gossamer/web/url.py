@@ -37,6 +37,7 @@ BAD_PORTS = frozenset({
 "port blocking")."""
 
 
+_other_scheme = re.compile(r"[\0- ]*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _escape = re.compile("%([0-9A-Fa-f]{2})")
 _credentials = re.compile("^(https?://)[^/?#]*@")
 _unreserved = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -49,6 +50,13 @@ class BadUrl(Poison):
         super().__init__(f"{url[:200]!r} is not a URL to visit: {why}")
 
 
+class NotOfTheWeb(BadUrl):
+    """A URL of another scheme than HTTP's: mailto:, tel:, javascript:, ftp: …"""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, "only http: and https: are visited")
+
+
 class UrlTooLong(BadUrl):
     """Longer than MAX_LENGTH."""
 
@@ -59,7 +67,7 @@ class UrlTooLong(BadUrl):
 def canonicalize(url: str, base: str = "") -> str:
     """Return the one spelling of *url*, resolved against *base*; raise BadUrl if it has none."""
     if len(url) > 10 * MAX_LENGTH:
-        raise UrlTooLong(url)
+        raise NotOfTheWeb(url) if _other_scheme.match(url) else UrlTooLong(url)
     absolute = _parsed(url, base)
     while (stepped := _stepped(absolute)) != absolute:
         # A step can uncover what the parser would spell otherwise: an escaped escape, a dot.
@@ -83,9 +91,9 @@ def _stepped(url: str) -> str:
 
 
 def only_the_web(url: str) -> str:
-    """Raise BadUrl for what is not HTTP."""
+    """Raise NotOfTheWeb for what is not HTTP."""
     if not url.startswith(SCHEMES):
-        raise BadUrl(url, "only http: and https: are visited")
+        raise NotOfTheWeb(url)
     return url
 
 

@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborNode
 
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
-from gossamer.web.url import BadUrl, UrlTooLong, canonicalize
+from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize
 from services.parser.labels import codec_of
 from services.parser.options import Options
 from services.parser.text import folded
@@ -81,6 +81,8 @@ class Links:
             return canonicalize(self._in_charset(target), self._base)
         except UrlTooLong:
             self.hazards.add(Hazard.URL_TOO_LONG)
+        except NotOfTheWeb:
+            self.hazards.add(Hazard.NON_WEB_LINK)
         except BadUrl:
             self.hazards.add(Hazard.MALFORMED_URL)
         return ""

@@ -24,6 +24,7 @@ LINKS = (
     "/image",
     "/secret",
     "/empty",
+    "http://[",
     "mailto:x",
     "javascript:y",
 )
@@ -86,7 +87,8 @@ def test_metric_and_report_count_every_occurrence_once(tmp_path: Path) -> None:
     assert metric == report
     assert report == {
         "infinite_body": 1,  # /cut
-        "malformed_url": 2,  # / and /cut, however many links
+        "malformed_url": 1,  # /
+        "non_web_link": 2,  # / and /cut, however many links
         "exact_duplicate": 1,  # /again
         "bad_redirect": 1,  # /nowhere
         "redirect": 4,  # /hops/1 to /hops/4: the fifth is one more than is followed

@@ -92,8 +92,10 @@ def test_nofollow_holds_only_where_every_occurrence_says_it() -> None:
     [
         ("http://[::bad", "malformed_url"),
         ("http://", "malformed_url"),
-        ("mailto:a@b.org", "malformed_url"),
-        ("javascript:go()", "malformed_url"),
+        ("mailto:a@b.org", "non_web_link"),
+        ("tel:+351", "non_web_link"),
+        ("JavaScript:go()", "non_web_link"),
+        (" data:text/html," + "x" * 30_000, "non_web_link"),
         ("/" + "x" * 2100, "url_too_long"),
         ("/" + "x" * 30_000, "url_too_long"),
     ],

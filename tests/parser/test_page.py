@@ -131,7 +131,7 @@ def test_what_the_fetcher_noticed_is_kept() -> None:
     page = replace(page, usage={"content-usage": "train-ai=n"})
     parsed = parse(page, OPTIONS, NOW)
     assert parsed.truncated and parsed.usage == page.usage
-    assert parsed.hazards == ("infinite_body", "malformed_url")
+    assert parsed.hazards == ("infinite_body", "non_web_link")
 
 
 def test_pages_are_parsed_and_robots_files_are_not() -> None:

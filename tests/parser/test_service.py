@@ -52,7 +52,7 @@ async def served(
 async def test_every_page_is_parsed_or_becomes_a_dead_letter(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    before = hazards("parser_fault"), hazards("malformed_url")
+    before = hazards("parser_fault"), hazards("non_web_link")
     bad = {5: QUADRATIC, 9: HOG}
     pages = [page(number, bad.get(number, b"")) for number in range(20)]
     robots = page(99, b"User-agent: *", Purpose.ROBOTS)
@@ -77,7 +77,7 @@ async def test_every_page_is_parsed_or_becomes_a_dead_letter(
     }
     assert {letter.service for letter in letters} == {"parser"}
     assert hazards("parser_fault") == before[0] + 2
-    assert hazards("malformed_url") == before[1] + 1
+    assert hazards("non_web_link") == before[1] + 1
 
 
 async def test_a_page_whose_answer_is_too_large_is_not_lost_for_who_waits_for_it(
