@@ -21,6 +21,11 @@ each page, and does not handle, ends it in both cases. A limit on its address sp
 allocation fail in the child that asks for too much, before the machine runs short of memory and the
 kernel kills whatever is largest.
 
+Why a sandbox. A page that takes over a native parser should find nothing there: no passwords in the
+environment, and a kernel that refuses files, connections and other processes (`sandbox`). What
+reading needs is therefore loaded before the first page (`warm_up`): a reader that loads something
+only when it meets it cannot.
+
 Why a page is tried twice. A page that takes too long is to blame, and so is one at which the child
 reports that memory ran out: it becomes a dead letter with its bytes, and nothing else is lost. A
 child that died of anything else may have been killed by an operator, or by a kernel short of

@@ -3,7 +3,8 @@
 Requests come on standard input, replies go to standard output, each as MessagePack preceded by its
 length in four bytes. The kernel enforces the limits: an unhandled alarm ends the process when a
 page takes too long, in native code as well, and a limit on its address space refuses it more memory
-than a page may take. No process is left behind: when the parent dies the input ends, and the child
+than a page may take. Before the first page it enters the sandbox, where it opens no file any more,
+not even a module. No process is left behind: when the parent dies the input ends, and the child
 exits, at the latest when the page that it is reading is done or the alarm goes off.
 """
 
@@ -17,10 +18,10 @@ from typing import BinaryIO
 
 from msgspec.structs import replace
 
-from gossamer.events import PageFetched, Visit
-from services.parser.options import Options
 from services.parser.page import parse
-from services.parser.pool.messages import LENGTH, READY, Reply, Request, encode, framed, request_in
+from services.parser.pool.messages import LENGTH, Ready, Reply, Request, encode, framed, request_in
+from services.parser.sandbox.entering import enter
+from services.parser.warm_up import warm_up
 
 KEPT = 0.25
 """A child that still holds more than this part of a page's memory is replaced by a fresh one."""
@@ -31,14 +32,15 @@ def main() -> None:
     page_limit, memory_limit = float(sys.argv[1]), int(sys.argv[2])
     inbox, outbox = _pipes()
     logging.disable(logging.CRITICAL)
-    _warm_up()
-    baseline = _limit_memory(memory_limit)
+    warm_up()
+    held = _Held()
+    baseline = _limit_memory(held, memory_limit)
     _allow_alarms()
-    _send(outbox, READY)
+    _send(outbox, encode(Ready(enter())))
     while request := _receive(inbox):
         signal.setitimer(signal.ITIMER_REAL, page_limit)
         reply = _reply(request_in(request))
-        leaving = _memory() > baseline + KEPT * memory_limit
+        leaving = held.bytes() > baseline + KEPT * memory_limit
         message = encode(replace(reply, leaving=leaving))
         signal.setitimer(signal.ITIMER_REAL, 0)
         _send(outbox, message)
@@ -53,21 +55,6 @@ def _pipes() -> tuple[BinaryIO, BinaryIO]:
     return sys.stdin.buffer, outbox
 
 
-def _warm_up() -> None:
-    body = b"<title>A page</title><p>" + b"Some words to read, and some more. " * 20
-    headers = (("Content-Type", "text/html"),)
-    visit = Visit("", "http://localhost/")
-    page = PageFetched(
-        at=0, site="", host="", visit=visit, started_at=0, took=0, status=200, headers=headers,
-        body=body,
-    )  # fmt: skip
-    options = Options(
-        product="", want_text=True, simhash_words=1, decoded_limit=len(body), ratio_limit=1,
-        links_limit=1, links_bytes=1000,
-    )  # fmt: skip
-    encode(_reply(Request(page, options, 0)))
-
-
 def _reply(request: Request) -> Reply:
     try:
         return Reply(parse(request.page, request.options, request.now))
@@ -77,19 +64,28 @@ def _reply(request: Request) -> Reply:
         return Reply(fault=f"{type(error).__name__}: {error}"[:1000])
 
 
-def _limit_memory(limit: int) -> int:
-    baseline = _memory()
+class _Held:
+    """The memory that this process holds: opened while files can be."""
+
+    def __init__(self) -> None:
+        self._statm = -1
+        # Without Linux's /proc memory cannot be measured, so it is not limited.
+        with contextlib.suppress(OSError):
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY)
+
+    def bytes(self) -> int:
+        """Return the size of the address space; 0 where nobody knows."""
+        if self._statm < 0:
+            return 0
+        return int(os.pread(self._statm, 20, 0).split()[0]) * resource.getpagesize()
+
+
+def _limit_memory(held: _Held, limit: int) -> int:
+    baseline = held.bytes()
     if baseline:
         resource.setrlimit(resource.RLIMIT_AS, (baseline + limit, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     return baseline
-
-
-def _memory() -> int:
-    # Without Linux's /proc memory cannot be measured, so it is not limited.
-    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
-    return 0
 
 
 def _allow_alarms() -> None:

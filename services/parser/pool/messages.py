@@ -8,8 +8,13 @@ from gossamer.events import PageFetched, PageParsed
 from services.parser.options import Options
 
 LENGTH = struct.Struct(">I")
-READY = b"ready"
-"""A child's first message: from now on it reads pages."""
+
+
+class Ready(Struct, frozen=True):
+    """A child's first message: from now on it reads pages."""
+
+    missing: dict[str, str]
+    """The walls of its sandbox that this system does not have, and why."""
 
 
 class Request(Struct, frozen=True):
@@ -31,6 +36,7 @@ class Reply(Struct, frozen=True):
 
 encode = msgpack.Encoder().encode
 request_in = msgpack.Decoder(Request).decode
+ready_in = msgpack.Decoder(Ready).decode
 reply_in = msgpack.Decoder(Reply).decode
 
 

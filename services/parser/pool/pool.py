@@ -11,15 +11,20 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from functools import cache
 from types import TracebackType
+
+import structlog
 
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
-from services.parser.pool.messages import LENGTH, READY, Request, encode, framed, reply_in
+from services.parser.pool.messages import LENGTH, Request, encode, framed, ready_in, reply_in
+from services.parser.sandbox.entering import environment
 
 TRIES = 2
+logger = structlog.get_logger()
 
 
 class Died(Exception):
@@ -116,14 +121,14 @@ class Child:
         self._ready = False
         try:
             # A session of its own: Ctrl-C is for the parent. -P: no module is imported from the
-            # working directory. One BLAS thread: more would cost memory and gain nothing.
+            # working directory.
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-W", "ignore", "-m", "services.parser.pool.child"),
                 *self._arguments,
                 stdin=PIPE,
                 stdout=PIPE,
                 start_new_session=True,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                env=environment(os.environ),
             )
         except OSError as error:
             raise GossamerError(f"a parser process cannot be started: {error}") from error
@@ -145,7 +150,8 @@ class Child:
         process = self._process
         assert process and process.stdin and process.stdout
         if not self._ready:
-            self._ready = await _received(process.stdout) == READY
+            _tell(**ready_in(await _received(process.stdout)).missing)
+            self._ready = True
         process.stdin.write(message)
         await process.stdin.drain()
         return await _received(process.stdout)
@@ -164,6 +170,13 @@ class Child:
         # Read to the end: only then does asyncio close the pipes.
         await process.stdout.read()
         return await process.wait()
+
+
+@cache
+def _tell(**missing: str) -> None:
+    """Log what the children's sandbox lacks, once."""
+    if missing:
+        logger.warning("the sandbox of the parser's processes is not whole", missing=missing)
 
 
 async def _received(stdout: asyncio.StreamReader) -> bytes:

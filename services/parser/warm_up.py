@@ -1,0 +1,51 @@
+"""What is loaded before the first page: where pages are read, no file can be opened any more.
+
+A library that imports a module, or reads a table, only when it first needs it would fail there. So
+one page of each kind is read beforehand, and every codec is looked up. A test reads what there is
+of real pages and finds that nothing more is loaded.
+"""
+
+import codecs
+
+from gossamer.events import PageFetched, Visit
+from services.parser.labels import ENCODINGS, codec_of
+from services.parser.options import Options
+from services.parser.page import parse
+
+WORDS = "Some words to read, and some more. " * 20
+SAMPLES: dict[str, bytes] = {
+    "text/html": f"<title>A page</title><a href=a>A link</a><p>{WORDS}".encode(),
+    "text/plain": WORDS.encode(),
+}
+"""By Content-Type, what makes each reader load all that it needs."""
+OPTIONS = Options(
+    product="",
+    want_text=True,
+    simhash_words=1,
+    decoded_limit=1 << 20,
+    ratio_limit=1000,
+    links_limit=1000,
+    links_bytes=1 << 20,
+)
+
+
+def warm_up() -> None:
+    """Load all that reading a page takes, whatever its kind."""
+    for encoding in ENCODINGS:
+        codecs.getincrementaldecoder(codec_of(encoding))().decode(b"A")
+    for kind, body in SAMPLES.items():
+        parse(_page(kind, body), OPTIONS, 0)
+
+
+def _page(kind: str, body: bytes) -> PageFetched:
+    return PageFetched(
+        at=0,
+        site="",
+        host="",
+        visit=Visit("", "http://localhost/"),
+        started_at=0,
+        took=0,
+        status=200,
+        headers=(("Content-Type", kind),),
+        body=body,
+    )

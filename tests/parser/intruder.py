@@ -1,0 +1,104 @@
+"""A child of the parser that has been taken over: it tries what each page tells it to.
+
+It is started in the place of the real one, by the real pool, and differs from it in what it makes
+of a page: the title says what came of the attempt. The arguments before the child's own are the
+walls that are to be left out.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from gossamer.events import PageFetched, PageParsed
+from services.parser.options import Options
+from services.parser.passed_on import passed_on
+from services.parser.pool import child
+from services.parser.sandbox import entering
+
+_libc = ctypes.CDLL(None, use_errno=True)
+BLANK = ctypes.create_string_buffer(128)
+SOME = (ctypes.c_size_t * 2)(ctypes.addressof(BLANK), 1)
+
+
+def _call(name: str, *arguments: object) -> str:
+    result = getattr(_libc, name)(*arguments)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return str(result)
+
+
+def _connect(port: str) -> None:
+    socket.create_connection(("127.0.0.1", int(port)), 5).close()
+
+
+def _thread(_: str) -> None:
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
+ATTEMPTS: dict[str, Callable[[str], object]] = {
+    "connect": _connect,
+    "send a datagram": lambda port: socket.socket(type=socket.SOCK_DGRAM).sendto(
+        b"x", ("127.0.0.1", int(port))
+    ),
+    "listen": lambda _: socket.create_server(("127.0.0.1", 0)).close(),
+    "read": lambda path: Path(path).read_bytes(),
+    "look at": os.listdir,
+    "write": lambda path: Path(path).write_text("x"),
+    "delete": os.unlink,
+    "rename": lambda path: os.rename(path, path + "x"),
+    "link": lambda path: os.symlink("/etc/passwd", path + "link"),
+    "make a folder": lambda path: os.mkdir(path + "folder"),
+    "change mode": lambda path: os.chmod(path, 0o777),
+    "execute": lambda path: os.execv(path, [path]),
+    "fork": lambda _: os.fork() or os._exit(0),
+    "spawn": lambda path: os.posix_spawn(path, [path], {}),
+    "start a thread": _thread,
+    "signal": lambda pid: os.kill(int(pid), signal.SIGUSR1),
+    "trace": lambda pid: _call("ptrace", 0x4206, int(pid), 0, 0),
+    "read the memory of": lambda pid: _call("process_vm_readv", int(pid), SOME, 1, SOME, 1, 0),
+    "take a descriptor of": lambda pid: _call("syscall", 434, int(pid), 0),
+    "set a limit": lambda _: _call("setrlimit", resource.RLIMIT_NOFILE, BLANK),
+    "become": lambda number: os.setuid(int(number)),
+    "ask for privileges": lambda _: _call("prctl", 38, 0, 0, 0, 0),
+    "open a namespace": lambda _: _call("unshare", 0x10000000),
+    "make an io_uring": lambda _: _call("syscall", 425, 1, BLANK),
+    "use the descriptor": lambda number: os.read(int(number), 1),
+    "say the environment": lambda _: dict(os.environ),
+    "count the threads": lambda _: len(os.listdir("/proc/self/task")),
+}
+"""What is tried, with what stands behind a colon. It is done, or an OSError says why not."""
+
+
+def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
+    """Do what *page* says instead of reading it."""
+    name, _, argument = page.body.decode().partition(": ")
+    try:
+        result = f"done: {ATTEMPTS[name](argument)}"
+    except OSError as error:
+        result = os.strerror(error.errno or 0)
+    except RuntimeError as error:
+        result = str(error)
+    return replace(passed_on(page, now), title=result)
+
+
+def main() -> None:
+    """Be a child, without the walls that are named before its own arguments."""
+    for wall in sys.argv[1:-2]:
+        del entering.WALLS[wall]
+    del sys.argv[1:-2]
+    child.parse = attempt  # type: ignore[attr-defined]
+    child.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""A child that has been taken over finds no secrets, and reaches no file, host or process."""
+
+import asyncio
+import gzip
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from gossamer.log.codec import encode
+from services.parser.labels import ENCODINGS
+from services.parser.page import parse
+from services.parser.pool.messages import Request
+from services.parser.pool.pool import Pool
+from services.parser.sandbox.kernel import syscall
+from services.parser.sandbox.landlock import CREATE_RULESET, VERSION
+from services.parser.sandbox.seccomp import ALLOWED
+from tests.parser.pages import NOW, OPTIONS, fetched
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 60.0
+SECRET = "a password of Kafka"
+
+
+def has_landlock() -> bool:
+    try:
+        return syscall(CREATE_RULESET, None, 0, VERSION) >= 6
+    except OSError:
+        return False
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(platform.machine() not in ALLOWED, reason="no seccomp filter"),
+]
+needs_landlock = pytest.mark.skipif(not has_landlock(), reason="no Landlock, or an old one")
+REFUSED = "Operation not permitted"
+Attempt = Callable[[str], Awaitable[str]]
+
+
+@asynccontextmanager
+async def taken_over(monkeypatch: pytest.MonkeyPatch, *without: str) -> AsyncIterator[Attempt]:
+    """Yield what has the one child of a pool, *without* these walls, try something."""
+    with TemporaryDirectory() as folder:
+        python = Path(folder, "python")
+        python.write_text(
+            "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\n"
+            f"PYTHONPATH={ROOT} exec {sys.executable} -P -m tests.parser.intruder"
+            f" {' '.join(without)} $@\n"
+        )
+        python.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(python))
+        async with Pool(1, PATIENCE, 512 << 20) as pool:
+            yield partial(_tried, pool)
+
+
+async def _tried(pool: Pool, what: str) -> str:
+    return (await pool.parse(Request(fetched(what.encode()), OPTIONS, NOW))).title
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def on_files(folder: Path) -> list[str]:
+    file, other = folder / "file", folder / "other"
+    for one in (file, other):
+        one.write_text("x")
+    return [
+        "read: /etc/passwd",
+        f"read: /proc/{os.getpid()}/environ",
+        f"read: {file}",
+        f"look at: {folder}",
+        f"write: {file}",
+        f"write: {folder}/new",
+        f"link: {file}",
+        f"make a folder: {file}",
+        f"rename: {file}",
+        f"delete: {other}",
+    ]
+
+
+def on_others(port: int) -> list[str]:
+    parent = os.getpid()
+    return [
+        f"connect: {port}",
+        "listen: ",
+        f"trace: {parent}",
+        f"read the memory of: {parent}",
+        f"signal: {parent}",
+    ]
+
+
+def on_the_kernel(folder: Path, port: int) -> list[str]:
+    return [
+        f"change mode: {folder}",
+        f"send a datagram: {port}",
+        "execute: /bin/true",
+        "spawn: /bin/true",
+        "fork: ",
+        f"take a descriptor of: {os.getpid()}",
+        "set a limit: ",
+        "become: 65534",
+        "ask for privileges: ",
+        "open a namespace: ",
+        "make an io_uring: ",
+    ]
+
+
+async def outcomes(attempt: Attempt, whats: list[str]) -> dict[str, str]:
+    return {what: await attempt(what) for what in whats}
+
+
+async def test_what_is_tried_below_works_where_nothing_is_in_the_way(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the other tests would show nothing."""
+    heard: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
+    try:
+        async with taken_over(monkeypatch, "no_new_privs", "landlock", "seccomp") as attempt:
+            whats = [*on_files(tmp_path), *on_others(port), f"change mode: {tmp_path}", "fork: "]
+            harmless = [what for what in whats if not what.startswith(("trace", "read the mem"))]
+            found = await outcomes(attempt, harmless)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert {what for what, result in found.items() if not result.startswith("done")} == set()
+    assert heard
+
+
+@pytest.mark.parametrize("without", ["", pytest.param("landlock")])
+async def test_a_child_reaches_no_file_host_or_process(
+    without: str, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whats = [*on_files(tmp_path), *on_others(port), *on_the_kernel(tmp_path, port)]
+    async with taken_over(monkeypatch, *without.split()) as attempt:
+        assert await outcomes(attempt, whats) == dict.fromkeys(whats, REFUSED)
+        assert await attempt("start a thread: ") == "can't start new thread"
+
+
+@needs_landlock
+async def test_without_seccomp_it_still_reaches_no_file_and_nobody_by_tcp(
+    tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whats = [*on_files(tmp_path), *on_others(port), "execute: /bin/true"]
+    async with taken_over(monkeypatch, "seccomp") as attempt:
+        found = await outcomes(attempt, whats)
+    assert set(found.values()) <= {"Permission denied", REFUSED}, found
+
+
+async def test_a_child_has_no_secrets_and_no_descriptors_of_its_parents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOSSAMER_KAFKA__PASSWORD", SECRET)
+    monkeypatch.setenv("GOSSAMER_CASSANDRA__PASSWORD", SECRET)
+    with (tmp_path / "file").open("w+b") as file:
+        os.set_inheritable(file.fileno(), True)
+        async with taken_over(monkeypatch) as attempt:
+            environment = await attempt("say the environment: ")
+            assert await attempt(f"use the descriptor: {file.fileno()}") == "Bad file descriptor"
+    assert "'TZ': 'UTC0'" in environment
+    assert SECRET not in environment and "GOSSAMER" not in environment
+
+
+async def test_nothing_of_a_child_is_outside_the_walls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold for the thread that enters, and for those that it starts."""
+    async with Pool(1, PATIENCE, 512 << 20) as pool:
+        await pool.parse(Request(fetched(b"<p>"), OPTIONS, NOW))
+        (pid,) = pool.pids
+        threads = [*Path(f"/proc/{pid}/task").iterdir()]
+        status = (threads[0] / "status").read_text()
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    assert len(threads) == 1
+    assert "NoNewPrivs:\t1" in status and "Seccomp:\t2" in status
+    assert b"PATH=/" not in environment.replace(b"PYTHONPATH=", b"")
+
+
+@pytest.mark.skipif(not has_landlock(), reason="it is missing anyhow")
+def test_what_the_sandbox_lacks_is_logged_once_and_pages_are_read() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.parser.without_landlock"],
+        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
+    )  # fmt: skip
+    warning, *rest = done.stdout.splitlines()
+    assert "the sandbox of the parser's processes is not whole" in warning
+    assert "landlock" in warning and "seccomp" not in warning
+    assert rest == ["{'read all the same'}"], done.stderr
+
+
+async def test_all_that_reading_needs_is_there_before_the_first_page(suites: Path) -> None:
+    """A module or a table that is loaded only then would be missing: no file can be opened."""
+    pages = [
+        *(fetched(body) for body in bodies(suites)),
+        *(
+            fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
+            for name in ENCODINGS
+        ),
+    ]
+    async with Pool(2, PATIENCE, 512 << 20) as pool:
+        inside = await asyncio.gather(*(pool.parse(Request(page, OPTIONS, NOW)) for page in pages))
+    assert [encode(one) for one in inside] == [encode(parse(page, OPTIONS, NOW)) for page in pages]
+
+
+def bodies(suites: Path) -> Iterator[bytes]:
+    for file in sorted((suites / "pages").glob("*.html.gz")):
+        yield gzip.decompress(file.read_bytes())

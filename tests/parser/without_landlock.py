@@ -1,0 +1,31 @@
+"""A pool where Landlock is refused, as by older container runtimes: prints its log."""
+
+import asyncio
+import platform
+
+from structlog.testing import capture_logs
+
+from services.parser.pool.messages import Request
+from services.parser.pool.pool import Pool
+from services.parser.sandbox.entering import WALLS
+from services.parser.sandbox.landlock import CREATE_RULESET
+from services.parser.sandbox.seccomp import ALLOW, ARCHITECTURES, REFUSE, load, program
+from tests.parser.pages import NOW, OPTIONS, fetched
+
+
+async def main() -> None:
+    """Read three pages in each of two children."""
+    WALLS["no_new_privs"]()
+    load(program(ARCHITECTURES[platform.machine()], [CREATE_RULESET], REFUSE, ALLOW))
+    with capture_logs() as log:
+        async with Pool(2, page_limit=60.0, memory_limit=512 << 20) as pool:
+            page = fetched(b"<title>read all the same</title>")
+            reading = (pool.parse(Request(page, OPTIONS, NOW)) for _ in range(6))
+            parsed = await asyncio.gather(*reading)
+    for entry in log:
+        print(entry)
+    print({one.title for one in parsed})
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
