@@ -1,8 +1,8 @@
 """What is loaded before the first page: where pages are read, no file can be opened any more.
 
 A library that imports a module, or reads a table, only when it first needs it would fail there. So
-one page of each kind is read beforehand, and every codec is looked up. A test reads what there is
-of real pages and finds that nothing more is loaded.
+one page for each reader is read beforehand, and every codec is looked up. A test reads what there
+is of real pages in there, and finds nothing amiss.
 """
 
 import codecs
@@ -13,11 +13,13 @@ from services.parser.options import Options
 from services.parser.page import parse
 
 WORDS = "Some words to read, and some more. " * 20
+PAGE = f"<title>A page</title><a href=a>A link</a><p>{WORDS}".encode()
 SAMPLES: dict[str, bytes] = {
-    "text/html": f"<title>A page</title><a href=a>A link</a><p>{WORDS}".encode(),
+    "text/html": PAGE,
+    "application/xhtml+xml": PAGE,
     "text/plain": WORDS.encode(),
 }
-"""By Content-Type, what makes each reader load all that it needs."""
+"""By media type, what makes each of `READERS` load all that it needs."""
 OPTIONS = Options(
     product="",
     want_text=True,

@@ -5,6 +5,7 @@ of a page: the title says what came of the attempt. The arguments before the chi
 walls that are to be left out.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -21,6 +22,7 @@ from gossamer.events import PageFetched, PageParsed
 from services.parser.options import Options
 from services.parser.passed_on import passed_on
 from services.parser.pool import child
+from services.parser.pool.messages import LENGTH
 from services.parser.sandbox import entering
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,6 +39,12 @@ def _call(name: str, *arguments: object) -> str:
 
 def _connect(port: str) -> None:
     socket.create_connection(("127.0.0.1", int(port)), 5).close()
+
+
+def _announce(length: str) -> None:
+    for descriptor in range(3, 10):
+        with contextlib.suppress(OSError):
+            os.write(descriptor, LENGTH.pack(int(length)))
 
 
 def _thread(_: str) -> None:
@@ -72,6 +80,7 @@ ATTEMPTS: dict[str, Callable[[str], object]] = {
     "ask for privileges": lambda _: _call("prctl", 38, 0, 0, 0, 0),
     "open a namespace": lambda _: _call("unshare", 0x10000000),
     "make an io_uring": lambda _: _call("syscall", 425, 1, BLANK),
+    "announce": _announce,
     "use the descriptor": lambda number: os.read(int(number), 1),
     "say the environment": lambda _: dict(os.environ),
     "count the threads": lambda _: len(os.listdir("/proc/self/task")),

@@ -16,14 +16,17 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from gossamer.errors import Poison
 from gossamer.log.codec import encode
 from services.parser.labels import ENCODINGS
 from services.parser.page import parse
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
+from services.parser.readers import READERS
 from services.parser.sandbox.kernel import syscall
 from services.parser.sandbox.landlock import CREATE_RULESET, VERSION
 from services.parser.sandbox.seccomp import ALLOWED
+from services.parser.warm_up import SAMPLES
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -186,6 +189,15 @@ async def test_nothing_of_a_child_is_outside_the_walls(monkeypatch: pytest.Monke
     assert b"PATH=/" not in environment.replace(b"PYTHONPATH=", b"")
 
 
+async def test_replies_that_are_none_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with taken_over(monkeypatch) as attempt:
+        with pytest.raises(Poison, match="4294967295 bytes long"):
+            await attempt(f"announce: {0xFFFFFFFF}")
+        with pytest.raises(Poison, match="is none"):
+            await attempt("announce: 0")
+        assert await attempt("read: /etc/passwd") == REFUSED
+
+
 @pytest.mark.skipif(not has_landlock(), reason="it is missing anyhow")
 def test_what_the_sandbox_lacks_is_logged_once_and_pages_are_read() -> None:
     done = subprocess.run(
@@ -196,6 +208,10 @@ def test_what_the_sandbox_lacks_is_logged_once_and_pages_are_read() -> None:
     assert "the sandbox of the parser's processes is not whole" in warning
     assert "landlock" in warning and "seccomp" not in warning
     assert rest == ["{'read all the same'}"], done.stderr
+
+
+def test_each_reader_is_warmed_up() -> None:
+    assert SAMPLES.keys() == READERS.keys()
 
 
 async def test_all_that_reading_needs_is_there_before_the_first_page(suites: Path) -> None:

@@ -15,15 +15,18 @@ from functools import cache
 from types import TracebackType
 
 import structlog
+from msgspec import DecodeError
 
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
-from services.parser.pool.messages import LENGTH, Request, encode, framed, ready_in, reply_in
+from services.parser.pool.messages import LENGTH, Reply, Request, encode, framed, ready_in, reply_in
 from services.parser.sandbox.entering import environment
 
 TRIES = 2
+REPLY_LIMIT = 64 << 20
+"""Bytes: more than any page makes. A child may be in the hands of whoever wrote the page."""
 logger = structlog.get_logger()
 
 
@@ -70,8 +73,7 @@ class Pool:
         child = await self._free.get()
         try:
             with timed("gossamer_parse_seconds"):
-                answer = await self._ask(child, message)
-            reply = reply_in(answer)
+                reply = await self._ask(child, message)
             if reply.leaving:
                 await child.start()
         finally:
@@ -80,7 +82,7 @@ class Pool:
             raise Poison(f"the parser cannot read this page: {reply.fault}")
         return reply.parsed
 
-    async def _ask(self, child: "Child", message: bytes) -> bytes:
+    async def _ask(self, child: "Child", message: bytes) -> Reply:
         tried = 0
         while True:
             try:
@@ -133,7 +135,7 @@ class Child:
         except OSError as error:
             raise GossamerError(f"a parser process cannot be started: {error}") from error
 
-    async def ask(self, message: bytes) -> bytes:
+    async def ask(self, message: bytes) -> Reply:
         """Return the reply to a framed *message*; raise Died if the process ends first."""
         if not self.pid:
             await self.start()
@@ -146,7 +148,7 @@ class Child:
             await self.stop()
             raise
 
-    async def _exchange(self, message: bytes) -> bytes:
+    async def _exchange(self, message: bytes) -> Reply:
         process = self._process
         assert process and process.stdin and process.stdout
         if not self._ready:
@@ -154,7 +156,10 @@ class Child:
             self._ready = True
         process.stdin.write(message)
         await process.stdin.drain()
-        return await _received(process.stdout)
+        try:
+            return reply_in(await _received(process.stdout))
+        except DecodeError as error:
+            raise Poison(f"the parser's reply to this page is none: {error}") from error
 
     async def stop(self) -> None:
         """Kill the process, if there is one, and wait until it is gone."""
@@ -181,4 +186,6 @@ def _tell(**missing: str) -> None:
 
 async def _received(stdout: asyncio.StreamReader) -> bytes:
     (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
+    if length > REPLY_LIMIT:
+        raise Poison(f"the parser's reply to this page is {length} bytes long")
     return await stdout.readexactly(length)
