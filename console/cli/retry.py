@@ -87,7 +87,8 @@ def _of_host(key: str, store: Store) -> tuple[str, RetryAsked | None]:
     if row is None:
         return "no URL of it was ever admitted: gossamer seed asks for one", None
     until = f"until {instant(row.ready_at)} ({row.blocked_why})"
-    if not row.blocked_why or row.ready_at <= clock.now():
+    lacks_room = row.blocked_by == Outcome.UNVISITED
+    if not row.blocked_why or lacks_room or row.ready_at <= clock.now():
         return f"is {row.condition}, and in no trouble", None
     if row.blocked_by == Outcome.BUSY:
         return f"asked to be left alone {until}, and is", None

@@ -160,9 +160,9 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
     else:
         kind = "to be visited again" if facts.again else "never visited"
         yield f"queued: behind {plural(ahead, 'URL')} of its host, {kind}"
-    wait = f" until {instant(host.ready_at)}" if host.ready_at > now else ""
     reason = f" ({host.blocked_why})" if host.blocked_why else ""
-    yield f"host: {host.condition}{wait}{reason}"
+    wait = f" until {instant(host.ready_at)}{reason}" if host.ready_at > now else ""
+    yield f"host: {host.condition}{wait}"
     if host.strain:
         yield f"its server seems strained: asked every {host.delay:g} s for the time being"
     if host.condition is Condition.READY and facts.neighbours:

@@ -147,7 +147,8 @@ class FetcherSettings(Section):
     """Most requests under way to one address, over all fetchers, whichever its hosts; in IPv6 to a
     /64 network."""
     address_gap: SecondsOrZero = 0.1
-    """The least time between the starts of two requests of a fetcher to one address."""
+    """The least time between the starts of two requests of a fetcher to one address, unless a
+    host's own delay is less."""
     connect_limit: Seconds = 10.0
     """The most time that connecting to a server may take, and as much again for TLS."""
     first_byte_limit: Seconds = 15.0

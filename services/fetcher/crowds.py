@@ -50,7 +50,8 @@ class Crowd:
 
 
 class Crowds:
-    """The turns at each address: *at_once* requests, which start *gap* seconds apart.
+    """The turns at each address: *at_once* requests, which start *gap* seconds apart, or closer
+    where the host's own delay is less.
 
     *visit_limit* is the most seconds that a request may take.
     """
@@ -59,16 +60,17 @@ class Crowds:
         self._at_once, self._gap, self._visit_limit = at_once, gap, visit_limit
         self._crowds = OrderedDict[str, Crowd]()
 
-    def arrive(self, address: str, visits: int, now: float) -> float:
-        """Return the seconds until the turn of an order with so many *visits* to make.
+    def arrive(self, address: str, visits: int, delay: float, now: float) -> float:
+        """Return the seconds until the turn of an order with so many *visits* to make, *delay*
+        seconds apart.
 
         Raise Crowded if these are too many.
         """
         crowd = self._of(address, now)
         start = max(now, crowd.next_start)
         if start - now > PATIENCE:
-            raise self.later(address, visits, now)
-        crowd.next_start = start + self._gap
+            raise self.later(address, visits, delay, now)
+        crowd.next_start = start + min(self._gap, delay)
         return start - now
 
     def enter(self, address: str, now: float) -> int | None:
@@ -97,11 +99,11 @@ class Crowds:
         crowd.in_use.discard(slot)
         crowd.took += (took - crowd.took) * (RECENT if crowd.took else 1.0)
 
-    def later(self, address: str, visits: int, now: float) -> Crowded:
+    def later(self, address: str, visits: int, delay: float, now: float) -> Crowded:
         """Return when an order may come again that has so many *visits* to make."""
         crowd = self._of(address, now)
         start = max(crowd.promised, now + PATIENCE)
-        crowd.promised = start + visits * max(self._gap, crowd.took / self._at_once)
+        crowd.promised = start + visits * max(min(self._gap, delay), crowd.took / self._at_once)
         return Crowded(f"many hosts share {address}, and others have their turn", start - now)
 
     def spare(self, address: str, now: float) -> int:

@@ -196,12 +196,11 @@ class Fetcher:
                 await _rest(seconds, paused)
             case Fetch():
                 answer = await self._ask(step, host, run)
-                if not answer.started_at:
-                    run.asked_at = 0.0
-                else:
-                    if run.reckoned(answer.started_at) != answer.started_at:
-                        answer = replace(answer, started_at=run.reckoned(answer.started_at))
+                if answer.started_at:
+                    answer = replace(answer, started_at=run.reckoned(answer.started_at))
                     self.pauses.worked()
+                else:
+                    run.asked_at = 0.0
             case Emit(events=emitted):
                 run.emit(self._marked(run.order, emitted))
         return StepResult(run.now(), paused.is_set(), answer)

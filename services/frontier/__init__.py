@@ -53,6 +53,18 @@ that has all its slots taken, held one back. `tests/frontier/test_order.py` chec
 against it. It holds for first visits: pages to visit again have a queue of their own at each host
 (`queue.py`), or they would wait behind all of its new URLs.
 
+**Why a host waits for its neighbours.** A hundred names may be one machine. So of a site few hosts
+are ordered at once, and the names of one host (its schemes and ports) take turns (`neighbours.py`);
+who is ready and must wait goes through a gate of the workbench when a place is free, in order.
+Which hosts share an address is known to fetchers alone: they hand back what must wait for long.
+
+**How it gives way.** A server whose answers take longer than they did, or that asks to be left
+alone, is visited more slowly, and then little by little as before (`strain.py`).
+
+**Who is faster than the servers.** The operators: they set hours and the speed of the crawl, of a
+site, and turn sites off (`overrides.py`, `pacing.py`), and what they block (`gossamer.blacklist`)
+is neither admitted nor ordered, and passed over where it is queued.
+
 **Why a partition has slots of its own.** Where parser or archive are behind in one partition,
 fetchers hold its orders back. The hosts of the others must not wait for these: half of the hosts
 that may be checked out at once are shared out among the partitions (`slots.py`), and a ready host

@@ -72,9 +72,7 @@ class CheckIn:
         if event.started_at:
             row = self._rested(host, row, event, now)
         elif event.outcome is Outcome.UNVISITED:
-            longest = self._settings.retry_after_limit
-            wait = min(event.retry_after, longest) or refused_wait(row.delay, row.refused)
-            row = replace(row, ready_at=max(row.ready_at, now + wait))
+            row = self._handed_back(row, event, now)
         # Not checked out any more: its fetcher was slow, and reports only now.
         if event.last or row.condition is not Condition.CHECKED_OUT:
             self._release(host, row, blocked_until, event)
@@ -126,6 +124,12 @@ class CheckIn:
         self._hosts.sites.paced(event.site, delay)
         self._neighbours.visited(event.host, now + delay, now)
         return replace(row, delay=delay, ready_at=now + delay)
+
+    def _handed_back(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
+        """Return the row of a host whose order no fetcher could begin: it comes when that asks."""
+        wait = min(event.retry_after, self._settings.retry_after_limit)
+        ready_at = max(row.ready_at, now + (wait or refused_wait(row.delay, row.refused)))
+        return replace(row, ready_at=ready_at, blocked_why=event.reason, blocked_by=event.outcome)
 
     def _page_ended(
         self, host: Host, row: HostRow, event: VisitEnded, now: float

@@ -222,6 +222,7 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
         ordered=len(order.visits),
         done=0,
         delay=order.pause,
+        blocked_why="",
     )
 
 

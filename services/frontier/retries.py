@@ -37,7 +37,7 @@ class Retries:
 
     def _lift(self, host: Host, now: float) -> None:
         row = host.row
-        if not row.blocked_why or row.blocked_by == Outcome.BUSY:
+        if not row.blocked_why or row.blocked_by in (Outcome.BUSY, Outcome.UNVISITED):
             return
         robots = self._hosts.robots(host)
         if robots and robots.rules.forbidden:

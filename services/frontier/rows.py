@@ -29,7 +29,7 @@ class HostRow(Row, frozen=True):
     """No request before then."""
     blocked_why: str = ""
     blocked_by: str = ""
-    """The outcome that it is blocked for."""
+    """The outcome that it is blocked for, or that its last order was handed back for."""
 
     head: int = 0
     """The segment that the cursor is in."""

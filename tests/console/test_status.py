@@ -122,7 +122,8 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     assert told["next_due_at"] == due
 
 
-def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+def come_back_twice(opened: Opened) -> None:
+    """Two partitions, of what was planned and spent in each."""
     crawls = (
         CrawlState(budget=10.0, weights=3.0, fresh=1.5, age=0.75, price=0.5),
         CrawlState(budget=30.0, weights=1.0, fresh=1.0, age=0.25, price=0.5),
@@ -142,6 +143,10 @@ def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFi
     keep(opened, TallyRow("0", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}))
     keep(opened, TallyRow("1", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
     opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
+
+
+def test_how_coming_back_stands_is_told(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+    come_back_twice(opened)
     text = shown(capsys, opened)
     assert "  revisit     optimal, 40 visits a day\n" in text
     assert "new         12 URLs for the budget to pay for" in text

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
 from services.fetcher.crowds import PATIENCE, REMEMBERED, Crowded, Crowds, crowd_of
 from services.fetcher.http.client import Web
@@ -42,7 +43,7 @@ def test_turns_are_apart_and_no_slot_is_given_twice(
             crowds.leave(ADDRESS, held.pop(), later, now)
         elif act == "ask":
             try:
-                start = now + crowds.arrive(ADDRESS, 1, now)
+                start = now + crowds.arrive(ADDRESS, 1, inf, now)
             except Crowded as crowded:
                 assert crowded.wait >= PATIENCE
                 continue
@@ -60,9 +61,15 @@ def test_those_who_are_sent_away_come_back_as_fast_as_the_address_serves() -> No
     crowds.leased(ADDRESS, 0, 1000.0, 0.0)
     assert crowds.enter(ADDRESS, 0.0) == 0
     crowds.leave(ADDRESS, 0, 2.0, 0.0)  # Four at once, for two seconds each: two a second.
-    waits = [crowds.later(ADDRESS, 10, 0.0).wait for _ in range(5000)]
+    waits = [crowds.later(ADDRESS, 10, inf, 0.0).wait for _ in range(5000)]
     assert waits[0] == PATIENCE
     assert waits[-1] == pytest.approx(PATIENCE + 4999 * 10 / 2)
+
+
+def test_where_the_hosts_own_delay_is_less_than_the_gap_it_counts() -> None:
+    crowds = Crowds(4, 0.1, LIMIT)
+    waits = [crowds.arrive(ADDRESS, 1, delay, 0.0) for delay in (0.0, 0.0, 0.04, 1.0, 1.0)]
+    assert waits == pytest.approx([0.0, 0.0, 0.0, 0.04, 0.14])
 
 
 def test_what_is_known_of_addresses_is_bounded_and_what_is_in_use_is_kept() -> None:
@@ -211,3 +218,25 @@ async def test_so_many_requests_are_made_at_once_and_hosts_that_rest_take_no_pla
     assert emitted.outcomes == ["page"] * 12
     assert counting.most == 2
     assert max(firsts) < min(seconds), "all were asked while the first of them rested"
+
+
+class NoSlots:
+    """Those of a store that does not answer."""
+
+    asks = True
+
+    def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
+        raise Unavailable("Cassandra does not answer")
+
+
+async def test_while_the_store_does_not_answer_no_more_is_asked_of_an_address() -> None:
+    async with serving(a=page(), b=page()) as server:
+        web = Web(settings(), time.time, NoSlots())
+        processor, emitted = new_fetcher(web, alone_since(1)), Emitted()
+        await processor.work(order(f"{server.root}/a", f"{server.root}/b"), emitted.emit)
+        await web.close()
+    assert emitted.outcomes == ["unvisited"]
+    (end,) = emitted.ended
+    assert (end.last, end.retry_after) == (True, PATIENCE)
+    assert "Cassandra does not answer" in end.reason
+    assert server.requests == []

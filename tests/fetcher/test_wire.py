@@ -58,13 +58,14 @@ async def test_a_head_may_come_byte_by_byte() -> None:
     assert [one.body for one in emitted.pages] == [b"hello"]
 
 
-def unasked(data: bytes) -> Answer:
-    """Answer, and say more when nobody asks for it."""
+def unasked(data: bytes, emitted: Emitted) -> Answer:
+    """Answer, and say more when the answer has been read and nobody asks for it."""
 
     async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
         writer.write(OK + LENGTH + b"\r\nhello")
         await writer.drain()
-        await asyncio.sleep(0.05)
+        while not emitted.pages:
+            await asyncio.sleep(0)
         writer.write(data)
         return True
 
@@ -74,7 +75,10 @@ def unasked(data: bytes) -> Answer:
 async def test_what_nobody_asked_for_is_not_taken_for_the_next_answer() -> None:
     poison = OK + b"Content-Length: 6\r\n\r\npoison"
     emitted = Emitted()
-    async with serving(x=unasked(poison), y=page(b"sound")) as server, fetcher() as processor:
+    async with (
+        serving(x=unasked(poison, emitted), y=page(b"sound")) as server,
+        fetcher() as processor,
+    ):
         given = order(f"{server.root}/x", f"{server.root}/y", pause=0.2)
         await processor.work(given, emitted.emit)
     assert [one.body for one in emitted.pages] == [b"hello", b"sound"]

@@ -350,3 +350,19 @@ def test_orders_that_come_back_unbegun_are_made_more_and_more_slowly() -> None:
     sim.run()
     assert sim.pages()[-3:] == urls("a.test", 3)
     assert row(sim, "http://a.test").refused == 0
+
+
+def test_a_host_whose_order_is_handed_back_comes_again_when_it_is_told_and_says_why() -> None:
+    why = "many hosts share 192.0.2.1, and others have their turn"
+    left = {"outcome": Outcome.UNVISITED, "reason": why, "retry_after": 500.0}
+    refusing = [True]
+    sim = Simulation(lambda url: left if refusing[0] else {}, delay=2.0)
+    sim.admit(*urls("a.test", 2))
+    sim.run(until=START + 1600.0)
+    assert [at - START for at, _ in sim.orders] == pytest.approx([0.0, 500.0, 1000.0, 1500.0])
+    waiting = row(sim, "http://a.test")
+    assert (waiting.blocked_by, waiting.blocked_why) == (Outcome.UNVISITED, why)
+    refusing[0] = False
+    sim.run()
+    assert sim.pages()[-2:] == urls("a.test", 2)
+    assert row(sim, "http://a.test").blocked_why == ""

@@ -151,7 +151,7 @@ class HostClient:
         try:
             addresses = await self._addresses(name, step.url, patience)
             crowd = crowd_of(addresses[0])
-            slot = await self._web.turns.begin(crowd, self._visits)
+            slot = await self._web.turns.begin(crowd, self._visits, delay)
         except TimeoutError:
             return Failure(outcome=Outcome.UNVISITED, reason=LATE)
         except Crowded as crowded:

@@ -21,10 +21,14 @@ from services.fetcher.faults import OwnFault
 from services.fetcher.head import Malformed
 from services.fetcher.http.wire import SOCKS, NoConnection, Through, TlsFailure, tls_fault
 
+NOWHERE = "192.0.2.1"
+"""Stands for an address that only a proxy knows. Nobody has it (RFC 5737): what would connect to it
+by mistake reaches no machine, ours least of all."""
+
 
 def _any(name: str, port: int) -> ResolveResult:
     family = socket.AF_INET
-    return ResolveResult(hostname=name, host="0.0.0.0", port=port, family=family, proto=0, flags=0)
+    return ResolveResult(hostname=name, host=NOWHERE, port=port, family=family, proto=0, flags=0)
 
 
 class ProxyResolver(AbstractResolver):

@@ -18,17 +18,18 @@ class Turns:
         self._slots, self._clock = slots, clock
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
-    async def begin(self, address: str, visits: int) -> int:
+    async def begin(self, address: str, visits: int, delay: float) -> int:
         """Wait for a turn at *address*, if it is known, and return its slot, to be given to `end`.
 
-        Raise Crowded if an order with so many *visits* to make had to wait for long.
+        Raise Crowded if an order with so many *visits* to make, *delay* seconds apart, had to wait
+        for long.
         """
         if not address:
             return -1
-        if wait := self._crowds.arrive(address, visits, self._clock()):
+        if wait := self._crowds.arrive(address, visits, delay, self._clock()):
             await asyncio.sleep(wait)
         slot = self._crowds.enter(address, self._clock())
-        return await self._slot(address, visits) if slot is None else slot
+        return await self._slot(address, visits, delay) if slot is None else slot
 
     def end(self, address: str, slot: int, took: float) -> None:
         """The turn is over, after so many seconds."""
@@ -39,14 +40,14 @@ class Turns:
         """Return how many connections to *address* may be open that no request uses."""
         return self._crowds.spare(address, self._clock())
 
-    async def _slot(self, address: str, visits: int) -> int:
+    async def _slot(self, address: str, visits: int, delay: float) -> int:
         # One request asks the store at a time, or two would be given the same slot.
         async with self._locks.setdefault(address, asyncio.Lock()):
             slot = self._crowds.enter(address, self._clock())
             if slot is None and await self._lease(address):
                 slot = self._crowds.enter(address, self._clock())
         if slot is None:
-            raise self._crowds.later(address, visits, self._clock())
+            raise self._crowds.later(address, visits, delay, self._clock())
         return slot
 
     async def _lease(self, address: str) -> bool:
