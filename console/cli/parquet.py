@@ -1,51 +1,71 @@
-"""Pages as Parquet. A module of its own, because it imports a large library that few need."""
+"""Pages as Parquet. A module of its own, because it imports a large library that few need.
+
+The columns are the fields of `Page`: a new one is a new column.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import inspect
 
 from gossamer.events import Page
+from gossamer.events.formats import instants_of
 from gossamer.log import Record
 from gossamer.log.codec import decode
 
 ROWS = 500
 """Rows in a Parquet row group."""
 
-_INSTANT = pa.timestamp("us", tz="UTC")
-SCHEMA = pa.schema(
-    [
-        ("url", pa.string()),
-        ("site", pa.string()),
-        ("status", pa.int32()),
-        ("fetched_at", _INSTANT),
-        ("content_type", pa.string()),
-        ("title", pa.string()),
-        ("description", pa.string()),
-        ("language", pa.string()),
-        ("text", pa.string()),
-        ("links", pa.list_(pa.string())),
-        ("verdict", pa.string()),
-        ("duplicate_of", pa.string()),
-        ("near_duplicate_of", pa.string()),
-        ("change", pa.float32()),
-        ("first_seen", _INSTANT),
-        ("last_changed", _INSTANT),
-        ("last_visited", _INSTANT),
-        ("unchanged", pa.bool_()),
-        ("digest", pa.string()),
-        ("depth", pa.int32()),
-        ("via", pa.string()),
-        ("canonical", pa.string()),
-        ("noindex", pa.bool_()),
-        ("truncated", pa.bool_()),
-        ("hazards", pa.list_(pa.string())),
-        ("usage", pa.map_(pa.string(), pa.string())),
-        ("crawl", pa.string()),
-    ]
-)
+_LEFT_OUT = frozenset({"at", "version"})
+"""What is about the record, and not about the page."""
+
+
+def _columns(struct: inspect.StructType) -> Iterator[tuple[str, pa.DataType]]:
+    for field in struct.fields:
+        yield field.name, _type(field.type)
+
+
+def _type(kind: inspect.Type) -> pa.DataType:
+    match kind:
+        case inspect.Metadata(type=plain):
+            return _type(plain)
+        case inspect.UnionType(types=kinds):
+            (known,) = (one for one in kinds if not isinstance(one, inspect.NoneType))
+            return _type(known)
+        case inspect.StructType():
+            return pa.struct([*_columns(kind)])
+        case inspect.VarTupleType(item_type=item):
+            return pa.list_(_type(item))
+        case inspect.DictType(key_type=key, value_type=value):
+            return pa.map_(_type(key), _type(value))
+    return _PLAIN[type(kind)]
+
+
+_PLAIN = {
+    inspect.StrType: pa.string(),
+    inspect.EnumType: pa.string(),
+    inspect.BoolType: pa.bool_(),
+    inspect.IntType: pa.int32(),
+    inspect.FloatType: pa.float32(),
+}
+
+
+def _schema() -> pa.Schema:
+    page = inspect.type_info(Page)
+    assert isinstance(page, inspect.StructType)
+    instants = dict.fromkeys(_INSTANTS, pa.timestamp("us", tz="UTC"))
+    columns = dict(_columns(page)) | instants
+    names = dict.fromkeys(("url", "site", "status", "fetched_at", *columns))
+    return pa.schema([(name, columns[name]) for name in names if name not in _LEFT_OUT])
+
+
+_INSTANTS = instants_of(Page)
+SCHEMA = _schema()
+_MAPS = [column.name for column in SCHEMA if pa.types.is_map(column.type)]
 
 
 def write(records: Iterator[Record], out: BinaryIO) -> None:
@@ -58,15 +78,9 @@ def write(records: Iterator[Record], out: BinaryIO) -> None:
 def _row(record: Record) -> dict[str, Any]:
     page = decode(record)
     assert isinstance(page, Page)
-    row = {name: getattr(page, name) for name in SCHEMA.names}
-    return {
-        **row,
-        **{
-            name: _micros(row[name]) for name in SCHEMA.names if SCHEMA.field(name).type == _INSTANT
-        },
-        "verdict": page.verdict.value,
-        "usage": [*page.usage.items()],
-    }
+    row: dict[str, Any] = msgspec.to_builtins(page)
+    instants = {name: _micros(row[name]) for name in _INSTANTS}
+    return {**row, **instants, **{name: [*row[name].items()] for name in _MAPS}}
 
 
 def _micros(at: float) -> int | None:

@@ -5,6 +5,7 @@ Gossamer's own services write these and read none of them, so here is what a con
 
 from msgspec import Struct
 
+from gossamer.events.formats import Instant
 from gossamer.events.outcomes import Verdict
 from gossamer.events.pages import Contents
 from gossamer.events.records import Event
@@ -16,7 +17,7 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     url: str
     site: str
     status: int
-    fetched_at: float
+    fetched_at: Instant
     links: tuple[str, ...]
     verdict: Verdict
     duplicate_of: str
@@ -28,11 +29,11 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     change: float | None = None
     """How much has changed since the visit before: 0 nothing but what every visit changes, 1 all
     words. None: there was no document before."""
-    first_seen: float = 0.0
+    first_seen: Instant = 0.0
     """When the URL was first found to have a document, also if that was gone meanwhile."""
-    last_changed: float = 0.0
+    last_changed: Instant = 0.0
     """When a visit found the document first, or changed."""
-    last_visited: float = 0.0
+    last_visited: Instant = 0.0
     """When the visit was made that this is published after; later ones that find it unchanged
     publish nothing."""
     unchanged: bool = False

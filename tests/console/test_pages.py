@@ -42,7 +42,7 @@ def test_a_parquet_file_has_all_that_is_public(folder: Path, tmp_path: Path) -> 
     file = tmp_path / "pages.parquet"
     assert main(["pages", "--data", str(folder), "--format", "parquet", "--output", str(file)]) == 0
     (row,) = pq.read_table(file).to_pylist()
-    assert {*Page.__struct_fields__} - {*row} == {"at", "trace", "version"}
+    assert {*Page.__struct_fields__} - {*row} == {"at", "version"}
     assert row["url"] == THERE and row["verdict"] == "first"
     assert row["fetched_at"].timestamp() == 1.0 and row["first_seen"] is None
 
