@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from gossamer.events.formats import Url
 from gossamer.events.records import Event, Visit
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
@@ -12,10 +13,14 @@ from gossamer.web.validators import NO_VALIDATORS, Validators
 class Link(Struct, frozen=True):
     """A link as found: canonical and absolute."""
 
-    url: str
+    url: Url
+    """Canonical."""
     text: str = ""
+    """Its words, white space folded, at most 200 characters."""
     nofollow: bool = False
+    """Whether the page does not vouch for it: rel nofollow, ugc or sponsored."""
     redirect: bool = False
+    """Whether it is where a redirect points to."""
 
 
 class Contents(Event, frozen=True, kw_only=True):
@@ -36,10 +41,12 @@ class Contents(Event, frozen=True, kw_only=True):
     validators: Validators = NO_VALIDATORS
     """By which the server can be asked later whether the page has changed."""
     title: str = ""
+    """At most 500 characters, white space folded."""
     description: str = ""
+    """The page's own of itself, at most 1,000 characters."""
     language: str = ""
     """ISO 639: two letters where the text was recognised, else what the page declares; or ""."""
-    canonical: str = ""
+    canonical: Url = ""
     """The URL that the page names as its better one; "" if it names none."""
     text: str | None = None
     """The main text; None where there is none or the parser's setting leaves it out."""
@@ -52,15 +59,18 @@ class Contents(Event, frozen=True, kw_only=True):
     there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
     hazards: tuple[str, ...] = ()
     """The hazards of the Web that were met with it, by their names."""
+    cut: tuple[str, ...] = ()
+    """The fields of which something is left out, since all would be too large for a record."""
 
 
 def contents_of(page: Contents) -> dict[str, Any]:
     """Return the fields of *page* that are its contents, by name: for another event of them."""
     every = asdict(page)
-    return {name: every[name] for name in _CONTENTS}
+    return {name: every[name] for name in CONTENTS}
 
 
-_CONTENTS = Contents.__struct_fields__[len(Event.__struct_fields__) :]
+CONTENTS = Contents.__struct_fields__[len(Event.__struct_fields__) :]
+"""The names of these fields."""
 
 
 class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):

@@ -5,26 +5,40 @@ Gossamer's own services write these and read none of them, so here is what a con
 
 from msgspec import Struct
 
-from gossamer.events.formats import Instant
+from gossamer.events.formats import Instant, Url
 from gossamer.events.outcomes import Verdict
-from gossamer.events.pages import Contents
+from gossamer.events.pages import Contents, Link
 from gossamer.events.records import Event
 
 
 class Page(Contents, frozen=True, kw_only=True, tag="page"):
     """Public: the newest version of a document, with its verdict. A tombstone when it is gone."""
 
-    url: str
+    version: int = 2
+    """Of this description. What is added has a default, so that who reads version 1 can read on."""
+    url: Url
+    """Its canonical URL, which is the record's key."""
     site: str
+    """The registrable domain; by it pages are partitioned."""
     status: int
+    """Of HTTP."""
     fetched_at: Instant
-    links: tuple[str, ...]
+    """When the request began."""
+    links: tuple[Url, ...]
+    """Where it leads to, in the order of the page, each once."""
+    outlinks: tuple[Link, ...] = ()
+    """The same, with what the page says of each link."""
     verdict: Verdict
-    duplicate_of: str
+    """Of the content test: whether others had the text first, or it has changed."""
+    duplicate_of: Url
+    """The page that had the same text first; "" if none had."""
     depth: int
+    """Links followed from a seed to come here; redirects add none."""
     via: str
+    """The visit that discovered the URL, `EPOCH.ORDER.INDEX@URL`, or the seed's record."""
     trace: str = ""
-    near_duplicate_of: str = ""
+    """128 bits of the URL in hexadecimal: the document's id, the same for every version."""
+    near_duplicate_of: Url = ""
     """The page of the same site that has nearly the same text."""
     change: float | None = None
     """How much has changed since the visit before: 0 nothing but what every visit changes, 1 all
@@ -44,20 +58,29 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
 class PageArchived(Event, frozen=True, kw_only=True, tag="page_archived"):
     """Public: where a capture lies in the WARC files."""
 
-    url: str
+    url: Url
+    """Canonical, and the record's key."""
     site: str
-    fetched_at: float
+    """The registrable domain; by it captures are partitioned."""
+    fetched_at: Instant
+    """When the request began."""
     status: int
+    """Of HTTP."""
     content_type: str
+    """The header Content-Type."""
     digest: str
     """SHA-1 in base 32 of the body as received, as in the record's WARC-Payload-Digest; of a
     revisit record that of the body which it leaves out, "" if that is not known."""
     record_type: str = "response"
     """Of the WARC record: `response`, or `revisit` after a 304, which refers to an earlier one."""
     file: str
+    """The name of the WARC file."""
     offset: int
+    """Bytes before the record in it."""
     length: int
+    """Bytes of the record, compressed as it is."""
     trace: str = ""
+    """128 bits of the URL in hexadecimal, as in `pages`."""
 
 
 class Tombstone(Struct, frozen=True):

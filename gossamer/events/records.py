@@ -13,6 +13,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from gossamer.events.formats import Instant
 from gossamer.events.outcomes import Outcome, Purpose, Verdict
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import Headers
@@ -26,11 +27,14 @@ Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event"):
-    """What every event carries; *at* is when it was written."""
+    """What every event carries."""
 
     version: int = 1
+    """Of the event's description; see `schemas/README.md`."""
     crawl: str = DEFAULT_CRAWL
-    at: float
+    """The crawl that it is about."""
+    at: Instant
+    """When the event was written."""
 
 
 class Discovery(Struct, frozen=True):

@@ -8,8 +8,10 @@ import msgspec
 
 from gossamer.errors import Poison
 from gossamer.events import DeadLetter, Event, Page, SeedSown, Tombstone, topics
+from gossamer.events.fitting import fitted
+from gossamer.events.pages import Contents
 from gossamer.events.topics import SITE_KEYED, Topic
-from gossamer.log import Message, Record
+from gossamer.log import Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
 
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -41,18 +43,36 @@ _versions = {
 def encode(event: Event | Tombstone) -> Message:
     """Return the message that carries *event*, on its topic and under its key.
 
-    Raise Poison if it is larger than its topic takes.
+    Of a document that is larger than its topic takes something is left out. Raise Poison if
+    anything else is.
     """
     if isinstance(event, Tombstone):
-        headers = tuple((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
+        about = {name: str(getattr(event, name)) for name in TOMBSTONE_HEADERS}
+        headers = (("event", "tombstone"), *about.items())
         return Message(topics.PAGES.name, event.url, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
+    if len(value) > topic.limit and isinstance(event, Contents):
+        event = fitted(event, topic.limit)
+        value = _encoder.encode(event)
     if len(value) > topic.limit:
         raise Poison(
             f"the answer for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
         )
-    headers = (UNCHANGED_HEADER,) if isinstance(event, Page) and event.unchanged else ()
+    headers = _headers(event) if isinstance(event, Page) else ()
     return Message(topic.name, key_of(event), value, partition_key_of(event), headers)
+
+
+def _headers(page: Page) -> Headers:
+    """Return what a consumer can go by that does not read the page itself."""
+    said = {
+        "event": "page",
+        "version": str(page.version),
+        "crawl": page.crawl,
+        "verdict": page.verdict.value,
+        "trace": page.trace,
+        "content-type": page.content_type,
+    }
+    return (*said.items(), *((UNCHANGED_HEADER,) if page.unchanged else ()))
 
 
 def tombstone(record: Record) -> Tombstone:

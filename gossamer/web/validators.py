@@ -42,7 +42,9 @@ class Validators(Struct, frozen=True, omit_defaults=True):
     """Those of one version of a page, as the server wrote them."""
 
     etag: str = ""
+    """The header ETag."""
     last_modified: str = ""
+    """The header Last-Modified."""
 
     @property
     def changed_at(self) -> float:

@@ -226,6 +226,7 @@ def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) 
         status=page.status,
         fetched_at=page.fetched_at,
         links=tuple(link.url for link in page.links),
+        outlinks=page.links,
         verdict=verdict,
         duplicate_of="",
         depth=page.visit.depth,

@@ -85,11 +85,9 @@ def test_that_it_is_a_copy_or_none_any_more_is_news() -> None:
 def test_an_unchanged_document_is_published_again_where_that_is_wanted() -> None:
     one = Instance(settings=REPUBLISHING)
     said = [document(one, text("a", float(at))) for at in range(1, 4)]
-    assert [(page.unchanged, encode(page).headers) for page in said] == [
-        (False, ()),
-        (True, (("unchanged", "1"),)),
-        (True, (("unchanged", "1"),)),
-    ]
+    told = [dict(encode(page).headers).get("unchanged") for page in said]
+    assert told == [None, "1", "1"]
+    assert [page.unchanged for page in said] == [False, True, True]
     assert times(said[2]) == (1.0, 1.0, 3.0)
     assert one.said(not_modified(4.0)) is None, "there is no text to publish"
 

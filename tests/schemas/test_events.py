@@ -23,6 +23,8 @@ REFERENCES = ("main", "origin/main", "HEAD", "HEAD~1")
 """On a branch it is main that counts; on main itself, freshly cloned, the commit before."""
 
 
+EARLIER = {"page.v1.json": "page.v2.json"}
+"""The schemas of earlier versions, and which now reads what they describe."""
 NARROWED = (
     ".priority: minimum was None, and is -100",
     ".priority: maximum was None, and is 100",
@@ -55,7 +57,8 @@ def short(path: Path) -> str:
 
 
 def test_every_event_has_a_schema_and_an_example() -> None:
-    assert {path.name for path in (SCHEMAS / "events").iterdir()} == set(generate.all_schemas())
+    there = {path.name for path in (SCHEMAS / "events").iterdir()}
+    assert there - set(EARLIER) == set(generate.all_schemas())
     shown = {(topic_of(path), kind_of(path)) for path in JSON_EXAMPLES}
     assert shown == {(topic.name, kind.event) for topic in TOPICS.values() for kind in topic.events}
 
@@ -121,6 +124,14 @@ def test_a_schema_and_the_decoder_agree_on_what_is_wrong(example: Path) -> None:
         with pytest.raises(Poison):
             value = json.dumps({"event": kind_of(example), **wrong}).encode()
             decode(Record(topic_of(example), 0, 0, "", value))
+
+
+@pytest.mark.parametrize("earlier", EARLIER)
+def test_who_reads_an_earlier_version_finds_all_of_it_in_the_newer_one(earlier: str) -> None:
+    before, after = (
+        json.loads((SCHEMAS / "events" / name).read_bytes()) for name in (earlier, EARLIER[earlier])
+    )
+    assert [one for one in breaks(before, after) if ".version: the default" not in one] == []
 
 
 # What is committed, and whether it can still be read.

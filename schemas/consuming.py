@@ -1,0 +1,53 @@
+"""Writes the fields of public events into `docs/consuming.md`, from their JSON Schema.
+
+python -m schemas.consuming      (what scripts/schemas runs)
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gossamer.events import Event, Page, PageArchived
+from schemas.compatible import Schema
+from schemas.generate import schema_of
+
+DOCS = Path(__file__).parents[1] / "docs" / "consuming.md"
+
+
+def main() -> None:
+    """Write the tables between their marks."""
+    text = DOCS.read_text(encoding="utf-8")
+    for event in (Page, PageArchived):
+        tag = event.__struct_config__.tag
+        head, mark, rest = text.partition(f"<!-- fields of {tag}: written by scripts/schemas -->\n")
+        tail = rest[rest.index(f"<!-- end of fields of {tag} -->") :]
+        text = head + mark + "".join(f"{line}\n" for line in table(event)) + tail
+    DOCS.write_text(text, encoding="utf-8")
+
+
+def table(event: type[Event]) -> Iterator[str]:
+    """Yield the lines of a table of all fields of *event*, its parts below it."""
+    yield "| field | type | what it says |"
+    yield "|---|---|---|"
+    parts = schema_of(event)["$defs"]
+    for name in (event.__name__, *(name for name in parts if name != event.__name__)):
+        for field, about in parts[name].get("properties", {}).items():
+            if field != "event":
+                owner = "" if name == event.__name__ else f"{name}."
+                text = about.get("description", "").replace("|", "\\|")
+                yield f"| `{owner}{field}` | {_type(about)} | {text} |"
+
+
+def _type(about: Schema) -> str:
+    if "$ref" in about:
+        return str(about["$ref"]).rpartition("/")[2]
+    if "anyOf" in about:
+        return " or ".join(_type(one) for one in about["anyOf"])
+    if about["type"] == "array":
+        return f"list of {_type(about['items'])}"
+    if about["type"] == "object":
+        return "object of strings"
+    return " ".join(filter(None, (about["type"], about.get("format", ""))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The public events in Avro and Protobuf, read by the tools of these."""
+
+import importlib
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+from google.protobuf import json_format
+from grpc_tools import protoc
+
+from gossamer.events import Page
+from gossamer.log import Record
+from gossamer.log.codec import decode, encode
+from schemas.consuming import DOCS, table
+from schemas.generate import schema_of
+from schemas.other_forms import AVRO, PROTOBUF, PUBLIC, avro_of, protobuf_of
+
+SCHEMAS = AVRO.parent
+EXAMPLES = {
+    "page": sorted(SCHEMAS.glob("examples/pages/*/*.json")),
+    "page_archived": sorted(SCHEMAS.glob("examples/pages.archived/*/*.json")),
+}
+CASES = [(tag, path) for tag, paths in EXAMPLES.items() for path in paths]
+
+
+def tag_of(event: type[Any]) -> str:
+    return str(event.__struct_config__.tag)
+
+
+def whole(path: Path) -> dict[str, Any]:
+    """The example as the code writes it today: with all its fields."""
+    topic = path.parts[-3]
+    event = decode(Record(topic, 0, 0, "", path.read_bytes()))
+    fields: dict[str, Any] = json.loads(encode(event).value)
+    return fields
+
+
+def holds(found: Any, fields: Any) -> bool:
+    """Whether all of *fields* is in *found*; defaults may be there besides."""
+    if isinstance(fields, dict):
+        return all(name in found and holds(found[name], fields[name]) for name in fields)
+    if isinstance(fields, list):
+        return len(found) == len(fields) and all(map(holds, found, fields))
+    return bool(found == fields)
+
+
+@pytest.mark.parametrize("event", PUBLIC, ids=tag_of)
+def test_what_lies_here_is_what_the_structs_say(event: type[Any]) -> None:
+    tag = tag_of(event)
+    assert json.loads((AVRO / f"{tag}.avsc").read_bytes()) == avro_of(event)
+    committed = (PROTOBUF / f"{tag}.proto").read_text(encoding="utf-8")
+    assert protobuf_of(event, committed) == committed
+    head = f"<!-- fields of {tag}: written by scripts/schemas -->\n"
+    written = DOCS.read_text(encoding="utf-8").partition(head)[2]
+    assert written.startswith("".join(f"{line}\n" for line in table(event)) + "<!-- end")
+
+
+@pytest.mark.parametrize("event", PUBLIC, ids=tag_of)
+def test_every_field_that_is_public_is_described(event: type[Any]) -> None:
+    for name, part in schema_of(event)["$defs"].items():
+        fields = {field for field in part.get("properties", {}) if field != "event"}
+        assert all(part["properties"][field].get("description") for field in fields), name
+
+
+@pytest.mark.parametrize(("tag", "path"), CASES, ids=lambda case: getattr(case, "stem", case))
+def test_an_avro_reader_gets_what_was_written(tag: str, path: Path) -> None:
+    schema = fastavro.parse_schema(json.loads((AVRO / f"{tag}.avsc").read_bytes()))
+    fields, file = whole(path), io.BytesIO()
+    fastavro.schemaless_writer(file, schema, fields)
+    file.seek(0)
+    del fields["event"]
+    assert holds(fastavro.schemaless_reader(file, schema, None), fields)
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What protoc makes of each file, by the event's tag."""
+    folder = tmp_path_factory.mktemp("protobuf")
+    made = {}
+    sys.path.insert(0, str(folder))
+    try:
+        for event in PUBLIC:
+            tag = tag_of(event)
+            # A file for itself: both may have parts of one name.
+            command = ["protoc", f"-I{PROTOBUF}", f"--python_out={folder}", f"{tag}.proto"]
+            assert protoc.main(command) == 0
+            made[tag] = getattr(importlib.import_module(f"{tag}_pb2"), event.__name__)
+    finally:
+        sys.path.remove(str(folder))
+    return made
+
+
+@pytest.mark.parametrize(("tag", "path"), CASES, ids=lambda case: getattr(case, "stem", case))
+def test_protobuf_reads_the_json_of_a_record(
+    messages: dict[str, Any], tag: str, path: Path
+) -> None:
+    fields = whole(path)
+    message = json_format.ParseDict(fields, messages[tag](), ignore_unknown_fields=True)
+    again = messages[tag].FromString(message.SerializeToString())
+    told = json_format.MessageToDict(
+        again, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    expected = {name: value for name, value in fields.items() if value is not None}
+    del expected["event"]
+    # Its JSON has integers of 64 bits as strings.
+    numbers = {name: int(told[name]) for name in told if type(expected[name]) is int}
+    assert holds(told | numbers, expected)
+
+
+def test_a_field_keeps_its_number() -> None:
+    before = (PROTOBUF / "page.proto").read_text(encoding="utf-8")
+    moved = re.sub(r" title = \d+;", " title = 1000;", before)
+    assert protobuf_of(Page, moved) == moved
+    new = re.sub(r"  string title = \d+;\n", "", moved.replace(" site = ", " site = 2"))
+    highest = max(int(number) for number in re.findall(r" = (\d+);", new))
+    assert f" title = {highest + 1};" in protobuf_of(Page, new)

@@ -1,0 +1,89 @@
+"""A consumer in another language: the one that `docs/consuming.md` shows, on a real Kafka."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from gossamer.events import Page, Tombstone, Verdict
+from gossamer.log.codec import encode
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import KafkaSettings
+from gossamer.web.url import fingerprint, site_of
+
+ROOT = Path(__file__).parents[2]
+QUIET = "15"
+"""Seconds without a record after which it ends; a group forms in less."""
+
+
+def page(url: str, title: str) -> Page:
+    return Page(
+        at=1.0,
+        url=url,
+        site=site_of(url),
+        status=200,
+        fetched_at=1.0,
+        title=title,
+        links=(),
+        verdict=Verdict.FIRST,
+        duplicate_of="",
+        depth=0,
+        via="",
+        trace=fingerprint(url),
+    )
+
+
+@pytest.fixture
+def settings(kafka: str) -> KafkaSettings:
+    prefix = f"consuming-{uuid4().hex[:8]}."
+    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=5, replication=1)
+    list(Topics(found).apply())
+    return found
+
+
+@pytest.fixture
+def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
+    with closing(KafkaLog(settings)) as log:
+        yield log
+
+
+def libraries() -> str:
+    """The folder of Kafka's client; Jackson lies beside it."""
+    command = [str(ROOT / "scripts" / "servers" / "fetch"), "kafka"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def consume(folder: Path, settings: KafkaSettings) -> list[str]:
+    """What the program in the documentation prints."""
+    documented = (ROOT / "docs" / "consuming.md").read_text(encoding="utf-8")
+    program = folder / "Consume.java"
+    program.write_text(documented.partition("```java\n")[2].partition("```")[0], encoding="utf-8")
+    topic = f"{settings.prefix}pages"
+    command = ["java", "-cp", f"{libraries()}/*", str(program)]
+    group = [settings.servers, topic, "index", QUIET]
+    done = subprocess.run(
+        [*command, *group], check=False, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.slow
+def test_a_consumer_in_java_reads_what_is_published(
+    settings: KafkaSettings, kafka_log: KafkaLog, tmp_path: Path
+) -> None:
+    pages = [page(f"http://site{n}.example/", f"Größe {n}") for n in range(20)]
+    other = page("http://www.bücher.example.xn--p1ai/", "ещё")
+    gone = Tombstone(pages[0].url, pages[0].site, reason="removed", trace=pages[0].trace)
+    kafka_log.append([*map(encode, (*pages, other)), encode(gone)])
+    lines = consume(tmp_path, settings)
+    assert sorted(lines) == sorted(
+        [
+            *(f"first {one.trace} {one.title}" for one in (*pages, other)),
+            f"gone {gone.trace} {gone.url} removed",
+        ]
+    )
