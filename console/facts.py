@@ -17,7 +17,7 @@ from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.validators import Trust
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
-from services.dedup.seen import SeenRow
+from services.dedup.seen import EarlierSeenRow, SeenRow, SeenTable
 from services.frontier.conditions import Condition
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.queue import HostQueues, is_again
@@ -125,7 +125,7 @@ class UrlFacts:
 def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
     """Return what *crawl* knows of a canonical *url*."""
     store = crawl.store()
-    for row in READ if crawl.fleet else (*READ, SeenRow):
+    for row in READ if crawl.fleet else (*READ, SeenRow, EarlierSeenRow):
         store.table(row)  # Made where it is missing, while nothing is being read.
     with crawl.reading():
         return _facts(crawl, store, url)
@@ -134,8 +134,8 @@ def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
 def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get(host, url)
-    seen = None if crawl.fleet else store.table(SeenRow).get(fingerprint(url))
     site = site_of(url)
+    met = not crawl.fleet and SeenTable(store).knows(site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     ahead, queued = (row and HostQueues(store.table(QueuedUrl)).find(row, url)) or (None, None)
     return UrlFacts(
@@ -158,7 +158,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         shared=store.table(PartitionPlansRow).get(str(partition_of(site, crawl.log.partitions))),
         ahead=ahead,
         again=queued is not None and is_again(queued),
-        met=bool(seen or visit or ahead is not None),
+        met=bool(met or visit or ahead is not None),
     )
 
 

@@ -7,10 +7,11 @@ most the last commits are missing.
 
 import sqlite3
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 from gossamer import clock
 from gossamer.errors import Corrupt, GossamerError, NoSpace
@@ -102,6 +103,14 @@ class Database:
         if self._depth == 0 and self._db.in_transaction:
             self._db.execute(how)
             self._commits += 1
+
+    def read(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """Return what one query finds; it is a snapshot by itself."""
+        with self._lock:
+            try:
+                return self._db.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise _translate(error, self.path) from error
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

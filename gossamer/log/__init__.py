@@ -11,6 +11,7 @@ has one partition number on all topics.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from gossamer.store import Store
@@ -20,6 +21,8 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 BATCH = 500
 """Most records of one poll, unless less is asked for."""
+REMEMBERED = 1 << 16
+"""Keys whose partition is remembered: to hash one costs as much as all else that is done by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,7 @@ class Log(Protocol):
         """Return the same of each partition that has any records."""
 
 
+@lru_cache(maxsize=REMEMBERED)
 def partition_of(partition_key: str, partitions: int) -> int:
     """Return the partition as Java's default partitioner, Faust and librdkafka's murmur2 do."""
     return (murmur2(partition_key.encode()) & 0x7FFFFFFF) % partitions

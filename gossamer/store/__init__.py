@@ -39,7 +39,7 @@ class Row(Struct, frozen=True):
 
 
 R = TypeVar("R", bound=Row)
-Sort = str | int | float
+Sort = str | int | float | bytes
 
 
 class Table(Protocol[R]):

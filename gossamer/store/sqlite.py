@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
 import msgspec
+from msgspec.structs import astuple
 
 from gossamer.sqlite import Database
 from gossamer.store import R, Row, Sort
@@ -65,13 +66,17 @@ class SqliteTable(Generic[R]):
         self._database, self._row = database, row
         hints = get_type_hints(row)
         self._types = {field: hints[field] for field in row.__struct_fields__}
-        self._nested = [_column(kind) is None for kind in self._types.values()]
+        self._nested = [n for n, kind in enumerate(self._types.values()) if _column(kind) is None]
+        """The places of columns that are JSON."""
+        self._columns = ", ".join(f'"{name}"' for name in self._types)
+        self._decoders = {name: _decoder(kind) for name, kind in self._types.items()}
         self._overlay = Overlay(row)
         self._name = f'"{row.table}"'
         keys = [key for key in (row.partition_key, row.sort_key) if key]
         self._order = f'"{row.sort_key}"' if row.sort_key else "1"
         self._direction, self._beyond = ("DESC", "<") if row.newest_first else ("ASC", ">")
-        self._where = " AND ".join(f'"{key}" = ?' for key in keys)
+        where = " AND ".join(f'"{key}" = ?' for key in keys)
+        self._get = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
         self._create(keys)
 
     def _create(self, keys: list[str]) -> None:
@@ -93,12 +98,8 @@ class SqliteTable(Generic[R]):
         if self._overlay.covers(partition, sort):
             return self._overlay.get(partition, sort)
         keys = (partition, sort) if self._row.sort_key else (partition,)
-        with self._database.reading() as db:
-            found = db.execute(
-                f"SELECT {self._columns()} FROM {self._name} WHERE {self._where}", keys
-            )
-            values = found.fetchone()
-        return self._read(values) if values else None
+        found = self._database.read(self._get, keys)
+        return self._read(found[0]) if found else None
 
     def put(self, row: R, last: bool = False) -> None:
         """Write the whole row, replacing one with its keys."""
@@ -106,9 +107,18 @@ class SqliteTable(Generic[R]):
 
     def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
         """Return the rows of *partition* with these sort keys that exist, in any order."""
-        with self._database.reading():
-            found = [self.get(partition, sort) for sort in sorts]
-        return [row for row in found if row is not None]
+        if not self._row.sort_key:
+            return self.get_all([(partition, "")])
+        covered = [sort for sort in sorts if self._overlay.covers(partition, sort)]
+        asked = [sort for sort in sorts if sort not in covered] if covered else sorts
+        slots = ", ".join("?" * len(asked))
+        found = self._database.read(
+            f'SELECT {self._columns} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
+            f"AND {self._order} IN ({slots})",
+            (partition, *asked),
+        )
+        buffered = [self._overlay.get(partition, sort) for sort in covered]
+        return [row for row in buffered if row is not None] + [self._read(one) for one in found]
 
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
@@ -136,12 +146,11 @@ class SqliteTable(Generic[R]):
     def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
         beyond = f"AND {self._order} {self._beyond} ?" if after is not None else ""
         keys = (partition,) if after is None else (partition, after)
-        with self._database.reading() as db:
-            found = db.execute(
-                f'SELECT {self._columns()} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
-                f"{beyond} ORDER BY {self._order} {self._direction} LIMIT {limit:d}",
-                keys,
-            ).fetchall()
+        found = self._database.read(
+            f'SELECT {self._columns} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
+            f"{beyond} ORDER BY {self._order} {self._direction} LIMIT {limit:d}",
+            keys,
+        )
         return [self._read(values) for values in found]
 
     def drop(self, partition: str) -> None:
@@ -155,7 +164,7 @@ class SqliteTable(Generic[R]):
         while True:
             with self._database.reading() as db:
                 found = db.execute(
-                    f"SELECT {self._columns()} FROM {self._name} {beyond} ORDER BY {names} "
+                    f"SELECT {self._columns} FROM {self._name} {beyond} ORDER BY {names} "
                     f"LIMIT {PAGE}",
                     last,
                 ).fetchall()
@@ -185,7 +194,7 @@ class SqliteTable(Generic[R]):
                 [(partition,) for partition in self._overlay.dropped],
             )
             db.executemany(
-                f"INSERT OR REPLACE INTO {self._name} ({self._columns()}) VALUES ({slots})", rows
+                f"INSERT OR REPLACE INTO {self._name} ({self._columns}) VALUES ({slots})", rows
             )
             if self._row.lifetime:
                 db.executemany(
@@ -198,24 +207,20 @@ class SqliteTable(Generic[R]):
                 )
         self._overlay.clear()
 
-    def _columns(self) -> str:
-        return ", ".join(f'"{name}"' for name in self._types)
-
-    def _values(self, row: R) -> list[Any]:
-        values = [getattr(row, name) for name in self._types]
-        return [
-            msgspec.json.encode(value).decode() if nested else value
-            for value, nested in zip(values, self._nested, strict=True)
-        ]
+    def _values(self, row: R) -> Sequence[Any]:
+        if not self._nested:
+            return astuple(row)
+        values = [*astuple(row)]
+        for place in self._nested:
+            values[place] = msgspec.json.encode(values[place]).decode()
+        return values
 
     def _read(self, values: tuple[Any, ...]) -> R:
         # A column added later is NULL in older rows, and the field's default applies. A None that
         # was written is JSON, not NULL.
         fields = {
-            name: msgspec.json.decode(value, type=kind) if nested else kind(value)
-            for (name, kind), nested, value in zip(
-                self._types.items(), self._nested, values, strict=True
-            )
+            name: decode(value)
+            for (name, decode), value in zip(self._decoders.items(), values, strict=True)
             if value is not None
         }
         return self._row(**fields)
@@ -225,3 +230,8 @@ def _column(kind: Any) -> str | None:
     """Return the column type that holds a *kind* as it is; None if it is stored as JSON."""
     is_word = isinstance(kind, type) and issubclass(kind, StrEnum)
     return "TEXT" if is_word else COLUMN_TYPES.get(kind)
+
+
+def _decoder(kind: Any) -> Callable[[Any], Any]:
+    """Return what makes of a column's value the field's."""
+    return kind if _column(kind) else msgspec.json.Decoder(kind).decode

@@ -2,7 +2,7 @@
 
 **How a URL passes.** A seed, or a link of a page that is worth following, is re-keyed by its site
 (`urls.discovered`) and comes back to the instance that owns the site's partition. There the
-URL-seen test remembers who found it first: `seen.setdefault(fingerprint, me) == me`. The first
+URL-seen test remembers who found it first: `seen.first_finders(site, urls, me)`. The first
 finder's URL is admitted; all others' are dropped.
 
 **Why the first finder wins.** The obvious test, remember the URL if it is new and then admit it,
@@ -66,8 +66,7 @@ to the frontier, which sends them back here once the crawl is wide enough (`serv
 further. So the other sites that link to a page are counted here, and the next verdict on the page
 tells the frontier, to which it is worth more then (`in_links.py`).
 
-The URL-seen set is any mutable mapping: a table of the store in a standalone crawl, a Faust table
-in a fleet.
+The URL-seen set (`seen.py`) is a table of the store in a standalone crawl, in a fleet one of Faust.
 
 **How it runs on Faust.** `app` builds the app; `tables` is the URL-seen set, on the instance's
 disk; `changelog` and `restore` restore it before events flow; `runner` takes records to the

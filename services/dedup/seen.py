@@ -1,7 +1,8 @@
-"""What the URL-seen set remembers of a URL, and the set as a mapping over the store."""
+"""What the URL-seen set remembers of a URL, and the set on either kind of storage."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping, Sequence
 from hashlib import blake2b
+from typing import Protocol
 
 from gossamer.store import Row, Store
 
@@ -20,37 +21,77 @@ def is_same(found: str, finder: str) -> bool:
     return found == finder or finder_of(found) == finder
 
 
+class Seen(Protocol):
+    """The URL-seen set. It only grows, and cannot be listed or counted."""
+
+    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
+        """Return who found each of *site*'s *urls* first, which are fingerprints.
+
+        That is *finder*, and remembered, where nobody had.
+        """
+
+
+class SeenMapping:
+    """The set in a mapping, fingerprint → finder: a Faust table."""
+
+    def __init__(self, mapping: MutableMapping[str, str]) -> None:
+        self._mapping = mapping
+
+    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
+        """See `Seen`."""
+        return [self._mapping.setdefault(url, finder) for url in urls]
+
+
 class SeenRow(Row, frozen=True):
-    """A URL that was found, and who found it first."""
+    """A URL that was found, and who found it first.
+
+    By site: a page's links to one lie side by side, and many are one read and few pages of a disk.
+    """
+
+    table = "seen_urls"
+    partition_key, sort_key = "site", "fingerprint"
+
+    site: str
+    fingerprint: bytes
+    finder: bytes
+    """64 bits of its name."""
+
+
+class EarlierSeenRow(Row, frozen=True):
+    """The same as folders had it before 2026-11-24; nothing is added."""
 
     table = "seen"
     partition_key = "fingerprint"
 
     fingerprint: str
     via: str
-    """64 bits of it; the whole in rows of before 2026-11-22."""
+    """64 bits of the finder; the whole in rows of before 2026-11-22."""
 
 
-class SeenTable(MutableMapping[str, str]):
-    """Fingerprint → finder. It only grows, and cannot be listed or counted."""
+class SeenTable:
+    """The set in a table of the store: of a crawl in a folder."""
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)
+        earlier = store.table(EarlierSeenRow)
+        self._earlier = earlier if next(earlier.everything(), None) else None
 
-    def __getitem__(self, fingerprint: str) -> str:
-        row = self._rows.get(fingerprint)
-        if row is None:
-            raise KeyError(fingerprint)
-        return row.via
+    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
+        """See `Seen`."""
+        keys = [bytes.fromhex(url) for url in urls]
+        known = {row.fingerprint: row.finder.hex() for row in self._rows.get_many(site, keys)}
+        for url, key in zip(urls, keys, strict=True):
+            if key not in known:
+                known[key] = self._found_earlier(url) or finder
+                if known[key] == finder:
+                    self._rows.put(SeenRow(site, key, bytes.fromhex(finder)))
+        return [known[key] for key in keys]
 
-    def __setitem__(self, fingerprint: str, via: str) -> None:
-        self._rows.put(SeenRow(fingerprint, via))
+    def knows(self, site: str, url: str) -> bool:
+        """Return whether anybody has found *site*'s URL with this fingerprint."""
+        key = bytes.fromhex(url)
+        return self._rows.get(site, key) is not None or bool(self._found_earlier(url))
 
-    def __delitem__(self, fingerprint: str) -> None:
-        raise NotImplementedError("what was seen stays seen")
-
-    def __iter__(self) -> Iterator[str]:
-        raise NotImplementedError("the set is too large to list")
-
-    def __len__(self) -> int:
-        raise NotImplementedError("the set is too large to count")
+    def _found_earlier(self, url: str) -> str:
+        row = self._earlier.get(url) if self._earlier else None
+        return row.via if row else ""

@@ -1,6 +1,6 @@
 """Dedup's processor: from seeds and links to admitted URLs, from parsed pages to verdicts."""
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -38,7 +38,7 @@ from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.in_links import InLinks
 from services.dedup.links import links_of, release
-from services.dedup.seen import finder_of, is_same
+from services.dedup.seen import Seen, finder_of, is_same
 
 UNPUBLISHED = "the page asks not to be indexed: it is not published"
 IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
@@ -50,9 +50,7 @@ class Dedup(Processor):
     name = "dedup"
     reads = (topics.SEEDS, topics.URLS_DISCOVERED, topics.PAGES_PARSED)
 
-    def __init__(
-        self, seen: MutableMapping[str, str], store: Store, settings: DedupSettings
-    ) -> None:
+    def __init__(self, seen: Seen, store: Store, settings: DedupSettings) -> None:
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._in_links = InLinks()
@@ -90,9 +88,11 @@ class Dedup(Processor):
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         finder = finder_of(event.via)
+        urls = [fingerprint(found.url) for found in event.urls]
+        first = self._seen.first_finders(event.site, urls, finder)
         fresh, known = list[Discovery](), list[str]()
-        for found in event.urls:
-            if is_same(self._seen.setdefault(fingerprint(found.url), finder), finder):
+        for found, finder_of_it in zip(event.urls, first, strict=True):
+            if is_same(finder_of_it, finder):
                 fresh.append(found)
             else:
                 known.append(found.url)

@@ -1,5 +1,7 @@
 """Admission: puts URLs into the queues of their hosts, or writes down which rule refuses them."""
 
+from functools import lru_cache
+
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Discovery, Purpose, RobotsAsked, UrlsAdmitted
@@ -7,7 +9,7 @@ from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate, Outcome
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.in_links import linked, linking_site
+from gossamer.web.in_links import Sketch, linked, linking_site
 from gossamer.web.url import host_key
 from gossamer.web.validators import EVERY, NO_VALIDATORS, is_conditional
 from services.frontier import revisit
@@ -58,8 +60,8 @@ class Admission:
         how = admitted(found, event)
         linking = linking_site(event.via, event.site)
         in_links = linked(0, linking, found.url) if linking else 0
-        page = revisit.found(found.depth, found.priority, in_links)
-        url = QueuedUrl("", 0, found.url, number, statistics=packed(page), **how)
+        statistics = _found(found.depth, found.priority, in_links)
+        url = QueuedUrl("", 0, found.url, number, statistics=statistics, **how)
         if self._revisits.shares.limited:
             self._hosts.update(host, row)
             self._revisits.hold(row, url, now)
@@ -153,3 +155,9 @@ class Admission:
         moment = max(last + 1, moment)
         self._hosts.claims.of(site).tally.last_number = moment
         return moment
+
+
+@lru_cache(maxsize=10_000)
+def _found(depth: int, priority: int, in_links: Sketch) -> bytes:
+    """Return what is known of a page that is new; of most new pages it is the same."""
+    return packed(revisit.found(depth, priority, in_links))

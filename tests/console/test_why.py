@@ -12,7 +12,7 @@ from gossamer.events.gone import Gone
 from gossamer.log.codec import encode
 from gossamer.settings import Settings
 from gossamer.web.robots import parse_robots
-from gossamer.web.url import fingerprint
+from gossamer.web.url import fingerprint, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
 from services.dedup.seen import SeenRow, finder_of
@@ -158,7 +158,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
         JudgementRow(host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
         RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0).rules),
-        SeenRow(fingerprint=fingerprint(URL), via=finder_of("seed")),
+        SeenRow(site_of(URL), bytes.fromhex(fingerprint(URL)), bytes.fromhex(finder_of("seed"))),
     )
     for row in rows:
         opened.store.table(type(row)).put(row)

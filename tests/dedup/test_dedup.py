@@ -27,7 +27,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.in_links import sites_in
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.seen import SeenRow, SeenTable, finder_of
+from services.dedup.seen import EarlierSeenRow, SeenMapping, SeenRow, SeenTable, finder_of
 from services.dedup.service import Dedup
 
 
@@ -83,23 +83,43 @@ LONG = f"1732275000000000.77.3@http://a.test/{'x' * 500}"
 def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
     store = SqliteStore(Database(":memory:"))
     seen: dict[str, str] = {}
-    for kept in (seen, SeenTable(store)):
+    for kept in (SeenMapping(seen), SeenTable(store)):
         processor = Dedup(kept, store, DedupSettings())
         list(processor.handle(discovered("http://a.test/1", via=LONG), 0.0))
         list(processor.handle(SeedSown(url="http://a.test/2", via=LONG), 0.0))
-    row = store.table(SeenRow).get(fingerprint("http://a.test/1"))
-    assert row and [row.via, *seen.values()] == [finder_of(LONG)] * 2
+    row = store.table(SeenRow).get("a.test", bytes.fromhex(fingerprint("http://a.test/1")))
+    assert row and [row.finder.hex(), *seen.values()] == [finder_of(LONG)] * 2
     assert len(finder_of(LONG)) == 16
 
 
 def test_a_set_of_an_older_version_knows_what_it_knew() -> None:
     """It held the finder's whole name: that one may come again, everybody else is too late."""
     known, store = "http://a.test/1", SqliteStore(Database(":memory:"))
-    processor = Dedup({fingerprint(known): LONG}, store, DedupSettings())
+    processor = Dedup(SeenMapping({fingerprint(known): LONG}), store, DedupSettings())
     again = of_kind(UrlsAdmitted, processor.handle(discovered(known, via=LONG), 0.0))
     assert [found.url for event in again for found in event.urls] == [known]
     assert not list(processor.handle(discovered(known, via="v2"), 0.0))
     assert not list(processor.handle(discovered(known, via=finder_of(LONG)), 0.0))
+
+
+def test_a_folder_of_an_older_version_knows_what_it_knew() -> None:
+    """It was found by fingerprint alone; what comes later is by site."""
+    store = SqliteStore(Database(":memory:"))
+    earlier = store.table(EarlierSeenRow)
+    earlier.put(EarlierSeenRow(fingerprint("http://a.test/1"), finder_of("somebody")))
+    earlier.put(EarlierSeenRow(fingerprint("http://a.test/2"), LONG))
+    store.flush()
+    processor = Dedup(SeenTable(store), store, DedupSettings())
+    urls = [f"http://a.test/{n}" for n in (1, 2, 3)]
+
+    def admitted_by(via: str) -> list[str]:
+        events = of_kind(UrlsAdmitted, processor.handle(discovered(*urls, via=via), 0.0))
+        return [found.url for event in events for found in event.urls]
+
+    admitted = [admitted_by(via) for via in (LONG, "other", LONG)]
+    assert admitted == [urls[1:], [], urls[1:]]
+    assert SeenTable(store).knows("a.test", fingerprint(urls[0]))
+    assert not SeenTable(store).knows("a.test", fingerprint("http://a.test/4"))
 
 
 def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:

@@ -31,7 +31,7 @@ MODULES = (
     services.frontier.plan_rows,
     services.frontier.rows,
 )
-FAUSTS = {services.dedup.seen.SeenRow}
+FAUSTS = {services.dedup.seen.SeenRow, services.dedup.seen.EarlierSeenRow}
 """In a fleet these are no tables of Cassandra's."""
 
 

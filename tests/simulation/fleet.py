@@ -33,6 +33,7 @@ from gossamer.runtime.process import Process as ServiceProcess
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import Settings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
+from services.dedup.seen import SeenMapping
 from services.dedup.service import Dedup
 from services.frontier.workbench import Workbench
 from services.parser.page import parse
@@ -244,7 +245,7 @@ class Fleet:
             self.broker, {"message.timeout.ms": 30_000, "on_delivery": _must_be_delivered}
         )
         table = ChangelogTable(self.broker, producer)
-        dedup = Dedup(table, backends.store, backends.settings.dedup)
+        dedup = Dedup(SeenMapping(table), backends.store, backends.settings.dedup)
         run_processor(backends, CarriedDedup(dedup, table, self.broker.partitions))
 
 

@@ -20,6 +20,7 @@ from services.dedup.faust.restore import Restorer
 from services.dedup.faust.runner import FaustRunner, Stream
 from services.dedup.faust.tables import SeenTable
 from services.dedup.faust.transport import Consumer, Transport
+from services.dedup.seen import SeenMapping
 from services.dedup.service import Dedup
 
 COMMIT_EVERY = 1.0
@@ -53,7 +54,7 @@ def build(settings: Settings, folder: Path, partitions: int, store: Store) -> Fa
     discovered = kafka.prefix + topics.URLS_DISCOVERED.name
     restorer = Restorer(app, discovered, changelog, beacon=tables.beacon)
     tables._recovery = cast(Recovery, restorer)
-    runner = FaustRunner(app, Dedup(seen, store, settings.dedup), changelog, store)
+    runner = FaustRunner(app, Dedup(SeenMapping(seen), store, settings.dedup), changelog, store)
     consumer = cast(Consumer, app.consumer)
     consumer.passed, consumer.hand_over = runner.passed, runner.hand_over
     _agent(runner, kafka.prefix + topics.SEEDS.name, runner.answer)

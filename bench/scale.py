@@ -1,0 +1,202 @@
+"""A crawl as it grows: URLs admitted and visited a CPU second, memory and disk, decade by decade.
+
+    .venv/bin/python -m bench.scale [--urls 1000000] [--hosts 200000] [--visits 50000]
+
+Links to hosts whose sizes have a heavy tail (the largest a tenth of all) go through dedup and
+frontier, as a crawl in a folder runs them, twenty of a site at a time. Then a frontier begins anew
+on the file, and its orders are answered at once, without pages. Only the two are measured, in CPU
+seconds of this process; the links are put on the log beside them. Hosts may be large here: budgets
+are as high as the crawl.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from gossamer.events import (
+    CrawlDefined,
+    Event,
+    HostCheckedOut,
+    Outcome,
+    Purpose,
+    UrlsDiscovered,
+    VisitEnded,
+)
+from gossamer.events.records import Discovery
+from gossamer.log.codec import decode, encode
+from gossamer.log.sqlite import PARTITIONS, SqliteLog
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.runner import Runner
+from gossamer.settings import DedupSettings, FrontierSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.robots import RobotsRules
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.frontier.service import Frontier
+
+TOGETHER = 20
+"""Links of one page to one site."""
+AT_A_TIME = 200
+"""Such events that are put on the log at once."""
+SEED, TAIL = 1, 1.2
+HUGE = 1 << 40
+
+
+class Crawl:
+    """Dedup and frontier on one file."""
+
+    def __init__(self, folder: Path, loaded: int) -> None:
+        self.file = folder / "gossamer.db"
+        self.database = Database(self.file)
+        self.log = SqliteLog(self.database)
+        self.now, self.loaded = time.time(), loaded
+        self.cpu = 0.0
+        stores = [SqliteStore(self.database) for _ in range(2)]
+        self.dedup = self._runner(
+            Dedup(SeenTable(stores[0]), stores[0], DedupSettings()), stores[0]
+        )
+        with self.measured():
+            self.frontier = self._frontier(stores[1])
+
+    def _frontier(self, store: SqliteStore) -> Runner:
+        settings = FrontierSettings(
+            delay=0.0, url_budget=HUGE, host_budget=HUGE, loaded_limit=self.loaded, site_gap=0.0,
+            site_at_once=1000,
+        )  # fmt: skip
+        frontier = Frontier(settings, store, 60.0, PARTITIONS, alone=True)
+        return self._runner(frontier, store)
+
+    def _runner(self, processor: Processor, store: SqliteStore) -> Runner:
+        return Runner(processor, self.log, store, lambda: self.now)
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Count the CPU seconds meanwhile."""
+        before = time.process_time()
+        yield
+        self.cpu += time.process_time() - before
+
+    def admit(self, events: Iterator[UrlsDiscovered]) -> int:
+        """Have some links admitted, all that are left if there are few; return how many."""
+        some = [*islice(events, AT_A_TIME)]
+        self.log.append([encode(event) for event in some])
+        self.now += 0.01 * len(some)
+        with self.measured():
+            while self.dedup.step():
+                pass
+            while self.frontier.step() and self.log.backlog("frontier", "urls.admitted"):
+                pass
+        return sum(len(event.urls) for event in some)
+
+    @property
+    def disk(self) -> int:
+        """Bytes of the file, and of what is not yet in it."""
+        files = self.file.parent.glob("gossamer.db*")
+        return sum(file.stat().st_size for file in files)
+
+
+def discovered(urls: int, hosts: int) -> Iterator[UrlsDiscovered]:
+    """Yield links to *hosts* hosts in random order, about *urls* of them."""
+    random = np.random.default_rng(SEED)
+    weights = 1.0 / np.arange(1, hosts + 1) ** TAIL
+    sizes = np.maximum(1, (urls * weights / weights.sum()).astype(np.int64))
+    order = np.repeat(np.arange(hosts), -(-sizes // TOGETHER)).astype(np.int32)
+    random.shuffle(order)
+    done = np.zeros(hosts, dtype=np.int64)
+    for n, number in enumerate(order.tolist()):
+        first, last = int(done[number]), int(min(done[number] + TOGETHER, sizes[number]))
+        done[number] = last
+        yield _event(n, f"host{number}.example", range(first, last))
+
+
+def _event(number: int, site: str, pages: range) -> UrlsDiscovered:
+    found = tuple(Discovery(f"http://{site}/some/folder/page-{page}.html", 3) for page in pages)
+    via = f"1.{number}.0@http://from{number % 1000}.example/{number}"
+    return UrlsDiscovered(at=0.0, site=site, via=via, urls=found)
+
+
+def bench(folder: Path, urls: int, until: int, hosts: int, visits: int, loaded: int) -> None:
+    """Print both tables."""
+    crawl = Crawl(folder, loaded)
+    print(f"{'URLs':>10} {'URLs/CPU s':>11} {'MiB':>6} {'bytes on disk/URL':>18}", flush=True)
+    events, total, step, mark, spent = discovered(urls, hosts), 0, 100_000, 0, crawl.cpu
+    while total < until and (more := crawl.admit(events)):
+        total += more
+        if total >= mark + step or total >= until:
+            rate = (total - mark) / (crawl.cpu - spent)
+            print(
+                f"{total:10,} {rate:11,.0f} {_resident():6,.0f} {crawl.disk / total:18,.0f}",
+                flush=True,
+            )
+            mark, spent = total, crawl.cpu
+            step = max(step, total // 2)
+    _visit(folder, visits, loaded)
+
+
+def _visit(folder: Path, visits: int, loaded: int) -> None:
+    """Begin anew on the file; print how long until the first order, and how visits go."""
+    began = time.process_time()
+    crawl = Crawl(folder, loaded)
+    crawl.log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=16))])
+    orders = crawl.log.tail(["visits.ordered"])
+    made = first = 0
+    while made < visits:
+        crawl.now += 1.0
+        with crawl.measured():
+            crawl.frontier.step()
+        given = [decode(record) for record in orders.poll(0.0, 100_000)]
+        if given and not first:
+            first = 1
+            print(f"first order after {time.process_time() - began:.2f} CPU seconds", flush=True)
+            spent = crawl.cpu
+        ends = [end for order in given for end in _ended(order, crawl.now)]
+        made += len(ends)
+        crawl.log.append([encode(end) for end in ends])
+    print(
+        f"{made:,} visits ordered and ended: {made / (crawl.cpu - spent):,.0f} a CPU second, "
+        f"{_resident():,.0f} MiB, {crawl.disk / 2**20:,.0f} MiB on disk"
+    )
+
+
+def _ended(order: Event, now: float) -> Iterator[VisitEnded]:
+    assert isinstance(order, HostCheckedOut)
+    for index, visit in enumerate(order.visits):
+        robots = visit.purpose is Purpose.ROBOTS
+        rules = RobotsRules(fetched_at=now, expires_at=now + 1e6) if robots else None
+        yield VisitEnded(
+            at=now, site=order.site, host=order.host, order=order.order, epoch=order.epoch,
+            index=index, last=index == len(order.visits) - 1, visit=visit,
+            outcome=Outcome.PAGE, status=200, started_at=now, took=0.1, received=1000, robots=rules,
+        )  # fmt: skip
+
+
+def _resident() -> float:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+def main() -> None:
+    """Measure in a folder that is removed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--urls", type=int, default=1_000_000)
+    parser.add_argument("--until", type=int, help="stop there; by default all are admitted")
+    parser.add_argument("--hosts", type=int, default=200_000)
+    parser.add_argument("--visits", type=int, default=50_000)
+    parser.add_argument("--loaded", type=int, default=50_000)
+    parser.add_argument("--folder", help="on which disk")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        until = options.until or options.urls
+        bench(Path(folder), options.urls, until, options.hosts, options.visits, options.loaded)
+
+
+if __name__ == "__main__":
+    main()
