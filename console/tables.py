@@ -7,6 +7,7 @@ from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
+from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
 from services.fetcher.slots import AddressSlot
 from services.frontier.aside import AsideRow
@@ -45,6 +46,7 @@ TABLES: dict[type[Row], str] = {
     PinnedRow: "",
     DigestRow: "",
     DocumentRow: "",
+    ListingRow: "",
     NearRow: "",
     SegmentRow: "",
     CaptureRow: "",

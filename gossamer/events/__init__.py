@@ -43,7 +43,13 @@ from gossamer.events.outcomes import (
     Verdict as Verdict,
 )
 from gossamer.events.pages import (
+    Entry as Entry,
+)
+from gossamer.events.pages import (
     Link as Link,
+)
+from gossamer.events.pages import (
+    Listing as Listing,
 )
 from gossamer.events.pages import (
     PageParsed as PageParsed,

@@ -97,7 +97,10 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.TRAP_TIME: Counting(("fetcher",), ("fetcher.visit_limit",),
         "The visit took longer than one may, and the body was cut."),
     Hazard.DECOMPRESSION_BOMB: Counting(
-        ("parser",), ("parser.decoded_limit", "parser.ratio_limit"),
+        ("parser",), (
+            "parser.decoded_limit", "parser.pdf_limit", "parser.sitemap_limit",
+            "parser.ratio_limit",
+        ),
         "A small encoded body becomes absurdly large."),
     Hazard.PRIVATE_ADDRESS: Counting(("fetcher",), ("fetcher.allow_networks",),
         "All addresses of the host are outside the public Internet."),
@@ -120,8 +123,10 @@ HAZARDS: dict[Hazard, Counting] = {
         "A page has links such as mailto:, tel: and javascript:; counted once a page."),
     Hazard.URL_TOO_LONG: Counting(("parser",), (),
         "A page has links of more than 2,000 characters; counted once a page."),
-    Hazard.TOO_MANY_LINKS: Counting(("parser",), ("parser.links_limit", "parser.links_bytes"),
-        "A page has more links than are taken of one, or longer ones: the rest is left out."),
+    Hazard.TOO_MANY_LINKS: Counting(
+        ("parser",), ("parser.links_limit", "parser.links_bytes", "parser.entries_limit"),
+        "A page has more links than are taken of one, or longer ones, or a sitemap more entries: "
+        "the rest is left out."),
     Hazard.TRAP_HOSTS: Counting(("frontier",), ("frontier.host_budget",),
         "A URL is of one more host than are taken of its site, and no seed."),
     Hazard.TRAP_URLS: Counting(("frontier",), ("frontier.url_budget",),

@@ -17,14 +17,14 @@ class Purpose(StrEnum):
     PAGE = "page"
     ROBOTS = "robots"
     SITEMAP = "sitemap"
-    """Named by a robots.txt. It is fetched and archived; nobody reads it yet."""
+    """Named by a robots.txt, or by the index of sitemaps."""
     PROBE = "probe"
     """A path that cannot exist: what comes back is the host's signature, and no document."""
 
     @property
     def is_read(self) -> bool:
-        """Whether a document that comes back is parsed."""
-        return self in (Purpose.PAGE, Purpose.PROBE)
+        """Whether the parser reads what comes back; a robots.txt was read by the fetcher."""
+        return self is not Purpose.ROBOTS
 
 
 class Outcome(StrEnum):

@@ -1,5 +1,6 @@
 """What was read from a page, as the parser says it and as `pages` says it to everybody."""
 
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
@@ -21,6 +22,26 @@ class Link(Struct, frozen=True):
     """Whether the page does not vouch for it: rel nofollow, ugc or sponsored."""
     redirect: bool = False
     """Whether it is where a redirect points to."""
+
+
+class Listing(StrEnum):
+    """What lists documents, and is none itself."""
+
+    SITEMAP = "sitemap"
+    SITEMAP_INDEX = "sitemap_index"
+    """It lists sitemaps."""
+    FEED = "feed"
+
+
+class Entry(Struct, frozen=True, omit_defaults=True):
+    """What a sitemap or a feed lists, and says of it."""
+
+    url: Url
+    """Canonical."""
+    changed_at: float = 0.0
+    """When it changed last; 0: that is not said."""
+    every: float = 0.0
+    """How often it changes, in seconds: a sitemap's changefreq; 0: that is not said."""
 
 
 class Contents(Event, frozen=True, kw_only=True):
@@ -93,3 +114,7 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     nofollow: bool = False
     """Whether it asks that none of its links is followed."""
     links: tuple[Link, ...] = ()
+    listing: Listing | None = None
+    """What it is if it is no document, but lists some; None: it is one."""
+    entries: tuple[Entry, ...] = ()
+    """Those of a listing, the most important ones first."""

@@ -21,6 +21,9 @@ from gossamer.events.records import (
 )
 from gossamer.web.url import fingerprint, site_of
 
+MOST = 1000
+"""Links in an event: each may be 2,000 characters long."""
+
 
 class Trail(TypedDict):
     """A URL's provenance within its crawl: what a visit carries."""
@@ -136,13 +139,15 @@ def rediscovered(of: Trailed, url: str) -> Discovery:
 
 
 def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list[UrlsDiscovered]:
-    """Return *urls* as they go to the URL-seen test, an event a site, in their order."""
+    """Return *urls* as they go to the URL-seen test, in their order: an event a site, or several
+    where they would not fit into one."""
     sites: dict[str, list[Discovery]] = defaultdict(list)
     for found in urls:
         sites[site_of(found.url)].append(found)
     return [
-        UrlsDiscovered(crawl=crawl, at=now, site=site, via=via, urls=tuple(found))
+        UrlsDiscovered(crawl=crawl, at=now, site=site, via=via, urls=tuple(found[n : n + MOST]))
         for site, found in sites.items()
+        for n in range(0, len(found), MOST)
     ]
 
 

@@ -54,6 +54,8 @@ class Discovery(Struct, frozen=True):
     the row."""
     purpose: Purpose = Purpose.PAGE
     """What it is to be visited for."""
+    every: float = 0.0
+    """How often it is said to change, in seconds; 0: that is not said."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):

@@ -23,6 +23,10 @@ class ParserSettings(Section):
     """The most memory that reading a page may take, beyond what the process has to begin with."""
     decoded_limit: Bytes = 2 << 20
     """How much of a body is read after decompression (hazard decompression_bomb)."""
+    pdf_limit: Bytes = 20 << 20
+    """The same for PDF, which is of no use when it is cut."""
+    sitemap_limit: Bytes = 50 << 20
+    """The same for sitemaps (sitemaps.org allows 50 MB)."""
     ratio_limit: Annotated[Positive, unit("times")] = 1000
     """How much larger than it was sent a body may become: beyond that decompression stops, for text
     does not compress so well."""
@@ -30,3 +34,6 @@ class ParserSettings(Section):
     """Most links that are taken of a page (hazard too_many_links)."""
     links_bytes: Annotated[Bytes, Field(le=4 << 20)] = 2 << 20
     """Most bytes that a page's links may have in its event (hazard too_many_links)."""
+    entries_limit: Annotated[Positive, unit("entries")] = 50_000
+    """Most entries that are taken of a sitemap (sitemaps.org allows 50,000) or a feed (hazard
+    too_many_links)."""

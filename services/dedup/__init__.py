@@ -43,6 +43,10 @@ text, or it is a copy of another page and was none, or the other way round. A vi
 nothing of that publishes nothing, unless `dedup.republish_unchanged` asks for it. The row remembers
 which visit was news last: its record is news again when it comes again.
 
+**What a sitemap or a feed is.** No document: nothing of it is published, and its text is compared
+with nobody's (`listings`). What it lists is released as links are, once for each version of it, and
+what it says of when a page changed goes to the frontier as hints, if it may speak for that site.
+
 **How a document goes.** Only dedup writes to `pages`, so only it says that a document is gone
 (`documents`): the parser tells it of every answer that a server gave. Where a URL says of itself
 that there is no document (410, a redirect for good, noindex) one visit is enough, otherwise several

@@ -81,6 +81,8 @@ class Version(NamedTuple):
 def absence(page: PageParsed) -> Gone | None:
     """Return what *page* says against a document at its URL; None if it says nothing."""
     if 200 <= page.status < 300:
+        if page.listing:
+            return Gone.LISTING
         return Gone.NOINDEX if page.noindex else None
     if page.status in REDIRECTS and page.links:
         return Gone.MOVED if page.status in FOR_GOOD else Gone.REDIRECTED

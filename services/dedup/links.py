@@ -17,11 +17,9 @@ from gossamer.blacklist import Blacklist
 from gossamer.crawl import left_out
 from gossamer.events import CrawlDefined, Discovery, LinksSetAside, PageParsed, UrlsDiscovered
 from gossamer.events.hazards import Hazard
-from gossamer.events.provenance import by_site, linked
+from gossamer.events.provenance import MOST, by_site, linked
 from gossamer.web.url import host_key
 
-MOST = 1000
-"""Links in an event: each may be 2,000 characters long."""
 REMEMBERED = 50_000
 """Links that an instance remembers to have set aside."""
 

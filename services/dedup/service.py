@@ -38,10 +38,18 @@ from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.in_links import InLinks
 from services.dedup.links import links_of, release
+from services.dedup.listings import Listings
 from services.dedup.seen import Seen, finder_of, is_same
 
 UNPUBLISHED = "the page asks not to be indexed: it is not published"
 IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
+
+VERDICTS: dict[float | None, Verdict] = {
+    None: Verdict.FIRST,
+    0.0: Verdict.UNCHANGED,
+    1.0: Verdict.CHANGED,
+}
+"""Of a listing, by whether it has changed."""
 
 
 class Dedup(Processor):
@@ -53,7 +61,7 @@ class Dedup(Processor):
     def __init__(self, seen: Seen, store: Store, settings: DedupSettings) -> None:
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
-        self._in_links = InLinks()
+        self._in_links, self._listings = InLinks(), Listings(store)
         self._crawl: CrawlDefined | None = None
 
     def handle(self, event: Event, now: float) -> Answer:
@@ -90,6 +98,7 @@ class Dedup(Processor):
         finder = finder_of(event.via)
         urls = [fingerprint(found.url) for found in event.urls]
         first = self._seen.first_finders(event.site, urls, finder)
+        self._listings.named(event)
         fresh, known = list[Discovery](), list[str]()
         for found, finder_of_it in zip(event.urls, first, strict=True):
             if is_same(finder_of_it, finder):
@@ -112,6 +121,8 @@ class Dedup(Processor):
             yield self._not_modified(page, now)
         elif 200 <= page.status < 300 and Hazard.PARSER_FAULT in page.hazards:
             yield _verdict(page, Verdict.UNREAD, now)
+        elif 200 <= page.status < 300 and page.listing:
+            yield from self._listed(page, now)
         elif 200 <= page.status < 300:
             yield from self._judge(page, now)
         elif page.status in REDIRECTS:
@@ -121,6 +132,21 @@ class Dedup(Processor):
             yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
         if reason := absence(page):
             yield from self._documents.miss(page, reason)
+
+    def _listed(self, page: PageParsed, now: float) -> Iterator[Event]:
+        listed = self._listings.read(page, self._crawl, self._content.blacklist, now)
+        duplicates = page.visit.duplicates
+        yield from release(page, listed.links.followed, duplicates, now)
+        yield from self._content.aside.set_aside(page, listed.links.beyond, duplicates, now)
+        yield from listed.hints
+        hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in listed.links.hazards else ()
+        count_hazards(self.name, hazards)
+        yield replace(
+            _verdict(page, VERDICTS[listed.change], now),
+            change=listed.change,
+            links=len(listed.links.followed),
+            hazards=page.hazards + hazards,
+        )
 
     def _judge(self, page: PageParsed, now: float) -> Iterator[Event]:
         version = self._documents.version(page)
@@ -136,7 +162,7 @@ class Dedup(Processor):
     def _not_modified(self, page: PageParsed, now: float) -> PageJudged:
         row = self._documents.confirm(page)
         judged = replace(_verdict(page, Verdict.UNCHANGED, now), change=0.0)
-        if row and row.gone not in ("", Gone.NOINDEX):
+        if row and row.gone not in ("", Gone.NOINDEX, Gone.LISTING):
             return replace(judged, reason=IS_BACK, validators=NO_VALIDATORS)
         return replace(judged, digest=row.digest if row else "")
 

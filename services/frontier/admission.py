@@ -60,7 +60,7 @@ class Admission:
         how = admitted(found, event)
         linking = linking_site(event.via, event.site)
         in_links = linked(0, linking, found.url) if linking else 0
-        statistics = _found(found.depth, found.priority, in_links)
+        statistics = _found(found.depth, found.priority, in_links, found.every)
         url = QueuedUrl("", 0, found.url, number, statistics=statistics, **how)
         if self._revisits.shares.limited:
             self._hosts.update(host, row)
@@ -158,6 +158,6 @@ class Admission:
 
 
 @lru_cache(maxsize=10_000)
-def _found(depth: int, priority: int, in_links: Sketch) -> bytes:
+def _found(depth: int, priority: int, in_links: Sketch, every: float) -> bytes:
     """Return what is known of a page that is new; of most new pages it is the same."""
-    return packed(revisit.found(depth, priority, in_links))
+    return packed(revisit.found(depth, priority, in_links, every))

@@ -147,7 +147,8 @@ def sitemaps_found(
         # What is on the blacklist is refused when it is admitted, and set aside.
         if left_out(crawl, Blacklist(), url, DEPTH) is None
     ]
-    via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.url}"
+    # Of whom it is, wherever it lies: it is that site's word.
+    via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
     return by_site(found, via, event.crawl, now)
 
 

@@ -3,7 +3,7 @@
 The life of a page. `service` takes a `PageFetched` off the log and gives it to the `pool`, which
 passes it to a `child`: a process that does nothing but call `page.parse`. There the content codings
 are undone (`gossamer.web.coding`) and the type decided (`gossamer.web.sniffing`), by which one of
-the `readers` gets the page. The characters are decoded (`charset`, `labels`), the text cut off
+the `readers` gets the page. Of HTML the characters are decoded (`charset`, `labels`), the text cut off
 where it would make an HTML parser quadratic (`scan`), and the document read as browsers read it
 (`document`, `links`, `directives`); last, its main text and its language are found (`text`). What
 comes back is one `PageParsed`, and the log moves on.

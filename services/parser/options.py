@@ -13,10 +13,16 @@ class Options(Struct, frozen=True):
     simhash_words: int
     """Texts with fewer words have no simhash; 0: none has one."""
     decoded_limit: int
-    """Most bytes of a body that are read, once its content codings are undone."""
+    """Most bytes of a body that are read, once its content codings are undone …"""
+    pdf_limit: int
+    """… of a PDF …"""
+    sitemap_limit: int
+    """… and of a sitemap."""
     ratio_limit: int
     """How many times larger a body may become by that."""
     links_limit: int
     """Most links of a page that are taken."""
     links_bytes: int
     """Most bytes of them, as they stand in an event."""
+    entries_limit: int
+    """Most entries of a sitemap or a feed that are taken."""

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from gossamer.events import Link, PageFetched, PageParsed
+from gossamer.events import Link, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.coding import Body, decoded
 from gossamer.web.http import (
@@ -18,9 +18,11 @@ from gossamer.web.validators import kept, validators_of
 from services.parser.directives import directives
 from services.parser.options import Options
 from services.parser.passed_on import passed_on, with_hazards
-from services.parser.readers import READERS
+from services.parser.readers import read
 from services.parser.readers.received import Received
 from services.parser.text import digest_of
+
+PDF = "application/pdf"
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
@@ -37,11 +39,17 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     validators = validators_of(page.headers)
     parsed = replace(parsed, validators=validators, expires_at=_expires_at(page))
     codings = joined_values(page.headers, "content-encoding")
-    body = decoded(page.body, codings, options.decoded_limit, options.ratio_limit)
+    body = decoded(page.body, codings, _limit(page, options), options.ratio_limit)
     parsed = _received(page, parsed, body, options)
-    read = READERS.get(parsed.content_type)
     header = joined_values(page.headers, "content-type")
-    return read(Received(parsed, body.data, header, options)) if read else parsed
+    return read(Received(parsed, body.data, header, options))
+
+
+def _limit(page: PageFetched, options: Options) -> int:
+    if page.visit.purpose is Purpose.SITEMAP:
+        return options.sitemap_limit
+    is_pdf = content_type(page.headers) == PDF or page.body.startswith(b"%PDF-")
+    return options.pdf_limit if is_pdf else options.decoded_limit
 
 
 def _expires_at(page: PageFetched) -> float:

@@ -6,6 +6,7 @@ is of real pages in there, and finds nothing amiss.
 """
 
 import codecs
+import gzip
 
 from gossamer.events import PageFetched, Visit
 from services.parser.labels import ENCODINGS, codec_of
@@ -14,10 +15,28 @@ from services.parser.page import parse
 
 WORDS = "Some words to read, and some more. " * 20
 PAGE = f"<title>A page</title><a href=a>A link</a><p>{WORDS}".encode()
+SITEMAP = (
+    b"<urlset><url><loc>http://localhost/</loc><lastmod>2024-02-29</lastmod></url></urlset>"
+)
+FEED = (
+    b"<rss><channel><item><link>http://localhost/</link>"
+    b"<pubDate>Thu, 29 Feb 2024 12:00:00 GMT</pubDate></item></channel></rss>"
+)
+XHTML = b"<html xmlns='http://www.w3.org/1999/xhtml'><p>A page</p></html>"
 SAMPLES: dict[str, bytes] = {
     "text/html": PAGE,
-    "application/xhtml+xml": PAGE,
+    "application/xhtml+xml": XHTML,
     "text/plain": WORDS.encode(),
+    "text/xml": SITEMAP,
+    "application/xml": XHTML,
+    "application/rss+xml": FEED,
+    "application/atom+xml": FEED,
+    "application/rdf+xml": FEED,
+    "application/json": b'[{"name": "A name", "url": "http://localhost/"}]',
+    "application/ld+json": b"{",
+    "application/feed+json": b'{"version": "https://jsonfeed.org/version/1"}',
+    "application/x-gzip": gzip.compress(SITEMAP),
+    "application/gzip": gzip.compress(SITEMAP),
 }
 """By media type, what makes each of `READERS` load all that it needs."""
 OPTIONS = Options(
@@ -25,9 +44,12 @@ OPTIONS = Options(
     want_text=True,
     simhash_words=1,
     decoded_limit=1 << 20,
+    pdf_limit=1 << 20,
+    sitemap_limit=1 << 20,
     ratio_limit=1000,
     links_limit=1000,
     links_bytes=1 << 20,
+    entries_limit=1000,
 )
 
 

@@ -36,9 +36,12 @@ def options_of(settings: Settings) -> Options:
         want_text=wanted.text,
         simhash_words=wanted.simhash_words,
         decoded_limit=wanted.decoded_limit,
+        pdf_limit=wanted.pdf_limit,
+        sitemap_limit=wanted.sitemap_limit,
         ratio_limit=wanted.ratio_limit,
         links_limit=wanted.links_limit,
         links_bytes=wanted.links_bytes,
+        entries_limit=wanted.entries_limit,
     )
 
 

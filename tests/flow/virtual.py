@@ -197,9 +197,12 @@ class VirtualCrawl:
                     want_text=False,
                     simhash_words=50,
                     decoded_limit=2 << 20,
+                    pdf_limit=20 << 20,
+                    sitemap_limit=50 << 20,
                     ratio_limit=1000,
                     links_limit=10_000,
                     links_bytes=2 << 20,
+                    entries_limit=50_000,
                 )
             ),
         ]

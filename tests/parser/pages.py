@@ -10,9 +10,12 @@ OPTIONS = Options(
     want_text=True,
     simhash_words=50,
     decoded_limit=2 << 20,
+    pdf_limit=20 << 20,
+    sitemap_limit=50 << 20,
     ratio_limit=1000,
     links_limit=10_000,
     links_bytes=2 << 20,
+    entries_limit=50_000,
 )
 NOW = 2000.0
 

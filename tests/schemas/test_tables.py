@@ -5,6 +5,7 @@ from pathlib import Path
 import services.archive.rows
 import services.dedup.content
 import services.dedup.documents
+import services.dedup.listings
 import services.dedup.near
 import services.dedup.seen
 import services.fetcher.slots
@@ -24,6 +25,7 @@ MODULES = (
     services.dedup.seen,
     services.dedup.content,
     services.dedup.documents,
+    services.dedup.listings,
     services.dedup.near,
     services.fetcher.slots,
     services.frontier.aside,

@@ -18,6 +18,7 @@ from math import sqrt
 from msgspec.structs import replace
 
 from gossamer.web.in_links import Sketch, sites_in, united
+from services.frontier.revisit.evidence import promised
 from services.frontier.revisit.numbers import rounded
 from services.frontier.revisit.sharing import uncounted
 from services.frontier.revisit.state import DAY, Known, PageState
@@ -44,10 +45,11 @@ MOST_LINKED, MOST_ASKED = 16.0, 4.0
 MONTH = 30 * DAY
 
 
-def found(depth: int, priority: int, in_links: Sketch = 0) -> PageState:
-    """Return what is known of a page that was found *depth* links from a seed."""
+def found(depth: int, priority: int, in_links: Sketch = 0, every: float = 0.0) -> PageState:
+    """Return what is known of a page that was found *depth* links from a seed, and is said to
+    change *every* so many seconds; 0: that is not said."""
     base = rounded(weight_of(depth, priority))
-    return _weighed(PageState(base=base, in_links=in_links))
+    return _weighed(promised(PageState(base=base, in_links=in_links), every))
 
 
 def asked_for(page: PageState) -> PageState:

@@ -5,14 +5,33 @@ Of a type that has no reader here only the headers, the size and the digest are 
 
 from collections.abc import Callable, Mapping
 
-from gossamer.events import PageParsed
-from services.parser.readers import html, plain
+from gossamer.events import PageParsed, Purpose
+from services.parser.readers import by_root, html, named, plain, structured, xhtml
 from services.parser.readers.received import Received
 
 Reader = Callable[[Received], PageParsed]
 
 READERS: Mapping[str, Reader] = {
     "text/html": html.read,
-    "application/xhtml+xml": html.read,
+    "application/xhtml+xml": xhtml.read,
     "text/plain": plain.read,
+    "text/xml": by_root.read,
+    "application/xml": by_root.read,
+    "application/rss+xml": by_root.read,
+    "application/atom+xml": by_root.read,
+    "application/rdf+xml": by_root.read,
+    "application/json": structured.read,
+    "application/ld+json": structured.read,
+    "application/feed+json": structured.read,
+    "application/x-gzip": named.read,
+    "application/gzip": named.read,
 }
+
+
+def read(received: Received) -> PageParsed:
+    """Return what a document says, by its type, or because it was named as a sitemap."""
+    parsed = received.parsed
+    if parsed.visit.purpose is Purpose.SITEMAP:
+        return named.read(received)
+    reader = READERS.get(parsed.content_type)
+    return reader(received) if reader else parsed

@@ -1,0 +1,176 @@
+"""Sitemaps and feeds: what they list is followed, and what they say of it are hints.
+
+A site speaks for itself alone. What a sitemap lists of another site counts only where that site's
+robots.txt names the sitemap (sitemaps.org, "Sitemaps & Cross Submits"), or the index that has it: a
+feed's entries there are links like a page's, without their dates. Who named a sitemap passes here
+with its URL, and is remembered.
+
+Hints are given of what is not older than the newest that the listing said at its visit before: all
+else was said then. At the first visit everything is said that there is.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.blacklist import Blacklist
+from gossamer.crawl import left_out
+from gossamer.events import (
+    ChangeHint,
+    ChangesHinted,
+    CrawlDefined,
+    Discovery,
+    Entry,
+    EvidenceKind,
+    Listing,
+    PageParsed,
+    Purpose,
+    UrlsDiscovered,
+)
+from gossamer.events.provenance import MOST
+from gossamer.store import Row, Store
+from gossamer.web.in_links import linking_site
+from gossamer.web.url import fingerprint, host_key, site_of
+from services.dedup.links import Links, links_of
+
+NONE_BEFORE = -1.0
+
+
+class ListingRow(Row, frozen=True):
+    """A sitemap or a feed, as its last visit found it."""
+
+    table = "listings"
+    partition_key = "url"
+
+    url: str
+    at: float = 0.0
+    """When that visit was made; 0: there was none."""
+    digest: str = ""
+    """Of what it listed."""
+    change: float = NONE_BEFORE
+    """Whether the visit found it changed (1) or not (0); -1: there was none before."""
+    newest: float = 0.0
+    """The newest date that it gave, and …"""
+    newest_before: float = 0.0
+    """… that the visit before had found, after which entries are news."""
+    named_by: tuple[str, ...] = ()
+    """Other sites whose robots.txt names it."""
+    counted: tuple[str, ...] = ()
+    """Those of them whose entries counted at that visit."""
+
+
+class Listed(NamedTuple):
+    """What follows from a listing."""
+
+    change: float | None
+    """Whether it has changed, 1 or 0; None if it was never visited before."""
+    links: Links
+    """What is to be followed; nothing if it has not changed."""
+    hints: list[ChangesHinted]
+
+
+class Listings:
+    """Reads listings; alone in writing about a URL."""
+
+    def __init__(self, store: Store) -> None:
+        self._rows = store.table(ListingRow)
+
+    def named(self, event: UrlsDiscovered) -> None:
+        """Take in which sitemaps another site's robots.txt names."""
+        is_robots = event.via.endswith("/robots.txt")
+        if is_robots and (namer := linking_site(event.via, event.site)):
+            for found in event.urls:
+                if found.purpose is Purpose.SITEMAP:
+                    self._name(found.url, namer)
+
+    def _name(self, url: str, *namers: str) -> None:
+        row = self._rows.get(url) or ListingRow(url)
+        if new := set(namers).difference(row.named_by):
+            self._rows.put(replace(row, named_by=tuple(sorted({*row.named_by, *new}))))
+
+    def read(
+        self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist, now: float
+    ) -> Listed:
+        """Return what follows from *page*, and the same when its record comes again."""
+        row = self._compared(page)
+        self._rows.put(row)
+        change = None if row.change == NONE_BEFORE else row.change
+        if change == 0.0:
+            return Listed(change, Links([], [], set()), [])
+        trusted = {page.site, *row.named_by}
+        own = [entry for entry in page.entries if site_of(entry.url) in trusted]
+        if page.listing is Listing.SITEMAP_INDEX and row.named_by:
+            for entry in own:
+                if site_of(entry.url) == page.site:
+                    self._name(entry.url, *row.named_by)
+        followed = page.entries if page.listing is Listing.FEED else own
+        links = _followed(page, followed, crawl, blacklist)
+        return Listed(change, links, [*_hinted(page, own, row.newest_before, now)])
+
+    def _compared(self, page: PageParsed) -> ListingRow:
+        row = self._rows.get(page.visit.url) or ListingRow(page.visit.url)
+        if page.fetched_at <= row.at:
+            return row
+        same = row.digest == page.digest and row.counted == row.named_by
+        dates = (min(entry.changed_at, page.fetched_at) for entry in page.entries)
+        return replace(
+            row,
+            at=page.fetched_at,
+            digest=page.digest,
+            change=float(not same) if row.at else NONE_BEFORE,
+            newest=max(row.newest, *dates, 0.0),
+            newest_before=row.newest,
+            counted=row.named_by,
+        )
+
+
+def _followed(
+    page: PageParsed,
+    entries: tuple[Entry, ...] | list[Entry],
+    crawl: CrawlDefined | None,
+    blacklist: Blacklist,
+) -> Links:
+    """Return what is to be followed: a listing is no step on the way from a seed, an index is."""
+    links = links_of(page, crawl, blacklist)
+    if page.nofollow:
+        return links
+    is_index = page.listing is Listing.SITEMAP_INDEX
+    depth, purpose = page.visit.depth + is_index, Purpose.SITEMAP if is_index else Purpose.PAGE
+    for entry in entries:
+        left = left_out(crawl, blacklist, entry.url, depth) if crawl else None
+        found = Discovery(
+            entry.url, depth, trace=fingerprint(entry.url), purpose=purpose, every=entry.every
+        )
+        (links.beyond if left else links.followed).append(found)
+        if left:
+            links.hazards.add(left.rule)
+    return links
+
+
+def _hinted(
+    page: PageParsed, entries: list[Entry], since: float, now: float
+) -> Iterator[ChangesHinted]:
+    kind = EvidenceKind.FEED if page.listing is Listing.FEED else EvidenceKind.SITEMAP
+    hints = [
+        ChangeHint(
+            entry.url,
+            kind if entry.changed_at else EvidenceKind.CHANGEFREQ,
+            entry.changed_at,
+            entry.every,
+        )
+        for entry in entries
+        if (entry.changed_at or entry.every) and (entry.changed_at >= since)
+    ]
+    hints.sort(key=lambda hint: host_key(hint.url))
+    for host, group in groupby(hints, key=lambda hint: host_key(hint.url)):
+        of_host = tuple(group)
+        for at in range(0, len(of_host), MOST):
+            yield ChangesHinted(
+                crawl=page.crawl,
+                at=now,
+                site=site_of(host),
+                host=host,
+                hints=of_host[at : at + MOST],
+            )

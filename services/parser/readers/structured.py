@@ -1,0 +1,66 @@
+"""Reads JSON and JSON-LD: where it leads and what it is called; JSON Feed as the feed that it is.
+
+Only what is spelt out as an absolute URL, under a name that says so, is a link: to guess at others
+would fill the crawl with what nobody links to.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import DecodeError, json
+from msgspec.structs import replace
+
+from gossamer.events import Link, PageParsed
+from gossamer.events.hazards import Hazard
+from services.parser.document import TITLE_LIMIT
+from services.parser.links import Links
+from services.parser.options import Options
+from services.parser.passed_on import with_hazards
+from services.parser.readers import feed
+from services.parser.readers.received import Received
+from services.parser.text import folded
+
+FEED = "https://jsonfeed.org/version/"
+LINKS = ("@id", "url", "href")
+TITLES = ("headline", "name", "title")
+"""The best one first: the words of schema.org, and one that others have."""
+
+
+def read(received: Received) -> PageParsed:
+    """Return what a JSON document says; nothing if it is none."""
+    parsed, found = received.decoded(is_html=False)
+    try:
+        said = json.decode(found.text)
+    except (DecodeError, RecursionError, UnicodeError):
+        return parsed
+    if isinstance(said, dict) and str(said.get("version")).startswith(FEED):
+        return feed.read_json(parsed, said, received.options)
+    objects = [*_objects(said)]
+    titles = (one[name] for one in objects for name in TITLES if isinstance(one.get(name), str))
+    titled = replace(parsed, title=folded(next(titles, ""))[:TITLE_LIMIT])
+    return _linked(titled, objects, received.options)
+
+
+def _objects(said: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in *said*, the outer ones first."""
+    waiting = deque([said])
+    while waiting:
+        one = waiting.popleft()
+        if isinstance(one, dict):
+            yield one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _linked(parsed: PageParsed, objects: list[dict[str, Any]], options: Options) -> PageParsed:
+    links, urls = Links(parsed.visit.url, "utf-8", options), dict[str, None]()
+    for target in (one.get(name) for one in objects for name in LINKS):
+        if isinstance(target, str) and target.lower().startswith(("http://", "https://")):
+            urls[links.resolved(target)] = None
+    urls.pop("", None)
+    if len(urls) > options.links_limit:
+        links.hazards.add(Hazard.TOO_MANY_LINKS)
+    found = tuple(Link(url) for url in [*urls][: options.links_limit])
+    return replace(with_hazards(parsed, sorted(links.hazards)), links=found)

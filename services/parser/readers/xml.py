@@ -1,0 +1,76 @@
+"""XML from the Web: read as far as it goes, without entities, external documents or deep trees.
+
+libxml2 repairs what it can (`recover`), and stops at 256 nested elements and 10 MB of text in one
+place. What an entity stands for is never looked up, neither inside the document nor outside.
+"""
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, TypeAlias
+
+from lxml import etree
+
+from gossamer.events import PageParsed
+from services.parser.readers.received import Received
+
+SAFELY: dict[str, Any] = {
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "huge_tree": False,
+    "encoding": "utf-8",
+}
+BEGINNING = 1 << 16
+"""Bytes in which the first element must begin."""
+
+Element: TypeAlias = Any
+
+
+def in_utf_8(received: Received) -> tuple[PageParsed, bytes]:
+    """Return what is known with the encoding, and the body in UTF-8, without blanks before it."""
+    parsed, found = received.decoded(is_html=True)
+    return parsed, found.text.lstrip("\ufeff \t\r\n").encode(errors="replace")
+
+
+def root_of(body: bytes) -> str:
+    """Return the local name of the outermost element of *body*; "" if there is none."""
+    for element in _parsed(body[:BEGINNING], events=("start",)):
+        return name_of(element)
+    return ""
+
+
+def elements(body: bytes, *names: str) -> Iterator[Element]:
+    """Yield the elements with these local names, each whole, and forget them one by one."""
+    for element in _parsed(body, events=("end",), tag=["{*}" + name for name in names]):
+        yield element
+        element.clear(keep_tail=False)
+
+
+def _parsed(body: bytes, **wanted: Any) -> Iterator[Element]:
+    try:
+        for _, element in etree.iterparse(BytesIO(body), recover=True, **SAFELY, **wanted):
+            yield element
+    except etree.LxmlError:
+        return  # Nothing of it is XML, or nothing from here on.
+
+
+def name_of(element: Element) -> str:
+    """Return the local name of *element*; "" if it is a comment or the like."""
+    tag = element.tag
+    return tag.rpartition("}")[2].rpartition(":")[2] if isinstance(tag, str) else ""
+
+
+def text_of(element: Element) -> str:
+    """Return the text in *element*, without blanks around it."""
+    return "".join(map(str, element.itertext())).strip()
+
+
+def said(element: Element, *names: str) -> str:
+    """Return the text of the first of *names* that a child of *element* has; "" if none has."""
+    texts = (text_of(one) for name in names for one in children(element, name))
+    return next(filter(None, texts), "")
+
+
+def children(element: Element, name: str) -> Iterator[Element]:
+    """Yield the children of *element* with a local name."""
+    return (one for one in element if name_of(one) == name)

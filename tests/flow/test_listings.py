@@ -1,0 +1,132 @@
+"""Sites whose pages are linked from nowhere but their sitemaps and feeds, and when they change."""
+
+import gzip
+import random
+from collections.abc import Iterable
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import Purpose
+from services.dedup.documents import DocumentRow
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.plan_rows import PlanRow
+from services.frontier.rows import UrlRow
+from tests.flow.virtual import START, VirtualCrawl
+
+A, B = "http://a.test", "http://b.test"
+DAY = 86400.0
+PAGES = 12
+XML, HTML = "application/xml", "text/html"
+
+
+def sitemap(pages: Iterable[tuple[str, float]]) -> str:
+    """Return a sitemap of URLs and when they changed."""
+    rows = (
+        f"<url><loc>{url}</loc><lastmod>{formatdate(at, usegmt=True)}</lastmod></url>"
+        for url, at in pages
+    )
+    return f"<urlset>{''.join(rows)}</urlset>"
+
+
+def feed(pages: Iterable[tuple[str, float]]) -> str:
+    """Return a feed of the same."""
+    rows = (
+        f"<item><link>{url}</link><pubDate>{formatdate(at, usegmt=True)}</pubDate></item>"
+        for url, at in pages
+    )
+    return f"<rss><channel>{''.join(rows)}</channel></rss>"
+
+
+def numbered(*numbers: int) -> list[tuple[str, float]]:
+    return [(f"{A}/p{n}", START) for n in numbers]
+
+
+INNER = "".join(f"<sitemap><loc>{A}/{n}.xml.gz</loc></sitemap>" for n in (1, 2))
+FILES = {
+    f"{A}/robots.txt": ("text/plain", f"Sitemap: {A}/index.xml\nSitemap: {B}/for-a.xml".encode()),
+    f"{A}/": (HTML, b"<title>Home</title><link rel=alternate href=/feed type=application/rss+xml>"),
+    f"{A}/index.xml": (XML, f"<sitemapindex>{INNER}</sitemapindex>".encode()),
+    f"{A}/1.xml.gz": (XML, gzip.compress(sitemap(numbered(1, 2, 3, 4)).encode())),
+    f"{A}/2.xml.gz": ("application/gzip", gzip.compress(sitemap(numbered(5, 6, 7, 8)).encode())),
+    f"{A}/feed": ("application/rss+xml", feed(numbered(9, 10)).encode()),
+    f"{B}/robots.txt": ("text/plain", f"Sitemap: {B}/own.xml".encode()),
+    f"{B}/for-a.xml": ("text/html", sitemap(numbered(11, 12)).encode()),
+    f"{B}/own.xml": (XML, sitemap([(f"{A}/unasked", START)]).encode()),
+    **{f"{A}/p{n}": (HTML, f"<title>{n}</title>The text of {n}".encode()) for n in range(1, 13)},
+}
+
+
+def answer(kind: str, body: bytes, now: float) -> tuple[float, Reply | Failure]:
+    status, headers = 200 if body else 404, (("Content-Type", kind),)
+    return 0.2, Reply(status=status, headers=headers, body=body, started_at=now, took=0.2)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> VirtualCrawl:
+    """Return a crawl that has come to its end."""
+    crawl = VirtualCrawl(
+        tmp_path, lambda url, now: answer(*FILES.get(url, (HTML, b"")), now), delay=1.0
+    )
+    crawl.sow(f"{A}/", f"{B}/")
+    assert crawl.run()
+    return crawl
+
+
+def test_all_pages_are_reached_through_sitemaps_and_feeds_alone(crawl: VirtualCrawl) -> None:
+    asked = [url for _, _, url in crawl.requests]
+    assert {*FILES} <= {*asked}
+    assert len(asked) == len({*asked})
+    found = crawl._store().table(UrlRow).get(A, f"{A}/2.xml.gz")
+    assert (found.purpose, found.outcome, found.depth) == (Purpose.SITEMAP, "page", 2)
+    assert crawl._store().table(UrlRow).get(A, f"{A}/p5").depth == 2
+
+
+def test_another_sites_sitemap_that_was_not_named_adds_nothing(crawl: VirtualCrawl) -> None:
+    assert f"{A}/unasked" not in {url for _, _, url in crawl.requests}
+
+
+def test_listings_are_no_documents(crawl: VirtualCrawl) -> None:
+    rows = crawl._store().table(DocumentRow).everything()
+    assert {row.url for row in rows} == {f"{A}/", *(f"{A}/p{n}" for n in range(1, PAGES + 1))}
+
+
+class Changing:
+    """Four pages, of which the odd ones change every few days, and a listing that says so."""
+
+    def __init__(self, form: str) -> None:
+        self.form = sitemap if form == "sitemap" else feed
+
+    def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url.endswith("/list"):
+            pages = [(f"{A}/{n}", changed_at(n, now)) for n in range(4)]
+            return answer(XML, self.form(pages).encode(), now)
+        if url.endswith("/robots.txt"):
+            return answer("text/plain", f"Sitemap: {A}/list".encode(), now)
+        text = f"<title>{url}</title>This is of {changed_at(int(url[-1]), now)}"
+        return answer(HTML, text.encode(), now)
+
+
+def changed_at(page: int, now: float) -> float:
+    chance, at, last = random.Random(page), START, START
+    while page % 2 and (at := at + chance.expovariate(1 / (4 * DAY))) <= now:
+        last = at
+    return float(int(last))
+
+
+@pytest.mark.parametrize("form", ["sitemap", "feed"])
+def test_a_date_brings_the_next_visit_forward(tmp_path: Path, form: str) -> None:
+    crawl = VirtualCrawl(tmp_path, Changing(form), delay=1.0)
+    crawl.sow(f"{A}/0", revisit="optimal", budget=8.0)
+    plans, whys = crawl._store().table(PlanRow), list[str]()
+    while crawl.now < START + 60 * DAY:
+        crawl.run(until=crawl.now + DAY / 4)
+        for n in range(4):
+            row = plans.get(A, f"{A}/{n}")
+            if row and f"{form} says it has changed" in row.why:
+                # That is written only of a visit that is sooner for it.
+                assert n % 2, "of the others nothing was ever said"
+                return
+            whys.append(row.why if row else "")
+    pytest.fail(f"no visit was made sooner: {set(whys)}")

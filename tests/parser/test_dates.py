@@ -1,0 +1,60 @@
+"""Dates as sitemaps, feeds and PDFs write them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.parser.dates import instant, pdf_instant
+
+LEAP = datetime(2024, 2, 29, tzinfo=UTC).timestamp()
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("2024-02-29", 0),
+        (" 2024-02-29T10:00Z\n", 10),
+        ("2024-02-29T10:00:00.123+02:00", 8),
+        ("2024-02-29 10:00:00 -0200", 12),
+        ("2024-02-29T10:00:00", 10),
+        ("2024-02-29T10:00+02", 8),
+        ("Thu, 29 Feb 2024 10:00:00 GMT", 10),
+        ("29 Feb 24 10:00 +0100", 9),
+        ("Thu, 29 Feb 2024 10:00:00", 10),
+    ],
+)
+def test_a_date_is_read(text: str, hours: float) -> None:
+    assert instant(text) == LEAP + hours * HOUR
+
+
+def test_of_what_is_left_out_the_earliest_is_taken() -> None:
+    assert instant("2024-03") == LEAP + 24 * HOUR
+    assert instant("2024") == datetime(2024, 1, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2024-02-30", "0000-00-00", "1959-01-01", "9" * 99])
+def test_what_is_no_date_says_nothing(text: str) -> None:
+    assert instant(text) == pdf_instant(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [
+        ("D:20240229", 0),
+        ("D:20240229100000Z", 10),
+        ("D:20240229100000+02'00'", 8),
+        ("D:20240229100000-02'30", 12.5),
+        ("20240229100000", 10),
+        ("D:20240229100000Z00'00'", 10),
+    ],
+)
+def test_a_date_of_a_pdf_is_read(text: str, hours: float) -> None:
+    assert pdf_instant(text) == LEAP + hours * HOUR
+
+
+@given(st.text() | st.from_regex(r"D?:?\d{4}-?\d\d-?\d\d[T ]?\d\d:?\d\d:?\d\d[+-]\d\d:?\d\d"))
+def test_any_text_is_read(text: str) -> None:
+    assert instant(text) >= 0.0 and pdf_instant(text) >= 0.0
