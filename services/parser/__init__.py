@@ -3,10 +3,16 @@
 The life of a page. `service` takes a `PageFetched` off the log and gives it to the `pool`, which
 passes it to a `child`: a process that does nothing but call `page.parse`. There the content codings
 are undone (`gossamer.web.coding`) and the type decided (`gossamer.web.sniffing`), by which one of
-the `readers` gets the page. Of HTML the characters are decoded (`charset`, `labels`), the text cut off
-where it would make an HTML parser quadratic (`scan`), and the document read as browsers read it
+the `readers` gets the page. Of HTML the characters are decoded (`charset`, `labels`), the text cut
+off where it would make an HTML parser quadratic (`scan`), and the document read as browsers read it
 (`document`, `links`, `directives`); last, its main text and its language are found (`text`). What
 comes back is one `PageParsed`, and the log moves on.
+
+What lists documents is none. Of a sitemap or a feed the entries are read, each a URL with when it
+changed, and dedup decides what is done with them (docs/decisions, "Sitemaps and feeds are no
+documents"). What a robots.txt or an index names as a sitemap is read as one whatever type its
+server gives it; any other document by its type, and XML by its outermost element. XML is read as
+far as it goes: entities are never looked up, and nothing is fetched for it.
 
 Why processes. What reads HTML quickly is native code, and hostile HTML can make it crash, loop
 without end or swallow memory; no thread can interrupt it. So only a child imports the native
@@ -50,7 +56,7 @@ same everywhere; the visible text takes its place only where no main text is mad
 package `simhash` says (`simhash`), so that others can make the same.
 
 What is not read. A redirect is one link. Of any other response that is not 2xx only the fact is
-passed on, and of a 304 the validators: it has no body, and may repeat only some of them. What is
-neither HTML nor plain text is recognised by its header or its first bytes, and has a digest, but no
-links and no text.
+passed on, and of a 304 the validators: it has no body, and may repeat only some of them. What is of
+a type without a reader is recognised by its header or its first bytes, and has a digest, but no
+links and no text. Of JSON there are title and links, and no text.
 """

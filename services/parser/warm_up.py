@@ -15,9 +15,7 @@ from services.parser.page import parse
 
 WORDS = "Some words to read, and some more. " * 20
 PAGE = f"<title>A page</title><a href=a>A link</a><p>{WORDS}".encode()
-SITEMAP = (
-    b"<urlset><url><loc>http://localhost/</loc><lastmod>2024-02-29</lastmod></url></urlset>"
-)
+SITEMAP = b"<urlset><url><loc>http://localhost/</loc><lastmod>2024-02-29</lastmod></url></urlset>"
 FEED = (
     b"<rss><channel><item><link>http://localhost/</link>"
     b"<pubDate>Thu, 29 Feb 2024 12:00:00 GMT</pubDate></item></channel></rss>"

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gossamer.errors import Poison
+from gossamer.events import Purpose
 from gossamer.log.codec import encode
 from services.parser.labels import ENCODINGS
 from services.parser.page import parse
@@ -218,6 +219,10 @@ async def test_all_that_reading_needs_is_there_before_the_first_page(suites: Pat
     """A module or a table that is loaded only then would be missing: no file can be opened."""
     pages = [
         *(fetched(body) for body in bodies(suites)),
+        *(
+            fetched(file.read_bytes(), ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
+            for file in sorted((suites / "sitemaps").iterdir())
+        ),
         *(
             fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
             for name in ENCODINGS
