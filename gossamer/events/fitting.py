@@ -9,8 +9,8 @@ from gossamer.events.pages import CONTENTS, Contents, PageParsed
 
 Document = TypeVar("Document", bound=Contents)
 KEPT = frozenset({"hazards", "cut", "text"})
-FOLLOWED = frozenset({"links"})
-"""Kept of a parsed page: the crawl lives on it, and the parser limits it."""
+FOLLOWED = frozenset({"links", "entries"})
+"""Kept of a parsed page: the crawl lives on them, and the parser limits them."""
 LONG = 1000
 """Characters of a string that is worth being left out."""
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from gossamer.events.formats import Url
+from gossamer.events.formats import Instant, Url
 from gossamer.events.records import Event, Visit
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
@@ -65,6 +65,12 @@ class Contents(Event, frozen=True, kw_only=True):
     """At most 500 characters, white space folded."""
     description: str = ""
     """The page's own of itself, at most 1,000 characters."""
+    author: str = ""
+    """Who has written it, as it says itself; at most 500 characters."""
+    published_at: Instant = 0.0
+    """When it was published, as it says itself; 0: it does not."""
+    modified_at: Instant = 0.0
+    """When it was changed last, as it says itself; 0: it does not."""
     language: str = ""
     """ISO 639: two letters where the text was recognised, else what the page declares; or ""."""
     canonical: Url = ""

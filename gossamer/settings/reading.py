@@ -24,7 +24,7 @@ class ParserSettings(Section):
     decoded_limit: Bytes = 2 << 20
     """How much of a body is read after decompression (hazard decompression_bomb)."""
     pdf_limit: Bytes = 20 << 20
-    """The same for PDF, which is of no use when it is cut."""
+    """The same for PDF and office files, which are of no use when they are cut."""
     sitemap_limit: Bytes = 50 << 20
     """The same for sitemaps (sitemaps.org allows 50 MB)."""
     ratio_limit: Annotated[Positive, unit("times")] = 1000

@@ -169,7 +169,7 @@ class FetcherSettings(Section):
     """A longer body is cut here, and marked as truncated; for HTML and all types that have no limit
     of their own."""
     pdf_limit: BodyBytes = 20 << 20
-    """The same for PDF, which is of no use when it is cut."""
+    """The same for PDF and office files, which are of no use when they are cut."""
     sitemap_limit: BodyBytes = 50 << 20
     """The same for sitemaps (sitemaps.org allows 50 MB)."""
     bodies_limit: Bytes = 256 << 20

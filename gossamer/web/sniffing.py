@@ -17,6 +17,18 @@ from gossamer.web.http import Headers, all_values, content_type, first_value
 
 HTML = ("text/html", "application/xhtml+xml")
 TEXT = "text/plain"
+PDF = "application/pdf"
+_office = "application/vnd.openxmlformats-officedocument"
+OFFICE = (
+    f"{_office}.wordprocessingml.document",
+    f"{_office}.spreadsheetml.sheet",
+    f"{_office}.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+    "application/vnd.oasis.opendocument.presentation",
+)
+WHOLE = frozenset({PDF, "application/zip", *OFFICE})
+"""What is of no use when it is cut: it is read from its end."""
 BINARY = "application/octet-stream"
 HEADER = 1445
 """Bytes that are looked at (section 5.2, the resource header)."""
@@ -37,7 +49,7 @@ MARKUP = {
     "text/xml": rb"<\?xml",
 }
 FORMATS = {
-    "application/pdf": rb"%PDF-",
+    PDF: rb"%PDF-",
     "application/postscript": rb"%!PS-Adobe-",
     "image/x-icon": rb"\x00\x00[\x01\x02]\x00",
     "image/bmp": rb"BM.{4}\x00{4}",
@@ -65,6 +77,12 @@ def _any_of(rows: dict[str, bytes]) -> bytes:
 
 _begins_markup = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*" + _any_of(MARKUP), re.IGNORECASE)
 _begins_format = re.compile(_any_of(FORMATS), re.DOTALL)
+_feed = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>(?:[\t\n\f\r ]*<(?>!--.*?-->|!(?!--)[^>]*>|\?.*?\?>))*)[\t\n\f\r ]*"
+    rb"<(?:(rss)|(feed)|rdf:RDF(?=.*http://purl\.org/rss/1\.0/)"
+    rb"(?=.*http://www\.w3\.org/1999/02/22-rdf-syntax-ns#))",
+    re.DOTALL,
+)
 BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 _binary = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
@@ -89,7 +107,7 @@ class Declared(NamedTuple):
         """How many bytes of the decoded body settle the type; 0: they change nothing."""
         if self.kind and self.nosniff:
             return 0
-        if self.kind in ("", BINARY) or self.by_default:
+        if self.kind in ("", BINARY, "text/html") or self.by_default:
             return HEADER
         return SIGNATURE if is_textual(self.kind) else 0
 
@@ -100,6 +118,8 @@ class Declared(NamedTuple):
         if self.kind in ("", BINARY):
             found = _unknown(body, markup=not self.nosniff)
             return BINARY if self.kind and found == TEXT else found
+        if self.kind == "text/html":
+            return _format(body) or _feed_or_html(body)
         return _format(body) or (_text_or_binary(body) if self.by_default else self.kind)
 
 
@@ -130,6 +150,14 @@ def _unknown(body: bytes, markup: bool) -> str:
 def _text_or_binary(body: bytes) -> str:
     """Section 7.2."""
     return TEXT if body.startswith(BOMS) or not _binary.search(body, 0, HEADER) else BINARY
+
+
+def _feed_or_html(body: bytes) -> str:
+    """Section 7.3."""
+    found = _feed.match(body, 0, HEADER)
+    if not found:
+        return "text/html"
+    return "application/atom+xml" if found[2] else "application/rss+xml"
 
 
 def _format(body: bytes) -> str:

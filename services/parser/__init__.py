@@ -58,5 +58,5 @@ package `simhash` says (`simhash`), so that others can make the same.
 What is not read. A redirect is one link. Of any other response that is not 2xx only the fact is
 passed on, and of a 304 the validators: it has no body, and may repeat only some of them. What is of
 a type without a reader is recognised by its header or its first bytes, and has a digest, but no
-links and no text. Of JSON there are title and links, and no text.
+links and no text. Of JSON there are title and links, of office files title, author and dates.
 """

@@ -15,7 +15,7 @@ class Options(Struct, frozen=True):
     decoded_limit: int
     """Most bytes of a body that are read, once its content codings are undone …"""
     pdf_limit: int
-    """… of a PDF …"""
+    """… of a PDF or an office file …"""
     sitemap_limit: int
     """… and of a sitemap."""
     ratio_limit: int

@@ -13,7 +13,7 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
-from gossamer.web.sniffing import media_type
+from gossamer.web.sniffing import HEADER, WHOLE, media_type
 from gossamer.web.validators import kept, validators_of
 from services.parser.directives import directives
 from services.parser.options import Options
@@ -21,8 +21,6 @@ from services.parser.passed_on import passed_on, with_hazards
 from services.parser.readers import read
 from services.parser.readers.received import Received
 from services.parser.text import digest_of
-
-PDF = "application/pdf"
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
@@ -48,8 +46,8 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
 def _limit(page: PageFetched, options: Options) -> int:
     if page.visit.purpose is Purpose.SITEMAP:
         return options.sitemap_limit
-    is_pdf = content_type(page.headers) == PDF or page.body.startswith(b"%PDF-")
-    return options.pdf_limit if is_pdf else options.decoded_limit
+    is_whole = content_type(page.headers) in WHOLE or media_type((), page.body[:HEADER]) in WHOLE
+    return options.pdf_limit if is_whole else options.decoded_limit
 
 
 def _expires_at(page: PageFetched) -> float:

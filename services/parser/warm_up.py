@@ -7,8 +7,11 @@ is of real pages in there, and finds nothing amiss.
 
 import codecs
 import gzip
+from io import BytesIO
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from gossamer.events import PageFetched, Visit
+from gossamer.web.sniffing import OFFICE, PDF
 from services.parser.labels import ENCODINGS, codec_of
 from services.parser.options import Options
 from services.parser.page import parse
@@ -21,6 +24,23 @@ FEED = (
     b"<pubDate>Thu, 29 Feb 2024 12:00:00 GMT</pubDate></item></channel></rss>"
 )
 XHTML = b"<html xmlns='http://www.w3.org/1999/xhtml'><p>A page</p></html>"
+PDF_FILE = (
+    b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
+    b"2 0 obj<</Type/Pages/Count 1/Kids[3 0 R]>>endobj\n"
+    b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F"
+    b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>>>>>>>endobj\n"
+    b"4 0 obj<</Length 45>>stream\nBT /F 9 Tf 9 9 Td (http://localhost/) Tj ET    \nendstream\n"
+    b"endobj\ntrailer<</Root 1 0 R>>"
+)
+
+
+def _office_file() -> bytes:
+    held = BytesIO()
+    with ZipFile(held, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("docProps/core.xml", "<core><title>A title</title></core>")
+    return held.getvalue()
+
+
 SAMPLES: dict[str, bytes] = {
     "text/html": PAGE,
     "application/xhtml+xml": XHTML,
@@ -33,6 +53,8 @@ SAMPLES: dict[str, bytes] = {
     "application/json": b'[{"name": "A name", "url": "http://localhost/"}]',
     "application/ld+json": b"{",
     "application/feed+json": b'{"version": "https://jsonfeed.org/version/1"}',
+    PDF: PDF_FILE,
+    **dict.fromkeys(("application/zip", *OFFICE), _office_file()),
     "application/x-gzip": gzip.compress(SITEMAP),
     "application/gzip": gzip.compress(SITEMAP),
 }

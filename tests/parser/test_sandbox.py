@@ -29,7 +29,10 @@ from services.parser.sandbox.landlock import CREATE_RULESET, VERSION
 from services.parser.sandbox.seccomp import ALLOWED
 from services.parser.warm_up import SAMPLES
 from tests.parser.pages import NOW, OPTIONS, fetched
+from tests.parser.pdfs import pdf
+from tests.parser.test_files import SOUND
 
+PLAIN_FONTS = pdf("Words in a font that is not in the file").replace(b"Helvetica", b"Unknown-1")
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 SECRET = "a password of Kafka"
@@ -223,6 +226,8 @@ async def test_all_that_reading_needs_is_there_before_the_first_page(suites: Pat
             fetched(file.read_bytes(), ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
             for file in sorted((suites / "sitemaps").iterdir())
         ),
+        *(fetched(body, ("Content-Type", kind)) for kind, body in SOUND.items()),
+        fetched(PLAIN_FONTS, ("Content-Type", "application/pdf")),
         *(
             fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
             for name in ENCODINGS

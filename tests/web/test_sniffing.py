@@ -44,6 +44,32 @@ def test_every_format_is_told_by_its_first_bytes_whatever_text_it_was_called() -
         assert sniffed("image/tiff", body) == "image/tiff"
 
 
+RDF = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"<rss version=", "application/rss+xml"),
+        (
+            b"\xef\xbb\xbf <?xml version='1.0'?>\n<!-- > --><!DOCTYPE x><feed>",
+            "application/atom+xml",
+        ),
+        (b"<rdf:RDF xmlns='http://purl.org/rss/1.0/' xmlns:rdf='" + RDF, "application/rss+xml"),
+        (b"<rdf:RDF xmlns:rdf='" + RDF, "text/html"),
+        (b"<html><rss>", "text/html"),
+        (b"words <rss>", "text/html"),
+        (b"<!-- <rss>", "text/html"),
+        (b"<!---->" * 500 + b"<rss>", "text/html"),
+        (b"", "text/html"),
+    ],
+)
+def test_a_feed_that_is_called_html_is_told_by_its_first_element(body: bytes, kind: str) -> None:
+    assert sniffed("text/html", body) == sniffed("text/html; charset=utf-8", body) == kind
+    assert sniffed("text/html", body, NOSNIFF) == "text/html"
+    assert sniffed("application/xhtml+xml", body) == "application/xhtml+xml"
+
+
 @pytest.mark.parametrize(
     ("body", "kind"),
     [

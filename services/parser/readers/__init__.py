@@ -6,7 +6,8 @@ Of a type that has no reader here only the headers, the size and the digest are 
 from collections.abc import Callable, Mapping
 
 from gossamer.events import PageParsed, Purpose
-from services.parser.readers import by_root, html, named, plain, structured, xhtml
+from gossamer.web.sniffing import OFFICE, PDF
+from services.parser.readers import by_root, html, named, office, pdf, plain, structured, xhtml
 from services.parser.readers.received import Received
 
 Reader = Callable[[Received], PageParsed]
@@ -23,6 +24,9 @@ READERS: Mapping[str, Reader] = {
     "application/json": structured.read,
     "application/ld+json": structured.read,
     "application/feed+json": structured.read,
+    PDF: pdf.read,
+    "application/zip": office.read,
+    **dict.fromkeys(OFFICE, office.read),
     "application/x-gzip": named.read,
     "application/gzip": named.read,
 }

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from gossamer.events import PageParsed
 from gossamer.text.blocks import SEPARATOR, blocks_of
 from gossamer.text.sketch import sketch_of
+from services.parser.options import Options
 from services.parser.readers.received import Received
 from services.parser.simhash import simhash_of
 from services.parser.text import digest_of, folded, language_of
@@ -12,9 +13,13 @@ from services.parser.text import digest_of, folded, language_of
 
 def read(received: Received) -> PageParsed:
     """Return what a plain text says."""
-    options = received.options
     parsed, found = received.decoded(is_html=False)
-    visible = folded(found.text)
+    return with_text(parsed, found.text, received.options)
+
+
+def with_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
+    """Return *parsed* with *text*, all of which a reader sees, and what follows from it."""
+    visible = folded(text)
     if not visible:
         return parsed
     return replace(
@@ -22,7 +27,7 @@ def read(received: Received) -> PageParsed:
         digest=digest_of(visible.encode()),
         simhash=simhash_of(visible, options.simhash_words),
         sketch=sketch_of(visible),
-        blocks=blocks_of(found.text.replace("\n", SEPARATOR)),
+        blocks=blocks_of(text.replace("\n", SEPARATOR)),
         language=language_of(visible),
-        text=found.text if options.want_text else None,
+        text=text if options.want_text else None,
     )

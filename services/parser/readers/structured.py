@@ -11,14 +11,11 @@ from typing import Any
 from msgspec import DecodeError, json
 from msgspec.structs import replace
 
-from gossamer.events import Link, PageParsed
-from gossamer.events.hazards import Hazard
+from gossamer.events import PageParsed
 from services.parser.document import TITLE_LIMIT
-from services.parser.links import Links
-from services.parser.options import Options
-from services.parser.passed_on import with_hazards
 from services.parser.readers import feed
 from services.parser.readers.received import Received
+from services.parser.readers.targets import linked
 from services.parser.text import folded
 
 FEED = "https://jsonfeed.org/version/"
@@ -39,7 +36,7 @@ def read(received: Received) -> PageParsed:
     objects = [*_objects(said)]
     titles = (one[name] for one in objects for name in TITLES if isinstance(one.get(name), str))
     titled = replace(parsed, title=folded(next(titles, ""))[:TITLE_LIMIT])
-    return _linked(titled, objects, received.options)
+    return linked(titled, _targets(objects), received.options)
 
 
 def _objects(said: Any) -> Iterator[dict[str, Any]]:
@@ -54,13 +51,7 @@ def _objects(said: Any) -> Iterator[dict[str, Any]]:
             waiting += one
 
 
-def _linked(parsed: PageParsed, objects: list[dict[str, Any]], options: Options) -> PageParsed:
-    links, urls = Links(parsed.visit.url, "utf-8", options), dict[str, None]()
+def _targets(objects: list[dict[str, Any]]) -> Iterator[str]:
     for target in (one.get(name) for one in objects for name in LINKS):
         if isinstance(target, str) and target.lower().startswith(("http://", "https://")):
-            urls[links.resolved(target)] = None
-    urls.pop("", None)
-    if len(urls) > options.links_limit:
-        links.hazards.add(Hazard.TOO_MANY_LINKS)
-    found = tuple(Link(url) for url in [*urls][: options.links_limit])
-    return replace(with_hazards(parsed, sorted(links.hazards)), links=found)
+            yield target

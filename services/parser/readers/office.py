@@ -1,0 +1,76 @@
+"""Reads what office files say of themselves: title, author, dates and language, and no text.
+
+They are ZIP archives with one small XML file for that (ECMA-376, part 2, 11; ODF 1.3, part 3, 4.3).
+That one is unpacked, up to a limit, and nothing else; what is broken or encrypted says nothing.
+"""
+
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from struct import error as StructError
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+from lxml import etree
+from msgspec.structs import replace
+
+from gossamer.events import PageParsed
+from services.parser.dates import instant
+from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
+from services.parser.readers.received import Received
+from services.parser.readers.xml import SAFELY, Element, name_of, text_of
+from services.parser.text import folded, language_of
+
+FILES = ("docProps/core.xml", "meta.xml")
+LIMIT = 1 << 20
+"""Bytes of such a file that are unpacked."""
+BROKEN = (
+    BadZipFile,
+    zlib.error,
+    StructError,
+    EOFError,
+    KeyError,
+    ValueError,
+    OverflowError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""What `zipfile` raises of archives that are damaged, encrypted, or made to hurt."""
+
+
+def read(received: Received) -> PageParsed:
+    """Return what an office file says of itself; nothing of any other archive."""
+    parsed, said = received.parsed, dict[str, str]()
+    for element in _described(received.body):
+        said.setdefault(name_of(element), text_of(element))
+
+    def first(*names: str) -> str:
+        return next((said[name] for name in names if said.get(name)), "")
+
+    return replace(
+        parsed,
+        title=folded(first("title"))[:TITLE_LIMIT],
+        author=folded(first("initial-creator", "creator"))[:TITLE_LIMIT],
+        description=folded(first("description", "subject"))[:DESCRIPTION_LIMIT],
+        published_at=instant(first("created", "creation-date")),
+        modified_at=instant(first("modified", "date")),
+        language=language_of("", first("language")),
+    )
+
+
+def _described(body: bytes) -> Iterator[Element]:
+    try:
+        root = etree.fromstring(_unpacked(body), etree.XMLParser(recover=True, **SAFELY))
+    except (*BROKEN, etree.LxmlError):
+        return
+    if root is not None:
+        yield from root.iter()
+
+
+def _unpacked(body: bytes) -> bytes:
+    with ZipFile(BytesIO(body)) as archive:
+        there = {file.filename: file for file in archive.infolist()}
+        file = there.get(FILES[0]) or there[FILES[1]]
+        if file.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise NotImplementedError
+        with archive.open(file) as member:
+            return member.read(LIMIT)

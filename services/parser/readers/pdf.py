@@ -1,0 +1,115 @@
+"""Reads PDF as Chromium does, with PDFium: text, links, and what the document says of itself.
+
+PDFium is native code that has had its holes, as every reader of PDF: it runs where pages are read,
+in a process with limits and without files or network. What is encrypted, or broken beyond repair,
+says nothing.
+"""
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import closing
+
+import pypdfium2
+from msgspec.structs import replace
+from pypdfium2 import raw
+
+from gossamer.events import PageParsed
+from services.parser.dates import pdf_instant
+from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
+from services.parser.readers.plain import with_text
+from services.parser.readers.received import Received
+from services.parser.readers.targets import linked
+from services.parser.text import folded, language_of
+
+TEXT = 1_000_000
+"""Characters of text that are read …"""
+PAGES = 2_000
+"""… and pages of the document."""
+URI = 2048
+"""Bytes of a target: longer ones are none to visit."""
+HYPHEN = "\ufffe"
+"""What PDFium writes for a hyphen at the end of a line."""
+
+
+def read(received: Received) -> PageParsed:
+    """Return what a PDF says; nothing if it cannot be opened."""
+    parsed, options = received.parsed, received.options
+    try:
+        with closing(pypdfium2.PdfDocument(received.body)) as document:
+            described = _described(parsed, document)
+            text, targets, whole = _pages(document)
+    except pypdfium2.PdfiumError:
+        return parsed
+    said = with_text(linked(described, targets, options), text, options)
+    language = language_of(text, described.language)
+    return replace(said, language=language, cut=said.cut if whole else (*said.cut, "text"))
+
+
+def _described(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
+    said = document.get_metadata_dict()
+    return replace(
+        parsed,
+        title=folded(said["Title"])[:TITLE_LIMIT],
+        author=folded(said["Author"])[:TITLE_LIMIT],
+        description=folded(said["Subject"])[:DESCRIPTION_LIMIT],
+        published_at=pdf_instant(said["CreationDate"]),
+        modified_at=pdf_instant(said["ModDate"]),
+        language=_language(document),
+    )
+
+
+def _language(document: pypdfium2.PdfDocument) -> str:
+    buffer = (ctypes.c_ushort * 64)()
+    size = raw.FPDFCatalog_GetLanguage(document, buffer, ctypes.sizeof(buffer))
+    whole = size <= ctypes.sizeof(buffer)
+    return bytes(buffer)[:size].decode("utf-16-le", "ignore").rstrip("\0") if whole else ""
+
+
+def _pages(document: pypdfium2.PdfDocument) -> tuple[str, list[str], bool]:
+    """Return the text, where the links lead (if there are none, the URLs in the text), and whether
+    that is all."""
+    texts, targets, written, room = list[str](), list[str](), list[str](), TEXT
+    for number in range(min(len(document), PAGES)):
+        try:
+            with closing(document[number]) as page, closing(page.get_textpage()) as on_page:
+                texts.append(on_page.get_text_bounded()[:room])
+                targets += _targets(document, page)
+                written += _written(on_page)
+        except pypdfium2.PdfiumError:
+            continue  # One page is broken.
+        room -= len(texts[-1])
+        if not room:
+            break
+    whole = bool(room) and len(document) <= PAGES
+    return _text(texts), targets or written, whole
+
+
+def _text(pages: list[str]) -> str:
+    return "\n\n".join(pages).replace("\r\n", "\n").replace(HYPHEN + "\n", "").replace(HYPHEN, "")
+
+
+def _targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
+    """Yield the URIs of the links that can be clicked on."""
+    position, link = ctypes.c_int(0), raw.FPDF_LINK()
+    buffer = ctypes.create_string_buffer(URI)
+    while raw.FPDFLink_Enumerate(page, position, link):
+        action = raw.FPDFLink_GetAction(link)
+        if action and raw.FPDFAction_GetType(action) == raw.PDFACTION_URI:
+            size = raw.FPDFAction_GetURIPath(document, action, buffer, URI)
+            if 0 < size <= URI:
+                yield buffer.raw[: size - 1].decode("utf-8", "replace")
+
+
+def _written(on_page: pypdfium2.PdfTextPage) -> Iterator[str]:
+    """Yield the URLs that are written out in the text."""
+    found = raw.FPDFLink_LoadWebLinks(on_page)
+    if not found:
+        return
+    buffer = (ctypes.c_ushort * URI)()
+    try:
+        for number in range(raw.FPDFLink_CountWebLinks(found)):
+            size = raw.FPDFLink_GetURL(found, number, buffer, URI)
+            if 0 < size < URI:
+                yield bytes(buffer)[: 2 * (size - 1)].decode("utf-16-le", "replace")
+    finally:
+        raw.FPDFLink_CloseWebLinks(found)

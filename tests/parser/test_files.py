@@ -1,0 +1,245 @@
+"""What is no HTML and lists nothing: PDF, office files, XHTML, JSON; sound, broken and hostile."""
+
+import io
+import json
+import random
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import PageParsed
+from gossamer.events.hazards import Hazard
+from gossamer.log.codec import encode
+from gossamer.web.sniffing import OFFICE
+from services.parser.page import parse
+from services.parser.readers import READERS
+from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
+from tests.parser.pdfs import pdf
+from tests.parser.test_listings import mutants
+
+PDF = ("Content-Type", "application/pdf")
+LEAP = datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp()
+WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind at all. "
+INFO = (
+    "/Title(A  title)/Author(Ann Author)/Subject(About foxes)"
+    "/CreationDate(D:20240229130000+01'00')/ModDate(D:20240301120000Z)"
+)
+WHOLE = pdf(WORDS, WORDS * 3, link="/next", info=INFO, catalog="/Lang(en-GB)")
+
+
+def test_a_pdf_is_a_document_with_text_links_and_dates() -> None:
+    parsed = read(WHOLE, PDF)
+    assert (parsed.title, parsed.author, parsed.description) == (
+        "A title",
+        "Ann Author",
+        "About foxes",
+    )
+    assert (parsed.published_at, parsed.modified_at) == (LEAP, LEAP + 86400)
+    assert parsed.language == "en" and parsed.charset == ""
+    assert parsed.text and parsed.text.count("quick brown fox") == 4
+    assert targets(parsed) == ["http://www.example.org/next"]
+    assert parsed.digest == read(pdf(WORDS, WORDS * 3), PDF).digest, "it is of the text"
+    assert len(parsed.simhash) == 16 and parsed.blocks and parsed.sketch
+
+
+def test_urls_that_are_written_out_are_links_if_there_are_no_others() -> None:
+    assert targets(read(pdf("See http://a.org/x for more"), PDF)) == ["http://a.org/x"]
+
+
+def test_a_pdf_without_text_has_the_digest_of_its_bytes() -> None:
+    empty = read(pdf(""), PDF)
+    assert empty.text is None and empty.digest != read(pdf("", ""), PDF).digest
+
+
+def test_what_is_sent_as_bytes_is_a_pdf_still() -> None:
+    assert read(WHOLE, ("Content-Type", "application/octet-stream")).title == "A title"
+
+
+def test_it_has_a_limit_of_its_own() -> None:
+    page = fetched(WHOLE, PDF)
+    assert parse(page, replace(OPTIONS, decoded_limit=100), NOW).title == "A title"
+    cut = parse(page, replace(OPTIONS, pdf_limit=100), NOW)
+    assert cut.truncated and not cut.title
+
+
+def test_of_a_long_text_the_beginning_is_kept() -> None:
+    parsed = read(pdf(*["word " * 12_000] * 20), PDF)
+    assert len(parsed.text or "") <= 1_100_000 and parsed.cut == ("text",)
+
+
+def archive(**files: str) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as into:
+        for name, text in files.items():
+            into.writestr(name.replace("__", "/").replace("_", "."), text)
+    return held.getvalue()
+
+
+CORE = """<?xml version="1.0"?><cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t">
+<dc:title>A  title</dc:title><dc:creator>Ann Author</dc:creator><dc:language>de-DE</dc:language>
+<dc:description>About foxes</dc:description><dcterms:created>2024-02-29T12:00:00Z</dcterms:created>
+<dcterms:modified>2024-03-01T12:00:00Z</dcterms:modified></cp:coreProperties>"""
+META = """<office:document-meta xmlns:office="o" xmlns:meta="m" xmlns:dc="d"><office:meta>
+<meta:initial-creator>Ann Author</meta:initial-creator><dc:creator>Somebody</dc:creator>
+<meta:creation-date>2024-02-29T12:00:00</meta:creation-date><dc:date>2024-03-01T12:00:00</dc:date>
+<dc:title>A title</dc:title><dc:description>About foxes</dc:description>
+<dc:language>de</dc:language></office:meta></office:document-meta>"""
+DOCX, ODT = archive(docProps__core_xml=CORE), archive(meta_xml=META)
+
+
+@pytest.mark.parametrize("body", [DOCX, ODT])
+@pytest.mark.parametrize("kind", [*OFFICE, "application/octet-stream"])
+def test_an_office_file_says_who_wrote_it_and_when(body: bytes, kind: str) -> None:
+    parsed = read(body, ("Content-Type", kind))
+    assert (parsed.title, parsed.author, parsed.description) == (
+        "A title",
+        "Ann Author",
+        "About foxes",
+    )
+    assert (parsed.published_at, parsed.modified_at, parsed.language) == (LEAP, LEAP + 86400, "de")
+    assert (parsed.text, parsed.links) == (None, ())
+
+
+def test_another_archive_says_nothing() -> None:
+    assert read(archive(readme_txt="x"), ("Content-Type", "application/zip")).title == ""
+
+
+def test_of_an_archive_that_swells_only_the_beginning_is_unpacked() -> None:
+    bomb = archive(docProps__core_xml=CORE[:-20] + " " * 100_000_000)
+    assert len(bomb) < 1_000_000
+    assert read(bomb, ("Content-Type", OFFICE[0])).title == "A title"
+
+
+XHTML = """<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="de"><head><title>A &amp; B</title>
+<script src="x.js"/><style/></head><body><p>Eins&nbsp;zwei<br/><a href="/a">drei</a></p>
+<script><![CDATA[if (1 < 2) document.write("<a href='/no'>")]]></script>
+<iframe src="/b"/></body></html>"""
+STRICTLY = ("Content-Type", "application/xhtml+xml")
+
+
+@pytest.mark.parametrize("kind", ["application/xhtml+xml", "application/xml", "text/xml"])
+def test_an_empty_script_of_xhtml_ends_where_it_says(kind: str) -> None:
+    parsed = read(XHTML, ("Content-Type", kind))
+    assert (parsed.title, parsed.language) == ("A & B", "de")
+    assert targets(parsed) == ["http://www.example.org/a", "http://www.example.org/b"]
+    assert (
+        parsed.listing is None
+        and parsed.digest
+        == read(XHTML.replace('<script src="x.js"/><style/>', ""), STRICTLY).digest
+    )
+
+
+def test_elements_may_have_a_prefix() -> None:
+    body = """<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:title>T</h:title></h:head>
+    <h:body><h:a href="/a">x</h:a></h:body></h:html>"""
+    parsed = read(body, STRICTLY)
+    assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
+
+
+def test_xhtml_that_is_not_well_formed_is_read_as_html() -> None:
+    parsed = read("<html xmlns='http://www.w3.org/1999/xhtml'><title>T<p><a href=/a>x", STRICTLY)
+    assert parsed.title.startswith("T")
+    parsed = read("<title>T</title><br><a href=/a>x &nbsp; &copy;", STRICTLY)
+    assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
+
+
+def test_of_other_xml_nothing_is_read() -> None:
+    parsed = read(
+        "<note><title>T</title><url>http://a.org/</url></note>", ("Content-Type", "text/xml")
+    )
+    assert (parsed.title, parsed.links, parsed.listing) == ("", (), None)
+
+
+def test_json_has_a_title_and_links() -> None:
+    body = {
+        "@context": "https://schema.org",
+        "@graph": [
+            {
+                "@type": "Article",
+                "headline": "H",
+                "url": "http://a.org/1",
+                "isPartOf": {"@id": "HTTP://a.org/2"},
+            },
+            {"@id": "#local", "name": "N", "url": ["http://a.org/3"], "text": "http://a.org/4"},
+        ],
+    }
+    parsed = read(json.dumps(body), ("Content-Type", "application/ld+json"))
+    assert (parsed.title, parsed.text) == ("H", None)
+    assert targets(parsed) == ["http://a.org/1", "http://a.org/2"]
+
+
+def test_json_has_no_more_links_than_a_page() -> None:
+    body = json.dumps([{"url": f"http://a.org/{n}"} for n in range(20)])
+    page = fetched(body.encode(), ("Content-Type", "application/json"))
+    parsed = parse(page, replace(OPTIONS, links_limit=10), NOW)
+    assert len(parsed.links) == 10 and Hazard.TOO_MANY_LINKS in parsed.hazards
+
+
+SOUND = {
+    "application/pdf": WHOLE,
+    OFFICE[0]: DOCX,
+    OFFICE[3]: ODT,
+    "application/xhtml+xml": XHTML.encode(),
+    "application/ld+json": b'{"@id": "http://a.org/", "name": ["x", {"url": 1}], "b": null}',
+}
+
+
+@pytest.mark.parametrize("kind", SOUND)
+def test_a_broken_file_is_read_as_far_as_it_goes(kind: str) -> None:
+    for mutant in mutants(SOUND[kind], 400):
+        encode(read(mutant, ("Content-Type", kind)))
+
+
+def test_a_pdf_may_be_cut_anywhere() -> None:
+    for end in range(0, len(WHOLE), 7):
+        encode(read(WHOLE[:end], PDF))
+
+
+HOSTILE = {
+    "nested": ("text/xml", "<html xmlns='http://www.w3.org/1999/xhtml'>" + "<div>" * 200_000),
+    "attributes": (
+        "application/xhtml+xml", f"<html {' '.join(f'a{n}=1' for n in range(9000))}/>"
+    ),
+    "entities": (
+        "application/xhtml+xml",
+        "<!DOCTYPE u [<!ENTITY e0 'xxxxxxxxxx'>"
+        + "".join(f"<!ENTITY e{n + 1} '{f'&e{n};' * 10}'>" for n in range(9))
+        + "]><html xmlns='http://www.w3.org/1999/xhtml'><body title='&e9;'>&e9;</body></html>",
+    ),
+    "external": (
+        "application/xhtml+xml",
+        '<!DOCTYPE u [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
+        "<html xmlns='http://www.w3.org/1999/xhtml'><body>&x;</body></html>",
+    ),
+    "json": ("application/json", '{"a":' * 300_000),
+    "pages": (
+        "application/pdf",
+        pdf().decode("latin-1").replace("/Count 0/Kids[]", "/Count 9999999/Kids[2 0 R]"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_costs_little(name: str) -> None:
+    kind, body = HOSTILE[name]
+    parsed: PageParsed = read(body, ("Content-Type", kind))
+    assert len(encode(parsed).value) < 10_000
+    assert "xxxxxxxxxxxxxxxxxxxx" not in (parsed.text or "")
+
+
+@given(st.binary(), st.sampled_from(sorted(READERS)))
+def test_any_bytes_are_read_by_any_reader(body: bytes, kind: str) -> None:
+    encode(read(body, ("Content-Type", kind)))
+
+
+def test_any_beginning_with_noise_behind_it_is_read() -> None:
+    chance = random.Random(7)
+    for start in (b"%PDF-1.7\n", b"PK\x03\x04", b"\x1f\x8b\x08", b"<html xmlns='", b"{"):
+        for _ in range(50):
+            for kind in ("application/pdf", "application/zip", "application/gzip", "text/xml"):
+                encode(read(start + chance.randbytes(500), ("Content-Type", kind)))
