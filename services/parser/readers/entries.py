@@ -24,6 +24,8 @@ class Entries:
         self._limit, self._room = options.entries_limit, ROOM
         self._found: dict[str, tuple[float, Entry]] = {}
         self._hazards: set[Hazard] = set()
+        self._base = parsed.visit.url
+        self._links = self._links_at(self._base)
 
     @property
     def is_full(self) -> bool:
@@ -56,10 +58,13 @@ class Entries:
         return self._resolved(target, url) if target else ""
 
     def _resolved(self, target: str, base: str) -> str:
-        links = Links(base, self._parsed.charset or "utf-8", self._options)
-        found = links.resolved(target)
-        self._hazards |= links.hazards
-        return found
+        if base != self._base:
+            self._hazards |= self._links.hazards
+            self._base, self._links = base, self._links_at(base)
+        return self._links.resolved(target)
+
+    def _links_at(self, base: str) -> Links:
+        return Links(base, self._parsed.charset or "utf-8", self._options)
 
     def listed(self, listing: Listing, *others: str) -> PageParsed:
         """Return what the listing says: its entries, and as links *others* that it leads to."""
@@ -67,7 +72,7 @@ class Entries:
         entries = tuple(entry for _, entry in by_priority)
         parsed = self._parsed
         return replace(
-            with_hazards(parsed, sorted(self._hazards)),
+            with_hazards(parsed, sorted(self._hazards | self._links.hazards)),
             listing=listing,
             entries=entries,
             links=tuple(Link(url) for url in dict.fromkeys(others) if url),

@@ -11,7 +11,7 @@ from gossamer.events import Listing, PageParsed
 from services.parser.dates import instant
 from services.parser.options import Options
 from services.parser.readers.entries import USUAL, Entries
-from services.parser.readers.xml import Element, children, elements, said, text_of
+from services.parser.readers.xml import Element, children, elements, text_of, texts
 
 HOUR, DAY = 3600.0, 86400.0
 EVERY = {
@@ -38,11 +38,12 @@ def read_xml(parsed: PageParsed, body: bytes, root: str, options: Options) -> Pa
 
 
 def _add(entries: Entries, element: Element) -> None:
-    target = said(element, "loc") or ("" if len(element) else text_of(element))
-    every = EVERY.get(said(element, "changefreq").lower(), 0.0)
-    priority = _priority(said(element, "priority"))
-    entries.add(entries.resolved(target), instant(said(element, "lastmod")), every, priority)
-    for link in children(element, "link"):
+    said = texts(element)
+    target = said.get("loc") or ("" if len(element) else text_of(element))
+    every = EVERY.get(said.get("changefreq", "").lower(), 0.0)
+    priority = _priority(said.get("priority", ""))
+    entries.add(entries.resolved(target), instant(said.get("lastmod", "")), every, priority)
+    for link in children(element, "link") if "link" in said else ():
         if link.get("hreflang"):
             entries.add(entries.resolved(link.get("href", "")), 0.0, 0.0, priority)
 

@@ -5,6 +5,7 @@ place. What an entity stands for is never looked up, neither inside the document
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from io import BytesIO
 from typing import Any, TypeAlias
 
@@ -56,19 +57,34 @@ def _parsed(body: bytes, **wanted: Any) -> Iterator[Element]:
 
 def name_of(element: Element) -> str:
     """Return the local name of *element*; "" if it is a comment or the like."""
-    tag = element.tag
+    return _local(element.tag)
+
+
+@lru_cache(maxsize=1000)
+def _local(tag: object) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2] if isinstance(tag, str) else ""
 
 
 def text_of(element: Element) -> str:
     """Return the text in *element*, without blanks around it."""
+    if not len(element):
+        return (element.text or "").strip()
     return "".join(map(str, element.itertext())).strip()
+
+
+def texts(element: Element) -> dict[str, str]:
+    """Return the texts of the children of *element* by their local names; of several the first."""
+    found = dict[str, str]()
+    for one in element:
+        if (name := name_of(one)) and not found.get(name):
+            found[name] = text_of(one)
+    return found
 
 
 def said(element: Element, *names: str) -> str:
     """Return the text of the first of *names* that a child of *element* has; "" if none has."""
-    texts = (text_of(one) for name in names for one in children(element, name))
-    return next(filter(None, texts), "")
+    found = texts(element)
+    return next((found[name] for name in names if found.get(name)), "")
 
 
 def children(element: Element, name: str) -> Iterator[Element]:
