@@ -5,8 +5,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from services.parser.page import parse
-from services.parser.scan import DEPTH, sane
-from tests.parser.pages import NOW, OPTIONS, QUADRATIC, fetched, read, targets
+from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
 
 ROOT = "http://www.example.org"
 
@@ -173,42 +172,6 @@ def test_malformed_html_is_read_as_browsers_read_it(markup: str) -> None:
     assert f"{ROOT}/x" in targets(read(markup))
 
 
-ABSURD = {
-    "deep": "<div>" * 300_000,
-    "deep, with end tags that end nothing": "<span>" * 100_000 + "</x>" * 300_000,
-    "attributes": "<a " + " ".join(f"a{i}" for i in range(120_000)) + ">",
-    "attributes with values": "<a " + " ".join(f"a{i}='{i}'" for i in range(100_000)) + ">",
-}
-
-
-@pytest.mark.parametrize("end", ABSURD.values(), ids=ABSURD)
-def test_a_document_is_cut_before_it_becomes_absurd(end: str) -> None:
-    parsed = read("<title>Before</title><a href=/x>words</a>" + end + "<a href=/y>")
-    assert parsed.title == "Before"
-    assert targets(parsed) == [f"{ROOT}/x"]
-    assert parsed.hazards == ("malformed_html",)
-
-
-MANY = 2 * DEPTH
-SANE = {
-    "closed": "<div></div>" * MANY,
-    "never nested": "<ul>" + "<li>item<p>text<br>" * MANY,
-    "sloppy": "<tr><td><font size=1>cell" * MANY,
-    "svg": "<svg>" + "<path d='M0 0'/>" * MANY + "</svg>",
-    "deep as people may": "<div>" * 1500 + "</div>" * 1500,
-    "data": "<img src='data:image/png;base64," + "A/b+" * 30_000 + "'>",
-    "props": "<div data-props='" + '{"a": "b/c", "d": 1}, ' * 5_000 + "'></div>",
-    "script": "<script>if (a<b) {" + "x = y / z; " * 10_000 + "}</script>",
-}
-
-
-@pytest.mark.parametrize("middle", SANE.values(), ids=SANE)
-def test_large_and_sane_documents_are_read_to_the_end(middle: str) -> None:
-    parsed = read(middle + "<a href=/end>")
-    assert targets(parsed) == [f"{ROOT}/end"]
-    assert parsed.hazards == ()
-
-
 def test_there_is_an_end_to_the_links_of_a_page() -> None:
     links = "".join(f"<a href=/{i}>" for i in range(10_000))
     once_more = read(links + "<a href=/7 rel=nofollow>")
@@ -245,8 +208,3 @@ def test_text_is_extracted_only_where_it_is_wanted_and_is_none_where_there_is_no
     assert read(words).language == "en"
     assert parse(fetched(words.encode()), replace(OPTIONS, want_text=False), NOW).text is None
     assert read("<img src=a>").text is None
-
-
-def test_quadratic_markup_that_the_scan_lets_through_exists() -> None:
-    """The test of the time limit stands on this document: it must not be cut."""
-    assert sane(QUADRATIC.decode()) == QUADRATIC.decode()

@@ -1,0 +1,135 @@
+"""Documents are cut before they become absurd, real ones never, and to see that takes little."""
+
+import gzip
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.parser.scan import FEW_TAGS, SECONDS, sane
+from services.parser.tokens import tags
+from tests.parser.pages import QUADRATIC, read, targets
+from tests.parser.shapes import LINEAR, SHAPES
+
+ROOT = "http://www.example.org"
+MANY = 2 * FEW_TAGS
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_document_is_cut_before_it_becomes_absurd(shape: Any) -> None:
+    parsed = read("<title>Before</title><a href=/x>words</a>" + shape(24_000) + "<a href=/y>")
+    assert parsed.title == "Before"
+    assert targets(parsed)[:1] == [f"{ROOT}/x"] and f"{ROOT}/y" not in targets(parsed)
+    assert parsed.hazards == ("malformed_html",)
+
+
+CARD = r'"<div class=\"card\"><a href=\"\/x\">One<\/a><\/div>",'
+ABOUT = "Deep tables: "
+SANE = {
+    "closed": "<div></div>" * MANY,
+    "never nested": "<ul>" + "<li>item<p>text<br>" * MANY,
+    "sloppy": "<table>" + "<tr><td><font size=1>cell" * MANY,
+    "rows without a table": "<tr><td><font size=1>cell" * FEW_TAGS,
+    "svg": "<svg>" + "<path d='M0 0'/>" * MANY + "</svg>",
+    "deep as people may": "<div>" * 1500 + "</div>" * 1500,
+    "deep tables": "<table><tr><td>" * 300 + "words" + "</table>" * 300,
+    "data": "<img src='data:image/png;base64," + "A/b+" * 30_000 + "'>",
+    "props": "<div data-props='" + '{"a": "b/c", "d": 1}, ' * 5_000 + "'></div>",
+    "script": "<script>if (a<b) {" + "x = y / z; " * 10_000 + "}</script>",
+    "cards in a script": "<script>var cards = [" + CARD * MANY + "]</script>",
+    "cards in an attribute": "<div data-cards='" + CARD * MANY + "'></div>",
+    "comments": "<!-- <div> -->" * MANY,
+    "a script in a comment in a script": "<script><!--<script></script>" + "<div>" * MANY
+    + "--></script>",
+    "CDATA": "<svg><![CDATA[" + "<div>" * MANY + "]]></svg>",
+    "a text field": "<textarea>" + "<div>" * MANY + "</textarea>",
+    "a style sheet": "<STYLE>" + "<div>" * MANY + "</Style >",
+    "paragraphs with formatting": "<p><b class=x>One</b> and <i>another</i>" * MANY,
+    "misnested": "<p><b class=x><i>One</b></i> and <span>another</p>" * FEW_TAGS,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("middle", SANE.values(), ids=SANE)
+def test_large_and_sane_documents_are_read_to_the_end(middle: str) -> None:
+    page = middle + "<p><a href=/end>"
+    assert sane(page) == page
+    assert read(page).hazards == ()
+
+
+def test_no_real_page_is_cut_nor_are_many_of_them_together(suites: Path) -> None:
+    pages = [
+        gzip.decompress(file.read_bytes()).decode("utf-8", "replace")
+        for file in sorted((suites / "pages").glob("*.html.gz"))
+    ]
+    assert [page for page in pages if sane(page) != page] == []
+    together = "".join(pages)
+    assert sane(together) == together
+
+
+PIECES = r"""
+<a href= /x ' " > <b id= </b> <div> <table> <td> <svg> </svg> <template> <!-- --> --!> =
+<script> </script> <!--<script> <title> </title> <![CDATA[ ]]> <plaintext> <li> <p> / <html a= </x>
+< </ <? <br/> <STYLE> </style > é"""
+MARKUP = st.lists(st.sampled_from([*PIECES.split(), "\0", " ", "\n", "x"])).map("".join)
+
+
+@given(MARKUP, st.booleans())
+def test_tags_are_found_once_and_in_order(markup: str, ordinary: bool) -> None:
+    before = 0
+    for tag in tags(markup, ordinary):
+        assert tag.start >= before and markup[tag.start] == "<"
+        end = tag.start + 1 + tag.ends + len(tag.name) + len(tag.attributes)
+        assert markup[tag.start + 1 : end].lower().startswith("/" * tag.ends + tag.name)
+        assert markup[end] == ">"
+        before = end + 1
+
+
+@given(MARKUP)
+def test_with_a_glance_no_tag_is_seen_that_is_none(markup: str) -> None:
+    assert {*tags(markup, ordinary=False)} <= {*tags(markup)}
+
+
+@given(MARKUP)
+def test_small_documents_are_never_cut(markup: str) -> None:
+    assert sane(markup) == markup
+
+
+@given(MARKUP, st.sampled_from([*SHAPES.values(), *LINEAR.values()]))
+def test_what_is_left_is_a_beginning_of_the_document(markup: str, shape: Any) -> None:
+    text = markup + shape(3000)
+    assert text.startswith(sane(text))
+
+
+def steps(text: str) -> int:
+    """Return how many lines of Python a scan takes; regular expressions never go back in it."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        sane(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("shape", [*SHAPES.values(), *LINEAR.values()], ids=[*SHAPES, *LINEAR])
+def test_the_work_grows_with_the_length_alone(shape: Any) -> None:
+    once, twice, fourfold = (steps("<p>" * FEW_TAGS + shape(n)) for n in (1000, 2000, 4000))
+    assert twice - once <= 200 + 2.2 * max(once, 1000)
+    assert fourfold <= 5 * once + 1000
+
+
+def test_what_the_scan_does_not_see_meets_the_time_limit() -> None:
+    """The tests of that limit stand on this document: it must not be cut."""
+    assert sane(QUADRATIC.decode()) == QUADRATIC.decode()
+    assert SECONDS < 10
