@@ -144,7 +144,7 @@ HAZARDS: dict[Hazard, Counting] = {
         ("frontier", "fetcher"), ("fetcher.product", "fetcher.robots_age"),
         "robots.txt forbids a URL: when it is admitted, or just before the request."),
     Hazard.MALFORMED_HTML: Counting(("parser",), (),
-        "Elements or attributes beyond what any page for people has; the rest is cut."),
+        "Elements or attributes that would take a parser of HTML quadratic time; the rest is cut."),
     Hazard.PARSER_FAULT: Counting(("parser",), ("parser.page_limit", "parser.memory_limit"),
         "The parser cannot read the page: it is a dead letter, and its verdict is `unread`."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),

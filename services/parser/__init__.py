@@ -32,6 +32,12 @@ environment, and a kernel that refuses files, connections and other processes (`
 reading needs is therefore loaded before the first page (`warm_up`): a reader that loads something
 only when it meets it cannot.
 
+Why a scan. Lexbor takes quadratic time, or worse, for what no page for people is: elements nested
+by the ten thousand, a tag with as many attributes, formatting that nobody ends. Each such page
+would cost a child its time limit. The scan follows the tags (`tokens`), estimates what the tree
+will take (`effort`), and cuts the document where that is a second; for nearly all pages a glance is
+enough.
+
 Why a page is tried twice. A page that takes too long is to blame, and so is one at which the child
 reports that memory ran out: it becomes a dead letter with its bytes, and nothing else is lost. A
 child that died of anything else may have been killed by an operator, or by a kernel short of
