@@ -7,6 +7,7 @@ from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
+from services.dedup.host_steps import HostStepsRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
 from services.fetcher.slots import AddressSlot
@@ -48,6 +49,7 @@ TABLES: dict[type[Row], str] = {
     DocumentRow: "",
     ListingRow: "",
     NearRow: "",
+    HostStepsRow: "",
     SegmentRow: "",
     CaptureRow: "",
 }

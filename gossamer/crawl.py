@@ -1,24 +1,34 @@
 """From what an operator asks for to the definition of a crawl and its canonical seeds."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.blacklist import Blacklist
+from gossamer.bounds import ANYWHERE, NO_PARTY
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown, SiteOverridden, SpeedSet
-from gossamer.events.hazards import Hazard
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    CrawlDefined,
+    SeedSown,
+    SiteOverridden,
+    SpeedSet,
+)
 from gossamer.log import Log
 from gossamer.log.control import in_force
+from gossamer.relevance import parse_relevance
 from gossamer.settings.policies import parse_policy
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
+from gossamer.web.url_steps import ALL_STEPS, check_steps, merged
 
 _bare = re.compile(r"(?:[^\s/:@?#]+\.[^\s/:@?#]+|localhost)(?::\d+)?(?:[/?#].*)?")
 SCOPES = ("host", "site", "any")
+CHOICES = ("url_steps", "external_links", "relevant", "follow_irrelevant")
+"""Settings of the crawl that are in its definition under the same name."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,8 @@ class CrawlRequest:
     budget: float | None = None
     """Visits a day; None for as many as the crawl has."""
     discovery_share: float | None = None
+    choices: Mapping[str, Any] = field(default_factory=dict)
+    """What else is asked for, by the name in `CHOICES`; for all others as the crawl has it."""
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
@@ -61,8 +73,13 @@ def read_seeds(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def typed(text: str) -> str:
-    """Return the canonical URL that a person means by *text*: `example.org/x` is a https: URL."""
-    return canonicalize(f"https://{text}" if _bare.fullmatch(text) else text)
+    """Return the canonical URL that a person means by *text*."""
+    return canonicalize(in_full(text))
+
+
+def in_full(text: str) -> str:
+    """Return the URL that a person means by *text*: `example.org/x` is a https: URL."""
+    return f"https://{text}" if _bare.fullmatch(text) else text
 
 
 def define(
@@ -87,28 +104,44 @@ def define(
         max_pages=request.max_pages,
         pages_before=pages,
     )
-    return revisited(crawl, before, request)
+    return completed(crawl, before, request)
 
 
-def revisited(
+def completed(
     crawl: CrawlDefined, before: CrawlDefined | None, request: CrawlRequest
 ) -> CrawlDefined:
-    """Return *crawl* with the revisits that *request* asks for; else those of *before*."""
-    old = before or crawl
+    """Return *crawl* with all else that *request* asks for; the rest of it is as in *before*.
+
+    Raise BadSettings if that would change what cannot be changed.
+    """
+    old = before or replace(crawl, url_steps=request.choices.get("url_steps", ALL_STEPS))
     share = request.discovery_share
     return replace(
         crawl,
+        **_chosen(request.choices, old),
+        parties=old.parties,
         revisit=request.revisit or old.revisit,
         budget=old.budget if request.budget is None else request.budget,
         discovery_share=old.discovery_share if share is None else share,
     )
 
 
+def _chosen(choices: Mapping[str, Any], old: CrawlDefined) -> dict[str, Any]:
+    asked = {"url_steps": old.url_steps, **choices}["url_steps"]
+    if set(asked) != set(old.url_steps):
+        raise BadSettings(
+            f"crawl.url_steps: this crawl was begun with {', '.join(old.url_steps) or 'none'}, and "
+            "goes on with them: by others, pages that it has would have other URLs, and be visited "
+            "and published again under these. Begin anew, in another folder or fleet"
+        )
+    return {**{name: getattr(old, name) for name in CHOICES}, **choices}
+
+
 def _scope(request: CrawlRequest, before: CrawlDefined | None) -> str:
     if request.scope and request.scope not in SCOPES:
         return request.scope
     if request.scope == "any":
-        return "any()"
+        return ANYWHERE
     old = before.scope if before else ""
     outside = [s for s in request.seeds if not old or not parse_scope(old).judge(s, 0).inside]
     if old and not outside and not (request.scope and request.seeds):
@@ -124,6 +157,23 @@ def _of_seeds(kind: str, seeds: list[str]) -> str:
     return f"{rule}({', '.join(repr(name) for name in names)})" if names else ""
 
 
+def party_of(
+    crawl: CrawlDefined, name: str, seeds: tuple[str, ...], asked: Mapping[str, Any]
+) -> CrawlDefined:
+    """Return *crawl* with the limits of the party *name* that are *asked* for, by field; all others
+    stay. A scope may be one of SCOPES, of *seeds*.
+    """
+    party = replace(crawl.parties.get(name, NO_PARTY), **asked)
+    if party.scope in SCOPES:
+        scope = ANYWHERE if party.scope == "any" else _of_seeds(party.scope, list(seeds))
+        party = replace(party, scope=scope)
+    for seed in seeds:
+        judgement = parse_scope(party.scope or ANYWHERE).judge(seed, 0)
+        if not judgement.inside:
+            raise BadSettings(f"seed {seed} is out of the party's scope: {judgement.rule}")
+    return replace(crawl, parties={**crawl.parties, name: party})
+
+
 def accept(event: CrawlDefined | SeedSown) -> None:
     """Raise Poison if *event* is of a crawl, a scope or a policy that no service can go by."""
     if event.crawl != DEFAULT_CRAWL:
@@ -135,37 +185,24 @@ def accept(event: CrawlDefined | SeedSown) -> None:
         try:
             parse_scope(event.scope)
             parse_policy(event.revisit)
+            check_steps(event.url_steps)
+            for party in event.parties.values():
+                parse_scope(party.scope or ANYWHERE)
+            if event.relevant:
+                parse_relevance(event.relevant)
         except (BadSettings, ValueError) as error:
             raise Poison(str(error)) from error
 
 
-class LeftOut(NamedTuple):
-    """Why a crawl does not visit a URL: the hazard it is counted as, and a sentence."""
+def known_as(crawl: CrawlDefined, url: str) -> str:
+    """Return the URL under which *crawl* visits the page of a canonical *url*.
 
-    rule: Hazard
-    reason: str
-
-
-def left_out(crawl: CrawlDefined, blacklist: Blacklist, url: str, depth: int) -> LeftOut | None:
-    """Return why *crawl* leaves out a canonical *url* found at *depth*, or *blacklist* forbids it;
-    None if neither does.
-
-    A wider definition may want it, or a rule be lifted: whoever leaves it out sets it aside.
+    Raise BadUrl if it visits none. What single hosts have shown is not known here.
     """
-    if rule := blacklist.of_url(url):
-        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule))
-    if depth > crawl.max_depth:
-        return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {crawl.max_depth}")
-    judgement = parse_scope(crawl.scope).judge(url, depth)
-    if not judgement.inside:
-        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope, by {judgement.rule}")
-    return None
-
-
-def limits(crawl: CrawlDefined, blacklist: Blacklist) -> str:
-    """Return what decides which URLs are taken up that were left out, for comparing definitions."""
-    lifted = f" {blacklist.lifted:x}" if blacklist.lifted else ""
-    return f"{crawl.max_depth} {crawl.scope}{lifted}"
+    found = merged(url, crawl.url_steps)
+    if not found.url:
+        raise BadUrl(url, f"the crawl leaves it out, by {found.steps[-1]}")
+    return found.url
 
 
 def why_idle(crawl: CrawlDefined | None, queued: int) -> str:

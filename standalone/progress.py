@@ -3,7 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gossamer.crawl import blacklist_of, limits
+from gossamer.bounds import limits
+from gossamer.crawl import blacklist_of
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
 from gossamer.log import Log

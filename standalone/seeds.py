@@ -1,7 +1,9 @@
 """What came of the seeds of a run."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
+from gossamer.crawl import known_as, last_definition
 from gossamer.events.outcomes import Outcome
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of
 from services.frontier.rows import HostRow, UrlRow
@@ -24,6 +26,9 @@ def no_page(opened: Opened, seeds: Iterable[str]) -> dict[str, str]:
 
 def _led_to(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
     urls, met = opened.store.table(UrlRow), set[str]()
+    crawl = last_definition(opened.log)
+    with suppress(BadUrl):
+        url = known_as(crawl, url) if crawl and not urls.get(host_key(url), url) else url
     while (row := urls.get(host_key(url), url)) and row.outcome == Outcome.REDIRECT:
         met.add(url)
         try:

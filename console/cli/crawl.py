@@ -7,6 +7,7 @@ import structlog
 from rich.console import Console
 
 from console.cli.options import (
+    CHOICES_OF_PAGES,
     REVISITS,
     add_config,
     add_data,
@@ -19,7 +20,7 @@ from console.cli.options import (
 from console.cli.report import Ended, no_seed, report
 from console.cli.view import Lines, LiveView, NoView
 from gossamer import clock
-from gossamer.crawl import SCOPES, CrawlRequest, read_seeds
+from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
@@ -39,6 +40,9 @@ INTO_SETTINGS = {
     "revisit": ("crawl", "revisit"),
     "budget": ("crawl", "budget"),
     "discovery_share": ("crawl", "discovery_share"),
+    "external_links": ("crawl", "external_links"),
+    "relevant": ("crawl", "relevant"),
+    "follow_irrelevant": ("crawl", "follow_irrelevant"),
 }
 """Option → the setting that it overrides."""
 NO_PAGE = 3
@@ -59,6 +63,7 @@ OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         "--allow-network",
         {"action": "append", "metavar": "CIDR", "help": "visit this private network all the same"},
     ),
+    *CHOICES_OF_PAGES,
     *REVISITS,
     ("--nameserver", {"metavar": "ADDRESS:PORT", "help": "the DNS server to ask"}),
     ("--no-text", {"action": "store_true", "help": "links and archive, without main text"}),
@@ -115,6 +120,7 @@ def _request(options: argparse.Namespace, crawl: CrawlSettings) -> CrawlRequest:
         revisit=crawl.revisit,
         budget=crawl.budget if "budget" in crawl.model_fields_set else None,
         discovery_share=crawl.discovery_share,
+        choices={name: getattr(crawl, name) for name in CHOICES if name in crawl.model_fields_set},
     )
 
 

@@ -8,11 +8,9 @@ import msgspec
 from console.cli.options import add_crawl, natural, open_from
 from console.figures import instant
 from console.printable import printable
-from gossamer.crawl import typed
-from gossamer.errors import BadSettings
+from console.spelling import known
 from gossamer.events import Verdict
 from gossamer.store import Store
-from gossamer.web.url import BadUrl
 from services.frontier.rows import HistoryRow
 
 LONGEST = 5000
@@ -30,12 +28,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List them, the newest first."""
-    try:
-        url = typed(options.url)
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
     with open_from(options) as crawl:
-        count = 0
+        url, count = known(crawl, options.url).url, 0
         for row in visits(crawl.store(), url):
             if count == options.most:
                 break

@@ -28,6 +28,27 @@ REVISITS: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
 )
 """Options for revisits: how settings of the crawl are given for a run, or from now on."""
+CHOICES_OF_PAGES: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "--external-links",
+        {
+            "choices": ("deep", "home", "combined", "none"),
+            "help": "follow links to other sites: what they name, the home page, both, or none",
+        },
+    ),
+    (
+        "--relevant",
+        {"metavar": "EXPR", "help": "keep pages such as language('pt') and type('text/html')"},
+    ),
+    (
+        "--follow-irrelevant",
+        {
+            "action": argparse.BooleanOptionalAction,
+            "help": "follow the links of pages that are not kept",
+        },
+    ),
+)
+"""Options for which pages are kept and where their links lead, likewise."""
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _duration = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
 

@@ -11,13 +11,13 @@ from console.cli.options import add_crawl, open_from, seconds
 from console.figures import plural
 from console.open_crawl import OpenCrawl
 from console.printable import printable
+from console.spelling import known
 from gossamer import clock
-from gossamer.crawl import typed
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome, RefetchAsked
 from gossamer.log.codec import encode
 from gossamer.store import Store
-from gossamer.web.url import BadUrl, host_key, site_of
+from gossamer.web.url import host_key, site_of
 from services.frontier.rows import UrlRow
 
 MOST = 1000
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     outcome = _outcome(options.where) if options.where is not None else None
     with open_from(options) as crawl:
         if options.urls:
-            return 0 if _ask(crawl, _named(crawl.store(), options.urls)) else 1
+            return 0 if _ask(crawl, _named(crawl, options.urls)) else 1
         before = clock.now() - (options.older_than or 0.0)
         count = _ask(crawl, _chosen(crawl.store(), outcome, before))
         if not count:
@@ -66,14 +66,10 @@ def _outcome(text: str) -> Outcome:
     return Outcome(value)
 
 
-def _named(store: Store, urls: list[str]) -> Iterator[UrlRow]:
+def _named(crawl: OpenCrawl, urls: list[str]) -> Iterator[UrlRow]:
     """Yield the rows of *urls*; say of those that were never visited that they were not."""
-    try:
-        wanted = [typed(text) for text in urls]
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
-    for url in wanted:
-        row = store.table(UrlRow).get(host_key(url), url)
+    for url in [known(crawl, text).url for text in urls]:
+        row = crawl.store().table(UrlRow).get(host_key(url), url)
         if row and _was_visited(row):
             yield row
         else:

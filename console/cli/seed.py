@@ -1,10 +1,12 @@
 """`gossamer seed URL...`: puts seeds onto the log, and says what the crawl is if that is new."""
 
 import argparse
+from typing import Any
 
 from msgspec.structs import replace
 
 from console.cli.options import (
+    CHOICES_OF_PAGES,
     IN_A_FLEET,
     REVISITS,
     add_crawl,
@@ -13,10 +15,20 @@ from console.cli.options import (
     settings_of,
     whole,
 )
+from console.cli.status import spelled
 from console.figures import number, percent, plural
 from console.printable import printable
 from gossamer import clock
-from gossamer.crawl import CrawlRequest, define, last_definition, read_seeds, revisited
+from gossamer.bounds import NO_PARTY
+from gossamer.crawl import (
+    CHOICES,
+    CrawlRequest,
+    completed,
+    define,
+    last_definition,
+    party_of,
+    read_seeds,
+)
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
@@ -25,6 +37,7 @@ from gossamer.web.scope import parse_scope
 from services.frontier.plans import NEVER
 
 REVISITING = ("revisit", "budget", "discovery_share")
+CHOSEN = ("external_links", "relevant", "follow_irrelevant")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -35,6 +48,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--priority", type=int, default=0, metavar="N", help="lower is sooner: -100 to 100"
     )
     command.add_argument(
+        "--party",
+        default="",
+        metavar="NAME",
+        help="whose seeds these are; scope, depth and external links are then those of the party",
+    )
+    command.add_argument(
         "--scope",
         default="",
         help="from now on: host, site (of these seeds), any, or an expression",
@@ -42,7 +61,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--depth", type=whole, metavar="N", help="from now on: follow at most N links from a seed"
     )
-    for name, what in REVISITS:
+    for name, what in (*CHOICES_OF_PAGES, *REVISITS):
         command.add_argument(name, **{**what, "help": f"from now on: {what['help']}"})
     add_crawl(command)
 
@@ -53,29 +72,58 @@ def run(options: argparse.Namespace) -> int:
         most = PRIORITY_LIMIT
         raise BadSettings(f"--priority {options.priority}: a priority is from -{most} to {most}")
     seeds = read_seeds(lines_of(options.seeds, options.file, "--file"))
-    given = {name: value for name in REVISITING if (value := getattr(options, name)) is not None}
-    if not seeds and (options.scope or not given):
+    of_party = _for_party(options)
+    named = (*REVISITING, *CHOSEN)
+    given = {name: value for name in named if (value := getattr(options, name)) is not None}
+    if not seeds and (options.scope or not (given or of_party)):
         raise BadSettings("name at least one seed: a URL, or --file FILE")
     settings = settings_of(options, {"crawl": given})
     now = clock.now()
-    events = [SeedSown(at=now, url=seed, priority=options.priority) for seed in seeds]
+    events = [_sown(seed, options, now) for seed in seeds]
     with open_from(options, create=True) as opened:
         before = last_definition(opened.log)
         crawl = requested(seeds, before, options.scope, options.depth, settings.crawl)
-        crawl = _revisited(crawl, before, given, settings.crawl)
+        crawl = _with_choices(crawl, before, given, settings.crawl)
         if before is None and opened.fleet and not settings.crawl.revisit:
             crawl = replace(crawl, revisit=IN_A_FLEET)
+        if of_party or options.party in crawl.parties:
+            crawl = party_of(crawl, options.party, seeds, of_party)
         if crawl != before:
             crawl = replace(crawl, at=now)
             # Before the seeds: they are judged by it.
             opened.log.append([encode(crawl)])
         opened.log.append([encode(event) for event in events])
     print(f"{plural(len(seeds), 'seed')} for {opened.name}.")
+    _say(crawl, before, options.party)
+    return 0
+
+
+def _say(crawl: CrawlDefined, before: CrawlDefined | None, party: str) -> None:
+    """Say what the crawl is now, and which of its parties the seeds are of."""
+    if party:
+        limits = printable(spelled(crawl.parties.get(party, NO_PARTY)), 5000)
+        print(f"Party {printable(party)}: {limits}.")
     since = "as before" if _same(crawl, before, ("scope", "max_depth")) else "from now on"
     print(f"Scope {since}: {printable(crawl.scope, 5000)}, {crawl.max_depth} links deep.")
     since = "as before" if _same(crawl, before, REVISITING) else "from now on"
     print(f"Revisits {since}: {printable(crawl.revisit)}{_spending(crawl)}.")
-    return 0
+
+
+def _sown(seed: str, options: argparse.Namespace, now: float) -> SeedSown:
+    return SeedSown(at=now, url=seed, priority=options.priority, party=options.party)
+
+
+def _for_party(options: argparse.Namespace) -> dict[str, Any]:
+    """Take from *options* what is meant for a party, if one is named, and not for the crawl."""
+    if not options.party:
+        return {}
+    asked = {
+        "scope": options.scope or None,
+        "max_depth": options.depth,
+        "external_links": options.external_links,
+    }
+    options.scope, options.depth, options.external_links = "", None, None
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def _same(crawl: CrawlDefined, before: CrawlDefined | None, fields: tuple[str, ...]) -> bool:
@@ -90,10 +138,10 @@ def _spending(crawl: CrawlDefined) -> str:
     return budget + ("" if share is None else f", {percent(share)} of them to new URLs")
 
 
-def _revisited(
+def _with_choices(
     crawl: CrawlDefined, before: CrawlDefined | None, given: Nested, settings: CrawlSettings
 ) -> CrawlDefined:
-    """Return *crawl* with the revisits that are given; a new one has those of the settings."""
+    """Return *crawl* with what is given for it; a new one has all that is in the settings."""
     asked = given if before else settings.model_fields_set
     request = CrawlRequest(
         (),
@@ -103,8 +151,9 @@ def _revisited(
         revisit=settings.revisit if "revisit" in asked else "",
         budget=settings.budget if "budget" in asked else None,
         discovery_share=settings.discovery_share if "discovery_share" in asked else None,
+        choices={name: getattr(settings, name) for name in CHOICES if name in asked},
     )
-    return revisited(crawl, before, request)
+    return completed(crawl, before, request)
 
 
 def requested(

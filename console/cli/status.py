@@ -16,7 +16,8 @@ from console.figures import counts, duration, instant, number, plural
 from console.printable import printable
 from console.standing import Standing, read_standing
 from gossamer import clock
-from gossamer.events import CrawlDefined
+from gossamer.events import CrawlDefined, Party
+from gossamer.web.url_steps import ALL_STEPS
 
 LONGEST = 5000
 """Characters of a line: a scope may be long."""
@@ -70,6 +71,22 @@ def _definition(crawl: CrawlDefined) -> Iterator[str]:
     budget = f", {number(crawl.budget)} visits a day" if crawl.budget else ""
     yield f"  revisit     {crawl.revisit}{budget}"
     yield f"  limits      {plural(crawl.max_depth, 'link')} deep{pages}"
+    if crawl.relevant:
+        follow = "followed" if crawl.follow_irrelevant else "not followed"
+        yield f"  relevant    {crawl.relevant}; links of other pages are {follow}"
+    if crawl.external_links != "deep":
+        yield f"  external    links to other sites: {crawl.external_links}"
+    for name, party in sorted(crawl.parties.items()):
+        yield f"  party       {name}: {spelled(party)}"
+    if left_out := [name for name in ALL_STEPS if name not in crawl.url_steps]:
+        yield f"  spelling    without {', '.join(left_out)}"
+
+
+def spelled(party: Party) -> str:
+    """Return the limits of *party* in words."""
+    depth = "" if party.max_depth is None else f"{plural(party.max_depth, 'link')} deep"
+    external = party.external_links and f"links to other sites: {party.external_links}"
+    return ", ".join(filter(None, (party.scope, depth, external))) or "the limits of the crawl"
 
 
 def _held_back(standing: Standing, now: float) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from console.cli.options import IN_A_FLEET, add_config, settings_of
 from gossamer import clock
-from gossamer.crawl import last_definition
+from gossamer.crawl import CHOICES, last_definition
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined
 from gossamer.log.codec import encode
@@ -55,6 +55,7 @@ def define(settings: Settings) -> Iterator[str]:
                 revisit=crawl.revisit or IN_A_FLEET,
                 budget=crawl.budget,
                 discovery_share=crawl.discovery_share,
+                **{name: getattr(crawl, name) for name in CHOICES},
             )
             log.append([encode(defined)])
             yield (

@@ -9,14 +9,13 @@ from console.coming_back import coming_back
 from console.facts import UrlFacts, read_facts
 from console.figures import instant, plural
 from console.printable import printable
+from console.spelling import known
 from gossamer import clock
-from gossamer.crawl import typed
-from gossamer.errors import BadSettings
 from gossamer.events.gone import PATIENCE, Gone
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.web.scope import parse_scope
-from gossamer.web.url import BadUrl, site_of
+from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
 from services.frontier.conditions import Condition
@@ -34,13 +33,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Explain."""
-    try:
-        url = typed(options.url)
-    except BadUrl as error:
-        raise BadSettings(str(error)) from error
     with open_from(options) as crawl:
+        url, steps = known(crawl, options.url)
         facts = read_facts(crawl, url)
-    lines = [url, *(f"  {line}" for line in sentences(facts, clock.now()))]
+    lines = [url, *(f"  {line}" for line in (*steps, *sentences(facts, clock.now())))]
     print("\n".join(printable(line, LONGEST) for line in lines))
     return 0
 
@@ -110,9 +106,9 @@ def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:
     for earlier in history:
         if earlier.at < visit.at:
             yield f"before: {instant(earlier.at)}: {_in_short(earlier)}"
-    yield f"depth: {visit.depth}" + (
-        f", after {plural(visit.hops, 'redirect')}" if visit.hops else ""
-    )
+    party = f", of party {visit.party}" if visit.party else ""
+    hops = f", after {plural(visit.hops, 'redirect')}" if visit.hops else ""
+    yield f"depth: {visit.depth}{hops}{party}"
     if visit.next_visit_at:
         attempts = plural(visit.attempt, "attempt")
         yield f"next visit: {instant(visit.next_visit_at)}, after {attempts}"

@@ -2,9 +2,20 @@
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from gossamer.events.records import Event
+
+
+class Party(Struct, frozen=True):
+    """The limits of what is found from a group of seeds (SCrawler's parties)."""
+
+    scope: str = ""
+    """Which of the crawl's URLs it takes: an expression of `gossamer.web.scope`; "": all."""
+    max_depth: int | None = None
+    """Instead of the crawl's."""
+    external_links: str = ""
+    """Instead of the crawl's; "" for that."""
 
 
 class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
@@ -24,6 +35,18 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """Visits a day; 0: as many as politeness allows."""
     discovery_share: float | None = None
     """Which part of the budget URLs have that were never visited; None: as a visit is worth it."""
+    url_steps: tuple[str, ...] = ()
+    """The steps of `gossamer.web.url_steps` by which URLs are taken for one. They stay as they are
+    for as long as the crawl does."""
+    external_links: str = "deep"
+    """What is followed of links to other sites than the page's: `deep` what they name, `home` the
+    home page of its host instead, `combined` both, `none` nothing."""
+    relevant: str = ""
+    """Which pages are kept: an expression of `gossamer.relevance`; empty: all."""
+    follow_irrelevant: bool = True
+    """Whether the links of pages that are not kept are followed all the same."""
+    parties: dict[str, Party] = field(default_factory=dict)
+    """By name, those that have limits of their own."""
 
 
 class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned"):

@@ -16,6 +16,7 @@ class Gone(StrEnum):
     REMOVED = "removed"
     NOINDEX = "noindex"
     LISTING = "listing"
+    IRRELEVANT = "irrelevant"
     MISSING = "missing"
     REDIRECTED = "redirected"
     REFUSED = "refused"
@@ -39,6 +40,7 @@ PATIENCE: dict[Gone, Patience] = {
     Gone.REMOVED: Patience(1, "The server says that the page is gone, and will stay so (410)."),
     Gone.NOINDEX: Patience(1, "The page asks not to be indexed."),
     Gone.LISTING: Patience(1, "There is a sitemap or a feed, which is no document."),
+    Gone.IRRELEVANT: Patience(1, "The page is not among those that the crawl keeps."),
     Gone.MISSING: Patience(2, "The server does not find the page (404)."),
     Gone.REDIRECTED: Patience(2, "The URL redirects for now (302 and the others)."),
     Gone.REFUSED: Patience(

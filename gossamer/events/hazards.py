@@ -40,6 +40,10 @@ class Hazard(StrEnum):
     NON_WEB_LINK = "non_web_link"
     URL_TOO_LONG = "url_too_long"
     TOO_MANY_LINKS = "too_many_links"
+    SESSION_ID = "session_id"
+    DIRECTORY_REORDER = "directory_reorder"
+    DEFAULT_DOCUMENT = "default_document"
+    REPEATED_PATH = "repeated_path"
     TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
@@ -52,6 +56,7 @@ class Hazard(StrEnum):
     CHARSET_CONFLICT = "charset_conflict"
     EXACT_DUPLICATE = "exact_duplicate"
     TRAP_DUPLICATES = "trap_duplicates"
+    IRRELEVANT = "irrelevant"
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,18 @@ HAZARDS: dict[Hazard, Counting] = {
         "A page has links that are no URLs to visit; counted once a page."),
     Hazard.NON_WEB_LINK: Counting(("parser",), (),
         "A page has links such as mailto:, tel: and javascript:; counted once a page."),
-    Hazard.URL_TOO_LONG: Counting(("parser",), (),
-        "A page has links of more than 2,000 characters; counted once a page."),
+    Hazard.URL_TOO_LONG: Counting(("parser", "dedup"), ("dedup.url_limit",),
+        "A page has links that are longer than is followed; counted once a page, by the parser "
+        "where they are longer than 2,000 characters."),
+    Hazard.SESSION_ID: Counting(("dedup",), ("crawl.url_steps",),
+        "A page has links with a session identifier, which is dropped; counted once a page."),
+    Hazard.DIRECTORY_REORDER: Counting(("dedup",), ("crawl.url_steps",),
+        "A page has links that only sort a listing otherwise, taken for the directory; counted "
+        "once a page."),
+    Hazard.DEFAULT_DOCUMENT: Counting(("dedup",), ("crawl.url_steps",),
+        "A page has links such as index.html, taken for the directory; counted once a page."),
+    Hazard.REPEATED_PATH: Counting(("dedup",), ("crawl.url_steps",),
+        "A page has links whose path repeats itself, which are not followed; counted once a page."),
     Hazard.TOO_MANY_LINKS: Counting(
         ("parser",), ("parser.links_limit", "parser.links_bytes", "parser.entries_limit"),
         "A page has more links than are taken of one, or longer ones, or a sitemap more entries: "
@@ -152,6 +167,8 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.EXACT_DUPLICATE: Counting(("dedup",), (), "Another URL had the same text before."),
     Hazard.TRAP_DUPLICATES: Counting(("dedup",), ("dedup.duplicates_limit",),
         "One more duplicate or near duplicate in a row than is followed: its links are not."),
+    Hazard.IRRELEVANT: Counting(("dedup",), ("crawl.relevant", "crawl.follow_irrelevant"),
+        "A page is not among those that the crawl keeps: it is not published."),
 }
 # fmt: on
 

@@ -36,6 +36,7 @@ class Trail(TypedDict):
     duplicates: int
     earlier: int
     purpose: Purpose
+    party: str
 
 
 class Provenance(Trail):
@@ -79,6 +80,10 @@ class Trailed(Protocol):
     def purpose(self) -> Purpose:
         """What it is visited for."""
 
+    @property
+    def party(self) -> str:
+        """The party that it was found for; "" if it has none."""
+
 
 def trail(of: Trailed) -> Trail:
     """Return what the visit of a queued URL carries."""
@@ -91,6 +96,7 @@ def trail(of: Trailed) -> Trail:
         duplicates=of.duplicates,
         earlier=of.earlier,
         purpose=of.purpose,
+        party=of.party,
     )
 
 
@@ -105,6 +111,7 @@ def provenance(of: Trailed, crawl: str, tried: bool = False) -> Provenance:
         duplicates=of.duplicates,
         earlier=of.earlier,
         purpose=of.purpose,
+        party=of.party,
         crawl=crawl,
     )
 
@@ -127,6 +134,7 @@ def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
         duplicates=found.duplicates,
         earlier=0,
         purpose=found.purpose,
+        party=found.party,
         crawl=event.crawl,
     )
 
@@ -134,7 +142,13 @@ def admitted(found: Discovery, event: UrlsAdmitted) -> Provenance:
 def rediscovered(of: Trailed, url: str) -> Discovery:
     """Return a URL that was admitted as it was discovered."""
     return Discovery(
-        url, of.depth, of.hops, trace=of.trace, duplicates=of.duplicates, purpose=of.purpose
+        url,
+        of.depth,
+        of.hops,
+        trace=of.trace,
+        duplicates=of.duplicates,
+        purpose=of.purpose,
+        party=of.party,
     )
 
 
@@ -153,7 +167,8 @@ def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list
 
 def sown(seed: SeedSown, url: str) -> Discovery:
     """Return *seed*, whose canonical URL is *url*, as a discovery; its via goes on the event."""
-    return Discovery(url, seed.depth, priority=seed.priority, trace=fingerprint(url))
+    trace = fingerprint(url)
+    return Discovery(url, seed.depth, priority=seed.priority, trace=trace, party=seed.party)
 
 
 def linked(link: Link, visit: Visit) -> Discovery:
@@ -167,4 +182,5 @@ def linked(link: Link, visit: Visit) -> Discovery:
         visit.hops + 1 if link.redirect else 0,
         trace=fingerprint(link.url),
         duplicates=visit.duplicates,
+        party=visit.party,
     )

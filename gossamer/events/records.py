@@ -56,6 +56,8 @@ class Discovery(Struct, frozen=True):
     """What it is to be visited for."""
     every: float = 0.0
     """How often it is said to change, in seconds; 0: that is not said."""
+    party: str = ""
+    """The party that it was found for: its limits are in the definition. "": the crawl's own."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
@@ -67,6 +69,8 @@ class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
     depth: int = 0
     via: str = ""
     """Where the seed comes from; by default its record: `seed@topic/partition/offset`."""
+    party: str = ""
+    """Whose seed it is; what is found from it has that party's limits."""
 
 
 class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
@@ -100,6 +104,7 @@ class Visit(Struct, frozen=True):
     """How often it was tried before, in vain and in a row."""
     trace: str = ""
     duplicates: int = 0
+    party: str = ""
     asker: str = ""
     """The host that a robots.txt is about which lies at another one, and is visited there."""
     earlier: int = 0

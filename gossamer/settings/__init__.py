@@ -5,11 +5,11 @@ value that makes no sense are errors that name the setting, before anything star
 `docs/configuration.md` lists all settings; `scripts/schemas` writes it from the classes here.
 """
 
+from gossamer.settings.crawling import CrawlSettings
 from gossamer.settings.load import Nested, Settings, load_settings
 from gossamer.settings.reading import ParserSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
-    CrawlSettings,
     DedupSettings,
     FetcherSettings,
     FrontierSettings,

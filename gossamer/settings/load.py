@@ -20,10 +20,10 @@ from pydantic_settings import (
 )
 
 from gossamer.errors import BadSettings
+from gossamer.settings.crawling import CrawlSettings
 from gossamer.settings.reading import ParserSettings
 from gossamer.settings.sections import (
     ArchiveSettings,
-    CrawlSettings,
     DedupSettings,
     FetcherSettings,
     FrontierSettings,

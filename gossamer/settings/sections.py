@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field
 
 from gossamer.errors import BadSettings
-from gossamer.settings.policies import parse_policy
 from gossamer.settings.units import (
     BodyBytes,
     Bytes,
@@ -21,7 +20,7 @@ from gossamer.settings.units import (
     Section,
     unit,
 )
-from gossamer.web.scope import parse_scope
+from gossamer.web.url import MAX_LENGTH
 
 
 def _network(given: object) -> IPv4Network | IPv6Network:
@@ -50,35 +49,6 @@ DOCUMENTS = (
     "application/pdf",
     "*/*+xml",
 )
-
-
-class CrawlSettings(Section):
-    """What the crawl is when it is defined; `gossamer seed` with `--scope` changes it later."""
-
-    scope: Annotated[str, unit("scope expression")] = ""
-    """Which URLs may be visited, such as `domain("example.org")` or `any()`; empty: the sites of
-    the seeds."""
-    max_depth: Annotated[Natural, unit("links")] = 16
-    """How far from a seed URLs are followed (hazard trap_depth)."""
-    revisit: Annotated[str, unit("revisit policy")] = ""
-    """When pages are visited again: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or
-    `optimal`; empty: `none` in a folder, `optimal` in a fleet."""
-    budget: Annotated[float, Field(ge=0), unit("visits a day")] = 0.0
-    """Most visits a day, to new URLs and to pages that are known; 0: as many as politeness
-    allows."""
-    discovery_share: Annotated[float | None, Field(ge=0, le=1), unit("share")] = None
-    """Which part of the budget URLs have that were never visited, while some wait; without it, as
-    much as a visit to them is worth beside another one to a page that is known."""
-
-    def model_post_init(self, context: Any) -> None:
-        """Refuse a scope or a policy that does not parse."""
-        if self.scope:
-            parse_scope(self.scope)
-        if self.revisit:
-            try:
-                parse_policy(self.revisit)
-            except ValueError as error:
-                raise BadSettings(f"crawl.revisit: {error}") from error
 
 
 class FrontierSettings(Section):
@@ -244,6 +214,8 @@ class DedupSettings(Section):
     duplicates_limit: Annotated[Natural, unit("pages")] = 10
     """How many duplicates in a row are followed: pages with different links and a text that another
     URL had before, or nearly the same one (hazard trap_duplicates)."""
+    url_limit: Annotated[int, Field(gt=0, le=MAX_LENGTH), unit("characters")] = MAX_LENGTH
+    """Longer links are not followed (hazard url_too_long)."""
     near_distance: Annotated[int, Field(ge=0, le=3), unit("bits")] = 3
     """In how many of their 64 bits the simhashes of near duplicates differ at most; from 0 to 3."""
     refused_limit: Seconds = 2592000.0

@@ -48,6 +48,7 @@ COUNTERS: dict[str, About] = {
         "Documents that are gone from `pages`, by the reason.", ("reason",)
     ),
     "gossamer_urls_admitted_total": About("URLs that the URL-seen test had never met."),
+    "gossamer_long_links_total": About("Links of more than 200 characters: growing URLs begin so."),
     "gossamer_urls_refused_total": About(
         "Admitted URLs that the frontier does not queue, by the rule that says so.", ("rule",)
     ),

@@ -13,7 +13,8 @@ UTF-8 BOM may stand before markup. `nosniff` is obeyed: a type that was declared
 import re
 from typing import NamedTuple
 
-from gossamer.web.http import Headers, all_values, content_type, first_value
+from gossamer.web.coding import decoded
+from gossamer.web.http import Headers, all_values, content_type, first_value, joined_values
 
 HTML = ("text/html", "application/xhtml+xml")
 TEXT = "text/plain"
@@ -32,6 +33,8 @@ WHOLE = frozenset({PDF, "application/zip", *OFFICE})
 BINARY = "application/octet-stream"
 HEADER = 1445
 """Bytes that are looked at (section 5.2, the resource header)."""
+ENOUGH = 8 << 10
+"""Bytes as received that settle a type even if hardly one of them could be decoded."""
 SIGNATURE = 16
 """Bytes that tell a binary format."""
 
@@ -167,3 +170,9 @@ def _format(body: bytes) -> str:
 def _row(table: dict[str, bytes], found: re.Match[bytes] | None) -> str:
     """Return the type whose signature was found; the groups are the rows of the table."""
     return [*table][found.lastindex - 1] if found and found.lastindex else ""
+
+
+def whole_type(headers: Headers, body: bytes) -> str:
+    """Return the type of a response with this *body*, still content-encoded."""
+    declared, codings = declared_type(headers), joined_values(headers, "content-encoding")
+    return declared.type_of(decoded(body[:ENOUGH], codings, declared.needs).data)

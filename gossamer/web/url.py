@@ -8,14 +8,15 @@
     fingerprint     128 bits of the canonical URL       the URL-seen test remembers it
 
 URLs are parsed by the WHATWG URL standard. What it leaves open (escapes, credentials, a dot at the
-end of the host) is settled by a list of named steps, so that one can be added or left out.
+end of the host) is settled by named steps, the same for every crawl; docs/urls.md lists them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from ada_url import join_url
 
@@ -41,6 +42,19 @@ _other_scheme = re.compile(r"[\0- ]*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECAS
 _escape = re.compile("%([0-9A-Fa-f]{2})")
 _credentials = re.compile("^(https?://)[^/?#]*@")
 _unreserved = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+class Step(NamedTuple):
+    """One of the steps to the spelling of a URL."""
+
+    apply: Callable[[str], str]
+    """Takes a URL as the standard spells it, and returns one."""
+    text: str
+    """What it does."""
+    source: str
+
+
+OURS = "ours"
 
 
 class BadUrl(Poison):
@@ -85,7 +99,7 @@ def _parsed(url: str, base: str = "") -> str:
 
 
 def _stepped(url: str) -> str:
-    for step in STEPS:
+    for step in _steps:
         url = step(url)
     return url
 
@@ -114,6 +128,8 @@ def plain_escapes(url: str) -> str:
 
 def without_root_dot(url: str) -> str:
     """Drop the dot that spells out the DNS root: `example.org.` is `example.org`."""
+    if "./" not in url and ".:" not in url:
+        return url
     key = host_key(url)
     name, colon, port = key.rpartition(":") if key.count(":") > 1 else (key, "", "")
     if not name.endswith("."):
@@ -125,20 +141,50 @@ def without_root_dot(url: str) -> str:
 
 def on_a_port_of_the_web(url: str) -> str:
     """Raise BadUrl for a port that browsers ask nothing of, either."""
+    if url.find(":", 6, url.index("/", 8)) < 0:
+        return url
     port = host_key(url).rpartition(":")[2]
     if port.isdecimal() and int(port) in BAD_PORTS:
         raise BadUrl(url, f"port {port} is not of the Web")
     return url
 
 
-STEPS: tuple[Callable[[str], str], ...] = (
-    only_the_web,
-    without_fragment,
-    without_credentials,
-    plain_escapes,
-    without_root_dot,
-    on_a_port_of_the_web,
-)
+STEPS: dict[str, Step] = {
+    "scheme": Step(only_the_web, "only http: and https: are visited", "viuva-negra 4.3"),
+    "fragment": Step(without_fragment, "the fragment is dropped", "viuva-negra 4.3"),
+    "credentials": Step(
+        without_credentials, "user and password are dropped: such links are mistakes or traps", OURS
+    ),
+    "escapes": Step(
+        plain_escapes,
+        "escapes have upper-case digits, and unreserved characters none (`%7euser` is `~user`)",
+        "RFC 3986, 6.2.2",
+    ),
+    "root_dot": Step(without_root_dot, "`example.org.` is `example.org`", "RFC 3986, 3.2.2"),
+    "port": Step(
+        on_a_port_of_the_web,
+        "ports that browsers ask nothing of are not visited",
+        "Fetch standard, port blocking",
+    ),
+}
+"""What is done to a URL once it is parsed; the steps of single crawls are in
+`gossamer.web.url_steps`."""
+_steps = tuple(step.apply for step in STEPS.values())
+
+
+def spellings(url: str) -> Iterator[tuple[str, str]]:
+    """Yield each step that changes *url*, and what it is then; `standard` is its parsing.
+
+    Raise BadUrl if it is no URL to visit.
+    """
+    parsing = ("standard", _parsed)
+    before = None
+    while url != before:
+        before = url
+        for name, apply in (parsing, *((name, step.apply) for name, step in STEPS.items())):
+            if (after := apply(url)) != url:
+                url = after
+                yield name, url
 
 
 def _plain(escape: re.Match[str]) -> str:

@@ -5,14 +5,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from gossamer.events import Event, PageArchived, PageFetched, Purpose
+from gossamer.events import CrawlDefined, Event, PageArchived, PageFetched, Purpose
 from gossamer.events.topics import PAGES_FETCHED
+from gossamer.relevance import Facts, parse_relevance
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import ArchiveSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.http import first_value
+from gossamer.web.scope import Found
+from gossamer.web.sniffing import whole_type
 from services.archive.files.repair import repair
 from services.archive.files.segment import Segment, complete, file_name, translate_errors
 from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
@@ -46,6 +49,8 @@ class Archive(Processor):
         self._claimant = Claimant(store, self.name)
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
         self._settled = SegmentRow(writer=self._writer)
+        self._relevant = ""
+        """Which pages the crawl keeps; empty: all."""
         self._serial = 0
         self._open: dict[str, Segment] = {}
         """By crawl."""
@@ -62,7 +67,9 @@ class Archive(Processor):
 
     def handle(self, event: Event, now: float) -> Answer:
         """Write the capture of a page; return where it lies."""
-        if not isinstance(event, PageFetched):
+        if isinstance(event, CrawlDefined):
+            self._relevant = event.relevant
+        if not isinstance(event, PageFetched) or self._is_irrelevant(event):
             return []
         self._end_old(now)
         segment = self._open.get(event.crawl)
@@ -79,6 +86,15 @@ class Archive(Processor):
         archived = _archived(event, made, self._prefix + file, offset, now)
         self._captures.put(_capture_row(archived, made.body))
         return [archived]
+
+    def _is_irrelevant(self, page: PageFetched) -> bool:
+        """Return whether the crawl does not keep *page*, by what is known before it is read."""
+        answered = page.status == 304 or 200 <= page.status < 300
+        if not self._relevant or not answered or page.visit.purpose is not Purpose.PAGE:
+            return False
+        kind = None if page.status == 304 else whole_type(page.headers, page.body)
+        facts = Facts(Found(page.visit.url, page.visit.depth), kind)
+        return parse_relevance(self._relevant).judge(facts).inside is False
 
     def _body(self, page: PageFetched) -> Body | None:
         """Return the body that *page*, a 304, leaves out: of the last capture that has it."""

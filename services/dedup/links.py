@@ -7,19 +7,26 @@ elsewhere, and to leave them out would lose a part of the site.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import left_out
-from gossamer.events import CrawlDefined, Discovery, LinksSetAside, PageParsed, UrlsDiscovered
+from gossamer.bounds import external_links, left_out
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    LinksSetAside,
+    PageParsed,
+    UrlsDiscovered,
+)
 from gossamer.events.hazards import Hazard
 from gossamer.events.provenance import MOST, by_site, linked
-from gossamer.web.url import host_key
+from gossamer.web.url import fingerprint, host_key, site_of
 
+DEEP = "deep"
 REMEMBERED = 50_000
 """Links that an instance remembers to have set aside."""
 
@@ -37,14 +44,36 @@ class Links(NamedTuple):
 def links_of(page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Links:
     """Return the links of *page*: none if it asks that they are not followed."""
     links = Links([], [], set())
-    if page.nofollow:
-        return links
-    for found in (linked(link, page.visit) for link in page.links if not link.nofollow):
-        left = left_out(crawl, blacklist, found.url, found.depth) if crawl else None
+    policy = external_links(crawl, page.visit.party) if crawl else DEEP
+    for found in _found(page, policy) if not page.nofollow else ():
+        left = left_out(crawl, blacklist, found) if crawl else None
         (links.beyond if left else links.followed).append(found)
         if left:
             links.hazards.add(left.rule)
     return links
+
+
+def _found(page: PageParsed, policy: str) -> Iterator[Discovery]:
+    met = set[str]()
+    for link in page.links:
+        for url in () if link.nofollow else targets(link.url, page, policy, link.redirect):
+            if url not in met:
+                met.add(url)
+                yield linked(replace(link, url=url), page.visit)
+
+
+def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> tuple[str, ...]:
+    """Return what is followed of a link to *url*, by the crawl's *policy* for other sites.
+
+    A redirect is none of a page's links: it is followed as it stands. But where nothing is followed
+    out of a site, only a seed's is: it says where the seed is now.
+    """
+    if policy == DEEP or site_of(url) == page.site:
+        return (url,)
+    if redirect:
+        return () if policy == "none" and page.visit.depth else (url,)
+    home = f"{host_key(url)}/"
+    return {"home": (home,), "combined": (url, home)}.get(policy, ())
 
 
 def digest_with_links(page: PageParsed, links: Links) -> str:
@@ -71,6 +100,23 @@ def release(
     """Return the links *found* on *page*, an event a site; *duplicates* in a row lead to them."""
     counted = [replace(one, duplicates=duplicates) for one in found]
     return by_site(counted, page.visit.id, page.crawl, now)
+
+
+def images_of(
+    page: PageParsed,
+    urls: Iterable[str],
+    crawl: CrawlDefined | None,
+    blacklist: Blacklist,
+    now: float,
+) -> list[UrlsDiscovered]:
+    """Return *urls* of the host of *page* that *crawl* does not leave out, at the depth of it."""
+    of, row = page.visit, page.visit.duplicates + 1
+    images = [
+        Discovery(url, of.depth, trace=fingerprint(url), duplicates=row, party=of.party)
+        for url in urls
+    ]
+    found = [one for one in images if crawl and left_out(crawl, blacklist, one) is None]
+    return by_site(found, of.id, page.crawl, now)
 
 
 class Aside:

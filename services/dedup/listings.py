@@ -16,7 +16,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import left_out
+from gossamer.bounds import external_links, left_out
 from gossamer.events import (
     ChangeHint,
     ChangesHinted,
@@ -33,7 +33,7 @@ from gossamer.events.provenance import MOST
 from gossamer.store import Row, Store
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.links import Links, links_of
+from services.dedup.links import DEEP, Links, links_of, targets
 
 NONE_BEFORE = -1.0
 
@@ -138,11 +138,19 @@ def _followed(
         return links
     is_index = page.listing is Listing.SITEMAP_INDEX
     depth, purpose = page.visit.depth + is_index, Purpose.SITEMAP if is_index else Purpose.PAGE
-    for entry in entries:
-        left = left_out(crawl, blacklist, entry.url, depth) if crawl else None
+    elsewhere = external_links(crawl, page.visit.party) if crawl else DEEP
+    # A sitemap has the other site's word for what it lists of it; a feed's entries are links.
+    policy = elsewhere if page.listing is Listing.FEED else DEEP
+    for entry, url in ((one, url) for one in entries for url in targets(one.url, page, policy)):
         found = Discovery(
-            entry.url, depth, trace=fingerprint(entry.url), purpose=purpose, every=entry.every
+            url,
+            depth,
+            trace=fingerprint(url),
+            purpose=purpose,
+            party=page.visit.party,
+            every=entry.every,
         )
+        left = left_out(crawl, blacklist, found) if crawl else None
         (links.beyond if left else links.followed).append(found)
         if left:
             links.hazards.add(left.rule)

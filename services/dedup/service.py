@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from gossamer.crawl import accept
+from gossamer.blacklist import Blacklist
+from gossamer.bounds import left_out
+from gossamer.crawl import accept, known_as
 from gossamer.errors import Poison
 from gossamer.events import (
     BlacklistChanged,
@@ -31,17 +33,21 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS
 from gossamer.web.in_links import linking_site
-from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
+from services.dedup.host_steps import HostSteps
 from services.dedup.in_links import InLinks
-from services.dedup.links import links_of, release
+from services.dedup.links import images_of, links_of, release
 from services.dedup.listings import Listings
+from services.dedup.relevance import Kept, kept
 from services.dedup.seen import Seen, finder_of, is_same
+from services.dedup.spelling import spelt
 
 UNPUBLISHED = "the page asks not to be indexed: it is not published"
+NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT)
+"""What a document is gone for, if it is gone, that a 304 has not changed."""
 IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
 
 VERDICTS: dict[float | None, Verdict] = {
@@ -62,7 +68,9 @@ class Dedup(Processor):
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._in_links, self._listings = InLinks(), Listings(store)
+        self._host_steps = HostSteps(store)
         self._crawl: CrawlDefined | None = None
+        self._url_limit = settings.url_limit
 
     def handle(self, event: Event, now: float) -> Answer:
         """Answer a seed, discovered URLs or a parsed page."""
@@ -87,20 +95,24 @@ class Dedup(Processor):
         except BadUrl as error:
             raise Poison(str(error)) from error
         if self._crawl is not None:
-            judgement = parse_scope(self._crawl.scope).judge(url, seed.depth)
-            if not judgement.inside:
-                raise Poison(f"seed {url} is out of scope: {judgement.rule}")
+            url = known_as(self._crawl, url)
+            left = left_out(self._crawl, Blacklist(), sown(seed, url))
+            if left and left.rule is Hazard.OUT_OF_SCOPE:
+                raise Poison(f"seed {url} is {left.reason}")
         return UrlsDiscovered(
             crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(sown(seed, url),)
         )
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         finder = finder_of(event.via)
-        urls = [fingerprint(found.url) for found in event.urls]
-        first = self._seen.first_finders(event.site, urls, finder)
+        urls = dict[str, Discovery]()
+        for url in event.urls:
+            found = self._host_steps.known_as(url, event.via, self._crawl)
+            urls.setdefault(found.url, found)
         self._listings.named(event)
+        first = self._seen.first_finders(event.site, [*map(fingerprint, urls)], finder)
         fresh, known = list[Discovery](), list[str]()
-        for found, finder_of_it in zip(event.urls, first, strict=True):
+        for found, finder_of_it in zip(urls.values(), first, strict=True):
             if is_same(finder_of_it, finder):
                 fresh.append(found)
             else:
@@ -113,10 +125,12 @@ class Dedup(Processor):
                 crawl=event.crawl, at=now, site=event.site, via=event.via, urls=tuple(fresh)
             )
 
-    def _parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
-        if page.visit.purpose is Purpose.PROBE:
-            yield from _missing(page, now)
+    def _parsed(self, parsed: PageParsed, now: float) -> Iterator[Event | Tombstone]:
+        if parsed.visit.purpose is Purpose.PROBE:
+            yield from _missing(parsed, now)
             return
+        page = spelt(parsed, self._crawl, self._url_limit)
+        gone = absence(page)
         if page.status == 304 and page.visit.conditions:
             yield self._not_modified(page, now)
         elif 200 <= page.status < 300 and Hazard.PARSER_FAULT in page.hazards:
@@ -124,14 +138,18 @@ class Dedup(Processor):
         elif 200 <= page.status < 300 and page.listing:
             yield from self._listed(page, now)
         elif 200 <= page.status < 300:
-            yield from self._judge(page, now)
+            taken = kept(page, self._crawl)
+            gone = Gone.IRRELEVANT if taken.irrelevant and not gone else gone
+            yield from self._judge(taken, now)
+            page = taken.page
         elif page.status in REDIRECTS:
             links = links_of(page, self._crawl, self._content.blacklist)
             duplicates = page.visit.duplicates
             yield from release(page, links.followed, duplicates, now)
             yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
-        if reason := absence(page):
-            yield from self._documents.miss(page, reason)
+        count_hazards(self.name, set(page.hazards).difference(parsed.hazards))
+        if gone:
+            yield from self._documents.miss(page, gone)
 
     def _listed(self, page: PageParsed, now: float) -> Iterator[Event]:
         listed = self._listings.read(page, self._crawl, self._content.blacklist, now)
@@ -148,21 +166,29 @@ class Dedup(Processor):
             hazards=page.hazards + hazards,
         )
 
-    def _judge(self, page: PageParsed, now: float) -> Iterator[Event]:
+    def _judge(self, taken: Kept, now: float) -> Iterator[Event]:
+        page = taken.page
         version = self._documents.version(page)
         judgement = self._content.judge(page, version.change, self._crawl, now)
         count_hazards(self.name, judgement.hazards)
         yield from judgement.released
         yield from judgement.set_aside
-        yield _judged(page, judgement, version.change, now)
+        yield from self._learn(page, judgement, now)
+        yield _judged(taken, judgement, version.change, now)
         if not page.noindex:
             verdict, original = judgement.verdict, judgement.original
             yield from self._documents.publish(page, version, verdict, original, now)
 
+    def _learn(self, page: PageParsed, judgement: Judgement, now: float) -> list[UrlsDiscovered]:
+        """Learn from *page* how its host spells URLs; return what is to be visited to know it."""
+        original = judgement.original if judgement.verdict is Verdict.DUPLICATE else ""
+        images = self._host_steps.learn(page, original, self._crawl)
+        return images_of(page, images, self._crawl, self._content.blacklist, now)
+
     def _not_modified(self, page: PageParsed, now: float) -> PageJudged:
         row = self._documents.confirm(page)
         judged = replace(_verdict(page, Verdict.UNCHANGED, now), change=0.0)
-        if row and row.gone not in ("", Gone.NOINDEX, Gone.LISTING):
+        if row and row.gone not in NO_DOCUMENT:
             return replace(judged, reason=IS_BACK, validators=NO_VALIDATORS)
         return replace(judged, digest=row.digest if row else "")
 
@@ -206,14 +232,15 @@ def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:
     )
 
 
-def _judged(page: PageParsed, judgement: Judgement, change: float | None, now: float) -> PageJudged:
-    verdict, original = judgement.verdict, judgement.original
+def _judged(taken: Kept, judgement: Judgement, change: float | None, now: float) -> PageJudged:
+    verdict, original, page = judgement.verdict, judgement.original, taken.page
+    reason = taken.reason or UNPUBLISHED * page.noindex
     return replace(
         _verdict(page, verdict, now),
         duplicate_of=original if verdict is Verdict.DUPLICATE else "",
         change=change,
         near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
         links=sum(len(event.urls) for event in judgement.released),
-        reason="; ".join(filter(None, (judgement.reason, UNPUBLISHED * page.noindex))),
+        reason="; ".join(filter(None, (judgement.reason, reason))),
         hazards=page.hazards + judgement.hazards,
     )

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import GONE, Headers, content_type, first_value, redirect_target
-from services.fetcher.wanted import Wanted, anything, is_readable_cut, whole_type
+from gossamer.web.sniffing import whole_type
+from services.fetcher.wanted import Wanted, anything, is_readable_cut
 
 YEAR = 31536000.0
 CUT = {

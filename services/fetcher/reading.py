@@ -1,9 +1,9 @@
 """A body while it comes: how much of it is read, and how slowly it may come."""
 
 from gossamer.web.http import Headers, joined_values
-from gossamer.web.sniffing import declared_type
+from gossamer.web.sniffing import ENOUGH, declared_type
 from services.fetcher.steps import Fetch
-from services.fetcher.wanted import ENOUGH, settled_type
+from services.fetcher.wanted import settled_type
 
 
 class Reading:

@@ -8,14 +8,10 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from gossamer.web.coding import decoded
-from gossamer.web.http import Headers, joined_values
-from gossamer.web.sniffing import Declared, declared_type, is_textual
+from gossamer.web.sniffing import ENOUGH, Declared, is_textual
 
 Wanted = Callable[[int, str], bool]
 """Whether the body of a response is read on, by its status and the document's type."""
-
-ENOUGH = 8 << 10
-"""Bytes as received that settle a type even if hardly one of them could be decoded."""
 
 
 def wanting(types: tuple[str, ...]) -> Wanted:
@@ -46,12 +42,6 @@ def settled_type(declared: Declared, codings: str, body: bytes) -> str | None:
     first = decoded(body[:ENOUGH], codings, declared.needs)
     enough = len(first.data) >= declared.needs and not first.as_sent
     return declared.type_of(first.data) if enough or len(body) >= ENOUGH else None
-
-
-def whole_type(headers: Headers, body: bytes) -> str:
-    """Return the type of a response with this *body*, still content-encoded."""
-    declared, codings = declared_type(headers), joined_values(headers, "content-encoding")
-    return declared.type_of(decoded(body[:ENOUGH], codings, declared.needs).data)
 
 
 def is_readable_cut(kind: str) -> bool:

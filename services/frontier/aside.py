@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import left_out, limits
+from gossamer.bounds import left_out, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.provenance import by_site
 from gossamer.store import Row, Table
@@ -116,6 +116,6 @@ def split(
     wanted: list[Discovery] = []
     others: list[Discovery] = []
     for found in urls:
-        left = left_out(crawl, blacklist, found.url, found.depth)
+        left = left_out(crawl, blacklist, found)
         (others if left else wanted).append(found)
     return wanted, others

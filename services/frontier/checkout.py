@@ -6,7 +6,7 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from gossamer.crawl import LeftOut
+from gossamer.bounds import LeftOut
 from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
 from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings

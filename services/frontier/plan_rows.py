@@ -54,6 +54,7 @@ class DueVisit(Due, frozen=True):
     basis: str = ""
     """What decided its time."""
     purpose: Purpose = Purpose.PAGE
+    party: str = ""
 
 
 class PartitionPlansRow(Row, frozen=True):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist, forbidden_by
-from gossamer.crawl import LeftOut, left_out
+from gossamer.bounds import LeftOut, left_out
 from gossamer.events import CrawlDefined, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.provenance import Provenance, by_site, provenance, rediscovered
@@ -64,7 +64,7 @@ def _out_of_scope(one: Candidate) -> str:
 def _left_out(one: Candidate, rule: Hazard) -> str:
     if one.crawl is None:
         return ""
-    left = left_out(one.crawl, one.blacklist, one.found.url, one.found.depth)
+    left = left_out(one.crawl, one.blacklist, one.found)
     return left.reason if left and left.rule is rule else ""
 
 
@@ -120,7 +120,7 @@ class Refusals:
     def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
         """Return why *url*, which was admitted, is not visited now; None if it is."""
         if not url.asker:
-            return left_out(crawl, self.blacklist, url.url, url.depth)
+            return left_out(crawl, self.blacklist, url)
         rule = self.blacklist.of_url(url.url)
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import left_out
+from gossamer.bounds import left_out
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -141,12 +141,12 @@ def sitemaps_found(
     pass once; without those that *crawl* leaves out."""
     if not event.sitemaps or crawl is None:
         return ()
-    found = [
+    named = [
         Discovery(url, DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
         for url in event.sitemaps
-        # What is on the blacklist is refused when it is admitted, and set aside.
-        if left_out(crawl, Blacklist(), url, DEPTH) is None
     ]
+    # What is on the blacklist is refused when it is admitted, and set aside.
+    found = [one for one in named if left_out(crawl, Blacklist(), one) is None]
     # Of whom it is, wherever it lies: it is that site's word.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
     return by_site(found, via, event.crawl, now)

@@ -145,6 +145,7 @@ class QueuedUrl(Row, frozen=True):
     asker: str = ""
     """The host that it is an errand for: whose robots.txt lies here."""
     purpose: Purpose = Purpose.PAGE
+    party: str = ""
     validators: Validators = NO_VALIDATORS
     conditional: bool = False
     """Whether it is asked for only if it has changed."""
@@ -184,6 +185,7 @@ class UrlRow(Row, frozen=True):
     duplicates: int = 0
     """Duplicates in a row on the way to it."""
     purpose: Purpose = Purpose.PAGE
+    party: str = ""
 
 
 class JudgementRow(Row, frozen=True):

@@ -60,8 +60,7 @@ class Tally:
     def judged(self, verdict: Verdict, hazards: tuple[str, ...]) -> None:
         """Count a verdict."""
         self.verdicts[verdict] += 1
-        self.hazards.update(counted_by("parser", hazards))
-        self.hazards.update(counted_by("dedup", hazards))
+        self.hazards.update({*counted_by("parser", hazards), *counted_by("dedup", hazards)})
 
     def found(self, change: float | None, at: float) -> None:
         """Count a page fetched *at* by how much of it had changed; None: it is new."""

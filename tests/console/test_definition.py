@@ -1,5 +1,6 @@
 """What a run is asked to do: seeds as people write them, scopes over one run after another."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database
 from gossamer.web.scope import parse_scope
+from gossamer.web.url_steps import ALL_STEPS
 
 A, B, C = "https://www.a.example/", "https://b.example/", "http://sub.c.example:8080/x"
 
@@ -21,7 +23,7 @@ def request(*seeds: str, scope: str = "", depth: int = 3, pages: int = 0) -> Cra
 
 
 def inside(scope: str, url: str) -> bool:
-    return parse_scope(scope).judge(url, 0).inside
+    return parse_scope(scope).judge(url, 0).inside is True
 
 
 class TestSeeds:
@@ -149,3 +151,30 @@ def test_a_scope_that_is_asked_for_anew_holds_for_all_seeds_named_with_it() -> N
         request("https://a.example/", "https://b.example/", scope="site"), before, 0, 2.0
     )
     assert again.scope == "domain('a.example', 'b.example')"
+
+
+class TestChoices:
+    """What else is in a definition, and what of it can be changed."""
+
+    def test_a_new_crawl_has_all_steps_unless_it_asks_for_others(self) -> None:
+        assert define(request(A), None, 0, 0.0).url_steps == ALL_STEPS
+        asked = replace(request(A), choices={"url_steps": ("tracking",), "relevant": "any()"})
+        crawl = define(asked, None, 0, 0.0)
+        assert (crawl.url_steps, crawl.relevant) == (("tracking",), "any()")
+
+    def test_steps_stay_as_they_are_for_as_long_as_the_crawl_does(self) -> None:
+        before = define(replace(request(A), choices={"url_steps": ("tracking",)}), None, 0, 0.0)
+        assert define(request(A), before, 0, 1.0).url_steps == ("tracking",)
+        other = replace(request(A), choices={"url_steps": ("session_id",)})
+        with pytest.raises(BadSettings, match="begun with tracking, and goes on with them"):
+            define(other, before, 0, 1.0)
+
+    def test_all_else_stays_until_it_is_said_anew(self) -> None:
+        choices = {"external_links": "home", "relevant": "any()", "follow_irrelevant": False}
+        before = define(replace(request(A), choices=choices), None, 0, 0.0)
+        after = define(replace(request(A), choices={"external_links": "none"}), before, 0, 1.0)
+        assert (after.external_links, after.relevant, after.follow_irrelevant) == (
+            "none",
+            "any()",
+            False,
+        )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events import CrawlDefined, Party, SeedSown
 from standalone.folder import Folder
 from tests.runtime.processors import events
 
@@ -154,3 +154,36 @@ def test_the_settings_scope_and_depth_hold_at_first(seed: SeedCommand, tmp_path:
     assert "out of scope" in seed("http://www.a.example/", "--config", str(file), status=2)
     seed("http://a.example/", "--config", str(file))
     assert (seed.crawl().scope, seed.crawl().max_depth) == ("host('a.example')", 2)
+
+
+def test_a_party_has_the_scope_and_depth_that_are_named_with_it(seed: SeedCommand) -> None:
+    seed("http://a.example/", "--scope", "any")
+    shown = seed(
+        "http://b.example/", "--party", "news", "--scope", "site", "--depth", "2",
+        "--external-links", "none",
+    )  # fmt: skip
+    assert "Party news: domain('b.example'), 2 links deep, links to other sites: none." in shown
+    assert "Scope as before: any(), 16 links deep" in shown
+    crawl = seed.crawl()
+    assert crawl.parties == {"news": Party("domain('b.example')", 2, "none")}
+    assert (crawl.scope, crawl.max_depth, crawl.external_links) == ("any()", 16, "deep")
+    seed("--party", "news", "--depth", "3")
+    assert seed.crawl().parties == {"news": Party("domain('b.example')", 3, "none")}
+    shown = seed("http://c.example/", "--party", "news", status=2)
+    assert "http://c.example/ is out of the party's scope: domain('b.example')" in shown
+
+
+def test_the_crawl_keeps_its_parties_and_choices_when_it_is_defined_anew(seed: SeedCommand) -> None:
+    seed("http://a.example/", "--party", "one", "--depth", "1", "--relevant", "language('pt')")
+    seed("http://a.example/2", "--depth", "9", "--external-links", "home")
+    seed("--no-follow-irrelevant")
+    crawl = seed.crawl()
+    assert (crawl.max_depth, crawl.parties["one"].max_depth) == (9, 1)
+    assert (crawl.relevant, crawl.follow_irrelevant) == ("language('pt')", False)
+    assert crawl.external_links == "home"
+
+
+def test_an_expression_that_is_none_is_refused(seed: SeedCommand) -> None:
+    shown = seed("http://a.example/", "--relevant", "language(pt)", status=2)
+    assert "relevant: 'language(pt)' makes no sense" in shown
+    assert "crawl.url_steps" not in shown

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
-from gossamer.web.sniffing import declared_type
-from services.fetcher.wanted import settled_type, whole_type
+from gossamer.web.sniffing import declared_type, whole_type
+from services.fetcher.wanted import settled_type
 from tests.fetcher.orders import Emitted, fetched
 from tests.fetcher.servers import Answer, endless, page, raw, serving
 

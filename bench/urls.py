@@ -1,0 +1,72 @@
+"""How many URLs a second one core takes from a link to what the URL-seen test asks for.
+
+    .venv/bin/python -m bench.urls [FILE]
+
+FILE has a URL a line; without one they are made up, 70 characters long as those of real crawls are.
+A link is resolved and made canonical, taken through all steps of a crawl and of its host, and has
+its site and its fingerprint told. The least of five runs counts; time is this process's own.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gossamer.web.url import canonicalize, fingerprint, site_of
+from gossamer.web.url_steps import ALL_STEPS, host_images, merged
+
+COUNT = 20_000
+SHAPES = (
+    "https://www.example{n}.org/news/2024/05/some-title-of-an-article-{n}.html",
+    "https://www.example{n}.org/category/some-of-its-articles/",
+    "http://example{n}.org/~someone/papers/{n}.pdf",
+    "https://shop{n}.example.co.uk/products/{n}?category=shoes&colour=black&page=2",
+    "http://blog.example{n}.com/?p={n}",
+    "https://example{n}.net/a/{n}/index.html?utm_source=letter",
+    "https://www.example{n}.pt/F%C3%B3rum/ver_topico.php?sid=0123456789abcdef&t={n}",
+)
+
+
+def link(number: int) -> str:
+    """Return a made-up link."""
+    return SHAPES[number % len(SHAPES)].format(n=number)
+
+
+def whole(url: str) -> str:
+    """Take a link all the way."""
+    found = merged(canonicalize(url), ALL_STEPS).url
+    any(host_images(found, ALL_STEPS))
+    site_of(found)
+    return fingerprint(found)
+
+
+def least(what: Callable[[str], object], urls: list[str]) -> float:
+    """Return the least seconds that *what* takes for one of *urls*."""
+    took = []
+    for _ in range(5):
+        began = time.process_time()
+        for url in urls:
+            what(url)
+        took.append(time.process_time() - began)
+    return min(took) / len(urls)
+
+
+def main(urls: list[str]) -> None:
+    """Print what each part costs."""
+    canonical = [canonicalize(url) for url in urls]
+    parts: dict[str, tuple[Callable[[str], object], list[str]]] = {
+        "canonicalize": (canonicalize, urls),
+        "steps of the crawl": (lambda url: merged(url, ALL_STEPS), canonical),
+        "steps of the host": (lambda url: any(host_images(url, ALL_STEPS)), canonical),
+        "site": (site_of, canonical),
+        "fingerprint": (fingerprint, canonical),
+        "all": (whole, urls),
+    }
+    for name, (what, given) in parts.items():
+        took = least(what, given)
+        print(f"{name:20} {1e6 * took:6.2f} µs {1 / took:10,.0f} URLs/s")
+
+
+if __name__ == "__main__":
+    file = Path(sys.argv[1]) if sys.argv[1:] else None
+    main(file.read_text().split() if file else [link(number) for number in range(COUNT)])

@@ -1,0 +1,68 @@
+"""Under which URL a crawl knows what a person types, and which steps made that of it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from console.open_crawl import OpenCrawl
+from gossamer.crawl import in_full, last_definition
+from gossamer.errors import BadSettings
+from gossamer.store import Store
+from gossamer.web.url import BadUrl, canonicalize, host_key, spellings
+from gossamer.web.url_steps import STEPS, host_image, host_images, merged
+from services.dedup.host_steps import ASSUMED, HostStepsRow
+from services.frontier.rows import UrlRow
+
+
+class Known(NamedTuple):
+    """The URL of what was typed, and how it came to be that."""
+
+    url: str
+    steps: tuple[str, ...]
+    """A sentence each, in their order."""
+
+
+def known(crawl: OpenCrawl, text: str) -> Known:
+    """Return the URL under which *crawl* knows *text*; raise BadSettings if it is no URL.
+
+    Where the crawl has visited it as it stands, that is its URL.
+    """
+    try:
+        full = in_full(text)
+        url = canonicalize(full)
+        steps = [_said(*one) for one in spellings(full) if one[1] != f"{full}/"]
+    except BadUrl as error:
+        raise BadSettings(str(error)) from error
+    definition, store = last_definition(crawl.log), crawl.store()
+    wanted = definition.url_steps if definition else ()
+    if store.table(UrlRow).get(host_key(url), url):
+        return Known(url, tuple(steps))
+    found = merged(url, wanted)
+    if not found.url:
+        return Known(url, (*steps, f"left out by {found.steps[-1]}: {STEPS[found.steps[-1]].text}"))
+    steps += _of_crawl(url, wanted)
+    at_host = [*_at_host(store, found.url, wanted)]
+    steps += [_said(rule, after) for rule, after in at_host]
+    return Known(at_host[-1][1] if at_host else found.url, tuple(steps))
+
+
+def _said(name: str, after: str) -> str:
+    return f"spelt: by {name} it is {after}"
+
+
+def _of_crawl(url: str, wanted: tuple[str, ...]) -> Iterator[str]:
+    for name in (*wanted, *wanted):  # A step may uncover what one before it looks for.
+        if name in STEPS and (after := merged(url, (name,)).url) != url:
+            url = after
+            yield _said(name, url)
+
+
+def _at_host(store: Store, url: str, wanted: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    row = store.table(HostStepsRow).get(host_key(url)) or HostStepsRow(host_key(url))
+    before = ""
+    while url != before:
+        before = url
+        for rule, _ in host_images(url, wanted):
+            if row.holds(rule) and (after := host_image(url, rule)) != url:
+                url = after
+                why = "assumed" if rule == ASSUMED else f"{len(row.proofs[rule])} texts prove it"
+                yield f"{rule} ({why})", url

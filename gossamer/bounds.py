@@ -1,0 +1,76 @@
+"""The bounds of a crawl: which URLs it leaves out, by its own limits and by those of its parties.
+
+A party is what is found from a group of seeds (SCrawler). It may have limits of its own, within the
+crawl's scope; what is found from a page is of the page's party, and what two parties find is of the
+first. Whoever leaves a URL out goes by what is here, so that all of them agree.
+"""
+
+from typing import NamedTuple, Protocol
+
+from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.events import CrawlDefined, Party
+from gossamer.events.hazards import Hazard
+from gossamer.web.scope import parse_scope
+
+ANYWHERE = "any()"
+
+
+class LeftOut(NamedTuple):
+    """Why a crawl does not visit a URL: the hazard it is counted as, and a sentence."""
+
+    rule: Hazard
+    reason: str
+
+
+class Located(Protocol):
+    """A canonical URL, and what limits go by: a `Discovery`, or a row."""
+
+    @property
+    def url(self) -> str:
+        """The URL."""
+
+    @property
+    def depth(self) -> int:
+        """Links followed from a seed."""
+
+    @property
+    def party(self) -> str:
+        """The party that it was found for; "" if it has none."""
+
+
+NO_PARTY = Party()
+
+
+def left_out(crawl: CrawlDefined, blacklist: Blacklist, found: Located) -> LeftOut | None:
+    """Return why *crawl*, or its party, leaves out what was *found*, or *blacklist* forbids it;
+    None if none does.
+
+    A wider definition may want it, or a rule be lifted: whoever leaves it out sets it aside.
+    """
+    url, depth, party = found.url, found.depth, crawl.parties.get(found.party, NO_PARTY)
+    most = crawl.max_depth if party.max_depth is None else party.max_depth
+    of = f" of party {found.party}" if party is not NO_PARTY else ""
+    if rule := blacklist.of_url(url):
+        return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule))
+    if depth > most:
+        return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {most}{of}")
+    judgement = parse_scope(crawl.scope).judge(url, depth)
+    if not judgement.inside:
+        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope, by {judgement.rule}")
+    judgement = parse_scope(party.scope or ANYWHERE).judge(url, depth)
+    if not judgement.inside:
+        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {judgement.rule}")
+    return None
+
+
+def external_links(crawl: CrawlDefined, party: str) -> str:
+    """Return what is followed of links to other sites, on pages of *party*."""
+    return crawl.parties.get(party, NO_PARTY).external_links or crawl.external_links
+
+
+def limits(crawl: CrawlDefined, blacklist: Blacklist) -> str:
+    """Return what decides which URLs are taken up that were left out, for comparing definitions."""
+    lifted = f" {blacklist.lifted:x}" if blacklist.lifted else ""
+    # Of parties, which may be many, it is enough to know that they were defined anew.
+    parties = f" {crawl.at}" if crawl.parties else ""
+    return f"{crawl.max_depth} {crawl.scope}{lifted}{parties}"

@@ -1,0 +1,32 @@
+"""Which pages a crawl keeps: the others are judged, and treated as those that ask for no index."""
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from gossamer.events import CrawlDefined, PageParsed
+from gossamer.events.hazards import Hazard
+from gossamer.relevance import facts_of, parse_relevance
+
+
+class Kept(NamedTuple):
+    """A document, and what is to be said of it."""
+
+    page: PageParsed
+    irrelevant: bool = False
+    reason: str = ""
+
+
+def kept(page: PageParsed, crawl: CrawlDefined | None) -> Kept:
+    """Return *page*, a document, as *crawl* takes it up."""
+    if crawl is None or not crawl.relevant:
+        return Kept(page)
+    judgement = parse_relevance(crawl.relevant).judge(facts_of(page))
+    if judgement.inside is None:
+        return Kept(page, reason=f"not known to be relevant, by {judgement.rule}: it is kept")
+    if judgement.inside:
+        return Kept(page)
+    links = page.links if crawl.follow_irrelevant else ()
+    hazards = (*page.hazards, Hazard.IRRELEVANT)
+    taken = replace(page, noindex=True, links=links, hazards=hazards)
+    return Kept(taken, True, f"not relevant, by {judgement.rule}: it is not published")

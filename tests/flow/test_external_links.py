@@ -1,0 +1,115 @@
+"""Which links to other sites are followed, on a web where each policy comes to something else."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import Page
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import decode
+from services.fetcher.outcome import Reply
+from tests.flow.test_flow import Pages, virtual_crawl
+from tests.flow.virtual import VirtualCrawl
+
+WEB: Pages = {
+    "http://a.test/": ["http://a.test/1", "http://b.test/orphan", "http://a.test/to/d"],
+    "http://a.test/1": ["http://sub.a.test/x", "http://b.test/leaf"],
+    "http://sub.a.test/x": [],
+    "http://a.test/to/d": ["http://d.test/deep"],
+    "http://b.test/": ["http://b.test/1"],
+    "http://b.test/1": ["http://c.test/page"],
+    "http://b.test/orphan": [],
+    "http://b.test/leaf": [],
+    "http://c.test/": [],
+    "http://c.test/page": ["http://c.test/more"],
+    "http://c.test/more": [],
+    "http://d.test/deep": [],
+}
+"""The homepage of b.test leads to neither its orphan nor its leaf, and only it leads to c.test."""
+OWN = {"http://a.test/", "http://a.test/1", "http://a.test/to/d", "http://sub.a.test/x"}
+DEEP = {"http://b.test/orphan", "http://b.test/leaf", "http://d.test/deep"}
+HOME = {"http://b.test/", "http://b.test/1", "http://c.test/"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "visited"),
+    [
+        ("none", OWN),
+        ("home", OWN | HOME | {"http://d.test/deep"}),
+        ("deep", OWN | DEEP),
+        ("combined", set(WEB)),
+    ],
+)
+def test_each_policy_comes_to_its_own_part_of_the_web(
+    tmp_path: Path, policy: str, visited: set[str]
+) -> None:
+    crawl = virtual_crawl(tmp_path, WEB, 0.0)
+    crawl.sow("http://a.test/", external_links=policy)
+    assert crawl.run()
+    found = [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
+    assert set(found) == visited and len(found) == len(visited)
+    (start,) = [
+        page
+        for record in crawl.log.tail([PAGES.name]).poll(0)
+        if isinstance(page := decode(record), Page) and page.url == "http://a.test/"
+    ]
+    assert list(start.links) == WEB["http://a.test/"], "what the page says is published as it is"
+
+
+def test_a_seed_that_has_moved_to_another_site_is_followed_there_by_every_policy(
+    tmp_path: Path,
+) -> None:
+    web: Pages = {
+        "http://a.test/to/b": ["http://b.test/to/c"],
+        "http://b.test/to/c": ["http://c.test/"],
+        "http://c.test/": ["http://c.test/1", "http://d.test/"],
+        "http://c.test/1": [],
+        "http://d.test/": [],
+    }
+    for policy in ("none", "home", "deep", "combined"):
+        crawl = virtual_crawl(tmp_path / policy, web, 0.0)
+        crawl.sow("http://a.test/to/b", external_links=policy)
+        assert crawl.run()
+        visited = {url for _, _, url in crawl.requests}
+        assert "http://c.test/1" in visited
+        assert ("http://d.test/" in visited) is (policy != "none")
+
+
+def test_the_policy_can_be_changed_while_the_crawl_runs(tmp_path: Path) -> None:
+    crawl = virtual_crawl(tmp_path, WEB, 0.0)
+    crawl.sow("http://a.test/", external_links="none")
+    assert crawl.run()
+    crawl.sow("http://b.test/", external_links="deep")
+    assert crawl.run()
+    visited = {url for _, _, url in crawl.requests}
+    assert visited >= HOME - {"http://c.test/"} | {"http://c.test/page"}
+    assert "http://b.test/orphan" not in visited, "what was dropped is met when its page is read"
+
+
+def test_what_a_feed_lists_of_other_sites_is_an_external_link(tmp_path: Path) -> None:
+    items = "".join(
+        f"<item><link>{url}</link></item>"
+        for url in ("http://a.test/1?PHPSESSID=7", "http://b.test/2")
+    )
+    feed = f"<rss version='2.0'><channel><title>News</title>{items}</channel></rss>".encode()
+    kind = (("Content-Type", "application/rss+xml"),)
+
+    def web(url: str, now: float) -> tuple[float, Reply]:
+        found = (
+            Reply(status=200, headers=kind, body=feed)
+            if url.endswith("/feed")
+            else Reply(status=404)
+        )
+        return 0.1, replace(found, started_at=now, took=0.1)
+
+    for policy, other in (
+        ("deep", {"http://b.test/2"}),
+        ("home", {"http://b.test/"}),
+        ("none", set()),
+    ):
+        crawl = VirtualCrawl(tmp_path / policy, web)
+        crawl.sow("http://a.test/feed", external_links=policy, url_steps=("session_id",))
+        assert crawl.run()
+        found = {url for _, _, url in crawl.requests if not url.endswith("/robots.txt")}
+        assert found == {"http://a.test/feed", "http://a.test/1"} | other

@@ -1,0 +1,149 @@
+"""Pages that a crawl does not keep are counted and explained, not published, and not archived."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import Page, PageArchived, PageParsed, RefetchAsked
+from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
+from gossamer.log.codec import decode, encode
+from gossamer.store.sqlite import SqliteStore
+from services.fetcher.outcome import Reply
+from services.frontier.rows import JudgementRow
+from tests.flow.test_flow import HTML
+from tests.flow.virtual import VirtualCrawl
+
+HOST = "http://a.test"
+PT = "Os navios saíram do porto de Lisboa ao amanhecer, e ninguém sabia quando voltariam. " * 5
+EN = "The ships left the harbour of Lisbon at dawn, and nobody knew when they would return. " * 5
+PLAIN = (("Content-Type", "text/plain"),)
+
+
+def html(text: str, *links: str) -> Reply:
+    anchors = "".join(f"<p><a href='{link}'>there</a>" for link in links)
+    body = f"<title>A page</title><p>{text}{anchors}".encode()
+    return Reply(status=200, headers=HTML, body=body)
+
+
+SITE = {
+    "/": html(PT, "/en", "/notes.txt", "/print/x"),
+    "/en": html(EN, "/beyond"),
+    "/beyond": html(PT + "Mais.", "/"),
+    "/notes.txt": Reply(status=200, headers=PLAIN, body=(PT + "Notas.").encode()),
+    "/print/x": html(PT + "Impresso."),
+}
+
+
+def crawled(folder: Path, relevant: str, **fields: object) -> VirtualCrawl:
+    def web(url: str, now: float) -> tuple[float, Reply]:
+        found = SITE.get(url.removeprefix(HOST), Reply(status=404))
+        return 0.1, replace(found, started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(folder, web)
+    crawl.sow(f"{HOST}/", relevant=relevant, **fields)
+    assert crawl.run()
+    crawl.archive.close()
+    return crawl
+
+
+def visited(crawl: VirtualCrawl) -> set[str]:
+    return {url.removeprefix(HOST) for _, _, url in crawl.requests} - {"/robots.txt"}
+
+
+def published(crawl: VirtualCrawl) -> set[str]:
+    pages = map(decode, crawl.log.tail([PAGES.name]).poll(0))
+    return {page.url.removeprefix(HOST) for page in pages if isinstance(page, Page)}
+
+
+def archived(crawl: VirtualCrawl) -> set[str]:
+    captures = map(decode, crawl.log.tail([PAGES_ARCHIVED.name]).poll(0))
+    return {one.url.removeprefix(HOST) for one in captures if isinstance(one, PageArchived)}
+
+
+def judged(crawl: VirtualCrawl, path: str) -> JudgementRow:
+    row = SqliteStore(crawl.database).table(JudgementRow).get(HOST, HOST + path)
+    assert row
+    return row
+
+
+@pytest.mark.parametrize(
+    ("relevant", "kept", "in_archive"),
+    [
+        ("", set(SITE), set(SITE)),
+        ('language("pt")', set(SITE) - {"/en"}, set(SITE)),
+        ('type("text/html")', set(SITE) - {"/notes.txt"}, set(SITE) - {"/notes.txt"}),
+        ('not pattern("/print/")', set(SITE) - {"/print/x"}, set(SITE) - {"/print/x"}),
+        (
+            'language("pt") and type("text/html")',
+            set(SITE) - {"/en", "/notes.txt"},
+            set(SITE) - {"/notes.txt"},
+        ),
+        ('type("text/plain") or language("en")', {"/en", "/notes.txt"}, set(SITE)),
+    ],
+)
+def test_what_is_not_relevant_is_not_published_nor_archived_if_that_is_known_in_time(
+    tmp_path: Path, relevant: str, kept: set[str], in_archive: set[str]
+) -> None:
+    crawl = crawled(tmp_path, relevant)
+    assert visited(crawl) == set(SITE), "links are followed all the same"
+    assert published(crawl) == kept
+    assert archived(crawl) == in_archive
+
+
+def test_links_of_what_is_not_relevant_are_left_alone_on_request(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path, 'language("pt")', follow_irrelevant=False)
+    assert visited(crawl) == set(SITE) - {"/beyond"}
+    assert judged(crawl, "/en").reason == "not relevant, by language('pt'): it is not published"
+    assert judged(crawl, "/").reason == ""
+
+
+def test_a_document_that_is_no_longer_relevant_is_gone(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path, "")
+    assert "/en" in published(crawl)
+    crawl.sow(relevant='language("pt")')
+    asked = RefetchAsked(at=crawl.now, site="a.test", host=HOST, urls=(f"{HOST}/en",))
+    crawl.log.append([encode(asked)])
+    assert crawl.run()
+    gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]
+    assert [one.key for one in gone] == [f"{HOST}/en"]
+
+
+def long_words(page: PageParsed) -> bool:
+    """Stand for somebody's classifier."""
+    return "harbour" in page.title or page.language == "en"
+
+
+def broken(page: PageParsed) -> bool:
+    """Fail as somebody's classifier may."""
+    raise RuntimeError("no model")
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the two as a package does, by its metadata."""
+    info = tmp_path / "somebodys-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
+    names = "".join(f"{name} = {__name__}:{name}\n" for name in ("long_words", "broken"))
+    (info / "entry_points.txt").write_text(f"[gossamer.relevance]\n{names}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_classifier_that_is_installed_decides(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path / "crawl", 'classifier("long_words") or pattern("txt$")')
+    assert published(crawl) == {"/en", "/notes.txt"}
+    assert archived(crawl) == set(SITE), "nobody has read the pages yet when they are archived"
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("name", ["broken", "missing"])
+def test_a_classifier_that_fails_or_is_not_installed_loses_no_page(
+    tmp_path: Path, name: str
+) -> None:
+    crawl = crawled(tmp_path / "crawl", f'classifier("{name}")')
+    assert published(crawl) == set(SITE)
+    expected = f"not known to be relevant, by classifier('{name}'): it is kept"
+    assert judged(crawl, "/").reason == expected
+    assert crawl.log.tail([DEAD_LETTERS.name]).poll(0) == []

@@ -1,0 +1,176 @@
+"""What a crawl takes for one page is visited once, and what leads to it is not lost."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import Page
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import decode
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url_steps import ALL_STEPS
+from services.dedup.host_steps import HostStepsRow
+from services.fetcher.outcome import Reply
+from tests.flow.test_flow import HTML
+from tests.flow.virtual import VirtualCrawl
+
+HOST = "http://a.test"
+Site = dict[str, str | Reply]
+"""Path → the markup of its page, or another answer."""
+
+
+def visited(
+    folder: Path, site: Site, seeds: tuple[str, ...] = ("/",), **crawl: object
+) -> Counter[str]:
+    """Crawl *site*; return how often each path was asked for."""
+    return Counter(path for path, _ in asked(run(folder, site, seeds, **crawl)))
+
+
+def run(
+    folder: Path, site: Site, seeds: tuple[str, ...] = ("/",), **fields: object
+) -> VirtualCrawl:
+    def web(url: str, now: float) -> tuple[float, Reply]:
+        found = site.get(url.removeprefix(HOST), Reply(status=404))
+        if isinstance(found, str):
+            found = Reply(status=200, headers=HTML, body=f"<title>A page</title>{found}".encode())
+        return 0.1, replace(found, started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(folder, web)
+    crawl.sow(*(HOST + path for path in seeds), **{"url_steps": ALL_STEPS, **fields})
+    assert crawl.run()
+    crawl.archive.close()
+    return crawl
+
+
+def asked(crawl: VirtualCrawl) -> list[tuple[str, float]]:
+    paths = [(url.removeprefix(HOST), start) for start, _, url in crawl.requests]
+    return [(path, start) for path, start in paths if path != "/robots.txt"]
+
+
+def links(*targets: str) -> str:
+    return "".join(f"<p><a href='{target}'>to there</a>" for target in targets)
+
+
+def moved(target: str) -> Reply:
+    return Reply(status=302, headers=(("Location", target),))
+
+
+def row(crawl: VirtualCrawl) -> HostStepsRow:
+    return SqliteStore(crawl.database).table(HostStepsRow).get(HOST) or HostStepsRow(HOST)
+
+
+MANY = links(
+    "/a?PHPSESSID=1", "/a?PHPSESSID=2&x=1", "/a;jsessionid=3", "/?C=M;O=A", "/index.html",
+    "/a?utm_source=b", "/b/c/b/c", "/b/b/b",
+)  # fmt: skip
+
+
+def test_what_only_looks_like_other_pages_is_visited_once(tmp_path: Path) -> None:
+    site: Site = {"/": MANY, "/a": links("/?N=D"), "/a?x=1": "another"}
+    assert visited(tmp_path, site) == Counter({"/": 1, "/a": 1, "/a?x=1": 1})
+
+
+def test_each_step_can_be_left_out(tmp_path: Path) -> None:
+    assert len(visited(tmp_path, {"/": MANY}, url_steps=())) == 9
+    only = visited(tmp_path, {"/": MANY}, url_steps=("tracking",))
+    assert "/a" in only and "/a?PHPSESSID=1" in only and "/b/b/b" in only
+
+
+def test_documents_name_links_as_the_crawl_knows_them(tmp_path: Path) -> None:
+    crawl = run(tmp_path, {"/": links("/a?PHPSESSID=1", "/a?sid=1")})
+    (page,) = [decode(record) for record in crawl.log.tail([PAGES.name]).poll(0)]
+    assert isinstance(page, Page)
+    assert page.links == (f"{HOST}/a", f"{HOST}/a?sid=1")
+    assert page.hazards == ("session_id",)
+
+
+def test_a_redirect_to_what_would_be_itself_is_followed(tmp_path: Path) -> None:
+    site: Site = {
+        "/": moved("/index.html"),
+        "/index.html": links("/s", "/index.html"),
+        "/s": moved("/s?PHPSESSID=7"),
+        "/s?PHPSESSID=7": "words",
+    }
+    assert visited(tmp_path, site) == Counter(site.keys())
+
+
+def test_seeds_are_taken_as_the_crawl_knows_them(tmp_path: Path) -> None:
+    assert visited(tmp_path, {"/": "words"}, ("/?PHPSESSID=1", "/?PHPSESSID=2")) == {"/": 1}
+
+
+def sessions(name: str, pages: int, visits: int) -> Site:
+    """A site on which every page has another session in its links each time it is shown."""
+    site: Site = {}
+    for n in range(pages):
+        for session in range(visits):
+            there = [f"/{m}?{name}={session + 1}" for m in range(pages)]
+            site[f"/{n}?{name}={session}"] = f"This is page {n}." + links(*there)
+        site[f"/{n}"] = f"This is page {n}." + links(*(f"/{m}?{name}=0" for m in range(pages)))
+    return site
+
+
+def test_a_perhaps_session_is_dropped_once_texts_have_proven_it(tmp_path: Path) -> None:
+    site = sessions("sid", pages=6, visits=60)
+    crawl = run(tmp_path, site, ("/0?sid=0",))
+    assert row(crawl).holds("session_id sid")
+    counts = Counter(path for path, _ in asked(crawl))
+    assert max(counts.values()) == 1
+    assert {f"/{n}" for n in range(6)} & set(counts)
+    assert len(counts) < 60, "without the proof there are 360"
+
+
+def test_a_parameter_that_means_something_is_kept(tmp_path: Path) -> None:
+    site: Site = {f"/story?sid={n}": f"This is story {n}." for n in range(30)}
+    site |= {f"/gone?sid={n}": "There is no such story." for n in range(5)}
+    site["/"] = links(*site)
+    crawl = run(tmp_path, site)
+    assert {path for path, _ in asked(crawl)} == {*site, "/gone"}, "what /gone shows was looked at"
+    assert not row(crawl).holds("session_id sid")
+
+
+def test_a_parameter_that_the_server_needs_is_kept_though_its_value_is_no_matter(
+    tmp_path: Path,
+) -> None:
+    site = sessions("session", pages=4, visits=4)
+    site |= {f"/{n}": "You have no session." for n in range(4)}
+    crawl = run(tmp_path, site, ("/0?session=0",))
+    assert not row(crawl).holds("session_id session")
+    assert {path for path, _ in asked(crawl)} > {f"/{n}?session=1" for n in range(4)}
+
+
+def test_capitals_make_no_difference_at_a_host_that_has_shown_it(tmp_path: Path) -> None:
+    site: Site = {}
+    for n in range(9):
+        for name in (f"/Page{n}", f"/page{n}", f"/PAGE{n}"):
+            site[name] = f"This is page {n}." + links(f"/page{n + 1}", f"/Page{n + 1}")
+    site["/page9"] = "The last one." + links("/PAGE0", "/PAGE1", "/PAGE2")
+    crawl = run(tmp_path, site, ("/Page0",))
+    assert row(crawl).holds("letter_case")
+    assert "/PAGE0" not in {path for path, _ in asked(crawl)}
+
+
+@pytest.mark.parametrize("first", ["/", "/index.html"])
+def test_a_default_document_is_its_own_where_both_were_met_and_differ(
+    tmp_path: Path, first: str
+) -> None:
+    site: Site = {
+        "/": "Welcome to our shop, with a lot of things for you." + links("/a/index.html"),
+        "/index.html": "It works! This is what a server shows that nobody has set up."
+        + links("/", "/later"),
+        "/a/index.html": "More of it",
+        "/later": links("/b/index.html"),
+        "/b/index.html": "The rest of it",
+    }
+    second = ({"/", "/index.html"} - {first}).pop()
+    crawl = run(tmp_path, site, (first, second))
+    assert row(crawl).refuted == ("default_document",)
+    assert "/b/index.html" in {path for path, _ in asked(crawl)}
+
+
+def test_a_default_document_with_the_text_of_its_directory_changes_nothing(tmp_path: Path) -> None:
+    site: Site = {path: "Welcome." + links("/a/index.html", "/") for path in ("/", "/index.html")}
+    crawl = run(tmp_path, site, ("/index.html",))
+    assert row(crawl).refuted == ()
+    assert {path for path, _ in asked(crawl)} == {"/", "/index.html", "/a/"}

@@ -1,0 +1,82 @@
+"""Which pages are kept, by what is known of them."""
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.errors import BadSettings
+from gossamer.events import PageParsed, Visit
+from gossamer.relevance import RULES, Facts, facts_of, parse_relevance
+from gossamer.web.scope import RULES as SCOPE_RULES
+from gossamer.web.scope import Found
+
+URL = "http://a.test/x?y"
+PAGE = PageParsed(
+    at=0.0,
+    site="a.test",
+    host="http://a.test",
+    visit=Visit(id=f"1.1.0@{URL}", url=URL, depth=2),
+    fetched_at=0.0,
+    status=200,
+    content_type="text/html",
+    language="pt",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "read", "before"),
+    [
+        ('language("pt")', True, None),
+        ('language("en", "gl")', False, None),
+        ('type("text/html")', True, True),
+        ('type("text/*")', True, True),
+        ('type("application/pdf")', False, False),
+        ('host("a.test") and depth(2)', True, True),
+        ('pattern("z") and language("pt")', False, False),
+        ('language("pt") and pattern("z")', False, False),
+        ('pattern("y") or language("en")', True, True),
+        ('language("en") or pattern("y")', True, True),
+        ('not language("en")', True, None),
+        ('not (language("en") and type("image/png"))', True, True),
+        ('domain("test") and prefix("http://a") and any()', True, True),
+        ('classifier("nobodys")', None, None),
+        ('classifier("nobodys") and type("image/png")', False, False),
+    ],
+)
+def test_what_is_not_known_yet_decides_nothing(
+    text: str, read: bool | None, before: bool | None
+) -> None:
+    relevance = parse_relevance(text)
+    assert relevance.judge(facts_of(PAGE)).inside is read
+    unread = Facts(Found(URL, 2), "text/html")
+    assert relevance.judge(unread).inside is before
+    assert relevance.judge(replace_type(unread)).inside in (None, before)
+
+
+def replace_type(facts: Facts) -> Facts:
+    """Return *facts* of a page of which not even the type is known."""
+    return Facts(facts.found)
+
+
+def test_a_page_without_a_language_is_named_so() -> None:
+    nameless = facts_of(replace(PAGE, language=""))
+    assert parse_relevance('language("pt", "")').judge(nameless).inside is True
+    assert parse_relevance('language("pt")').judge(nameless).inside is False
+
+
+def test_the_rule_that_decided_is_named() -> None:
+    judgement = parse_relevance('type("text/*") and language("en")').judge(facts_of(PAGE))
+    assert judgement == (False, "language('en')")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["language()", 'language("PT")', "type(1)", 'type("html")', "classifier(x)", "classifier()",
+     "image()", 'language("pt") if any() else any()', "1 +"],
+)  # fmt: skip
+def test_what_is_no_expression_is_refused_by_name(text: str) -> None:
+    with pytest.raises(BadSettings, match=r"^relevant: "):
+        parse_relevance(text)
+
+
+def test_the_rules_of_scopes_are_all_there() -> None:
+    assert set(RULES) == {"language", "type", "classifier", *SCOPE_RULES}

@@ -1,0 +1,182 @@
+"""By which steps a crawl takes URLs for one, and what holds of all of them."""
+
+from contextlib import suppress
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gossamer.errors import BadSettings
+from gossamer.web import url_steps
+from gossamer.web.url import STEPS as EVERYWHERE
+from gossamer.web.url import BadUrl, canonicalize, host_key, spellings
+from gossamer.web.url_steps import (
+    ALL_STEPS,
+    HOST_STEPS,
+    STEPS,
+    check_steps,
+    host_image,
+    host_images,
+    merged,
+)
+from schemas import urls
+
+HOST = "http://a.test"
+MERGED = [
+    ("session_id", "/a?PHPSESSID=1", "/a"),
+    ("session_id", "/a?b=1&phpsessid=2&c=3", "/a?b=1&c=3"),
+    ("session_id", "/a?CFID=1&CFTOKEN=2", "/a"),
+    ("session_id", "/a?ASPSESSIONIDQQQ=x&b", "/a?b"),
+    ("session_id", "/a;jsessionid=0A.w1?b=c", "/a?b=c"),
+    ("session_id", "/a;JSESSIONID=0A/b;v=1", "/a/b;v=1"),
+    ("session_id", "/a/..;jsessionid=1/b", "/b"),
+    ("session_id", "/a?sid=1", "/a?sid=1"),
+    ("session_id", "/a?myphpsessid=1", "/a?myphpsessid=1"),
+    ("session_id", "/phpsessid=1?a;jsessionid=1", "/phpsessid=1?a;jsessionid=1"),
+    ("tracking", "/a?utm_source=x&UTM_Medium=y", "/a"),
+    ("tracking", "/a?gclid=1&id=2", "/a?id=2"),
+    ("tracking", "/a?utmost=1", "/a?utmost=1"),
+    ("directory_reorder", "/a/?N=D", "/a/"),
+    ("directory_reorder", "/a/?C=M;O=A", "/a/"),
+    ("directory_reorder", "/?C=S&O=D", "/"),
+    ("directory_reorder", "/a/?C=N;O=D;V=1;P=*.gz", "/a/"),
+    ("directory_reorder", "/a?N=D", "/a?N=D"),
+    ("directory_reorder", "/a/?C=M;O=A&page=2", "/a/?C=M;O=A&page=2"),
+    ("directory_reorder", "/a/?N=Dogs", "/a/?N=Dogs"),
+    ("repeated_path", "/a/b/c/c/c/d", ""),
+    ("repeated_path", "/a/b/c/c/d", "/a/b/c/c/d"),
+    ("repeated_path", "/x/a/b/a/b", ""),
+    ("repeated_path", "/a/b/c/a/b", "/a/b/c/a/b"),
+    ("repeated_path", "/spider/x/spider/", "/spider/x/spider/"),
+    ("repeated_path", "/2012/12/12/12/12", "/2012/12/12/12/12"),
+    ("repeated_path", "/a////b", "/a////b"),
+    ("repeated_path", "/?a/a/a/a", "/?a/a/a/a"),
+]
+IMAGES = [
+    ("/a/index.html", {"default_document": "/a/"}),
+    ("/INDEX.SHTML", {"default_document": "/", "letter_case": "/index.shtml"}),
+    ("/default.htm", {"default_document": "/"}),
+    ("/index.php", {}),
+    ("/index.html?a", {}),
+    ("/myindex.html", {}),
+    ("/a?sid=1&b=2", {"session_id sid": "/a?b=2"}),
+    (
+        "/a?Session_ID=1&sid=2",
+        {"session_id session_id": "/a?sid=2", "session_id sid": "/a?Session_ID=1"},
+    ),
+    ("/A%C3%A9?B", {"letter_case": "/a%C3%A9?B"}),
+    ("/a%C3%A9?B", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "path", "known_as"), MERGED)
+def test_a_step_takes_urls_of_one_page_for_one(step: str, path: str, known_as: str) -> None:
+    changed = path != known_as
+    found = merged(HOST + path, (step,))
+    assert found == (known_as and HOST + known_as, (step,) if changed else ())
+    others = [name for name in STEPS if name != step]
+    assert merged(HOST + path, others).url == HOST + path or step == "repeated_path"
+
+
+@pytest.mark.parametrize(("path", "images"), IMAGES)
+def test_what_a_host_may_take_for_one(path: str, images: dict[str, str]) -> None:
+    found = {rule: image.removeprefix(HOST) for rule, image in host_images(HOST + path, ALL_STEPS)}
+    assert found == images
+    assert list(host_images(HOST + path, ())) == []
+
+
+def test_every_step_is_tested_above() -> None:
+    rules = {rule.partition(" ")[0] for _, images in IMAGES for rule in images}
+    assert ({step for step, _, _ in MERGED}, rules) == (set(STEPS), set(HOST_STEPS))
+
+
+components = st.sampled_from(
+    ["a", "b", "A", "index.html", "Default.htm", "..", "..;jsessionid=1", "x;PHPSESSID=2", "7", ""]
+)  # fmt: skip
+parameters = st.sampled_from(
+    ["PHPSESSID=1", "sid=2", "utm_source=3", "a=1", "C=M", "C=M;O=A", "N=D", "SID=%41", "", "cfid"]
+)
+paths = st.lists(components, max_size=6).map("/".join)
+queries = st.lists(parameters, max_size=4).map("&".join)
+addresses = st.builds(
+    lambda path, query, mark: f"{HOST}/{path}{mark}{query}", paths, queries, st.sampled_from("?;&#")
+)
+wanted_steps = st.sets(st.sampled_from(ALL_STEPS))
+
+
+@given(addresses, wanted_steps)
+@example(f"{HOST}/a/..;jsessionid=1/index.html?utm_source=1&PHPSESSID=2", set(ALL_STEPS))
+def test_laws_of_the_steps(text: str, wanted: set[str]) -> None:
+    url = canonicalize(text)
+    found = merged(url, wanted)
+    if not found.url:
+        assert found.steps[-1] == "repeated_path"
+        return
+    assert merged(found.url, wanted) == (found.url, ()), "once is enough"
+    assert canonicalize(found.url) == found.url, "no step leaves the standard's spelling"
+    assert host_key(found.url) == host_key(url), "no step leaves the host"
+    assert len(found.url) <= len(url)
+    assert (found.url != url) is bool(found.steps)
+    assert set(found.steps) <= wanted
+
+
+@given(addresses)
+def test_the_order_of_the_steps_makes_no_difference(text: str) -> None:
+    url = canonicalize(text)
+    results, merging = set(), [name for name in STEPS if name != "repeated_path"]
+    for order in permutations(merging):
+        after, before = url, ""
+        while after != before:
+            before = after
+            for name in order:
+                after = merged(after, (name,)).url
+        results.add(after)
+    assert results == {merged(url, merging).url}
+
+
+@given(addresses, wanted_steps)
+def test_laws_of_what_hosts_show(text: str, wanted: set[str]) -> None:
+    url = canonicalize(text)
+    for rule, image in host_images(url, wanted):
+        assert image != url and canonicalize(image) == image
+        assert host_key(image) == host_key(url) and len(image) <= len(url)
+        assert host_image(url, rule) == image
+        assert host_image(image, rule) == image, "once is enough"
+
+
+@given(addresses, addresses)
+def test_a_link_once_resolved_stays_what_it_is_wherever_it_stands(link: str, base: str) -> None:
+    for relative in (link, link.removeprefix(HOST), link.removeprefix(f"{HOST}/")):
+        with suppress(BadUrl):  # `//` names no host.
+            found = canonicalize(relative, base)
+            assert canonicalize(found, f"{HOST}/other") == canonicalize(found) == found
+
+
+@given(st.text() | addresses)
+def test_the_spellings_of_a_url_end_in_the_canonical_one(text: str) -> None:
+    try:
+        canonical = canonicalize(text)
+    except BadUrl:
+        return
+    found = list(spellings(text))
+    assert (found[-1][1] if found else text) == canonical
+    assert {name for name, _ in found} <= {"standard", *EVERYWHERE}
+
+
+def test_a_step_that_does_not_exist_is_refused_by_name() -> None:
+    check_steps(ALL_STEPS)
+    with pytest.raises(BadSettings, match="'capitals' is no step; the steps are session_id"):
+        check_steps(("tracking", "capitals"))
+
+
+def test_the_page_lists_the_steps_as_the_code_has_them() -> None:
+    page = Path(urls.FILE).read_text(encoding="utf-8")
+    assert urls.with_table(page) == page
+    assert all(f"| `{name}` |" in page for name in (*EVERYWHERE, *ALL_STEPS))
+
+
+def test_parameters_are_known_in_small_letters() -> None:
+    names = url_steps.SESSION_IDS | url_steps.PERHAPS_SESSION_IDS | url_steps.CLICKS
+    assert {name.lower() for name in names} == names
