@@ -87,6 +87,26 @@ def test_another_sites_sitemap_that_was_not_named_adds_nothing(crawl: VirtualCra
     assert f"{A}/unasked" not in {url for _, _, url in crawl.requests}
 
 
+def test_a_robots_txt_that_lies_elsewhere_speaks_for_its_own_site(tmp_path: Path) -> None:
+    lies, listing = f"{B}/robots-of-a.txt", sitemap([(f"{A}/p1", START)])
+
+    def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url == f"{A}/robots.txt":
+            moved = (("Location", lies),)
+            return 0.2, Reply(status=301, headers=moved, started_at=now, took=0.2)
+        files = {
+            lies: ("text/plain", f"Sitemap: {B}/map".encode()),
+            f"{B}/map": (XML, listing.encode()),
+            f"{A}/": (HTML, b"<title>Home</title>"),
+        }
+        return answer(*files.get(url, FILES.get(url, (HTML, b""))), now)
+
+    crawl = VirtualCrawl(tmp_path, web, delay=1.0)
+    crawl.sow(f"{A}/")
+    assert crawl.run()
+    assert {f"{B}/map", f"{A}/p1"} <= {url for _, _, url in crawl.requests}
+
+
 def test_listings_are_no_documents(crawl: VirtualCrawl) -> None:
     rows = crawl._store().table(DocumentRow).everything()
     assert {row.url for row in rows} == {f"{A}/", *(f"{A}/p{n}" for n in range(1, PAGES + 1))}
