@@ -63,7 +63,7 @@ def _texts(folder: Path) -> list[str]:
     for path in sorted(folder.glob("*.html.gz")):
         html = sane(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
         text = main_text(read(html, "http://page.test/", "utf-8", options).markup)
-        found.append(folded(text or ""))
+        found.append(folded(text))
     return [text for text in found if simhash_of(text, WORDS)]
 
 

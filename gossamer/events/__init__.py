@@ -49,6 +49,9 @@ from gossamer.events.pages import (
     Entry as Entry,
 )
 from gossamer.events.pages import (
+    Heading as Heading,
+)
+from gossamer.events.pages import (
     Link as Link,
 )
 from gossamer.events.pages import (

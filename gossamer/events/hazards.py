@@ -54,6 +54,8 @@ class Hazard(StrEnum):
     MALFORMED_HTML = "malformed_html"
     PARSER_FAULT = "parser_fault"
     CHARSET_CONFLICT = "charset_conflict"
+    MISREAD_TEXT = "misread_text"
+    PHYSICAL_MARKUP = "physical_markup"
     EXACT_DUPLICATE = "exact_duplicate"
     TRAP_DUPLICATES = "trap_duplicates"
     IRRELEVANT = "irrelevant"
@@ -164,6 +166,11 @@ HAZARDS: dict[Hazard, Counting] = {
         "The parser cannot read the page: it is a dead letter, and its verdict is `unread`."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),
         "Byte order mark, header, meta element and bytes name different encodings."),
+    Hazard.MISREAD_TEXT: Counting(("parser",), ("parser.word_limit",),
+        "A text has strings that are too long to be words: they are left out. The document may be "
+        "of another type than it says."),
+    Hazard.PHYSICAL_MARKUP: Counting(("parser",), ("parser.physical_markup",),
+        "Headings are made of font sizes, bold type or centring: they are recorded with a weight."),
     Hazard.EXACT_DUPLICATE: Counting(("dedup",), (), "Another URL had the same text before."),
     Hazard.TRAP_DUPLICATES: Counting(("dedup",), ("dedup.duplicates_limit",),
         "One more duplicate or near duplicate in a row than is followed: its links are not."),

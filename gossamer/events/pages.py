@@ -44,6 +44,17 @@ class Entry(Struct, frozen=True, omit_defaults=True):
     """How often it changes, in seconds: a sitemap's changefreq; 0: that is not said."""
 
 
+class Heading(Struct, frozen=True):
+    """Words that a page sets off from the others."""
+
+    text: str
+    """White space folded, at most 200 characters."""
+    weight: int
+    """From 6, as of an `h1`, to 1, as of an `h6` and of what is emphasised within a line."""
+    physical: bool = False
+    """Whether only its looks make it a heading: font size, bold type, centring."""
+
+
 class Contents(Event, frozen=True, kw_only=True):
     """What was read from a document: defined here, it is in `PageParsed` and in `Page` alike."""
 
@@ -52,6 +63,9 @@ class Contents(Event, frozen=True, kw_only=True):
     charset: str = ""
     """The encoding of its characters, by the name that the Encoding standard gives it; "" of what
     is no text."""
+    charset_source: str = ""
+    """What says that it is this one: a byte order mark (`bom`), the `header`, the document itself
+    (`meta`), the `bytes`, which are valid UTF-8, a `guess` by what they look like; or `default`."""
     size: int = 0
     """Bytes of the decoded body."""
     digest: str = ""
@@ -76,7 +90,15 @@ class Contents(Event, frozen=True, kw_only=True):
     canonical: Url = ""
     """The URL that the page names as its better one; "" if it names none."""
     text: str | None = None
-    """The main text; None where there is none or the parser's setting leaves it out."""
+    """What it says, as `text_kind` has it; None where it says nothing, or the parser's setting
+    leaves it out."""
+    text_kind: str = ""
+    """Which text: the `main` one without menus and the like; all that is `visible`, where there is
+    no main text to speak of; `plain`, of a document that has no markup; or ""."""
+    markdown: str | None = None
+    """The main text as Markdown, if the setting `parser.markdown` asks for it."""
+    headings: tuple[Heading, ...] = ()
+    """Its headings, and what else it emphasises, in its order: at most 100."""
     noindex: bool = False
     """Whether it asks not to be indexed."""
     truncated: bool = False

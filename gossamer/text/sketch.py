@@ -11,8 +11,14 @@ The estimate's standard deviation is below 0.045.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 from zlib import crc32
+
+import numpy
+from numpy.typing import NDArray
+
+_Array = NDArray[Any]
 
 BITS = 512
 SIZE = BITS // 8
@@ -23,25 +29,35 @@ LEAST = 1 / BITS
 BARE = BITS // 64
 """Bins that may stay empty: to fill the last ones of a long text is not worth a round each."""
 
-_WORD = (1 << 64) - 1
-_MIX, _SPREAD, _STEP = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-_RANK = 55
+ENOUGH = 8 * BITS
+"""Elements that nearly always fill enough bins: few ones are dealt more often at once."""
+
+_MIX, _SPREAD = numpy.uint64(0x9E3779B97F4A7C15), numpy.uint64(0xBF58476D1CE4E5B9)
+_STEP = numpy.uint64(0x94D049BB133111EB)
+_HALF, _RANK = numpy.uint64(32), numpy.uint64(55)
 """Bits of an element's hash that say which is first in its bin; those above say which bin."""
-_RANKS = (1 << _RANK) - 1
 
 
 def sketch_of(text: str) -> bytes:
     """Return the sketch of *text*: 64 bytes, or none if it has no words. Linear in its length."""
-    elements = list(_elements(text))
-    if not elements:
+    elements = numpy.fromiter(_elements(text), numpy.uint64)
+    if not elements.size:
         return b""
-    bins, salt = dict[int, int](), 0
-    while BITS - len(bins) > BARE:
-        salt += _STEP
-        for at, first in _dealt(elements, salt).items():
-            bins.setdefault(at, first)
-    bits = sum((first & 1) << at for at, first in bins.items())
-    return bits.to_bytes(SIZE, "little")
+    rounds = 1 + ENOUGH // elements.size
+    while True:
+        dealt = _dealt(elements, rounds)
+        bins, first = numpy.unique((dealt >> _RANK).astype(numpy.uint16), return_index=True)
+        if bins.size >= BITS - BARE:
+            return _packed(bins, dealt[first] & 1, first // elements.size)
+        rounds *= 2
+
+
+def _packed(bins: _Array, bits: _Array, filled: _Array) -> bytes:
+    """Return the sketch of which *bins* have these *bits* since the round in *filled*."""
+    last = numpy.sort(filled)[BITS - BARE - 1]
+    sketch = numpy.zeros(BITS, bool)
+    sketch[bins] = bits.astype(bool) & (filled <= last)
+    return numpy.packbits(sketch, bitorder="little").tobytes()
 
 
 def change(before: bytes, after: bytes) -> float:
@@ -65,13 +81,9 @@ def _elements(text: str) -> Iterator[int]:
             yield hashed | nth << 32
 
 
-def _dealt(elements: Sequence[int], salt: int) -> dict[int, int]:
-    """Return the first of the *elements* in each bin that has any, once they are dealt."""
-    first: dict[int, int] = {}
-    for element in elements:
-        mixed = (element + salt) * _MIX & _WORD
-        mixed = (mixed ^ mixed >> 32) * _SPREAD & _WORD
-        at, rank = mixed >> _RANK, mixed & _RANKS
-        if rank < first.get(at, _RANKS + 1):
-            first[at] = rank
-    return first
+def _dealt(elements: _Array, rounds: int) -> _Array:
+    """Return *elements* dealt so often: bin and rank in it of each, the first ones first."""
+    salts = numpy.arange(1, rounds + 1, dtype=numpy.uint64) * _STEP
+    mixed = (elements + salts[:, None]) * _MIX
+    mixed = (mixed ^ mixed >> _HALF) * _SPREAD
+    return numpy.sort(mixed).ravel()

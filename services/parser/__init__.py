@@ -3,16 +3,10 @@
 The life of a page. `service` takes a `PageFetched` off the log and gives it to the `pool`, which
 passes it to a `child`: a process that does nothing but call `page.parse`. There the content codings
 are undone (`gossamer.web.coding`) and the type decided (`gossamer.web.sniffing`), by which one of
-the `readers` gets the page. Of HTML the characters are decoded (`charset`, `labels`), the text cut
-off where it would make an HTML parser quadratic (`scan`), and the document read as browsers read it
-(`document`, `links`, `directives`); last, its main text and its language are found (`text`). What
-comes back is one `PageParsed`, and the log moves on.
-
-What lists documents is none. Of a sitemap or a feed the entries are read, each a URL with when it
-changed, and dedup decides what is done with them (docs/decisions, "Sitemaps and feeds are no
-documents"). What a robots.txt or an index names as a sitemap is read as one whatever type its
-server gives it; any other document by its type, and XML by its outermost element. XML is read as
-far as it goes: entities are never looked up, and nothing is fetched for it.
+the `readers` gets the page. Of HTML the characters are decoded (`charset`, `guessing`), the text
+cut off where it would make an HTML parser quadratic (`scan`), and the document read as browsers
+read it (`document`, `links`, `directives`, `headings`); last, the text that is kept of it and its
+language are found (`extraction`). What comes back is one `PageParsed`, and the log moves on.
 
 Why processes. What reads HTML quickly is native code, and hostile HTML can make it crash, loop
 without end or swallow memory; no thread can interrupt it. So only a child imports the native
@@ -50,12 +44,15 @@ Why lexbor. Title and links must be those that a browser sees, and on the real W
 how errors are repaired. Lexbor builds what the HTML standard prescribes in all 1,296 of html5lib's
 tests, in native code.
 
-Why trafilatura, and why not for the digest. It finds the main text best (F1 0.96 on 181 real pages,
-11 ms each), but it is two thirds of the work of reading a page and can be turned off, and it leaves
-navigation out: the pages of a paginated list would often be duplicates of each other, and their
-number in a row is limited. The digest that finds duplicates is therefore of the title and all
-visible text, white space folded; where there is none but the title, of the decoded body
-(docs/decisions, "The digest is of the visible text").
+Why trafilatura, and why not for the digest. It finds the main text best (F1 0.96 on 181 real
+pages), but it is half of the work of reading a page, although what is never main text is cut out of
+the tree before it builds its own. So there is a faster one, and it can be turned off. Where it
+finds no main text to speak of, though a reader sees words, all that is `visible` takes its place:
+what is a comment in a blog is the text in a forum. It leaves navigation out: the pages of a
+paginated list would often be duplicates of each other, and their number in a row is limited. The
+digest that finds duplicates is therefore of the title and all visible text, white space folded;
+where there is none but the title, of the decoded body (docs/decisions, "The digest is of the
+visible text").
 
 Why a simhash of the main text. Near duplicates are looked for within a site, where menus are the
 same everywhere; the visible text takes its place only where no main text is made. It is what the

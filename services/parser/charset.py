@@ -1,14 +1,17 @@
 """Bytes to characters, in the order of the HTML standard: BOM, header, meta, and then a guess.
 
-HTML standard, 13.2.3.2 (determining the character encoding). Its last resort depends on the
-reader's locale; ours is UTF-8 if the bytes are valid UTF-8, and windows-1252 if not.
+HTML standard, 13.2.3.2 (determining the character encoding). Where nothing is declared, the bytes
+are UTF-8 if they are valid as that, and else what they look like (`guessing`); its last resort
+depends on the reader's locale, ours is windows-1252.
 """
 
 import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
+from services.parser.guessing import ESCAPE, guessed
 from services.parser.labels import codec_of, encoding_of
 
 PRESCAN = 1024
@@ -16,6 +19,7 @@ LATE = 1 << 16
 LAST_RESORT = "windows-1252"
 NOT_IN_META = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": LAST_RESORT}
 """What a meta element cannot mean, since it could be read, and what it is taken for."""
+CONTROLS = range(0x80, 0xA0)
 BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xfe\xff": "utf-16be", b"\xff\xfe": "utf-16le"}
 
 _header = re.compile(r"""charset\s*=\s*["']?([^\s"',;]+)""", re.IGNORECASE)
@@ -33,12 +37,27 @@ _in_content = re.compile(
 _xml = re.compile(rb"""<\?xml[^>]*?[\t\n\r ]encoding[\t\n\r ]*=[\t\n\r ]*["']([^"'>]*)""")
 
 
+class Source(StrEnum):
+    """What says in which encoding a text is."""
+
+    BOM = "bom"
+    HEADER = "header"
+    META = "meta"
+    BYTES = "bytes"
+    """Nothing, but they are valid UTF-8."""
+    GUESS = "guess"
+    """Nothing, but they look like it."""
+    DEFAULT = "default"
+
+
 @dataclass(frozen=True, slots=True)
 class Characters:
     """A decoded text, and the WHATWG name of its encoding."""
 
     text: str
     encoding: str
+    source: Source
+    """What says that it is this one."""
     conflict: bool
     """Whether BOM, header, meta element and bytes disagree about the encoding."""
 
@@ -49,29 +68,55 @@ def characters(body: bytes, content_type: str, is_html: bool) -> Characters:
     parameter = _header.search(content_type)
     header = encoding_of(parameter[1]) if parameter else ""
     meta = declared(body[:PRESCAN]) if is_html else ""
-    named = [name for name in (bom, header, meta) if name]
-    encoding = named[0] if named else _guessed(body, is_html)
+    named = {Source.BOM: bom, Source.HEADER: header, Source.META: meta}
+    said = {source: name for source, name in named.items() if name}
+    source, encoding = next(iter(said.items()), None) or _undeclared(body, is_html)
     text = _strictly(body, encoding)
     # Windows-1252 stands for Latin-1 and ASCII as well: no bytes contradict it.
-    broken = bool(named) and encoding != LAST_RESORT and text is None
+    broken = bool(said) and encoding != LAST_RESORT and text is None
     if text is None:
-        text = body.decode(codec_of(encoding), "replace")
-    return Characters(text.removeprefix("\ufeff"), encoding, broken or len(set(named)) > 1)
+        text = body.decode(codec_of(encoding), "control or replacement")
+    conflict = broken or len(set(said.values())) > 1
+    return Characters(text.removeprefix("\ufeff"), encoding, source, conflict)
 
 
-def _guessed(body: bytes, is_html: bool) -> str:
-    if _strictly(body, "utf-8") is not None:
-        return "utf-8"
+def _undeclared(body: bytes, is_html: bool) -> tuple[Source, str]:
+    if ESCAPE not in body and _strictly(body, "utf-8") is not None:
+        return Source.BYTES, "utf-8"
     # A browser that meets a meta element later starts over (13.2.3.4).
-    return (declared(body[:LATE]) if is_html else "") or LAST_RESORT
+    if is_html and (late := declared(body[:LATE])):
+        return Source.META, late
+    if encoding := guessed(body):
+        return Source.GUESS, encoding
+    return Source.DEFAULT, LAST_RESORT
 
 
 def _strictly(body: bytes, encoding: str) -> str | None:
     try:
         # Not final: a body that was cut may end within a character.
-        return codecs.getincrementaldecoder(codec_of(encoding))().decode(body)
+        return codecs.getincrementaldecoder(codec_of(encoding))("control").decode(body)
     except UnicodeDecodeError:
         return None
+
+
+def _control(error: UnicodeError) -> tuple[str, int]:
+    # In the standard's tables of single bytes those without a character are controls.
+    if isinstance(error, UnicodeDecodeError) and error.encoding == "charmap":
+        byte = error.object[error.start]
+        if byte in CONTROLS:
+            return chr(byte), error.start + 1
+    raise error
+
+
+def _control_or_replacement(error: UnicodeError) -> tuple[str, int]:
+    try:
+        return _control(error)
+    except UnicodeDecodeError as undefined:
+        return "\ufffd", undefined.end
+
+
+codecs.register_error("control", _control)
+codecs.register_error("control or replacement", _control_or_replacement)
 
 
 def declared(head: bytes) -> str:

@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.events import Link
+from gossamer.events import Heading, Link
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of
 from services.parser.directives import directives, meta_names
+from services.parser.headings import headings
 from services.parser.links import SELECTOR, Links, tokens
 from services.parser.options import Options
-from services.parser.text import folded
+from services.parser.text import NEVER_MAIN, folded
+from services.parser.visible import UNSEEN
 
 TITLE_LIMIT = 500
 DESCRIPTION_LIMIT = 1000
-UNREAD = ["style", "noscript", "template", "script:not([type='application/ld+json'])"]
-"""Left out of the markup. Linked data stays in: it sometimes holds the whole article."""
-INVISIBLE = ["script", "title"]
+END = "</body></html>"
+LINKED_DATA = "script[type='application/ld+json']"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,12 @@ class Document:
     directives: frozenset[str]
     links: tuple[Link, ...]
     markup: str
-    """The document as the tree has it, without scripts: the main text is looked for in it."""
+    """What the main text is looked for in: without all that it is never in; "" if unwanted."""
     visible: str
     """The text that people see, white space folded."""
     blocks: bytes
     """The same, block by block."""
+    headings: tuple[Heading, ...]
     hazards: frozenset[Hazard]
 
 
@@ -52,9 +54,11 @@ def read(text: str, url: str, charset: str, options: Options) -> Document:
     for node in tree.css(SELECTOR):
         links.add(node)
     title, language = _title(tree), _language(tree)
-    tree.strip_tags(UNREAD, recursive=True)
-    markup = tree.html or ""
-    visible = _visible(tree)
+    # Sometimes the whole article is in there.
+    linked = "".join(node.html or "" for node in tree.css(LINKED_DATA))
+    tree.strip_tags(UNSEEN, recursive=True)
+    # The separator is white space to whoever folds it.
+    visible = tree.body.text(separator=SEPARATOR, skip_empty=True) if tree.body else ""
     return Document(
         title=title[:TITLE_LIMIT],
         description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
@@ -62,7 +66,8 @@ def read(text: str, url: str, charset: str, options: Options) -> Document:
         canonical=canonical,
         directives=directives(robots, options.product),
         links=links.all(),
-        markup=markup,
+        headings=headings(tree, options.physical_markup),
+        markup="" if options.text == "off" else _markup(tree, linked),
         visible=folded(visible),
         blocks=blocks_of(visible),
         hazards=frozenset(links.hazards),
@@ -103,7 +108,6 @@ def _language(tree: LexborHTMLParser) -> str:
     return attributes.get("lang") or attributes.get("xml:lang") or ""
 
 
-def _visible(tree: LexborHTMLParser) -> str:
-    tree.strip_tags(INVISIBLE, recursive=True)
-    # The separator is white space to whoever folds it.
-    return tree.body.text(separator=SEPARATOR) if tree.body else ""
+def _markup(tree: LexborHTMLParser, linked: str) -> str:
+    tree.strip_tags(NEVER_MAIN, recursive=True)
+    return (tree.html or "").removesuffix(END) + linked + END

@@ -2,14 +2,16 @@
 
 from msgspec import Struct
 
+from gossamer.settings.reading import TextMode
+
 
 class Options(Struct, frozen=True):
     """The same for every page of a process."""
 
     product: str
     """Our token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
-    want_text: bool
-    """Whether the main text is extracted: two thirds of the work."""
+    text: TextMode
+    """Which text is extracted."""
     simhash_words: int
     """Texts with fewer words have no simhash; 0: none has one."""
     decoded_limit: int
@@ -26,3 +28,9 @@ class Options(Struct, frozen=True):
     """Most bytes of them, as they stand in an event."""
     entries_limit: int
     """Most entries of a sitemap or a feed that are taken."""
+    markdown: bool = False
+    """Whether the main text is made into Markdown besides."""
+    word_limit: int = 30
+    """The longest word; what is longer is misread. 0: whatever there is is a word."""
+    physical_markup: bool = True
+    """Whether what looks like a heading is recorded as one."""

@@ -40,7 +40,8 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     body = decoded(page.body, codings, _limit(page, options), options.ratio_limit)
     parsed = _received(page, parsed, body, options)
     header = joined_values(page.headers, "content-type")
-    return read(Received(parsed, body.data, header, options))
+    said = read(Received(parsed, body.data, header, options))
+    return said if said.digest else replace(said, digest=digest_of(body.data))
 
 
 def _limit(page: PageFetched, options: Options) -> int:
@@ -65,7 +66,6 @@ def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         with_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
         content_type=kind,
         size=len(body.data),
-        digest=digest_of(body.data),
         truncated=parsed.truncated or body.cut,
         nofollow="nofollow" in forbidden,
         noindex="noindex" in forbidden,

@@ -2,21 +2,19 @@
 
 By the definition of the package `simhash`: of the lower-case letters and digits of a text every
 four in a row are a feature, which votes on each bit as often as it comes, by its MD5. The package
-fails where a feature comes more than 255 times (under NumPy 2), so such a feature is given to it in
-parts, whose votes add up to the same. It counts them itself by sorting all; here they are counted.
+fails where a feature comes more than 255 times (under NumPy 2), and takes twice the time.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from hashlib import md5
 
-from simhash import Simhash
+import numpy
 
 LIMIT = 200_000
-"""Characters of a text that are looked at: 0.4 s at worst."""
+"""Characters of a text that are looked at: 0.1 s at worst."""
 WIDTH = 4
-MOST = 255
-"""Votes that the package counts for one feature."""
+BYTES = 8
 LETTERS = 6
 """Of which one word is taken for granted, in scripts that set no spaces between them."""
 
@@ -34,11 +32,14 @@ def simhash_of(text: str, least: int) -> str:
     letters = "".join(_letters.findall(text[:LIMIT].lower()))
     if max(len(text.split()), len(letters) // LETTERS) < least:
         return ""
-    return f"{Simhash([*_features(letters)]).value:016x}"
-
-
-def _features(letters: str) -> Iterator[tuple[str, int]]:
     starts = range(max(len(letters) - WIDTH + 1, 1))
-    for feature, count in Counter(letters[at : at + WIDTH] for at in starts).items():
-        for counted in range(0, count, MOST):
-            yield feature, min(MOST, count - counted)
+    return _bits(Counter([letters[at : at + WIDTH] for at in starts])).hex()
+
+
+def _bits(features: Counter[str]) -> bytes:
+    """Return the bits for which more than half of all votes are."""
+    hashes = b"".join([md5(one.encode()).digest()[-BYTES:] for one in features])
+    rows = numpy.frombuffer(hashes, numpy.uint8).reshape(-1, BYTES)
+    counts = numpy.fromiter(features.values(), numpy.int64, len(features))
+    votes = numpy.einsum("i,ij", counts, numpy.unpackbits(rows, axis=1))
+    return numpy.packbits(2 * votes > features.total()).tobytes()

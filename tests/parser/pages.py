@@ -7,7 +7,7 @@ from services.parser.page import parse
 URL = "http://www.example.org/dir/page?q"
 OPTIONS = Options(
     product="gossamer",
-    want_text=True,
+    text="main",
     simhash_words=50,
     decoded_limit=2 << 20,
     pdf_limit=20 << 20,

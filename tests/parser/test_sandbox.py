@@ -28,11 +28,14 @@ from services.parser.sandbox.kernel import syscall
 from services.parser.sandbox.landlock import CREATE_RULESET, VERSION
 from services.parser.sandbox.seccomp import ALLOWED
 from services.parser.warm_up import SAMPLES
+from tests.parser.legacy import TEXTS
 from tests.parser.pages import NOW, OPTIONS, fetched
 from tests.parser.pdfs import pdf
 from tests.parser.test_files import SOUND
 
 PLAIN_FONTS = pdf("Words in a font that is not in the file").replace(b"Helvetica", b"Unknown-1")
+BYTES = ("big5", "cp852", "cp855", "gb18030", "hz", "iso2022_kr", "johab", "mac_latin2", "utf_16")
+"""Encodings that a detector may know, whether the Web does or not."""
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 60.0
 SECRET = "a password of Kafka"
@@ -231,6 +234,11 @@ async def test_all_that_reading_needs_is_there_before_the_first_page(suites: Pat
         *(
             fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
             for name in ENCODINGS
+        ),
+        *(
+            fetched(text.encode(name, "ignore"), ("Content-Type", "text/plain"))
+            for _, text in TEXTS
+            for name in BYTES
         ),
     ]
     async with Pool(2, PATIENCE, 512 << 20) as pool:

@@ -46,6 +46,9 @@ def holds(found: Any, fields: Any) -> bool:
         return all(name in found and holds(found[name], fields[name]) for name in fields)
     if isinstance(fields, list):
         return len(found) == len(fields) and all(map(holds, found, fields))
+    if type(fields) is int and isinstance(found, str):
+        # Protobuf's JSON has integers of 64 bits as strings.
+        return found == str(fields)
     return bool(found == fields)
 
 
@@ -107,9 +110,7 @@ def test_protobuf_reads_the_json_of_a_record(
     )
     expected = {name: value for name, value in fields.items() if value is not None}
     del expected["event"]
-    # Its JSON has integers of 64 bits as strings.
-    numbers = {name: int(told[name]) for name in told if type(expected[name]) is int}
-    assert holds(told | numbers, expected)
+    assert holds(told, expected)
 
 
 def test_a_field_keeps_its_number() -> None:

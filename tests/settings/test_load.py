@@ -39,7 +39,7 @@ def test_the_environment_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOSSAMER_PARSER__TEXT", "false")
     monkeypatch.setenv("GOSSAMER_FETCHER__ALLOW_NETWORKS", '["::1/128"]')
     settings = load_settings()
-    assert (settings.frontier.delay, settings.parser.text) == (2.5, False)
+    assert (settings.frontier.delay, settings.parser.text) == (2.5, "off")
     assert settings.fetcher.allow_networks == (ip_network("::1/128"),)
 
 

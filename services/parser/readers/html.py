@@ -6,12 +6,14 @@ from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.sketch import sketch_of
 from services.parser import document
+from services.parser.document import Document
+from services.parser.extraction import Kind, Text, text_of
 from services.parser.options import Options
 from services.parser.passed_on import with_hazards
 from services.parser.readers.received import Received
 from services.parser.scan import sane
 from services.parser.simhash import simhash_of
-from services.parser.text import digest_of, folded, language_of, main_text
+from services.parser.text import digest_of
 
 
 def read(received: Received) -> PageParsed:
@@ -22,20 +24,24 @@ def read(received: Received) -> PageParsed:
 
 def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -> PageParsed:
     """Return what the HTML in *whole* says, a document that came in *encoding*."""
-    text = sane(whole)
-    said = document.read(text, parsed.visit.url, encoding, options)
-    main = main_text(said.markup) if options.want_text else None
+    html = sane(whole)
+    said = document.read(html, parsed.visit.url, encoding, options)
+    text = text_of(html, said, options)
+    main = text.text if text.kind == Kind.MAIN else None
     # A title alone is no text: shells and framesets of a whole site have the same one.
-    visible = folded(f"{said.title} {said.visible}") if said.visible else ""
-    cut = [Hazard.MALFORMED_HTML] if len(text) < len(whole) else []
+    visible = f"{said.title} {said.visible}".strip() if said.visible else ""
+    hazards = _hazards(said, text, cut=len(html) < len(whole))
     return replace(
-        with_hazards(parsed, [*sorted(said.hazards), *cut]),
+        with_hazards(parsed, hazards),
         title=said.title,
         description=said.description,
         canonical=said.canonical,
-        language=language_of(main or said.visible, said.language),
-        text=main,
-        digest=digest_of(visible.encode()) if visible else parsed.digest,
+        language=text.language,
+        text=text.text,
+        text_kind=text.kind,
+        markdown=text.markdown,
+        headings=said.headings,
+        digest=digest_of(visible.encode()) if visible else "",
         simhash=simhash_of(main or said.visible, options.simhash_words),
         sketch=sketch_of(visible),
         blocks=said.blocks,
@@ -43,3 +49,12 @@ def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -
         noindex=parsed.noindex or "noindex" in said.directives,
         links=said.links,
     )
+
+
+def _hazards(said: Document, text: Text, cut: bool) -> list[Hazard]:
+    met = {
+        Hazard.MALFORMED_HTML: cut,
+        Hazard.MISREAD_TEXT: text.misread,
+        Hazard.PHYSICAL_MARKUP: any(one.physical for one in said.headings),
+    }
+    return [*sorted(said.hazards), *(hazard for hazard, is_met in met.items() if is_met)]

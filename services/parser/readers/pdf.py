@@ -19,7 +19,7 @@ from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
 from services.parser.readers.plain import with_text
 from services.parser.readers.received import Received
 from services.parser.readers.targets import linked
-from services.parser.text import folded, language_of
+from services.parser.text import folded
 
 TEXT = 1_000_000
 """Characters of text that are read …"""
@@ -41,8 +41,7 @@ def read(received: Received) -> PageParsed:
     except pypdfium2.PdfiumError:
         return parsed
     said = with_text(linked(described, targets, options), text, options)
-    language = language_of(text, described.language)
-    return replace(said, language=language, cut=said.cut if whole else (*said.cut, "text"))
+    return replace(said, cut=said.cut if whole else (*said.cut, "text"))
 
 
 def _described(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:

@@ -3,12 +3,15 @@
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
+from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of
 from gossamer.text.sketch import sketch_of
+from services.parser.extraction import Kind, kept
 from services.parser.options import Options
+from services.parser.passed_on import with_hazards
 from services.parser.readers.received import Received
 from services.parser.simhash import simhash_of
-from services.parser.text import digest_of, folded, language_of
+from services.parser.text import digest_of, folded
 
 
 def read(received: Received) -> PageParsed:
@@ -22,12 +25,14 @@ def with_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     visible = folded(text)
     if not visible:
         return parsed
+    said = kept(text, Kind.PLAIN, parsed.language, options)
     return replace(
-        parsed,
+        with_hazards(parsed, [Hazard.MISREAD_TEXT] if said.misread else []),
         digest=digest_of(visible.encode()),
         simhash=simhash_of(visible, options.simhash_words),
         sketch=sketch_of(visible),
         blocks=blocks_of(text.replace("\n", SEPARATOR)),
-        language=language_of(visible),
-        text=text if options.want_text else None,
+        language=said.language,
+        text=said.text,
+        text_kind=said.kind,
     )

@@ -25,4 +25,5 @@ class Received(NamedTuple):
         """Return what is known with the encoding, and the characters of the body."""
         found = characters(self.body, self.header, is_html)
         conflict = [Hazard.CHARSET_CONFLICT] if found.conflict else []
-        return replace(with_hazards(self.parsed, conflict), charset=found.encoding), found
+        known = with_hazards(self.parsed, conflict)
+        return replace(known, charset=found.encoding, charset_source=found.source), found

@@ -1,0 +1,91 @@
+"""What a page sets off from its other words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import Heading
+from services.parser.headings import LONGEST, MOST
+from services.parser.page import parse
+from tests.parser.pages import NOW, OPTIONS, fetched, read
+
+
+def test_headings_weigh_by_their_level() -> None:
+    parsed = read("".join(f"<h{n}>Level {n}</h{n}><p>text</p>" for n in range(1, 7)))
+    assert parsed.headings == tuple(Heading(f"Level {n}", 7 - n) for n in range(1, 7))
+    assert "physical_markup" not in parsed.hazards
+
+
+@pytest.mark.parametrize(
+    ("markup", "weight"),
+    [
+        ('<div align="center"><font size="+1" color="red">Important\nfacts</font></div>', 5),
+        ("<font size=6>Important facts</font><br>", 6),
+        ("<p><b>Important facts</b></p>", 3),
+        ("<center><b>Important facts</b></center>", 4),
+        ("<center><font size=5><b>Important facts</b></font></center>", 6),
+        ("<p><span style='font-size: 24px'>Important facts</span></p>", 5),
+        ("<div style='font-weight: 700; text-align: center'>Important facts</div>", 4),
+        ("<p><big>Important facts</big></p>", 4),
+        ("text before<br><strong>Important facts</strong><br>and text behind", 3),
+        ("<table><tr><td><font size=5>Important facts</font></table>", 5),
+    ],
+)
+def test_what_looks_like_a_heading_is_one(markup: str, weight: int) -> None:
+    parsed = read(f"{markup}<p>Read this ...</p>")
+    assert parsed.headings == (Heading("Important facts", weight, physical=True),)
+    assert "physical_markup" in parsed.hazards
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<p>Some <b>bold</b> words",
+        "<p>Some <em>bold</em> words",
+        "<ul><li><strong>bold</strong><li>other</ul>",
+        "<p><font size=7>bold</font> words",
+    ],
+)
+def test_emphasis_within_a_line_weighs_least(markup: str) -> None:
+    parsed = read(markup)
+    assert parsed.headings == (Heading("bold", 1),)
+    assert "physical_markup" not in parsed.hazards
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<center>Words in the middle</center>",
+        "<p><font size=2>small</font></p>",
+        "<p><b>***</b></p>",
+        f"<p><b>{'A whole paragraph in bold type. ' * 10}</b></p>",
+        "<div style='font-size: 10px'>small</div>",
+    ],
+)
+def test_what_is_not_set_off_is_no_heading(markup: str) -> None:
+    assert read(markup).headings == ()
+
+
+def test_a_link_is_no_heading_for_its_bold_type() -> None:
+    parsed = read("<div><a href=a><b>Home</b></a></div><p><b><a href=b>News</a></b></p>")
+    assert {heading.weight for heading in parsed.headings} == {1}
+
+
+def test_the_looks_can_be_left_alone() -> None:
+    page = fetched(b"<p><b>Facts</b></p><h2>Title</h2>")
+    parsed = parse(page, replace(OPTIONS, physical_markup=False), NOW)
+    assert parsed.headings == (Heading("Title", 5),)
+    assert "physical_markup" not in parsed.hazards
+
+
+@given(st.integers(0, 200), st.text("ab <b>", max_size=300))
+def test_headings_are_bounded(times: int, words: str) -> None:
+    parsed = read(f"<h2>{words}</h2>" * times + "<p><b>x</b></p>" * times)
+    assert len(parsed.headings) <= MOST
+    assert all(0 < len(one.text) <= LONGEST and 1 <= one.weight <= 6 for one in parsed.headings)
+
+
+def test_elements_within_each_other_cost_no_quadratic_time() -> None:
+    deep = "<div style='font-size:20px'>" * 1500 + "words " * 100_000
+    assert read(deep).headings == ()

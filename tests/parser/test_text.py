@@ -1,0 +1,158 @@
+"""Which text is kept of a page, and in which form."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import PageParsed
+from gossamer.settings.reading import TextMode
+from services.parser.misread import COMPOUNDING, without_misread
+from services.parser.page import parse
+from services.parser.visible import UNSEEN, visible_text
+from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL
+from tests.parser.pages import NOW, OPTIONS, fetched, read
+
+MENU = "<nav>" + "".join(f"<a href={n}>Entry {n}</a> " for n in range(30)) + "</nav>"
+ARTICLE = "<p>" + "What the article says is said in whole sentences, and there are some. " * 10
+POST = "<div class=comment><p>Post {} of a thread, of which each one is marked as a comment.</div>"
+THREAD = MENU + "".join(POST.format(n) for n in range(12))
+CONTACT = (
+    MENU + "<main><p>Logo</main><aside><p>Firm Ltd<br>1, Street<br>Town</aside>"
+    "<footer>Phone 123 456</footer>"
+)
+TABLE = "<table>" + "".join(f"<tr><td>{n}<td>{n * n}" for n in range(50)) + "</table>"
+GALLERY = MENU + "".join(
+    f"<figure><img src={n}><figcaption>Picture {n}</figcaption></figure>" for n in range(20)
+)
+DEEP = "<div>" * 1000 + "<p>Words far down."
+BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4"
+
+
+def said(body: str, mode: TextMode = "main", markdown: bool = False) -> PageParsed:
+    options = replace(OPTIONS, text=mode, markdown=markdown)
+    return parse(fetched(body.encode()), options, NOW)
+
+
+@pytest.mark.parametrize("mode", ["main", "fast"])
+def test_an_article_has_a_main_text(mode: TextMode) -> None:
+    parsed = said(f"{MENU}<article>{ARTICLE}</article>", mode)
+    assert parsed.text_kind == "main"
+    assert "whole sentences" in (parsed.text or "") and "Entry" not in (parsed.text or "")
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (THREAD, "Post 11"),
+        (CONTACT, "Phone 123 456"),
+        (TABLE, "2401"),
+        (GALLERY, "Picture 19"),
+        (DEEP, "Words far down."),
+        ("<p>Redirecting…", "Redirecting…"),
+        ("<form><label>Name</label><button>Search</button></form>", "Search"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["main", "fast"])
+def test_a_page_on_which_a_reader_sees_words_has_a_text(
+    body: str, word: str, mode: TextMode
+) -> None:
+    parsed = said(body, mode)
+    assert word in (parsed.text or "")
+    assert parsed.text_kind in ("main", "visible")
+
+
+def test_lines_of_the_visible_text_are_those_of_a_browser() -> None:
+    html = "<h1>A  title</h1>\n<p>One <b>li</b>ne<br>and another<ul><li>1<li>2</ul>"
+    assert (
+        visible_text(f"{html}<table><tr><td>a<td>b") == "A title\nOne line\nand another\n1\n2\na b"
+    )
+
+
+def test_a_page_without_words_has_no_text() -> None:
+    parsed = said("<img src=a><script>words()</script><style>p {}</style>")
+    assert (parsed.text, parsed.text_kind) == (None, "")
+
+
+@given(st.lists(st.sampled_from(["div", "p", "td", "b", "title", "li", "form", "nav"]), max_size=8))
+def test_what_stands_in_any_element_is_seen(tags: list[str]) -> None:
+    if set(tags).isdisjoint(UNSEEN):
+        assert said("".join(f"<{tag}>" for tag in tags) + "word").text == "word"
+
+
+def test_without_text_nothing_else_is_different() -> None:
+    whole, without = said(CONTACT), said(CONTACT, "off")
+    assert (without.text, without.text_kind) == (None, "")
+    assert without.digest == whole.digest and without.blocks == whole.blocks
+
+
+def test_plain_text_is_kept_as_it_is() -> None:
+    parsed = read("One line\n  and another", ("Content-Type", "text/plain"))
+    assert (parsed.text, parsed.text_kind) == ("One line\n  and another", "plain")
+
+
+def test_the_main_text_comes_as_markdown_if_it_is_wanted() -> None:
+    body = f"{MENU}<article><h1>Its title</h1>{ARTICLE}<p>A <b>bold</b> word<ul><li>one<li>two</ul>"
+    parsed = said(body, markdown=True)
+    assert "# Its title" in (parsed.markdown or "")
+    assert "**bold**" in (parsed.markdown or "") and "- one" in (parsed.markdown or "")
+    assert "Entry" not in (parsed.markdown or "")
+    assert said(body).markdown is None
+    assert said(body).text == parsed.text
+    assert said(CONTACT, markdown=True).markdown is None, "there is no main text"
+
+
+WORDS = "Some words before it, and some more of them behind it. " * 5
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/plain"])
+@pytest.mark.parametrize(
+    "string", ["x" * 31, BASE64, "ÿØÿàJFIF¤¶§ÿÛ¾°ÐÑ¤ÿØÿàJFIF¤¶§ÿÛ¾°ÐÑ¤", "a1b2" * 20]
+)
+def test_what_can_be_no_word_is_left_out_and_counted(kind: str, string: str) -> None:
+    body = f"{WORDS}{string} {WORDS}"
+    parsed = read(f"<p>{body}" if "html" in kind else body, ("Content-Type", kind))
+    assert "misread_text" in parsed.hazards
+    assert string not in (parsed.text or "") and "some more of them" in (parsed.text or "")
+
+
+def test_nothing_is_left_of_a_text_without_words() -> None:
+    parsed = read(BASE64 * 20, ("Content-Type", "text/plain"))
+    assert (parsed.text, parsed.text_kind) == (None, "")
+    assert "misread_text" in parsed.hazards
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 30,
+        "https://www.example.org/a/very/long/path-to/something?query=value&other=1#fragment",
+        "somebody.with.a.long.name@mail.department.example.org",
+        "-" * 80,
+        "North/South/East/West/Up/Down/Left/Right",
+        "well-known-and-much-hyphenated-adjective",
+        "Everything…happened…without…spaces…here",
+        JAPANESE,
+        SIMPLIFIED,
+        TRADITIONAL,
+        THAI,
+        "最新のiPhoneとAndroidのスマートフォンを比較しました。",
+    ],
+)
+def test_what_only_lacks_spaces_is_left(text: str) -> None:
+    assert without_misread(text, 30) == text
+
+
+def test_compounds_are_words_where_a_language_makes_them() -> None:
+    word = "Gesundheitsversorgungseinrichtungen"
+    assert "de" in COMPOUNDING
+    assert without_misread(word, 30, "de") == word
+    assert without_misread(word, 30, "en") == ""
+    assert without_misread(word, 0) == word, "it is turned off"
+
+
+@given(st.text(), st.integers(1, 40))
+def test_nothing_is_added_and_short_strings_stay(text: str, longest: int) -> None:
+    kept = without_misread(text, longest)
+    assert kept == text or set(kept.split()) <= set(text.split())
+    assert all(one in kept.split() for one in text.split() if len(one) <= longest)
