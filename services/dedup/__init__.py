@@ -11,6 +11,14 @@ Who found it tells the cases apart. A record that comes again *is* the first fin
 admitted again, which the frontier tolerates; nothing is lost, and nothing is admitted for anybody
 else. Of the finder 64 bits are remembered (`seen.finder_of`): its whole name travels with the URL.
 
+**Under which URL.** A page's links are first spelt as the crawl knows them (`spelling`), by the
+steps that are in its definition, and so the same for all instances. Some steps hold at some hosts
+alone. Whether they do the texts of the host show, which are judged here as well (`host_steps`): so
+they are applied where a URL arrives to be tested, by the instance that owns its site.
+
+**What is kept.** A page that is not relevant to the crawl is judged, and then treated as one that
+asks not to be indexed (`relevance`).
+
 **How a page passes.** The first page with a text owns the text's digest; any other with the same
 digest is a duplicate of it. The verdict is published with the document. Links that the page asks
 not to follow, those out of scope, and those too deep are not released.

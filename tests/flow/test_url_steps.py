@@ -9,11 +9,13 @@ from msgspec.structs import replace
 from gossamer.events import Page
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode
+from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.host_steps import HostStepsRow
 from services.fetcher.outcome import Reply
 from tests.flow.test_flow import HTML
+from tests.flow.test_hazards import counted, reported
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"
@@ -37,7 +39,8 @@ def run(
             found = Reply(status=200, headers=HTML, body=f"<title>A page</title>{found}".encode())
         return 0.1, replace(found, started_at=now, took=0.1)
 
-    crawl = VirtualCrawl(folder, web)
+    limit = fields.pop("url_limit", 2000)
+    crawl = VirtualCrawl(folder, web, dedup=DedupSettings(url_limit=limit))  # type: ignore[arg-type]
     crawl.sow(*(HOST + path for path in seeds), **{"url_steps": ALL_STEPS, **fields})
     assert crawl.run()
     crawl.archive.close()
@@ -76,6 +79,21 @@ def test_each_step_can_be_left_out(tmp_path: Path) -> None:
     assert len(visited(tmp_path, {"/": MANY}, url_steps=())) == 9
     only = visited(tmp_path, {"/": MANY}, url_steps=("tracking",))
     assert "/a" in only and "/a?PHPSESSID=1" in only and "/b/b/b" in only
+
+
+def test_each_is_counted_once_a_page_in_metric_and_report(tmp_path: Path) -> None:
+    before = counted()
+    crawl = run(tmp_path, {"/": MANY, "/a": MANY, "/a?x=1": "another"})
+    names = ("session_id", "directory_reorder", "default_document", "repeated_path")
+    metric, report = counted() - before, reported(crawl)
+    assert [metric[name] for name in names] == [report[name] for name in names] == [2] * 4
+
+
+def test_links_that_are_too_long_are_counted_and_left_alone(tmp_path: Path) -> None:
+    before = counted()
+    crawl = run(tmp_path, {"/": links("/" + "x" * 300, "/y"), "/y": ""}, url_limit=200)
+    assert {path for path, _ in asked(crawl)} == {"/", "/y"}
+    assert (counted() - before)["url_too_long"] == reported(crawl)["url_too_long"] == 1
 
 
 def test_documents_name_links_as_the_crawl_knows_them(tmp_path: Path) -> None:
