@@ -162,8 +162,12 @@ HAZARDS: dict[Hazard, Counting] = {
         "robots.txt forbids a URL: when it is admitted, or just before the request."),
     Hazard.MALFORMED_HTML: Counting(("parser",), (),
         "Elements or attributes that would take a parser of HTML quadratic time; the rest is cut."),
-    Hazard.PARSER_FAULT: Counting(("parser",), ("parser.page_limit", "parser.memory_limit"),
-        "The parser cannot read the page: it is a dead letter, and its verdict is `unread`."),
+    Hazard.PARSER_FAULT: Counting(
+        ("parser",),
+        ("parser.page_limit", "parser.memory_limit", "parser.faults_limit", "parser.faults_wait",
+         "parser.letters_limit"),
+        "The parser cannot read the page, or does not try as too many of the host could not be "
+        "read: its verdict is `unread`. The first ones of a host are dead letters."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),
         "Byte order mark, header, meta element and bytes name different encodings."),
     Hazard.MISREAD_TEXT: Counting(("parser",), ("parser.word_limit",),

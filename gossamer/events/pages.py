@@ -130,6 +130,8 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     visit: Visit
     fetched_at: float
     status: int
+    reason: str = ""
+    """For people: why the page is unread, where it is."""
     simhash: str = ""
     """Of the main text, else of the visible one, in 16 hexadecimal digits: few bits differ where
     texts do in little. "" where there are too few words."""

@@ -223,6 +223,7 @@ def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:
         visit=page.visit,
         verdict=verdict,
         digest=page.digest,
+        reason=page.reason,
         fetched_at=page.fetched_at,
         status=page.status,
         size=page.size,

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, PageParsed
 from gossamer.events.hazards import Hazard
 
+REASON_LIMIT = 1000
+
 
 def passed_on(page: PageFetched, now: float) -> PageParsed:
     """Return *page* as an event of the parser, before anything of it is read."""
@@ -27,9 +29,10 @@ def passed_on(page: PageFetched, now: float) -> PageParsed:
     )
 
 
-def unread(page: PageFetched, now: float) -> PageParsed:
-    """Return what is passed on of a page that cannot be read: that it cannot."""
-    return with_hazards(passed_on(page, now), [Hazard.PARSER_FAULT])
+def unread(page: PageFetched, reason: str, now: float) -> PageParsed:
+    """Return what is passed on of a page that cannot be read: that it cannot, and the *reason*."""
+    parsed = replace(passed_on(page, now), reason=reason[:REASON_LIMIT])
+    return with_hazards(parsed, [Hazard.PARSER_FAULT])
 
 
 def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
