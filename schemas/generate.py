@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer import events
-from gossamer.events import Event, SeedSown
+from gossamer.events import Event, SeedSown, pages
 from gossamer.events.topics import TOPIC_OF
 from gossamer.web import cookies, robots, soft_404, validators
 
@@ -65,7 +65,7 @@ def schema_of(event: type[Event]) -> Schema:
 def _named(name: str) -> type[Any]:
     found: type[Any] = next(
         getattr(module, name)
-        for module in (events, cookies, robots, soft_404, validators)
+        for module in (events, pages, cookies, robots, soft_404, validators)
         if hasattr(module, name)
     )
     return found

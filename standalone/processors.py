@@ -21,7 +21,10 @@ LONGEST_WAIT = 0.5
 def run_processors(settings: Settings, opened: Opened, stop: threading.Event) -> None:
     """Step the three until *stop*; then complete the archive's files."""
     stores = [SqliteStore(opened.database) for _ in range(3)]
-    archive = Archive(opened.folder.warc, stores[2], settings.archive, settings.fetcher.contact)
+    fetcher = settings.fetcher
+    archive = Archive(
+        opened.folder.warc, stores[2], settings.archive, fetcher.contact, fetcher.product
+    )
     frontier = Frontier(
         settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
     )

@@ -44,6 +44,7 @@ class Hazard(StrEnum):
     DIRECTORY_REORDER = "directory_reorder"
     DEFAULT_DOCUMENT = "default_document"
     REPEATED_PATH = "repeated_path"
+    SCRIPT_LINKS = "script_links"
     TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
     TRAP_DEPTH = "trap_depth"
@@ -144,6 +145,9 @@ HAZARDS: dict[Hazard, Counting] = {
         ("parser",), ("parser.links_limit", "parser.links_bytes", "parser.entries_limit"),
         "A page has more links than are taken of one, or longer ones, or a sitemap more entries: "
         "the rest is left out."),
+    Hazard.SCRIPT_LINKS: Counting(("parser",), ("parser.script_links",),
+        "A page has what looks like links of its site in scripts or in the handlers of events: it "
+        "is tried last, and of a host that has none there soon no more. Counted once a page."),
     Hazard.TRAP_HOSTS: Counting(("frontier",), ("frontier.host_budget",),
         "A URL is of one more host than are taken of its site, and no seed."),
     Hazard.TRAP_URLS: Counting(("frontier",), ("frontier.url_budget",),

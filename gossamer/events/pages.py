@@ -11,17 +11,71 @@ from gossamer.events.records import Event, Visit
 from gossamer.web.validators import NO_VALIDATORS, Validators
 
 
-class Link(Struct, frozen=True):
-    """A link as found: canonical and absolute."""
+class LinkKind(StrEnum):
+    """What makes a link one."""
+
+    LINK = "link"
+    """Something to click on: an a or area element."""
+    FRAME = "frame"
+    EMBED = "embed"
+    """A document in an object or embed element."""
+    REFRESH = "refresh"
+    """Where a page sends its readers by itself, after a while."""
+    CANONICAL = "canonical"
+    """The page under its better name, as it says."""
+    ALTERNATE = "alternate"
+    """The page in another language."""
+    FEED = "feed"
+    NEXT = "next"
+    PREVIOUS = "prev"
+    AMP = "amphtml"
+    SCRIPT = "script"
+    """Perhaps none: text in a script that looks like one."""
+
+
+class Link(Struct, frozen=True, omit_defaults=True):
+    """A link as found: canonical and absolute. A field that is missing has its default."""
 
     url: Url
     """Canonical."""
     text: str = ""
-    """Its words, white space folded, at most 200 characters."""
+    """Its words, or those in place of its image; white space folded, at most 200 characters."""
     nofollow: bool = False
     """Whether the page does not vouch for it: rel nofollow, ugc or sponsored."""
     redirect: bool = False
     """Whether it is where a redirect points to."""
+    rel: str = ""
+    """The words of its rel attribute, in lower case, one space between them."""
+    kind: str = LinkKind.LINK.value
+    """What makes it one: `link` (to click on), `frame`, `embed`, `refresh`, `canonical`,
+    `alternate` (another language), `feed`, `next`, `prev`, `amphtml`; `script` is a guess: text in
+    a script that looks like a URL. There may be more of them later."""
+
+
+class Source(StrEnum):
+    """Who says when a page was published, or changed: the first that does."""
+
+    LINKED_DATA = "linked data"
+    OPEN_GRAPH = "open graph"
+    META = "meta"
+    TIME = "time"
+    """An element that is marked as the time of it."""
+    URL = "url"
+    FILE = "file"
+    """The properties of a document that is no page, such as a PDF."""
+
+    def of(self, at: float) -> str:
+        """Return who says *at*; "" of 0, which nobody says."""
+        return self.value if at else ""
+
+
+class Form(Struct, frozen=True):
+    """A form that asks for a document (method GET): what leads there is not followed."""
+
+    action: Url
+    """What a query is added to."""
+    fields: tuple[str, ...] = ()
+    """The names of its parameters, as the page has them."""
 
 
 class Listing(StrEnum):
@@ -80,15 +134,40 @@ class Contents(Event, frozen=True, kw_only=True):
     description: str = ""
     """The page's own of itself, at most 1,000 characters."""
     author: str = ""
-    """Who has written it, as it says itself; at most 500 characters."""
+    """Who it says has written it, at most 200 characters; of several the first, or their names
+    with commas between them."""
     published_at: Instant = 0.0
-    """When it was published, as it says itself; 0: it does not."""
+    """When it says that it was published; a day begins at midnight in UTC."""
+    published_by: str = ""
+    """Who says so, as in `Source`: `linked data`, `open graph`, `meta`, `time` (an element), `url`,
+    `file` (the properties of a PDF). There may be more of them later."""
     modified_at: Instant = 0.0
-    """When it was changed last, as it says itself; 0: it does not."""
+    """When it says that it was changed last."""
+    modified_by: str = ""
+    """Who says so, as of `published_by`."""
     language: str = ""
     """ISO 639: two letters where the text was recognised, else what the page declares; or ""."""
+    declared_language: str = ""
+    """As the page declares it: a BCP 47 tag, if it does so properly."""
+    alternates: dict[str, str] = field(default_factory=dict)
+    """The same in other languages: URLs by `hreflang`, in lower case; at most 200."""
     canonical: Url = ""
     """The URL that the page names as its better one; "" if it names none."""
+    image: Url = ""
+    """The image that it is shown by elsewhere."""
+    open_graph: dict[str, str] = field(default_factory=dict)
+    """Properties of OpenGraph and Twitter, by name (`og:type`): the first value of each, at most
+    500 characters, at most 50."""
+    linked_data: tuple[str, ...] = ()
+    """Its JSON-LD (schema.org): the text of each script, which may be no valid JSON; 100,000
+    characters at most."""
+    needs_rendering: bool = False
+    """Whether its text seems to be made by scripts, so that little or nothing of it is here."""
+    forms: tuple[Form, ...] = ()
+    """Its forms that ask for a document, at most 10 of them, with 50 fields each."""
+    requisites: tuple[Url, ...] = ()
+    """What it is shown with: images, styles, scripts, sound and film; at most as many as
+    `parser.requisites_limit` says. They are not visited."""
     text: str | None = None
     """What it says, as `text_kind` has it; None where it says nothing, or the parser's setting
     leaves it out."""
@@ -100,12 +179,21 @@ class Contents(Event, frozen=True, kw_only=True):
     headings: tuple[Heading, ...] = ()
     """Its headings, and what else it emphasises, in its order: at most 100."""
     noindex: bool = False
-    """Whether it asks not to be indexed."""
+    """Whether it asks not to be indexed, by what `parser.not_indexed` takes for that."""
+    directives: tuple[str, ...] = ()
+    """What robots meta elements and X-Robots-Tag headers say to us, in lower case: `noindex`,
+    `noarchive`, `nosnippet`, `noai`, `max-snippet: 20` … (`none` is noindex and nofollow)."""
+    unavailable_after: Instant = 0.0
+    """After when it asks not to be shown any more; where that is past, it counts as `noindex`."""
+    not_in_snippets: tuple[str, ...] = ()
+    """The texts of elements with `data-nosnippet`, which it does not want quoted; white space
+    folded, at most 50 of 500 characters."""
     truncated: bool = False
     """Whether the body is not whole."""
     usage: dict[str, str] = field(default_factory=dict)
     """What the site says about the use of the page, in robots.txt and in headers, as it stands
-    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
+    there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org); also
+    in meta elements: `tdm-reservation`, `tdm-policy` (TDM Reservation Protocol)."""
     hazards: tuple[str, ...] = ()
     """The hazards of the Web that were met with it, by their names."""
     cut: tuple[str, ...] = ()
@@ -142,7 +230,8 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     expires_at: float = 0.0
     """Until when the response says that it stays as it is; 0: it says nothing that can be meant."""
     nofollow: bool = False
-    """Whether it asks that none of its links is followed."""
+    """Whether it asks that none of its links is followed, by what `parser.not_followed` takes for
+    that."""
     links: tuple[Link, ...] = ()
     listing: Listing | None = None
     """What it is if it is no document, but lists some; None: it is one."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypedDict
 
 from gossamer.events.outcomes import Purpose
-from gossamer.events.pages import Link
+from gossamer.events.pages import Link, LinkKind
 from gossamer.events.records import (
     Discovery,
     SeedSown,
@@ -183,4 +183,5 @@ def linked(link: Link, visit: Visit) -> Discovery:
         trace=fingerprint(link.url),
         duplicates=visit.duplicates,
         party=visit.party,
+        guess=link.kind == LinkKind.SCRIPT,
     )

@@ -27,7 +27,7 @@ class Page(Contents, frozen=True, kw_only=True, tag="page"):
     links: tuple[Url, ...]
     """Where it leads to, in the order of the page, each once."""
     outlinks: tuple[Link, ...] = ()
-    """The same, with what the page says of each link."""
+    """The same with what the page says of each, and guesses, of the kind `script`."""
     verdict: Verdict
     """Of the content test: whether others had the text first, or it has changed."""
     duplicate_of: Url

@@ -58,6 +58,8 @@ class Discovery(Struct, frozen=True):
     """How often it is said to change, in seconds; 0: that is not said."""
     party: str = ""
     """The party that it was found for: its limits are in the definition. "": the crawl's own."""
+    guess: bool = False
+    """Whether it was put together from a script, and may be no URL of a page."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):

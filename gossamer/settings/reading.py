@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from gossamer.settings.units import Bytes, Natural, Positive, Seconds, Section, unit
+from gossamer.web.directives import Signal
 
 TextMode = Literal["main", "fast", "off"]
 """Which text of a page is kept."""
@@ -66,3 +67,18 @@ class ParserSettings(Section):
     entries_limit: Annotated[Positive, unit("entries")] = 50_000
     """Most entries that are taken of a sitemap (sitemaps.org allows 50,000) or a feed (hazard
     too_many_links)."""
+    not_indexed: Annotated[tuple[Signal, ...], unit("list of directives")] = (
+        "noindex",
+        "unavailable_after",
+    )
+    """Which of what a page asks for in robots meta elements and X-Robots-Tag headers keeps it out
+    of `pages`. `tdm-reservation`, `noai` and others may be added; `directives` and `usage` of a
+    page have all that was said."""
+    not_followed: Annotated[tuple[Signal, ...], unit("list of directives")] = ("nofollow",)
+    """Which of it keeps its links from being followed."""
+    script_links: bool = True
+    """Whether scripts and the handlers of events are looked through for URLs of pages, which are
+    tried last (hazard script_links)."""
+    requisites_limit: Annotated[Natural, unit("URLs")] = 200
+    """Most images, styles, scripts and the like of a page of which the URLs are kept; they are not
+    visited. 0: none."""

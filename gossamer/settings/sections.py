@@ -20,6 +20,7 @@ from gossamer.settings.units import (
     Section,
     unit,
 )
+from gossamer.web.directives import Signal
 from gossamer.web.url import MAX_LENGTH
 
 
@@ -201,6 +202,9 @@ class ArchiveSettings(Section):
 
     segment_size: Bytes = 1 << 30
     """A WARC file that has grown larger than this is complete, and another is begun."""
+    not_archived: Annotated[tuple[Signal, ...], unit("list of directives")] = ("noarchive",)
+    """Which of what a page asks for keeps its captures out of the archive: `noindex`, `noai` and
+    others may be added. `unavailable_after` says nothing here."""
     segment_age: Seconds = 3600.0
     """A WARC file is complete this long after it was begun, however small it is."""
     folder: Path = Path("gossamer-data/warc")
@@ -216,6 +220,9 @@ class DedupSettings(Section):
     URL had before, or nearly the same one (hazard trap_duplicates)."""
     url_limit: Annotated[int, Field(gt=0, le=MAX_LENGTH), unit("characters")] = MAX_LENGTH
     """Longer links are not followed (hazard url_too_long)."""
+    canonical: bool = True
+    """Whether the URL that a page names as its better one (rel=canonical) is followed, and takes
+    the page's place where both have the same text. A URL of another site must say so, too."""
     near_distance: Annotated[int, Field(ge=0, le=3), unit("bits")] = 3
     """In how many of their 64 bits the simhashes of near duplicates differ at most; from 0 to 3."""
     refused_limit: Seconds = 2592000.0

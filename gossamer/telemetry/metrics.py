@@ -63,6 +63,7 @@ COUNTERS: dict[str, About] = {
         "Hosts whose ETag or Last-Modified was found to lie, and is not sent back any more."
     ),
     "gossamer_archived_bytes_total": About("Bytes written to WARC files."),
+    "gossamer_not_archived_total": About("Pages that ask not to be archived, and are not."),
     "gossamer_parser_replaced_total": About("Parser processes that died or were stopped."),
 }
 GAUGES: dict[str, About] = {

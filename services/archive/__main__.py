@@ -14,6 +14,7 @@ def work(backends: Backends) -> None:
         backends.store,
         settings.archive,
         settings.fetcher.contact,
+        settings.fetcher.product,
         settings.service.instance,
     )
     try:

@@ -18,6 +18,7 @@ from gossamer.web.scope import Found
 from gossamer.web.sniffing import whole_type
 from services.archive.files.repair import repair
 from services.archive.files.segment import Segment, complete, file_name, translate_errors
+from services.archive.forbidden import is_forbidden
 from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
 from services.archive.rows import CaptureRow, SegmentRow
 
@@ -28,7 +29,8 @@ STANDALONE_WRITER = "archive"
 
 
 class Archive(Processor):
-    """Writes what was fetched to WARC files in *folder*, with *contact* as their operator.
+    """Writes what was fetched to WARC files in *folder*, with *contact* as their operator, but for
+    what asks the crawler *product* not to.
 
     In a fleet each instance is a *writer*, with a folder of that name inside *folder*.
     """
@@ -42,10 +44,12 @@ class Archive(Processor):
         store: Store,
         settings: ArchiveSettings,
         contact: str,
+        product: str,
         writer: str = "",
     ) -> None:
         self._folder, self._prefix = folder / writer, f"{writer}/" if writer else ""
         self._settings, self._contact, self._writer = settings, contact, writer or STANDALONE_WRITER
+        self._product, self._not_archived = product, frozenset[str](settings.not_archived)
         self._claimant = Claimant(store, self.name)
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
         self._settled = SegmentRow(writer=self._writer)
@@ -70,6 +74,9 @@ class Archive(Processor):
         if isinstance(event, CrawlDefined):
             self._relevant = event.relevant
         if not isinstance(event, PageFetched) or self._is_irrelevant(event):
+            return []
+        if is_forbidden(event, self._not_archived, self._product):
+            count("gossamer_not_archived_total")
             return []
         self._end_old(now)
         segment = self._open.get(event.crawl)

@@ -1,7 +1,8 @@
 """The content test: who had a text first, or nearly, and whose links of it are followed.
 
 Who was first leads until it is gone, or has another text: then whoever comes next with the text
-takes its place. So does the page that the leader itself names as the canonical one. Of several who
+takes its place. So does the page that the leader itself names as the canonical one, unless it names
+another, or is of another site and does not say the same. Of several who
 would take a place at once one does, and the others are its duplicates.
 """
 
@@ -12,8 +13,10 @@ from msgspec.structs import replace
 from gossamer.blacklist import Blacklist
 from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
+from gossamer.events.pages import LinkKind
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
+from gossamer.web.url import site_of
 from services.dedup.documents import DocumentRow
 from services.dedup.links import Aside, digest_with_links, links_of, release
 from services.dedup.near import Near
@@ -56,7 +59,7 @@ class Content:
     """The content test of all instances: the store says who was first."""
 
     def __init__(self, settings: DedupSettings, store: Store) -> None:
-        self._limit = settings.duplicates_limit
+        self._limit, self._canonical = settings.duplicates_limit, settings.canonical
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
         self.aside, self.blacklist = Aside(), Blacklist()
@@ -68,7 +71,7 @@ class Content:
 
         *change* is how much it has changed since the visit before; None if there was none.
         """
-        links = links_of(page, crawl, self.blacklist)
+        links = links_of(self._followed(page), crawl, self.blacklist)
         with_links = digest_with_links(page, links)
         first = self._leader(page, with_links)
         verdict, original = self._verdict(page, first, change)
@@ -89,6 +92,12 @@ class Content:
             reason,
             tuple(hazard for hazard, met in hazards.items() if met),
         )
+
+    def _followed(self, page: PageParsed) -> PageParsed:
+        if self._canonical:
+            return page
+        others = (link for link in page.links if link.kind != LinkKind.CANONICAL)
+        return replace(page, links=tuple(others))
 
     def _verdict(
         self, page: PageParsed, first: DigestRow, change: float | None
@@ -126,7 +135,7 @@ class Content:
         url = page.visit.url
         if first.url == url:
             return True
-        if first.canonical == url and page.canonical in ("", url):
+        if first.canonical == url and self._canonical and _agrees(page, first.url):
             return False
         row = self._documents.get(first.url)
         # An older row is from before its claim: the newer one is not written yet.
@@ -146,3 +155,9 @@ class Content:
             first = self._claim(DigestRow(links, page.visit.url, at=page.fetched_at), page)
         released = first.url != page.visit.url
         return f"the same links were released from {first.url}" if released else ""
+
+
+def _agrees(page: PageParsed, other: str) -> bool:
+    """Return whether *page* is, by its own word, what the page at *other* says: the better name."""
+    own = page.visit.url
+    return page.canonical == own or (not page.canonical and site_of(own) == site_of(other))

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.gone import PATIENCE, Gone
-from gossamer.events.pages import contents_of
+from gossamer.events.pages import LinkKind, contents_of
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.telemetry import count
@@ -227,7 +227,7 @@ def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) 
         site=page.site,
         status=page.status,
         fetched_at=page.fetched_at,
-        links=tuple(link.url for link in page.links),
+        links=tuple(link.url for link in page.links if link.kind != LinkKind.SCRIPT),
         outlinks=page.links,
         verdict=verdict,
         duplicate_of="",

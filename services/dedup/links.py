@@ -23,10 +23,12 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.events.hazards import Hazard
+from gossamer.events.pages import LinkKind
 from gossamer.events.provenance import MOST, by_site, linked
 from gossamer.web.url import fingerprint, host_key, site_of
 
 DEEP = "deep"
+APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
 REMEMBERED = 50_000
 """Links that an instance remembers to have set aside."""
 
@@ -79,13 +81,16 @@ def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> 
 def digest_with_links(page: PageParsed, links: Links) -> str:
     """Return 128 bits of the text and of where its *links* lead, in hexadecimal.
 
-    They are equal for a page and its mirror: the page's own host is left out. "" if none of the
-    links is followed.
+    They are equal for a page and its mirror: the page's own host is left out, and so are links that
+    only one of its names has, and guesses. "" if none of the other links is followed.
     """
-    if not links.followed:
-        return ""
     own = host_key(page.visit.url)
-    followed, beyond = (sorted(_without(own, one.url) for one in part) for part in links[:2])
+    apart = {link.url for link in page.links if link.kind in APART}
+    followed, beyond = (
+        sorted(_without(own, one.url) for one in part if one.url not in apart) for part in links[:2]
+    )
+    if not followed:
+        return ""
     said = "\n".join((page.digest, *followed, "", *beyond))
     return blake2b(said.encode(), digest_size=16).hexdigest()
 
@@ -138,7 +143,8 @@ class Aside:
         fresh = [
             replace(one, duplicates=duplicates)
             for one in beyond
-            if self._lately.setdefault((one.trace, one.depth), page.visit.id) == page.visit.id
+            if not one.guess
+            and self._lately.setdefault((one.trace, one.depth), page.visit.id) == page.visit.id
         ]
         while len(self._lately) > REMEMBERED:
             self._lately.popitem(last=False)

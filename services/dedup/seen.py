@@ -30,6 +30,9 @@ class Seen(Protocol):
         That is *finder*, and remembered, where nobody had.
         """
 
+    def knows(self, site: str, url: str) -> bool:
+        """Return whether anybody has found *site*'s URL with this fingerprint."""
+
 
 class SeenMapping:
     """The set in a mapping, fingerprint → finder: a Faust table."""
@@ -40,6 +43,10 @@ class SeenMapping:
     def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
         """See `Seen`."""
         return [self._mapping.setdefault(url, finder) for url in urls]
+
+    def knows(self, site: str, url: str) -> bool:
+        """See `Seen`."""
+        return url in self._mapping
 
 
 class SeenRow(Row, frozen=True):
@@ -88,7 +95,7 @@ class SeenTable:
         return [known[key] for key in keys]
 
     def knows(self, site: str, url: str) -> bool:
-        """Return whether anybody has found *site*'s URL with this fingerprint."""
+        """See `Seen`."""
         key = bytes.fromhex(url)
         return self._rows.get(site, key) is not None or bool(self._found_earlier(url))
 

@@ -37,6 +37,7 @@ from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
+from services.dedup.guesses import Guesses
 from services.dedup.host_steps import HostSteps
 from services.dedup.in_links import InLinks
 from services.dedup.links import images_of, links_of, release
@@ -67,7 +68,7 @@ class Dedup(Processor):
     def __init__(self, seen: Seen, store: Store, settings: DedupSettings) -> None:
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
-        self._in_links, self._listings = InLinks(), Listings(store)
+        self._in_links, self._guesses, self._listings = InLinks(), Guesses(), Listings(store)
         self._host_steps = HostSteps(store)
         self._crawl: CrawlDefined | None = None
         self._url_limit = settings.url_limit
@@ -80,6 +81,7 @@ class Dedup(Processor):
             case UrlsDiscovered():
                 return self._discovered(event, now)
             case PageParsed():
+                self._guesses.answered(event)
                 return self._counted(self._parsed(event, now))
             case CrawlDefined():
                 accept(event)
@@ -108,7 +110,8 @@ class Dedup(Processor):
         urls = dict[str, Discovery]()
         for url in event.urls:
             found = self._host_steps.known_as(url, event.via, self._crawl)
-            urls.setdefault(found.url, found)
+            if self._is_let_through(event.site, found):
+                urls.setdefault(found.url, found)
         self._listings.named(event)
         first = self._seen.first_finders(event.site, [*map(fingerprint, urls)], finder)
         fresh, known = list[Discovery](), list[str]()
@@ -124,6 +127,12 @@ class Dedup(Processor):
             yield UrlsAdmitted(
                 crawl=event.crawl, at=now, site=event.site, via=event.via, urls=tuple(fresh)
             )
+
+    def _is_let_through(self, site: str, found: Discovery) -> bool:
+        # One that is known costs no visit; or its record comes again, after it was let through.
+        if not found.guess or self._seen.knows(site, fingerprint(found.url)):
+            return True
+        return self._guesses.ask(found.url)
 
     def _parsed(self, parsed: PageParsed, now: float) -> Iterator[Event | Tombstone]:
         if parsed.visit.purpose is Purpose.PROBE:

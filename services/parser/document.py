@@ -4,15 +4,18 @@ Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests o
 """
 
 from dataclasses import dataclass
+from math import inf
 
 from selectolax.lexbor import LexborHTMLParser
 
-from gossamer.events import Heading, Link
+from gossamer.events import Heading
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of
-from services.parser.directives import directives, meta_names
+from gossamer.web.directives import LENGTH, POLICY, RESERVATION, directives, meta_names
+from services.parser.about import Fields, about, meta_of
+from services.parser.collected import collect
+from services.parser.elements import Elements
 from services.parser.headings import headings
-from services.parser.links import SELECTOR, Links, tokens
 from services.parser.options import Options
 from services.parser.text import NEVER_MAIN, folded
 from services.parser.visible import UNSEEN
@@ -31,9 +34,9 @@ class Document:
     description: str
     language: str
     """The lang attribute of the html element: a BCP 47 tag, if it was used properly."""
-    canonical: str
-    directives: frozenset[str]
-    links: tuple[Link, ...]
+    directives: tuple[str, ...]
+    reserved: dict[str, str]
+    """What it reserves of its use, as `Contents.usage` has it."""
     markup: str
     """What the main text is looked for in: without all that it is never in; "" if unwanted."""
     visible: str
@@ -41,18 +44,19 @@ class Document:
     blocks: bytes
     """The same, block by block."""
     headings: tuple[Heading, ...]
+    about: Fields
+    """What else it says of itself, as fields of `Contents`."""
     hazards: frozenset[Hazard]
 
 
-def read(text: str, url: str, charset: str, options: Options) -> Document:
-    """Read *text*, found at the canonical *url* in *charset*."""
+def read(text: str, url: str, charset: str, options: Options, now: float = inf) -> Document:
+    """Read *text*, found at the canonical *url* in *charset*; times after *now* are none."""
     tree = LexborHTMLParser(text)
-    meta = _meta(tree)
+    elements = Elements(tree)
+    meta = meta_of(elements)
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
-    links = Links(_base(tree, Links(url, charset, options)) or url, charset, options)
-    canonical = _canonical(tree, links)
-    for node in tree.css(SELECTOR):
-        links.add(node)
+    found = collect(elements, url, charset, options)
+    said = about(elements, meta, found.resolver, url, now)
     title, language = _title(tree), _language(tree)
     # Sometimes the whole article is in there.
     linked = "".join(node.html or "" for node in tree.css(LINKED_DATA))
@@ -63,38 +67,15 @@ def read(text: str, url: str, charset: str, options: Options) -> Document:
         title=title[:TITLE_LIMIT],
         description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
         language=language,
-        canonical=canonical,
         directives=directives(robots, options.product),
-        links=links.all(),
         headings=headings(tree, options.physical_markup),
         markup="" if options.text == "off" else _markup(tree, linked),
+        reserved={name: meta[name][0][:LENGTH] for name in (RESERVATION, POLICY) if name in meta},
         visible=folded(visible),
         blocks=blocks_of(visible),
-        hazards=frozenset(links.hazards),
+        about={**said, **found.fields(), "declared_language": language},
+        hazards=found.hazards,
     )
-
-
-def _meta(tree: LexborHTMLParser) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for node in tree.css("meta[name][content]"):
-        name = (node.attributes.get("name") or "").strip().lower()
-        found.setdefault(name, []).append(node.attributes.get("content") or "")
-    return found
-
-
-def _base(tree: LexborHTMLParser, links: Links) -> str:
-    node = tree.css_first("base[href]")
-    target = node.attributes.get("href") if node else None
-    # HTML standard, 4.2.3: a base that does not parse is as if it were not there.
-    return links.resolved(target) if target else ""
-
-
-def _canonical(tree: LexborHTMLParser, links: Links) -> str:
-    for node in tree.css("link[rel][href]"):
-        target = node.attributes.get("href")
-        if target and "canonical" in tokens(node.attributes.get("rel")):
-            return links.resolved(target)
-    return ""
 
 
 def _title(tree: LexborHTMLParser) -> str:

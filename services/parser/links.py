@@ -1,82 +1,47 @@
-"""The links of a page: every element that leads to another document, in document order."""
+"""The links of a page, collected: each canonical URL once, in the order in which it was found.
+
+Bytes are limited besides the number: a long base makes long URLs of short ones, and a page that is
+small would make an event that no log takes.
+"""
 
 import re
+from collections.abc import Callable
 from urllib.parse import quote
 
 from msgspec import json
-from selectolax.lexbor import LexborNode
 
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
+from gossamer.events.pages import LinkKind
 from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize
 from services.parser.labels import codec_of
 from services.parser.options import Options
 from services.parser.text import folded
 
 TEXT_LIMIT = 200
-SELECTOR = "a[href], area[href], link[href], iframe[src], frame[src], meta[http-equiv][content]"
-LEADING = frozenset(("next", "prev", "previous", "alternate"))
-"""Relations of a link element that lead to other documents, not to parts of this one."""
+REL_LIMIT = 100
 NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
 
-_refresh = re.compile(
-    r"""\s*[\d.]+\s*[;,\s]\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""",
-    re.IGNORECASE | re.DOTALL,
-)
 _not_ascii = re.compile(r"[^\x00-\x7f]+")
 
-Attributes = dict[str, str | None]
 
+class Resolver:
+    """Turns what a page points at into canonical URLs, and notes the hazards met with it."""
 
-def tokens(value: str | None) -> frozenset[str]:
-    """Return the words of a space-separated attribute, in lower case."""
-    return frozenset((value or "").lower().split())
-
-
-class Links:
-    """Collects links, each canonical URL once, and the hazards met with the others.
-
-    Bytes are limited besides the number: a long base makes long URLs of short ones, and a page that
-    is small would make an event that no log takes.
-    """
-
-    def __init__(self, base: str, charset: str, options: Options) -> None:
-        self._base = base
-        self._codec = codec_of(charset)
-        self._limit, self._room = options.links_limit, options.links_bytes
-        self._found: dict[str, Link] = {}
+    def __init__(self, base: str, charset: str) -> None:
+        self._base, self._codec = base, codec_of(charset)
+        self._known: dict[str, str] = {}
         self.hazards: set[Hazard] = set()
 
-    def add(self, node: LexborNode) -> None:
-        """Add the link of *node*, if it has one."""
-        attributes = node.attributes
-        target = _target(node.tag or "", attributes)
-        url = self.resolved(target) if target and self._room else ""
-        if not url:
-            return
-        nofollow = bool(NOFOLLOW & tokens(attributes.get("rel")))
-        before = self._found.get(url)
-        text = before.text if before else ""
-        self._take(
-            Link(
-                url,
-                text or _text(node, attributes),
-                nofollow and (before is None or before.nofollow),
-            )
-        )
-
-    def _take(self, link: Link) -> None:
-        before = self._found.get(link.url)
-        more = len(json.encode(link)) - (len(json.encode(before)) if before else 0)
-        if more > self._room or (before is None and len(self._found) == self._limit):
-            self.hazards.add(Hazard.TOO_MANY_LINKS)
-            self._room = 0
-        else:
-            self._found[link.url] = link
-            self._room -= more
-
-    def resolved(self, target: str) -> str:
+    def url(self, target: str) -> str:
         """Return *target* as a canonical URL; "", and note the hazard, if it is none to visit."""
+        document = target.partition("#")[0]
+        known = self._known.get(document)
+        if known is None:
+            known = self._known[document] = self._canonical(document)
+        return known
+
+    def _canonical(self, target: str) -> str:
         try:
             return canonicalize(self._in_charset(target), self._base)
         except UrlTooLong:
@@ -97,34 +62,50 @@ class Links:
     def _escaped(self, characters: re.Match[str]) -> str:
         return quote(characters[0].encode(self._codec, "xmlcharrefreplace"), safe="")
 
+
+class Links:
+    """Collects links as far as *options* say."""
+
+    def __init__(self, options: Options) -> None:
+        self._limit, self._room = options.links_limit, options.links_bytes
+        self._found: dict[str, Link] = {}
+        self.hazards: set[Hazard] = set()
+
+    def add(self, url: str, kind: LinkKind, rel: list[str], text: Callable[[], str]) -> None:
+        """Add a link to the canonical *url*; *text* is asked for where none is known yet."""
+        if not self._room:
+            return
+        before = self._found.get(url)
+        nofollow = not NOFOLLOW.isdisjoint(rel)
+        if before is None:
+            said, words = folded(text())[:TEXT_LIMIT], " ".join(rel)[:REL_LIMIT]
+            self._take(Link(url, said, nofollow, rel=words, kind=kind.value), 0)
+        elif not before.text or before.nofollow > nofollow or before.kind != LinkKind.LINK:
+            self._take(_merged(before, kind, nofollow, text), len(json.encode(before)))
+
+    def _take(self, link: Link, size: int) -> None:
+        more = len(json.encode(link)) - size
+        if more > self._room or (not size and len(self._found) == self._limit):
+            self.hazards.add(Hazard.TOO_MANY_LINKS)
+            self._room = 0
+        else:
+            self._found[link.url] = link
+            self._room -= more
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._found
+
     def all(self) -> tuple[Link, ...]:
         """Return the links in the order in which they were first found."""
         return tuple(self._found.values())
 
 
-def _target(tag: str, attributes: Attributes) -> str:
-    match tag:
-        case "a" | "area":
-            return attributes.get("href") or ""
-        case "link":
-            rel = tokens(attributes.get("rel"))
-            return (
-                (attributes.get("href") or "") if LEADING & rel and "stylesheet" not in rel else ""
-            )
-        case "meta":
-            return _refresh_target(attributes)
-    return attributes.get("src") or ""
-
-
-def _refresh_target(attributes: Attributes) -> str:
-    if (attributes.get("http-equiv") or "").lower() != "refresh":
-        return ""
-    found = _refresh.match(attributes.get("content") or "")
-    return next((part for part in found.groups() if part), "") if found else ""
-
-
-def _text(node: LexborNode, attributes: Attributes) -> str:
-    text = attributes.get("alt") or "" if node.tag == "area" else ""
-    if node.tag == "a":
-        text = node.text(separator=" ")
-    return folded(text)[:TEXT_LIMIT]
+def _merged(before: Link, kind: LinkKind, nofollow: bool, text: Callable[[], str]) -> Link:
+    """Return the link as it was found *before* and now: what people can click on is no less."""
+    return Link(
+        before.url,
+        before.text or folded(text())[:TEXT_LIMIT],
+        before.nofollow and nofollow,
+        rel=before.rel,
+        kind=kind.value if kind is LinkKind.LINK else before.kind,
+    )

@@ -34,3 +34,11 @@ class Options(Struct, frozen=True):
     """The longest word; what is longer is misread. 0: whatever there is is a word."""
     physical_markup: bool = True
     """Whether what looks like a heading is recorded as one."""
+    not_indexed: tuple[str, ...] = ("noindex", "unavailable_after")
+    """By which signals a page is not to be indexed."""
+    not_followed: tuple[str, ...] = ("nofollow",)
+    """By which signals its links are not to be followed."""
+    script_links: bool = True
+    """Whether scripts are looked through for links."""
+    requisites_limit: int = 200
+    """Most URLs of images, styles, scripts that are kept of a page."""

@@ -1,10 +1,20 @@
 """Reads one response: all that the parser does, without the processes around it."""
 
+from math import inf
+
 from msgspec.structs import replace
 
 from gossamer.events import Link, PageFetched, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.events.pages import LinkKind
 from gossamer.web.coding import Body, decoded
+from gossamer.web.directives import (
+    UNAVAILABLE_AFTER,
+    directives,
+    reservation,
+    signals,
+    value_of,
+)
 from gossamer.web.http import (
     all_values,
     content_type,
@@ -15,12 +25,13 @@ from gossamer.web.http import (
 )
 from gossamer.web.sniffing import HEADER, WHOLE, media_type
 from gossamer.web.validators import kept, validators_of
-from services.parser.directives import directives
+from services.parser.headers import header_links
 from services.parser.options import Options
 from services.parser.passed_on import passed_on, with_hazards
 from services.parser.readers import read
 from services.parser.readers.received import Received
 from services.parser.text import digest_of
+from services.parser.times import instant
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
@@ -41,7 +52,8 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     parsed = _received(page, parsed, body, options)
     header = joined_values(page.headers, "content-type")
     said = read(Received(parsed, body.data, header, options))
-    return said if said.digest else replace(said, digest=digest_of(body.data))
+    said = said if said.digest else replace(said, digest=digest_of(body.data))
+    return _obeyed(_with_headers(said, page), options)
 
 
 def _limit(page: PageFetched, options: Options) -> int:
@@ -61,12 +73,36 @@ def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         Hazard.DECOMPRESSION_BOMB: body.bomb,
         Hazard.WRONG_CONTENT_TYPE: bool(body.data) and content_type(page.headers) != kind,
     }
-    forbidden = directives(all_values(page.headers, "x-robots-tag"), options.product)
     return replace(
         with_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
         content_type=kind,
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
-        nofollow="nofollow" in forbidden,
-        noindex="noindex" in forbidden,
+        directives=directives(all_values(page.headers, "x-robots-tag"), options.product),
+        usage={**page.usage, **reservation(page.headers)},
+    )
+
+
+def _with_headers(parsed: PageParsed, page: PageFetched) -> PageParsed:
+    """Return what was read with what the headers lead to."""
+    links = header_links(page.headers, page.visit.url)
+    known = {link.url for link in parsed.links}
+    named = (link.url for link in links if link.kind == LinkKind.CANONICAL)
+    return replace(
+        parsed,
+        canonical=parsed.canonical or next(named, ""),
+        links=(*parsed.links, *(link for link in links if link.url not in known)),
+    )
+
+
+def _obeyed(parsed: PageParsed, options: Options) -> PageParsed:
+    """Return *parsed* with what it asks for, as far as the settings take it for that."""
+    said = parsed.directives
+    after = instant(value_of(UNAVAILABLE_AFTER, said), inf)
+    asked = signals(said, parsed.usage, 0.0 < after <= parsed.fetched_at)
+    return replace(
+        parsed,
+        unavailable_after=after,
+        noindex=not asked.isdisjoint(options.not_indexed),
+        nofollow=not asked.isdisjoint(options.not_followed),
     )

@@ -47,6 +47,10 @@ def options_of(settings: Settings) -> Options:
         markdown=wanted.markdown,
         word_limit=wanted.word_limit,
         physical_markup=wanted.physical_markup,
+        not_indexed=wanted.not_indexed,
+        not_followed=wanted.not_followed,
+        script_links=wanted.script_links,
+        requisites_limit=wanted.requisites_limit,
     )
 
 

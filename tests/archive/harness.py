@@ -56,7 +56,7 @@ class Crawl:
         self.log = SqliteLog(self.database)
         store = SqliteStore(self.database)
         settings = ArchiveSettings(segment_size=segment_size)
-        self.archive = Archive(self.folder, store, settings, "me@example.org")
+        self.archive = Archive(self.folder, store, settings, "me@example.org", "gossamer")
         self.runner = Runner(self.archive, self.log, store, lambda: self.now)
 
     def fetched(self, *pages: PageFetched) -> None:

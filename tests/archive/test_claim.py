@@ -77,7 +77,9 @@ class Fleet:
         """Archive so many pages, each committed, beginning when the clock says *clock*."""
         self.now = clock
         store: Any = Stamped(self.disk)
-        archive = Archive(self.folder, store, ArchiveSettings(), "me@example.org", "archive-0")
+        archive = Archive(
+            self.folder, store, ArchiveSettings(), "me@example.org", "gossamer", "archive-0"
+        )
         archive.assign(frozenset({0}), self.now)
         archive.settle()
         store.flush()

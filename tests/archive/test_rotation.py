@@ -57,7 +57,7 @@ def test_writers_of_a_fleet_never_give_the_same_name(tmp_path: Path) -> None:
     names = set()
     for writer in ("archive-0", "archive-1"):
         store = SqliteStore(Database(tmp_path / f"{writer}.db"))
-        archive = Archive(tmp_path, store, ArchiveSettings(), "me@example.org", writer)
+        archive = Archive(tmp_path, store, ArchiveSettings(), "me@example.org", "gossamer", writer)
         archive.assign(frozenset({0}), NOW)
         for crawl in ("default", "../a crawl-20200101000000-00007-x"):
             archive.handle(page(1, crawl=crawl), NOW)

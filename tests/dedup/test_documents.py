@@ -231,6 +231,25 @@ def test_the_canonical_page_leads_its_variants_once_it_is_met() -> None:
     assert one.duplicate_of(parsed(variant, THERE, 4.0, canonical=URL)) == URL
 
 
+def test_a_page_of_another_site_leads_only_if_it_says_so_itself() -> None:
+    one, other = Instance(), "http://other.test/"
+    for at, canonical, leads in ((1.0, "", False), (2.0, URL, False), (3.0, other, True)):
+        assert one.duplicate_of(parsed(URL, THERE, at, canonical=other)) == ""
+        found = one.duplicate_of(parsed(other, THERE, at, canonical=canonical))
+        assert found == ("" if leads else URL)
+
+
+def test_a_canonical_url_is_followed_and_leads_only_where_that_is_wanted() -> None:
+    link = (Link(URL, kind="canonical"), Link(THIRD))
+    for wanted in (True, False):
+        one, variant = Instance(None, DedupSettings(canonical=wanted)), f"{URL}?utm=1"
+        answer = one.answer(parsed(variant, THERE, 1.0, canonical=URL, links=link))
+        released = [e for e in answer if isinstance(e, UrlsDiscovered)]
+        followed = [found.url for event in released for found in event.urls]
+        assert (URL in followed) == wanted
+        assert one.duplicate_of(parsed(URL, THERE, 2.0)) == ("" if wanted else variant)
+
+
 def test_two_pages_that_name_each_other_do_not_take_turns() -> None:
     one = Instance()
     for at in (1.0, 2.0, 3.0):

@@ -184,7 +184,9 @@ class VirtualCrawl:
             return claim.epoch if claim else 0
 
         epoch_of = as_claimed if self.fate else lambda site: void_through + 1
-        self.archive = Archive(self.folder, stores[1], ArchiveSettings(), "me@example.org")
+        self.archive = Archive(
+            self.folder, stores[1], ArchiveSettings(), "me@example.org", "gossamer"
+        )
         self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
         services: list[Processor] = [
             Dedup(SeenTable(stores[0]), stores[0], self.dedup),

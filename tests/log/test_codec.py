@@ -57,6 +57,7 @@ def built(kind: type[Any]) -> st.SearchStrategy[Any]:
     narrow: dict[str, st.SearchStrategy[Any]] = {
         "version": st.integers(max_value=1),
         "priority": st.integers(-PRIORITY_LIMIT, PRIORITY_LIMIT),
+        "every": st.floats(0, 1e9),
     }
     if kind in (SiteOverridden, Speed):
         some = st.none() | st.floats(0, 1e6)

@@ -161,7 +161,7 @@ def test_services_ignore_kinds_that_they_do_not_need(store: SqliteStore, tmp_pat
     services: list[Processor] = [
         Dedup(SeenTable(store), store, DedupSettings()),
         Frontier(FrontierSettings(), store, 60.0, 4, alone=True),
-        Archive(tmp_path, store, ArchiveSettings(), "me@example.org"),
+        Archive(tmp_path, store, ArchiveSettings(), "me@example.org", "gossamer"),
     ]
     for service in services:
         assert not list(service.handle(DelaySet(at=1.0), 1.0))

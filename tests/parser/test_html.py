@@ -18,7 +18,7 @@ def test_title_description_canonical_and_language() -> None:
     )
     assert (parsed.title, parsed.description) == ("A title", "of it")
     assert (parsed.canonical, parsed.language) == (f"{ROOT}/one", "pt")
-    assert targets(parsed) == []
+    assert [(link.url, link.kind) for link in parsed.links] == [(f"{ROOT}/one", "canonical")]
 
 
 def test_the_title_of_a_picture_is_not_the_pages() -> None:
@@ -41,6 +41,7 @@ def test_the_title_of_a_picture_is_not_the_pages() -> None:
         ("<meta http-equiv=refresh content=\"0;url='/x'\">", "/x"),
         ("<meta http-equiv=refresh content='0,/x'>", "/x"),
         ("<a href=''>", ""),
+        ("<a href='#f'>", ""),
         ("<a href='?p#f'>", "/dir/page?p"),
         ("<noscript><a href=/x></noscript>", "/x"),
         ("<svg><a href=/x></svg>", "/x"),

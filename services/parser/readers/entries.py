@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
-from services.parser.links import Links
+from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.passed_on import with_hazards
 from services.parser.text import digest_of
@@ -25,7 +25,7 @@ class Entries:
         self._found: dict[str, tuple[float, Entry]] = {}
         self._hazards: set[Hazard] = set()
         self._base = parsed.visit.url
-        self._links = self._links_at(self._base)
+        self._resolver = self._resolver_at(self._base)
 
     @property
     def is_full(self) -> bool:
@@ -59,12 +59,12 @@ class Entries:
 
     def _resolved(self, target: str, base: str) -> str:
         if base != self._base:
-            self._hazards |= self._links.hazards
-            self._base, self._links = base, self._links_at(base)
-        return self._links.resolved(target)
+            self._hazards |= self._resolver.hazards
+            self._base, self._resolver = base, self._resolver_at(base)
+        return self._resolver.url(target)
 
-    def _links_at(self, base: str) -> Links:
-        return Links(base, self._parsed.charset or "utf-8", self._options)
+    def _resolver_at(self, base: str) -> Resolver:
+        return Resolver(base, self._parsed.charset or "utf-8")
 
     def listed(self, listing: Listing, *others: str) -> PageParsed:
         """Return what the listing says: its entries, and as links *others* that it leads to."""
@@ -72,7 +72,7 @@ class Entries:
         entries = tuple(entry for _, entry in by_priority)
         parsed = self._parsed
         return replace(
-            with_hazards(parsed, sorted(self._hazards | self._links.hazards)),
+            with_hazards(parsed, sorted(self._hazards | self._resolver.hazards)),
             listing=listing,
             entries=entries,
             links=tuple(Link(url) for url in dict.fromkeys(others) if url),

@@ -11,6 +11,7 @@ from services.parser.extraction import Kind, Text, text_of
 from services.parser.options import Options
 from services.parser.passed_on import with_hazards
 from services.parser.readers.received import Received
+from services.parser.rendering import needs_rendering
 from services.parser.scan import sane
 from services.parser.simhash import simhash_of
 from services.parser.text import digest_of
@@ -25,7 +26,7 @@ def read(received: Received) -> PageParsed:
 def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -> PageParsed:
     """Return what the HTML in *whole* says, a document that came in *encoding*."""
     html = sane(whole)
-    said = document.read(html, parsed.visit.url, encoding, options)
+    said = document.read(html, parsed.visit.url, encoding, options, parsed.fetched_at)
     text = text_of(html, said, options)
     main = text.text if text.kind == Kind.MAIN else None
     # A title alone is no text: shells and framesets of a whole site have the same one.
@@ -33,9 +34,10 @@ def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -
     hazards = _hazards(said, text, cut=len(html) < len(whole))
     return replace(
         with_hazards(parsed, hazards),
+        **said.about,
+        needs_rendering=needs_rendering(html, said.visible),
         title=said.title,
         description=said.description,
-        canonical=said.canonical,
         language=text.language,
         text=text.text,
         text_kind=text.kind,
@@ -45,9 +47,8 @@ def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -
         simhash=simhash_of(main or said.visible, options.simhash_words),
         sketch=sketch_of(visible),
         blocks=said.blocks,
-        nofollow=parsed.nofollow or "nofollow" in said.directives,
-        noindex=parsed.noindex or "noindex" in said.directives,
-        links=said.links,
+        directives=tuple(dict.fromkeys((*parsed.directives, *said.directives))),
+        usage={**said.reserved, **parsed.usage},
     )
 
 

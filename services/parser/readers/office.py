@@ -14,6 +14,7 @@ from lxml import etree
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
+from gossamer.events.pages import Source
 from services.parser.dates import instant
 from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
 from services.parser.readers.received import Received
@@ -46,13 +47,18 @@ def read(received: Received) -> PageParsed:
     def first(*names: str) -> str:
         return next((said[name] for name in names if said.get(name)), "")
 
+    created, changed = (
+        instant(first(*names)) for names in (("created", "creation-date"), ("modified", "date"))
+    )
     return replace(
         parsed,
         title=folded(first("title"))[:TITLE_LIMIT],
         author=folded(first("initial-creator", "creator"))[:TITLE_LIMIT],
         description=folded(first("description", "subject"))[:DESCRIPTION_LIMIT],
-        published_at=instant(first("created", "creation-date")),
-        modified_at=instant(first("modified", "date")),
+        published_at=created,
+        published_by=Source.FILE.of(created),
+        modified_at=changed,
+        modified_by=Source.FILE.of(changed),
         language=language_of("", first("language")),
     )
 

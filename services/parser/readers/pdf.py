@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from pypdfium2 import raw
 
 from gossamer.events import PageParsed
+from gossamer.events.pages import Source
 from services.parser.dates import pdf_instant
 from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
 from services.parser.readers.plain import with_text
@@ -46,13 +47,16 @@ def read(received: Received) -> PageParsed:
 
 def _described(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
     said = document.get_metadata_dict()
+    created, changed = pdf_instant(said["CreationDate"]), pdf_instant(said["ModDate"])
     return replace(
         parsed,
         title=folded(said["Title"])[:TITLE_LIMIT],
         author=folded(said["Author"])[:TITLE_LIMIT],
         description=folded(said["Subject"])[:DESCRIPTION_LIMIT],
-        published_at=pdf_instant(said["CreationDate"]),
-        modified_at=pdf_instant(said["ModDate"]),
+        published_at=created,
+        published_by=Source.FILE.of(created),
+        modified_at=changed,
+        modified_by=Source.FILE.of(changed),
         language=_language(document),
     )
 

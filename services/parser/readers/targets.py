@@ -6,19 +6,19 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
-from services.parser.links import Links
+from services.parser.links import Resolver
 from services.parser.options import Options
 from services.parser.passed_on import with_hazards
 
 
 def linked(parsed: PageParsed, targets: Iterable[str], options: Options) -> PageParsed:
     """Return *parsed* with links to *targets*, each once, as many as are taken of a page."""
-    links, urls, room = Links(parsed.visit.url, "utf-8", options), dict[str, None](), 0
-    for url in filter(None, map(links.resolved, dict.fromkeys(targets))):
+    resolver, urls, room = Resolver(parsed.visit.url, "utf-8"), dict[str, None](), 0
+    for url in filter(None, map(resolver.url, dict.fromkeys(targets))):
         if len(urls) == options.links_limit or (room := room + len(url)) > options.links_bytes:
-            links.hazards.add(Hazard.TOO_MANY_LINKS)
+            resolver.hazards.add(Hazard.TOO_MANY_LINKS)
             break
         urls[url] = None
     return replace(
-        with_hazards(parsed, sorted(links.hazards)), links=tuple(Link(url) for url in urls)
+        with_hazards(parsed, sorted(resolver.hazards)), links=tuple(Link(url) for url in urls)
     )

@@ -1,0 +1,182 @@
+"""What a page says of itself: who wrote it and when, in which languages it is, what it is shown by.
+
+Who is most often right is asked first: linked data (schema.org), the properties of OpenGraph, other
+meta elements, elements that hold a time, and of a page's birth last its URL. What is said is taken
+as it is, and with it who says so; nothing is looked for in the text.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice, product
+from typing import Any, NamedTuple
+
+from gossamer.events.pages import Source
+from services.parser import linked_data
+from services.parser.elements import Element, Elements
+from services.parser.links import Resolver
+from services.parser.text import folded
+from services.parser.times import instant, instant_in
+
+AUTHOR_LIMIT = 200
+LANGUAGES = 200
+TAG_LIMIT = 35
+PROPERTIES = 50
+VALUE_LIMIT = 500
+SNIPPETS = 50
+TIMES = 30
+"""Elements with a time that are looked at."""
+OPEN_GRAPH = ("og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:")
+
+# fmt: off
+PUBLISHED = (
+    "article:published_time", "og:article:published_time", "article:published", "og:pubdate",
+    "datepublished", "article_date_original", "article.published", "dcterms.issued",
+    "dc.date.issued", "dcterms.created", "dc.date.created", "citation_publication_date",
+    "citation_online_date", "citation_date", "parsely-pub-date", "sailthru.date", "pubdate",
+    "pub_date", "publish-date", "publish_date", "publishdate", "publication_date", "published_at",
+    "published_time", "published", "pdate", "datecreated", "article.created", "dcterms.date",
+    "dc.date", "date",
+)
+MODIFIED = (
+    "article:modified_time", "og:article:modified_time", "article:modified", "og:updated_time",
+    "datemodified", "article_date_updated", "article.updated", "dcterms.modified",
+    "dc.date.modified", "revision_date", "updated-date", "last-modified", "lastmod",
+)
+AUTHORS = (
+    "author", "article:author", "og:article:author", "citation_author", "dc.creator",
+    "dcterms.creator", "parsely-author", "sailthru.author", "article_author", "content-creator",
+)
+IMAGES = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src")
+# fmt: on
+Meta = dict[str, list[str]]
+"""Values of meta elements, by name or property in lower case, in the order of the page."""
+
+
+Fields = dict[str, Any]
+
+
+class Time(NamedTuple):
+    """When, in epoch seconds, and who says so."""
+
+    at: float = 0.0
+    by: str = ""
+
+
+def meta_of(elements: Elements) -> Meta:
+    """Return what the meta elements say."""
+    found: Meta = {}
+    said = (element for element in elements.of("meta") if "content" in element.attributes)
+    for element, attribute in product(said, ("name", "property", "itemprop")):
+        if name := element.get(attribute).strip().lower():
+            found.setdefault(name, []).append(element.get("content"))
+    return found
+
+
+def about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now: float) -> Fields:
+    """Return what the document of *elements* at *url*, read at *now*, says of itself, as fields of
+    `Contents`."""
+    texts = linked_data.scripts(elements)
+    thing = linked_data.itself(texts)
+    linked = (thing.get("datePublished"), thing.get("dateCreated"))
+    published = _said(elements, meta, now, PUBLISHED, linked, ("published", "pubdate"))
+    if not published.at and (at := instant_in(url, now)):
+        published = Time(at, Source.URL.value)
+    linked = (thing.get("dateModified"), None)
+    modified = _said(elements, meta, now, MODIFIED, linked, ("modified", "updated"))
+    return {
+        "author": _author(thing, meta, elements),
+        "published_at": published.at,
+        "published_by": published.by,
+        "modified_at": modified.at,
+        "modified_by": modified.by,
+        "image": _image(thing, meta, elements, resolver),
+        "alternates": _alternates(elements, resolver),
+        "open_graph": _open_graph(meta),
+        "linked_data": texts,
+        "not_in_snippets": tuple(islice(_not_in_snippets(elements), SNIPPETS)),
+    }
+
+
+def _said(
+    elements: Elements,
+    meta: Meta,
+    now: float,
+    names: tuple[str, ...],
+    linked: Iterable[Any],
+    marks: tuple[str, ...],
+) -> Time:
+    """Return the first time that is one, and who says it: linked data, meta elements with one of
+    *names*, elements with one of *marks*."""
+    sources = (
+        (Source.LINKED_DATA, map(linked_data.text, linked)),
+        *_named(meta, names),
+        (Source.TIME, _times(elements, marks)),
+    )
+    for source, values in sources:
+        for value in values:
+            if at := instant(value, now):
+                return Time(at, source.value)
+    return Time()
+
+
+def _named(meta: Meta, names: Iterable[str]) -> Iterator[tuple[Source, Iterable[str]]]:
+    for name in names:
+        if values := meta.get(name):
+            is_open_graph = name.startswith(OPEN_GRAPH)
+            yield Source.OPEN_GRAPH if is_open_graph else Source.META, values
+
+
+def _times(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
+    """Yield what the elements hold that are marked as the time of what one of *words* says; the
+    only time of a page is that of its publication."""
+    every = list(islice(elements.of("time"), TIMES))
+    for element in every:
+        marks = (element.get("itemprop"), element.get("class"), " ".join(element.attributes))
+        is_it = any(word in mark.lower() for mark in marks for word in words)
+        if is_it or ("published" in words and len(every) == 1):
+            yield element.get("datetime") or element.node.text()
+
+
+def _author(thing: linked_data.Thing, meta: Meta, elements: Elements) -> str:
+    said = (
+        linked_data.name(thing.get("author") or thing.get("creator")),
+        *(value for name in AUTHORS for value in meta.get(name, ())),
+        *(element.node.text() for element in _with_rel(elements, "author")),
+    )
+    names = (folded(name) for name in said if not name.lstrip().startswith(("http", "@", "//")))
+    return next((name[:AUTHOR_LIMIT] for name in names if name), "")
+
+
+def _with_rel(elements: Elements, rel: str) -> Iterator[Element]:
+    return (element for element in elements.of("a") if rel in element.tokens("rel"))
+
+
+def _image(thing: linked_data.Thing, meta: Meta, elements: Elements, resolver: Resolver) -> str:
+    said = (
+        *(value for name in IMAGES for value in meta.get(name, ())),
+        linked_data.url(thing.get("image")),
+        *(one.get("href") for one in elements.of("link") if "image_src" in one.tokens("rel")),
+    )
+    return next((url for given in said if given.strip() and (url := resolver.url(given))), "")
+
+
+def _alternates(elements: Elements, resolver: Resolver) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for element in elements.of("link"):
+        language = element.get("hreflang").strip().lower()
+        if language and len(language) <= TAG_LIMIT and "alternate" in element.tokens("rel"):
+            if len(found) == LANGUAGES:
+                break
+            if url := resolver.url(element.get("href")):
+                found.setdefault(language, url)
+    return found
+
+
+def _not_in_snippets(elements: Elements) -> Iterator[str]:
+    for element in elements.every:
+        if "data-nosnippet" in element.attributes:
+            yield folded(element.node.text(separator=" "))[:VALUE_LIMIT]
+
+
+def _open_graph(meta: Meta) -> dict[str, str]:
+    said = ((name, values[0]) for name, values in meta.items() if name.startswith(OPEN_GRAPH))
+    return {name: folded(value)[:VALUE_LIMIT] for name, value in islice(said, PROPERTIES)}

@@ -1,0 +1,102 @@
+"""What scripts seem to link to is tried, as long as it turns out to be pages."""
+
+from collections.abc import Iterable
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import Link, LinksSetAside, Page, UrlsAdmitted, UrlsDiscovered
+from gossamer.settings import DedupSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.dedup.guesses import FIRST, MOST
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from tests.dedup.test_dedup import of_kind, parsed
+
+HOST = "http://a.test"
+URLS = [f"{HOST}/guess/{n}" for n in range(3 * MOST)]
+
+
+class Instance:
+    """Dedup, which gets back what it releases."""
+
+    def __init__(self) -> None:
+        store = SqliteStore(Database(":memory:"))
+        self.dedup = Dedup(SeenTable(store), store, DedupSettings())
+        self._pages = 0
+
+    def admitted(self, urls: Iterable[str], kind: str = "script") -> list[str]:
+        """Return which links to *urls*, on another page, are admitted."""
+        self._pages += 1
+        links = [Link(url, kind=kind) for url in urls]
+        page = parsed(f"{HOST}/page/{self._pages}", f"digest {self._pages}", *links)
+        released = of_kind(UrlsDiscovered, self.dedup.handle(page, 0.0))
+        again = [event for one in released for event in self.dedup.handle(one, 0.0)]
+        return [found.url for event in of_kind(UrlsAdmitted, again) for found in event.urls]
+
+    def visited(self, urls: Iterable[str], status: int) -> None:
+        for url in urls:
+            list(self.dedup.handle(parsed(url, url, status=status), 0.0))
+
+
+@pytest.fixture
+def one() -> Instance:
+    return Instance()
+
+
+def test_few_guesses_of_a_host_are_tried_at_first(one: Instance) -> None:
+    assert one.admitted(URLS) == URLS[:FIRST]
+    assert one.admitted([*URLS, "http://b.test/"]) == ["http://b.test/"]
+
+
+def test_guesses_that_miss_are_the_last_of_their_host(one: Instance) -> None:
+    one.visited(one.admitted(URLS), 404)
+    assert one.admitted(URLS) == []
+
+
+def test_guesses_that_are_pages_make_room_for_more(one: Instance) -> None:
+    one.visited(one.admitted(URLS), 200)
+    more = one.admitted(URLS)
+    assert len(more) == 2 * FIRST
+    one.visited(more[:5], 200)
+    one.visited(more[5:], 404)
+    assert len(one.admitted(URLS)) == 10
+    for _ in range(9):
+        one.visited(one.admitted(URLS), 200)
+    assert len(one.admitted(URLS)) <= MOST
+
+
+def test_a_redirect_says_nothing_of_guesses(one: Instance) -> None:
+    one.visited(one.admitted(URLS), 301)
+    assert len(one.admitted(URLS)) == FIRST
+
+
+def test_what_was_left_out_as_a_guess_is_followed_as_a_link(one: Instance) -> None:
+    tried = one.admitted(URLS)
+    assert one.admitted(URLS, "link") == URLS[len(tried) :]
+    assert one.admitted(URLS, "link") == []
+
+
+def test_a_guess_that_was_let_through_is_so_again_when_its_record_comes_again(
+    one: Instance,
+) -> None:
+    page = parsed(f"{HOST}/", "digest", *(Link(url, kind="script") for url in URLS))
+    released = of_kind(UrlsDiscovered, one.dedup.handle(page, 0.0))
+    first, second = ([*one.dedup.handle(event, 0.0)] for event in (released[0], released[0]))
+    assert first == second != []
+
+
+def test_guesses_make_no_difference_between_mirrors_and_are_not_published(one: Instance) -> None:
+    first = parsed(f"{HOST}/1", "same", Link(f"{HOST}/x"), Link(f"{HOST}/y", kind="script"))
+    second = parsed(f"{HOST}/2", "same", Link(f"{HOST}/x"), Link(f"{HOST}/z", kind="script"))
+    answer = list(one.dedup.handle(first, 0.0))
+    assert of_kind(UrlsDiscovered, answer)
+    assert [page.links for page in of_kind(Page, answer)] == [(f"{HOST}/x",)]
+    assert not of_kind(UrlsDiscovered, one.dedup.handle(second, 0.0))
+
+
+def test_guesses_beyond_the_crawl_are_not_set_aside(one: Instance) -> None:
+    page = parsed(f"{HOST}/", "digest", Link("http://a.test/x", kind="script"))
+    deep = replace(page, visit=replace(page.visit, depth=99))
+    assert not of_kind(LinksSetAside, one.dedup.handle(deep, 0.0))

@@ -1,0 +1,207 @@
+"""What a page says of itself: who wrote it, when, in which languages, and what shows it."""
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import PageParsed
+from services.parser.page import parse
+from services.parser.times import BEFORE_THE_WEB, instant
+from tests.parser.pages import NOW, OPTIONS, URL, fetched
+
+ROOT = "http://www.example.org"
+DAY = 1542672000.0
+"""2018-11-20."""
+READ_AT = 1763856000.0
+"""2025-11-23."""
+
+
+def read(body: str, url: str = URL) -> PageParsed:
+    page = fetched(body.encode(), ("Content-Type", "text/html; charset=utf-8"), url=url)
+    return parse(replace(page, started_at=READ_AT), OPTIONS, READ_AT)
+
+
+def linked(thing: object) -> str:
+    return f"<script type='application/ld+json'>{json.dumps(thing)}</script>"
+
+
+ARTICLE = {"@type": "NewsArticle", "datePublished": "2018-11-20"}
+OTHER = {"@type": "Thing", "datePublished": "2001-01-01"}
+GRAPH = {"@graph": [OTHER, {"@type": ["WebPage"], "datePublished": "2018-11-20T00:00Z"}]}
+PLAIN = "<meta name=date content=20181120>"
+
+
+def script(text: str) -> str:
+    return f"<script type='application/ld+json'>{text}</script>"
+
+
+@pytest.mark.parametrize(
+    ("markup", "by"),
+    [
+        (linked(ARTICLE), "linked data"),
+        (linked(GRAPH), "linked data"),
+        (linked([OTHER, GRAPH, ARTICLE]), "linked data"),
+        (script(f"<!-- {json.dumps(ARTICLE)}\n-->"), "linked data"),
+        (script(f"//<![CDATA[\n{json.dumps(ARTICLE)}\n//]]>"), "linked data"),
+        (script('{"@type": oops}') + PLAIN, "meta"),
+        (script("[" * 50_000) + PLAIN, "meta"),
+        ("<meta property=article:published_time content=2018-11-20T01:00:00+01:00>", "open graph"),
+        (
+            "<meta property=og:pubdate content=never><meta name=dc.date content='20 Nov 2018'>",
+            "meta",
+        ),
+        ("<meta itemprop=datePublished content='Nov 20, 2018'>", "meta"),
+        ("<time>2001-01-01</time><time itemprop=datePublished>2018-11-20</time>", "time"),
+        ("<time>2001-01-01</time><time class='entry published'>20 Nov 2018</time>", "time"),
+        ("<time datetime='Tue, 20 Nov 2018 00:00:00 GMT'>", "time"),
+        ("<time datetime=2018-11-20></time><time datetime=2018-11-21></time>", ""),
+        ("<meta name=date content='in spring'><meta name=date content=1980-01-01>", ""),
+        ("<meta name=date content=2035-01-01>", ""),
+    ],
+)
+def test_when_a_page_was_published_and_who_says_so(markup: str, by: str) -> None:
+    parsed = read(markup)
+    assert (parsed.published_at, parsed.published_by) == (DAY if by else 0.0, by)
+
+
+@pytest.mark.parametrize("path", ["/2018/11/20/x", "/news/2018-11-20", "/2018/nov/20/x"])
+def test_a_url_may_say_when_its_page_was_published(path: str) -> None:
+    parsed = read("<p>words", f"{ROOT}{path}")
+    assert (parsed.published_at, parsed.published_by) == (DAY, "url")
+    assert read("<p>words", f"{ROOT}/2018/11/201/x").published_at == 0.0
+
+
+@pytest.mark.parametrize(
+    ("markup", "by"),
+    [
+        (linked({"@type": "Article", "dateModified": "2018-11-20"}), "linked data"),
+        ("<meta property=og:updated_time content=1542672000>", "open graph"),
+        ("<meta name=last-modified content='2018-11-20 00:00:00 GMT'>", "meta"),
+        ("<time></time><time class=updated datetime='2018-11-20 00:00:00'>", "time"),
+    ],
+)
+def test_when_a_page_was_changed_last_and_who_says_so(markup: str, by: str) -> None:
+    parsed = read(markup)
+    assert (parsed.modified_at, parsed.modified_by) == (DAY, by)
+    assert parsed.published_at == 0.0
+
+
+@given(st.text(max_size=60) | st.from_regex(r"[0-9 T:/.+-]{4,30}"))
+def test_any_text_is_a_time_that_can_be_or_none(text: str) -> None:
+    found = instant(text, READ_AT)
+    assert found == 0.0 or BEFORE_THE_WEB <= found <= READ_AT + 86400
+
+
+@given(st.datetimes(datetime(1993, 1, 2), datetime(2025, 11, 22)))
+def test_a_time_in_any_usual_form_is_that_time(when: datetime) -> None:
+    exact = when.replace(microsecond=0, tzinfo=UTC)
+    day = exact.replace(hour=0, minute=0, second=0)
+    for form in ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"):
+        assert instant(exact.strftime(form), READ_AT) == exact.timestamp()
+    for form in ("%Y%m%d", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y"):
+        assert instant(day.strftime(form), READ_AT) == day.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("markup", "author"),
+    [
+        (linked({"@type": "Article", "author": {"name": " A.\n Writer "}}), "A. Writer"),
+        (linked({"@type": "Article", "author": [{"name": "A"}, "B", {"name": "A"}]}), "A, B"),
+        (linked({"@type": "Article", "author": {"url": 1}}), ""),
+        ("<meta property=article:author content=//a.test/me><meta name=author content=A>", "A"),
+        ("<meta name=author content=' '><a rel=author href=/me>A <b>Writer</b></a>", "A Writer"),
+        (f"<meta name=author content='{'A' * 300}'>", "A" * 200),
+        ("<p>by A", ""),
+    ],
+)
+def test_who_has_written_a_page(markup: str, author: str) -> None:
+    assert read(markup).author == author
+
+
+def test_what_shows_a_page_elsewhere() -> None:
+    parsed = read(
+        "<meta property=og:image content='/i.png#x'><meta property=OG:Type content=article>"
+        "<meta property=og:type content=second><meta name=twitter:card content=' a  card '>"
+        "<meta property=fb:pages content=1>" + linked({"@type": "Article", "image": ["/no.png"]})
+    )
+    assert parsed.image == f"{ROOT}/i.png"
+    said = {"og:image": "/i.png#x", "og:type": "article", "twitter:card": "a card"}
+    assert parsed.open_graph == said
+    assert [json.loads(text)["@type"] for text in parsed.linked_data] == ["Article"]
+    for thing in ({"url": "/o.png"}, ["/o.png"], [{"contentUrl": "/o.png"}]):
+        assert read(linked({"@type": "Recipe", "image": thing})).image == f"{ROOT}/o.png"
+    assert read("<link rel=image_src href=/l.png>").image == f"{ROOT}/l.png"
+
+
+def test_there_is_an_end_to_what_a_page_says_of_itself() -> None:
+    body = "".join(f"<meta property=og:x{n} content={'y' * 900}>" for n in range(100))
+    body += "".join(f"<link rel=alternate hreflang=x{n} href=/{n}>" for n in range(300))
+    parsed = read(body + linked(["x" * 60_000]) + linked(["y" * 60_000]) + linked({}) * 50)
+    assert len(parsed.open_graph) == 50
+    assert {len(value) for value in parsed.open_graph.values()} == {500}
+    assert len(parsed.alternates) == 200
+    assert len(parsed.linked_data) == 20
+
+
+def test_the_languages_of_a_page_by_its_own_word() -> None:
+    parsed = read(
+        "<html lang=de-CH><link rel=alternate hreflang=EN-gb href=/en>"
+        "<link rel=alternate hreflang=de href='/dir/page?q'>"
+        "<link rel=alternate hreflang=x-default href=/>"
+        "<link rel=alternate hreflang=en-GB href=/later><link rel=alternate hreflang='' href=/no>"
+        "<p>Words in English, which are enough to tell: "
+        "the quick brown fox jumps over the lazy dog, and then it does so once more."
+    )
+    assert (parsed.language, parsed.declared_language) == ("en", "de-CH")
+    assert parsed.alternates == {"en-gb": f"{ROOT}/en", "de": URL, "x-default": f"{ROOT}/"}
+
+
+WORDS = "<p>" + "These words can be read without any script. " * 10
+SCRIPT = "<script src=/app.js></script>"
+
+
+@pytest.mark.parametrize(
+    ("body", "needs"),
+    [
+        (f"<title>App</title><div id=root></div>{SCRIPT}", True),
+        (f"<div id=root><script>x</script>\n</div>{SCRIPT}", True),
+        (f"<header>Shop <a href=/>Home</a></header><app-root></app-root>{SCRIPT}", True),
+        (
+            f"<body><noscript>Enable JavaScript to run this.</noscript><p>x{SCRIPT}",
+            True,
+        ),
+        (f"<body><noscript>Bitte aktivieren Sie JavaScript</noscript>{SCRIPT}", True),
+        (f"Loading…{SCRIPT}", True),
+        ("<script>location = '/x'</script>", True),
+        (f"{WORDS}<div id=root></div>{SCRIPT}", False),
+        (f"<div id=root>Rendered.</div>{SCRIPT}", False),
+        (f"<noscript><img src=/pixel></noscript><p>Short.{SCRIPT}", False),
+        ("<div id=root></div>", False),
+        (f"<p>Closed.{SCRIPT}", False),
+        (f"<img src=/photo.jpg>{SCRIPT}", False),
+        (f"<frameset><frame src=/x></frameset>{SCRIPT}", False),
+        (linked({"@type": "Article"}), False),
+    ],
+)
+def test_what_shows_nothing_without_scripts_needs_rendering(body: str, needs: bool) -> None:
+    assert read(body).needs_rendering == needs
+
+
+@pytest.mark.slow
+def test_real_pages_say_when_and_by_whom_they_were_published(suites: Path) -> None:
+    found = []
+    for file in sorted((suites / "pages").glob("*.html.gz")):
+        headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
+        page = replace(fetched(file.read_bytes(), *headers), started_at=time.time())
+        found.append(parse(page, replace(OPTIONS, text="off"), NOW))
+    assert len(found) == 181
+    assert sum(bool(page.published_at) for page in found) >= 150
+    assert sum(bool(page.author) for page in found) >= 125
+    assert sum(bool(page.image) for page in found) >= 170
+    assert not any(page.needs_rendering for page in found)

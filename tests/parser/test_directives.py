@@ -1,0 +1,111 @@
+"""What a page asks for: all of it is passed on, and what settings name is obeyed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.web.directives import LENGTH, MOST, directives, in_markup
+from services.parser.page import parse
+from tests.parser.pages import NOW, OPTIONS, fetched, read
+
+PAST, FUTURE = "Thu, 01 Jan 1998 00:00:00 GMT", "Wed, 01 Jan 2098 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("NoArchive, noSnippet", ("noarchive", "nosnippet")),
+        ("none", ("noindex", "nofollow")),
+        ("max-snippet:20, noai:x", ("max-snippet: 20",)),
+        ("max-image-preview: large", ("max-image-preview: large",)),
+        ("noai, noimageai", ("noai", "noimageai")),
+        (f"unavailable_after: {PAST}, noai", (f"unavailable_after: {PAST[5:].lower()}", "noai")),
+        ("unavailable_after: Jun 25, 2010", ("unavailable_after: jun 25 2010",)),
+        ("gossamer: max-snippet: 5, noai", ("max-snippet: 5", "noai")),
+        ("otherbot: noai, max-snippet: 5", ()),
+        ("otherbot: unavailable_after: 25 Jun 2010 15:00 PST, noai, *: noarchive", ("noarchive",)),
+        (" ,, ", ()),
+    ],
+)  # fmt: skip
+def test_directives_are_passed_on_as_they_are_said_to_us(value: str, said: tuple[str, ...]) -> None:
+    assert read("x", ("Content-Type", "image/png"), ("X-Robots-Tag", value)).directives == said
+    assert read(f"<meta name=robots content='{value}'>x").directives == said
+
+
+@given(st.lists(st.text("noindex:,; unavailable_after2026wed", max_size=300), max_size=90))
+def test_there_is_an_end_to_directives(values: list[str]) -> None:
+    said = directives(values, "gossamer")
+    assert len(said) <= MOST
+    assert all(0 < len(one) <= LENGTH for one in said)
+
+
+@pytest.mark.parametrize(
+    ("when", "noindex", "at"),
+    [
+        (PAST, True, 883612800.0),
+        (FUTURE, False, 4039372800.0),
+        ("Thursday, 01-Jan-98 00:00:00 UTC", True, 883612800.0),
+        ("1998-01-01", True, 883612800.0),
+        ("some day", False, 0.0),
+    ],
+)
+def test_a_page_whose_time_is_over_is_not_to_be_indexed(
+    when: str, noindex: bool, at: float
+) -> None:
+    page = fetched(f"<meta name=robots content='unavailable_after: {when}'>".encode())
+    parsed = parse(replace(page, started_at=1.7e9), OPTIONS, NOW)
+    assert (parsed.noindex, parsed.unavailable_after) == (noindex, at)
+
+
+def test_what_a_site_reserves_of_the_use_for_mining_is_passed_on() -> None:
+    policy = "https://example.org/policy.json"
+    headers = (("Content-Type", "text/html"), ("TDM-Reservation", "1"), ("tdm-policy", policy))
+    usage = {"tdm-reservation": "1", "tdm-policy": policy}
+    assert read("x", *headers).usage == usage
+    meta = f"<meta name=TDM-Reservation content=1><meta name=tdm-policy content={policy}>"
+    assert read(meta).usage == usage
+    assert read("<meta name=tdm-reservation content=0>", *headers).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("body", "signal"),
+    [
+        ("<meta name=robots content=noai>", "noai"),
+        ("<meta name=robots content=nosnippet>", "nosnippet"),
+        ("<meta name=tdm-reservation content=1>", "tdm-reservation"),
+    ],
+)
+def test_settings_say_what_is_obeyed(body: str, signal: str) -> None:
+    assert not read(body).noindex
+    strict = replace(OPTIONS, not_indexed=(signal,), not_followed=(signal,))
+    parsed = parse(fetched(body.encode()), strict, NOW)
+    assert (parsed.noindex, parsed.nofollow) == (True, True)
+    loose = replace(OPTIONS, not_indexed=(), not_followed=())
+    parsed = parse(fetched(b"<meta name=robots content=none>"), loose, NOW)
+    assert (parsed.noindex, parsed.nofollow) == (False, False)
+    assert parsed.directives == ("noindex", "nofollow")
+
+
+def test_what_is_not_to_be_quoted_is_told() -> None:
+    parsed = read(
+        "<p>Quote this, <span data-nosnippet>not \n this</span>.<div data-nosnippet=''></div>"
+        + "<section data-nosnippet>"
+        + "words " * 200
+        + "</section>" * 60
+    )
+    assert parsed.not_in_snippets[:2] == ("not this", "")
+    assert len(parsed.not_in_snippets[2]) == 500
+
+
+@pytest.mark.parametrize(
+    ("markup", "said"),
+    [
+        ("<META content='noarchive' NAME=robots>", ["noarchive"]),
+        ("<meta name=gossamer content=\"a, b\"><meta name='Robots' content=c >", ["a, b", "c"]),
+        ("<meta name=description content=noarchive><meta content=noarchive>", []),
+        ("<metaname=robots content=x><meta name=robots content=x", []),
+    ],
+)
+def test_robots_meta_elements_are_found_without_a_parser(markup: str, said: list[str]) -> None:
+    assert list(in_markup(markup, "Gossamer")) == said

@@ -1,0 +1,111 @@
+"""The links in the headers of a response."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.events import Link
+from services.parser.headers import LINKS, link_values
+from services.parser.targets import refresh_target
+from tests.parser.pages import read
+
+ROOT = "http://www.example.org"
+
+
+@pytest.mark.parametrize(
+    ("value", "links"),
+    [
+        ("</x>; rel=next", [("/x", "next", "")]),
+        ('<x>; rel="PREV start"; title="a \\"b\\""', [("/dir/x", "prev", 'a "b"')]),
+        (
+            "</x,y>;rel=canonical, </z>; rel=canonical",
+            [("/x,y", "canonical", ""), ("/z", "canonical", "")],
+        ),
+        ("</x>; rel=alternate; hreflang=de", [("/x", "alternate", "")]),
+        ("</x>; rel=alternate; type='application/rss+xml'", []),
+        ('</x>; rel=alternate; type="application/rss+xml"', [("/x", "feed", "")]),
+        ("</x>; rel=preload, </y>; rel=stylesheet, </z>", []),
+        ("</x>; rel=next; anchor='/other'", []),
+        ("<http://[>; rel=next, <mailto:x>; rel=next, <>; rel=next", []),
+        ("</x>; rel=next; rel=canonical", [("/x", "next", "")]),
+        ("/x; rel=next", []),
+    ],
+)  # fmt: skip
+def test_link_headers_are_read_on_every_type(value: str, links: list[tuple[str, str, str]]) -> None:
+    for media_type in ("text/html", "image/png"):
+        parsed = read("x", ("Content-Type", media_type), ("Link", value))
+        found = [(link.url.removeprefix(ROOT), link.kind, link.text) for link in parsed.links]
+        assert found == links
+        canonical = next((ROOT + url for url, kind, _ in links if kind == "canonical"), "")
+        assert parsed.canonical == canonical
+
+
+def test_a_link_of_the_headers_has_its_relations() -> None:
+    parsed = read("x", ("Content-Type", "text/html"), ("Link", '</x>; rel="Next  Start"'))
+    assert parsed.links == (Link(f"{ROOT}/x", rel="next start", kind="next"),)
+
+
+def test_a_refresh_header_is_a_link() -> None:
+    parsed = read("x", ("Content-Type", "text/html"), ("Refresh", "0; url=/x"))
+    assert parsed.links == (Link(f"{ROOT}/x", kind="refresh"),)
+    assert read("x", ("Content-Type", "text/html"), ("Refresh", "5")).links == ()
+
+
+def test_what_a_page_says_comes_before_what_its_headers_say() -> None:
+    header = ("Link", "</a>; rel=canonical, </b>; rel=next")
+    body = "<link rel=canonical href=/c><a href=/b>more</a>"
+    parsed = read(body, ("Content-Type", "text/html"), header)
+    assert parsed.canonical == f"{ROOT}/c"
+    assert [link.url for link in parsed.links] == [f"{ROOT}/c", f"{ROOT}/b", f"{ROOT}/a"]
+    assert parsed.links[1].text == "more"
+
+
+def test_there_is_an_end_to_the_links_of_headers() -> None:
+    value = ", ".join(f"</{n}>; rel=next" for n in range(2 * LINKS))
+    assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == LINKS
+
+
+targets = st.text("abc/.,;=:?\"' ", max_size=10)
+tokens = st.text("abcdefghij", min_size=1, max_size=5)
+values = st.text('abc ,;<>\\"=', max_size=8)
+
+
+@given(st.lists(st.tuples(targets, st.dictionaries(tokens, values, max_size=3)), max_size=5))
+def test_any_links_are_found_again_in_their_header(links: list[tuple[str, dict[str, str]]]) -> None:
+    def quoted(value: str) -> str:
+        return value.replace("\\", "\\\\").replace('"', '\\"')
+
+    written = ", ".join(
+        f"<{target}>" + "".join(f'; {name}="{quoted(value)}"' for name, value in said.items())
+        for target, said in links
+    )
+    assert list(link_values(written)) == [(target.strip(), said) for target, said in links]
+
+
+@given(st.text('<>;,="\\ abrel', max_size=200))
+def test_any_header_is_read(value: str) -> None:
+    for target, said in link_values(value):
+        assert f"<{target}" in value.replace("< ", "<") or target in value
+        assert all(name in value.lower() for name in said)
+
+
+@given(st.floats(0, 1e6).map(str), st.sampled_from([";", ",", " "]), st.text(max_size=50))
+def test_any_refresh_leads_to_a_part_of_itself(after: str, mark: str, rest: str) -> None:
+    assert refresh_target(f"{after}{mark}{rest}") in rest
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ("0;/x", "/x"),
+        ("5; URL = '/x y' z", "/x y"),
+        ('1.5,url="/x', "/x"),
+        ("0; url /x", "url /x"),
+        ("10", ""),
+        ("10;", ""),
+        ("url=/x", ""),
+        ("-1; /x", ""),
+    ],
+)
+def test_refresh_is_parsed_as_the_standard_says(value: str, target: str) -> None:
+    assert refresh_target(value) == target

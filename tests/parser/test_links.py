@@ -1,0 +1,232 @@
+"""Every kind of link that a page has, what is said of it, and what is no link of a page."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import Link
+from gossamer.events.pages import Form
+from services.parser.guesses import GUESSES, literals
+from services.parser.page import parse
+from services.parser.requisites import srcset
+from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
+
+ROOT = "http://www.example.org"
+
+
+@pytest.mark.parametrize(
+    ("markup", "link"),
+    [
+        ("<a href=/x rel='Author  EXTERNAL'>A</a>", Link(f"{ROOT}/x", "A", rel="author external")),
+        ("<a href=/x rel=ugc>A</a>", Link(f"{ROOT}/x", "A", nofollow=True, rel="ugc")),
+        ("<a href=/x><img alt='an image'></a>", Link(f"{ROOT}/x", "an image")),
+        ("<a href=/x><img alt=left>word</a>", Link(f"{ROOT}/x", "word")),
+        ("<svg><a xlink:href=/x>A</a></svg>", Link(f"{ROOT}/x", "A")),
+        ("<iframe src=/x title='a map'>", Link(f"{ROOT}/x", "a map", kind="frame")),
+        ("<frameset><frame src=/x>", Link(f"{ROOT}/x", kind="frame")),
+        ("<object data=/x>", Link(f"{ROOT}/x", kind="embed")),
+        ("<object type=application/pdf data=/x>", Link(f"{ROOT}/x", kind="embed")),
+        ("<embed src=/x type=text/html>", Link(f"{ROOT}/x", kind="embed")),
+        ("<meta http-equiv=refresh content='0; /x'>", Link(f"{ROOT}/x", kind="refresh")),
+        ("<link rel=canonical href=/x>", Link(f"{ROOT}/x", rel="canonical", kind="canonical")),
+        ("<link rel=next href=/x>", Link(f"{ROOT}/x", rel="next", kind="next")),
+        ("<link rel=previous href=/x>", Link(f"{ROOT}/x", rel="previous", kind="prev")),
+        ("<link rel=amphtml href=/x>", Link(f"{ROOT}/x", rel="amphtml", kind="amphtml")),
+        (
+            "<link rel=alternate hreflang=de href=/x>",
+            Link(f"{ROOT}/x", rel="alternate", kind="alternate"),
+        ),
+        (
+            "<link rel=alternate type='Application/RSS+xml; charset=x' title=News href=/x>",
+            Link(f"{ROOT}/x", "News", rel="alternate", kind="feed"),
+        ),
+    ],
+)
+def test_what_a_link_is_and_is_called(markup: str, link: Link) -> None:
+    assert read(markup).links == (link,)
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "<link rel=alternate type=application/json+oembed href=/x>",
+        "<link rel=alternate type=application/json href=/x>",
+        "<link rel=alternate media=handheld href=/x>",
+        "<link rel='alternate stylesheet' type=application/rss+xml href=/x>",
+        "<link rel=dns-prefetch href=//x.org>",
+        "<link rel=canonical href='/dir/page?q'>",
+        "<link rel=alternate hreflang=en href='?q'>",
+        "<object type=application/x-shockwave-flash data=/x>",
+        "<embed type=video/mp4 src=/x>",
+        "<template><a href=/x></template>",
+    ],
+)
+def test_what_leads_to_no_other_document_is_no_link(markup: str) -> None:
+    assert read(markup).links == ()
+
+
+def test_what_people_can_click_on_is_no_less_for_standing_in_the_head() -> None:
+    parsed = read("<link rel=next href=/x><a href=/x>more</a><a href=/y>one</a><iframe src=/y>")
+    assert parsed.links == (
+        Link(f"{ROOT}/x", "more", rel="next", kind="link"),
+        Link(f"{ROOT}/y", "one"),
+    )
+
+
+def test_the_links_of_declared_shadow_trees_stand_where_a_reader_sees_them() -> None:
+    parsed = read(
+        "<a href=/1></a><div><template shadowrootmode=open>Shadow <a href=/2></a><p>"
+        "<template shadowrootmode=closed><a href=/3></a></template></template></div>"
+        "<template><a href=/no></a></template><a href=/4>"
+    )
+    assert targets(parsed) == [f"{ROOT}/{n}" for n in range(1, 5)]
+    seen = read("<p>Shadow</p>")
+    assert read("<p><template shadowrootmode=open>Shadow</template></p>").digest == seen.digest
+
+
+@pytest.mark.parametrize(
+    ("markup", "target"),
+    [
+        ("<p onclick=\"location.href='/next'\">", "/next"),
+        ("<img onmousedown='go(\"next.php?id=1\")'>", "/dir/next.php?id=1"),
+        ("<a href=\"javascript:open('../next.html')\">", "/next.html"),
+        ("<a href=' \nJavaScript:open(\"/next\")'>", "/next"),
+        ("<form onsubmit=\"return send('/next')\">", "/next"),
+        ("<select onchange='go(this)'><option value=/next></select>", "/next"),
+        ("<select onchange='go(this)'><option value=3></select>", ""),
+        ("<select><option value=/next></select>", ""),
+        ("<script>const more = '/next';</script>", "/next"),
+        ("<script type=module>load(`/next`)</script>", "/next"),
+        ('<script type=application/json>{"a":"http:\\/\\/m.example.org\\/"}</script>', "http://m.example.org/"),
+        ('<script type=application/ld+json>{"url":"/next"}</script>', ""),
+        ("<script type=text/template>'/next'</script>", ""),
+        ("<script src=x.js>'/next'</script>", ""),
+        ("<script>get('/page/' + n)</script>", ""),
+        ("<script>get(root + '/next')</script>", ""),
+        ("<script>get('/page?n=')</script>", ""),
+        ("<script>get('/page/%d/')</script>", ""),
+        ("<script>load('/app.js', '/style.css?1', '/logo.png')</script>", ""),
+        ("<script>'http://tracker.example/next'</script>", ""),
+        ("<script>'/' + '//' + 'text/html' + 'a b.html'</script>", ""),
+        ("<script>s.replace('/dir/page?q', '#top')</script>", ""),
+    ],
+)  # fmt: skip
+def test_what_looks_like_a_page_of_the_site_in_a_script_is_a_guess(
+    markup: str, target: str
+) -> None:
+    parsed = read(markup)
+    url = target if target.startswith("http") else ROOT + target
+    assert parsed.links == ((Link(url, kind="script"),) if target else ())
+    assert ("script_links" in parsed.hazards) == bool(target)
+
+
+def test_guesses_come_last_are_few_and_are_none_where_they_are_links_anyway() -> None:
+    many = "".join(f"'/guess/{n}';" for n in range(GUESSES + 10))
+    parsed = read(f"<script>'/known';{many}</script><a href=/known>known</a><a href=/last>")
+    assert targets(parsed)[:2] == [f"{ROOT}/known", f"{ROOT}/last"]
+    assert [link.kind for link in parsed.links] == ["link"] * 2 + ["script"] * GUESSES
+
+
+def test_scripts_are_not_looked_through_where_that_is_not_wanted() -> None:
+    page = fetched(b"<script>'/next'</script>")
+    parsed = parse(page, replace(OPTIONS, script_links=False), NOW)
+    assert (parsed.links, parsed.hazards) == ((), ())
+
+
+@given(st.text("/.ahtml\"'`+?=:% \\\n", max_size=200))
+def test_literals_are_pieces_of_the_script_without_quotes(script: str) -> None:
+    for literal in literals(script):
+        assert literal in script.replace("\\/", "/")
+        assert not re.search(r"[\"'`\s+]", literal)
+
+
+def test_what_a_page_is_shown_with_is_kept_apart() -> None:
+    parsed = read(
+        "<link rel=stylesheet href=/s.css><link rel='shortcut icon' href=/i.ico>"
+        "<script src=/s.js></script><img src=/a.png srcset='/b.png 2x, /c.png 3x'><img src=/a.png>"
+        "<picture><source srcset=/d.webp></picture><video src=/v.mp4 poster=/p.jpg></video>"
+        "<audio><source src=/a.ogg></audio><embed type=video/mp4 src=/e.mp4>"
+        "<img src='data:image/png;base64,AAAA'><img src=''><img srcset=','>"
+    )
+    names = [url.removeprefix(f"{ROOT}/") for url in parsed.requisites]
+    assert names[:6] == ["a.png", "b.png", "c.png", "s.js", "s.css", "i.ico"]
+    assert names[6:] == ["d.webp", "a.ogg", "v.mp4", "p.jpg", "e.mp4"]
+    assert (parsed.links, parsed.hazards) == ((), ())
+
+
+def test_there_is_an_end_to_what_a_page_is_shown_with() -> None:
+    page = fetched(b"<img src=1><img src=2><img src=3>")
+    shown = parse(page, replace(OPTIONS, requisites_limit=2), NOW).requisites
+    assert shown == (f"{ROOT}/dir/1", f"{ROOT}/dir/2")
+    assert parse(page, replace(OPTIONS, requisites_limit=0), NOW).requisites == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "urls"),
+    [
+        ("a", ["a"]),
+        ("a, b", ["a", "b"]),
+        ("a,b", ["a,b"]),
+        ("a 1x,b 2x", ["a", "b"]),
+        (" ,, a 100w ,b 2.5x, ", ["a", "b"]),
+        ("a, , b,", ["a", "b"]),
+        ("a (x, y), b", ["a", "b"]),
+        ("data:,x 1x, b 2x", ["data:,x", "b"]),
+        (",", []),
+        ("", []),
+    ],
+)
+def test_srcset_is_parsed_as_the_standard_says(value: str, urls: list[str]) -> None:
+    assert srcset(value) == urls
+
+
+names = st.text("abc/.?=&:,", min_size=1, max_size=8).filter(lambda url: url.strip(",") == url)
+
+
+@given(st.lists(st.tuples(names, st.sampled_from(["", " 1x", " 100w", " 2x (a, b)"]))))
+def test_any_srcset_gives_its_urls_back(candidates: list[tuple[str, str]]) -> None:
+    assert srcset(", ".join(url + size for url, size in candidates)) == [
+        url for url, _ in candidates
+    ]
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_srcset_of_words_that_it_holds(value: str) -> None:
+    for url in srcset(value):
+        assert url in value and not re.search(r"[ \t\n\f\r]", url)
+
+
+def test_forms_that_ask_for_documents_are_recorded() -> None:
+    parsed = read(
+        "<form action='/search#x'><input name=q><input name=q><select name=in></select><input>"
+        "</form><form method=POST action=/login><input name=user></form>"
+        "<form method=GET><textarea name=words></textarea></form><form action=mailto:x></form>"
+    )
+    assert parsed.forms == (
+        Form(f"{ROOT}/search", ("q", "in")),
+        Form(f"{ROOT}/dir/page?q", ("words",)),
+    )
+    assert parsed.links == ()
+
+
+def test_there_is_an_end_to_the_forms_of_a_page() -> None:
+    fields = "".join(f"<input name={'n' * 200}{n}><input name=f{n}>" for n in range(100))
+    parsed = read("".join(f"<form action=/{n}>{fields}</form>" for n in range(20)))
+    assert len(parsed.forms) == 10
+    assert {len(form.fields) for form in parsed.forms} == {50}
+
+
+@pytest.mark.slow
+def test_real_pages_have_links_of_each_kind(suites: Path) -> None:
+    found: set[str] = set()
+    for file in sorted((suites / "pages").glob("*.html.gz"))[:60]:
+        headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
+        page = fetched(file.read_bytes(), *headers)
+        parsed = parse(page, replace(OPTIONS, text="off"), NOW)
+        found |= {link.kind for link in parsed.links}
+        assert "malformed_url" not in parsed.hazards or len(parsed.links) > 5
+    assert found >= {"link", "canonical", "feed", "amphtml", "frame", "script"}
