@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 
-def _numbered(tag: str, count: int) -> str:
+def numbered(tag: str, count: int) -> str:
+    """Return *tag* so often, with a number of its own each time."""
     return "".join(tag.format(number) for number in range(count))
 
 
@@ -17,20 +18,16 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "links around blocks": lambda n: "<a><div>" * n,
     "end tags that end nothing": lambda n: "<span>" * n + "</x>" * n,
     "end tags of paragraphs": lambda n: "<font>" * n + "</p>" * n,
-    "formatting with attributes": lambda n: _numbered("<b id={}>", n),
-    "formatting with many attributes": lambda n: _numbered(
-        f"<b {_numbered('c{} ', 20)} a={{}}>", n
-    ),
-    "formatting that is opened anew": lambda n: (
-        "<p>" + _numbered("<font a={}>", n) + "</p><p>x" * n
-    ),
-    "formatting in a table": lambda n: "<table>" + _numbered("<b a={}>", n) + "<tr>x" * n,
-    "misnested formatting": lambda n: _numbered("<b a={}>", n) + "<div>" * n + "</b>" * n,
+    "formatting with attributes": lambda n: numbered("<b id={}>", n),
+    "formatting with many attributes": lambda n: numbered(f"<b {numbered('c{} ', 20)} a={{}}>", n),
+    "formatting that is opened anew": lambda n: "<p>" + numbered("<font a={}>", n) + "</p><p>x" * n,
+    "formatting in a table": lambda n: "<table>" + numbered("<b a={}>", n) + "<tr>x" * n,
+    "misnested formatting": lambda n: numbered("<b a={}>", n) + "<div>" * n + "</b>" * n,
     "formatting around blocks": lambda n: "<b><div></b>" * n,
-    "attributes": lambda n: "<a " + _numbered("a{} ", 5 * n) + ">",
-    "attributes with ends in them": lambda n: "<a " + _numbered("a{}='>' ", 5 * n) + ">",
-    "attributes of the root": lambda n: _numbered("<html a{}=1>", 4 * n),
-    "attributes of the body": lambda n: "<body>" + _numbered("<body a{}=1>", 4 * n),
+    "attributes": lambda n: "<a " + numbered("a{} ", 5 * n) + ">",
+    "attributes with ends in them": lambda n: "<a " + numbered("a{}='>' ", 5 * n) + ">",
+    "attributes of the root": lambda n: numbered("<html a{}=1>", 4 * n),
+    "attributes of the body": lambda n: "<body>" + numbered("<body a{}=1>", 4 * n),
 }
 LINEAR: dict[str, Callable[[int], str]] = {
     "starts of tags": lambda n: "<a" * n,
