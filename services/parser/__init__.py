@@ -5,8 +5,11 @@ passes it to a `child`: a process that does nothing but call `page.parse`. There
 are undone (`gossamer.web.coding`) and the type decided (`gossamer.web.sniffing`), by which one of
 the `readers` gets the page. Of HTML the characters are decoded (`charset`, `guessing`), the text
 cut off where it would make an HTML parser quadratic (`scan`), and the document read as browsers
-read it (`document`, `links`, `directives`, `headings`); last, the text that is kept of it and its
-language are found (`extraction`). What comes back is one `PageParsed`, and the log moves on.
+read it: its `elements` are found in one pass, and from them where it leads (`collected`, `targets`,
+`guesses`, `requisites`), what it says of itself (`about`, `linked_data`) and its `headings`. Last,
+the text that is kept of it and its language are found (`extraction`), what the headers lead to is
+added (`headers`), and what the page asks for is set against the settings. What comes back is one
+`PageParsed`, and the log moves on.
 
 Why processes. What reads HTML quickly is native code, and hostile HTML can make it crash, loop
 without end or swallow memory; no thread can interrupt it. So only a child imports the native
@@ -59,6 +62,10 @@ visible text").
 Why a simhash of the main text. Near duplicates are looked for within a site, where menus are the
 same everywhere; the visible text takes its place only where no main text is made. It is what the
 package `simhash` says (`simhash`), so that others can make the same.
+
+What is no link for certain. Scripts are not run. What looks like a URL of the page's site in them
+is a guess, marked as one and the last of its page; dedup tries as many of a host as turn out to be
+pages. Where nothing is to be seen without scripts the page says so (`rendering`).
 
 What is not read. A redirect is one link. Of any other response that is not 2xx only the fact is
 passed on, and of a 304 the validators: it has no body, and may repeat only some of them. What is of
