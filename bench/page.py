@@ -1,0 +1,271 @@
+"""What a page costs a crawl in a folder, beside Scrapy and beside a bare loop of the libraries.
+
+    .venv/bin/python -m bench.page [--pages 5000] [--hosts 200] [--scrapy PYTHON] [--text]
+
+Needs nginx, which serves pages of 45 kB from so many hosts on loopback, without delay. Each crawler
+finds them by their links from one page of each host, obeys robots.txt and keeps all bodies. Scrapy
+is run where `--scrapy` names a Python that has it (with `--text`, trafilatura as well). CPU seconds
+are those of all processes of a crawler, nginx's not; memory is the most that they had together
+(PSS). All run in turn, on the same pages.
+"""
+
+import argparse
+import asyncio
+import gzip
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+from selectolax.lexbor import LexborHTMLParser
+
+from gossamer.web.url import canonicalize
+from tests.servers import free_ports
+
+FIRST = "127.1"
+SIZE = 45_000
+LINKS = 40
+CONCURRENCY = 32
+LOOK = 0.25
+NGINX = """
+daemon off;
+{user}
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 4096; }}
+http {{
+  types {{ text/html html; text/plain txt; }}
+  access_log {folder}/access.log;
+  keepalive_requests 100000;
+  server {{ listen {port} backlog=4096; root {folder}/$server_addr; }}
+}}
+"""
+SPIDER = """
+import gzip, sys
+from pathlib import Path
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+class Pages(scrapy.Spider):
+    name = "pages"
+    def start_requests(self):
+        for url in Path(sys.argv[1]).read_text().split():
+            yield scrapy.Request(url)
+    async def start(self):
+        for request in self.start_requests():
+            yield request
+    def parse(self, response):
+        bodies.write(gzip.compress(response.body, 6))
+        if TEXT:
+            trafilatura.extract(response.text, fast=True, include_comments=False)
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+TEXT = sys.argv[3] == "text"
+if TEXT:
+    import trafilatura
+bodies = open(sys.argv[2], "wb")
+process = CrawlerProcess({
+    "ROBOTSTXT_OBEY": True, "LOG_LEVEL": "ERROR", "CONCURRENT_REQUESTS": 32,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0, "TELNETCONSOLE_ENABLED": False,
+})
+process.crawl(Pages)
+process.start()
+"""
+
+
+class Cost(NamedTuple):
+    """What a crawler took."""
+
+    pages: int
+    wall: float
+    cpu: float
+    memory: float
+    """MiB."""
+
+
+def write_pages(folder: Path, pages: int, hosts: int) -> list[str]:
+    """Write the hosts' files; return a path of each host, below its address."""
+    draw = random.Random(1)
+    words = ["".join(draw.choices("etaoinshrdlucmfw", k=draw.randint(2, 10))) for _ in range(5000)]
+    addresses = [f"{FIRST}.{number // 250}.{number % 250 + 1}" for number in range(hosts)]
+    each = -(-pages // hosts)
+    for address in addresses:
+        (folder / address).mkdir()
+        (folder / address / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
+        for number in range(each):
+            page = folder / address / f"page-{number}.html"
+            page.write_text(_page(draw, words, address, number, each))
+    return addresses
+
+
+def _page(draw: random.Random, words: list[str], address: str, number: int, each: int) -> str:
+    def prose(count: int) -> str:
+        return " ".join(draw.choices(words, k=count)).capitalize() + "."
+
+    linked = [(number * 3 + offset) % each for offset in range(1, LINKS)]
+    menu = "".join(f'<li class="item"><a href="/page-{n}.html">{prose(3)}</a></li>' for n in linked)
+    text = "".join(f"<p>{prose(draw.randint(40, 90))}</p>\n" for _ in range(30))
+    data = ", ".join(f'"{draw.choice(words)}": {draw.random()}' for _ in range(200))
+    head = f'<meta charset="utf-8"><title>{prose(6)}</title><script>var data = {{{data}}};</script>'
+    page = (
+        f'<!DOCTYPE html><html lang="en"><head>{head}</head><body><nav><ul>{menu}</ul></nav>'
+        f"<main><article><h1>{prose(5)}</h1>{text}</article></main><footer>"
+    )
+    while len(page) < SIZE:
+        page += f'<div class="card"><span>{prose(4)}</span><img src="/i/{draw.random()}.png"></div>'
+    return f"{page}</footer></body></html>"
+
+
+@contextmanager
+def nginx(folder: Path) -> Iterator[int]:
+    """Serve *folder* meanwhile; return the port."""
+    port = free_ports(1)
+    user = "" if os.geteuid() else "user root;"
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, user=user))
+    process = subprocess.Popen(["nginx", "-c", str(folder / "nginx.conf"), "-p", str(folder)])
+    try:
+        time.sleep(1)
+        yield port
+    finally:
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
+
+
+def measured(command: list[str], served: Path) -> Cost:
+    """Run a crawler; its pages are those that nginx has served meanwhile."""
+    before, began = _used(), time.monotonic()
+    start = served.stat().st_size
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+    most = 0.0
+    while process.poll() is None:
+        most = max(most, _memory(process.pid))
+        time.sleep(LOOK)
+    wall = time.monotonic() - began
+    assert process.returncode == 0, command
+    return Cost(_lines(served, start), wall, _used() - before, most)
+
+
+def _lines(served: Path, start: int) -> int:
+    with served.open() as log:
+        log.seek(start)
+        return sum(".html " in line and '" 200 ' in line for line in log)
+
+
+def _used() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _memory(session: int) -> float:
+    total = 0.0
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):
+            if os.getsid(int(folder.name)) == session:
+                text = (folder / "smaps_rollup").read_text()
+                total += int(text.partition("\nPss:")[2].split()[0]) / 1024
+    return total
+
+
+async def bare(seeds: list[str], bodies: Path, text: bool) -> None:
+    """Fetch, read and keep all pages with nothing but the libraries."""
+    queue, seen = asyncio.Queue[str](), set(seeds)
+    for seed in seeds:
+        queue.put_nowait(seed)
+    extract = _extractor() if text else None
+    with bodies.open("wb") as file:
+        async with aiohttp.ClientSession() as session:
+
+            async def work() -> None:
+                while True:
+                    url = await queue.get()
+                    async with session.get(url) as response:
+                        body = await response.read()
+                    file.write(gzip.compress(body, 6))
+                    page = body.decode()
+                    if extract:
+                        extract(page)
+                    for link in LexborHTMLParser(page).css("a[href]"):
+                        found = canonicalize(link.attributes["href"] or "", url)
+                        if found not in seen:
+                            seen.add(found)
+                            queue.put_nowait(found)
+                    queue.task_done()
+
+            workers = [asyncio.create_task(work()) for _ in range(CONCURRENCY)]
+            await queue.join()
+            for worker in workers:
+                worker.cancel()
+
+
+def _extractor() -> Callable[[str], str | None]:
+    import trafilatura
+
+    return partial(trafilatura.extract, fast=True, include_comments=False)
+
+
+def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int) -> None:
+    """Print a table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        addresses = write_pages(folder, pages, hosts)
+        with nginx(folder) as port:
+            seeds = folder / "seeds"
+            seeds.write_text("".join(f"http://{one}:{port}/page-0.html\n" for one in addresses))
+            print(f"{'':10} {'pages':>6} {'pages/s':>8} {'pages/CPU s':>12} {'MiB':>6}")
+            for _ in range(rounds):
+                for kind, command in _commands(folder, seeds, scrapy, text).items():
+                    cost = measured(command, folder / "access.log")
+                    rates = f"{cost.pages / cost.wall:8,.1f} {cost.pages / cost.cpu:12,.1f}"
+                    print(f"{kind:10} {cost.pages:6,} {rates} {cost.memory:6,.0f}", flush=True)
+
+
+def _commands(folder: Path, seeds: Path, scrapy: str, text: bool) -> dict[str, list[str]]:
+    data, spider, bodies = folder / "data", folder / "spider.py", folder / "bodies"
+    shutil.rmtree(data, ignore_errors=True)
+    spider.write_text(SPIDER)
+    how = "text" if text else "none"
+    crawl = [
+        str(Path(sys.executable).parent / "gossamer"), "crawl", "--data", str(data), "--seeds",
+        str(seeds), "--contact", "bench@example.org", "--delay", "0", "--allow-network",
+        "127.0.0.0/8", "--depth", "50", "--revisit", "none", "--quiet",
+        *([] if text else ["--no-text"]),
+    ]  # fmt: skip
+    alone = [sys.executable, "-m", "bench.page", "--bare", str(seeds), "--bodies", str(bodies)]
+    commands = {"gossamer": crawl, "bare": [*alone, *(["--text"] if text else [])]}
+    if scrapy:
+        commands["scrapy"] = [scrapy, str(spider), str(seeds), str(bodies), how]
+    return commands
+
+
+def main() -> None:
+    """Measure; with --bare, be measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=5000)
+    parser.add_argument("--hosts", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--scrapy", default="", metavar="PYTHON")
+    parser.add_argument("--text", action="store_true", help="extract the main text, too")
+    for name in ("bare", "bodies"):
+        parser.add_argument(f"--{name}", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.bare:
+        asyncio.run(bare(options.bare.read_text().split(), options.bodies, options.text))
+        return
+    bench(options.pages, options.hosts, options.scrapy, options.text, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
