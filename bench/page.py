@@ -34,7 +34,9 @@ from gossamer.web.url import canonicalize
 from tests.servers import free_ports
 
 FIRST = "127.1"
-SIZE = 45_000
+SIZE, WORDS = 45_000, 5000
+COMMON = [1 / rank for rank in range(1, WORDS + 1)]
+"""How often each word comes, as Zipf has it: what a text costs depends on it."""
 LINKS = 40
 CONCURRENCY = 32
 LOOK = 0.25
@@ -99,7 +101,7 @@ class Cost(NamedTuple):
 def write_pages(folder: Path, pages: int, hosts: int) -> list[str]:
     """Write the hosts' files; return a path of each host, below its address."""
     draw = random.Random(1)
-    words = ["".join(draw.choices("etaoinshrdlucmfw", k=draw.randint(2, 10))) for _ in range(5000)]
+    words = ["".join(draw.choices("etaoinshrdlucmfw", k=draw.randint(2, 10))) for _ in range(WORDS)]
     addresses = [f"{FIRST}.{number // 250}.{number % 250 + 1}" for number in range(hosts)]
     each = -(-pages // hosts)
     for address in addresses:
@@ -113,7 +115,7 @@ def write_pages(folder: Path, pages: int, hosts: int) -> list[str]:
 
 def _page(draw: random.Random, words: list[str], address: str, number: int, each: int) -> str:
     def prose(count: int) -> str:
-        return " ".join(draw.choices(words, k=count)).capitalize() + "."
+        return " ".join(draw.choices(words, COMMON, k=count)).capitalize() + "."
 
     linked = [(number * 3 + offset) % each for offset in range(1, LINKS)]
     menu = "".join(f'<li class="item"><a href="/page-{n}.html">{prose(3)}</a></li>' for n in linked)
