@@ -9,6 +9,7 @@ nobody gets there, so a family of pages has its first in the rows, and no others
 """
 
 from msgspec import Struct
+from simhash import Simhash
 
 from gossamer.events import PageParsed
 from gossamer.settings import DedupSettings
@@ -43,7 +44,7 @@ class NearRow(Row, frozen=True):
 
 def distance(one: str, other: str) -> int:
     """Return in how many bits two simhashes, in hexadecimal, differ."""
-    return (int(one, 16) ^ int(other, 16)).bit_count()
+    return int(Simhash(int(one, 16)).distance(Simhash(int(other, 16))))
 
 
 def bands(site: str, simhash: str) -> list[str]:
