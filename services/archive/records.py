@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
+from isal import igzip
 from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -21,6 +22,8 @@ from gossamer.web.http import Headers, all_values, payload_digest
 from gossamer.web.url import host_key, is_address
 
 WARC = "WARC/1.1"
+LEVEL = 2
+"""Of isal's deflate: an eighth of the time of zlib's level 9, for a sixth more bytes."""
 SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 """The profile of a revisit record for a 304."""
@@ -201,8 +204,8 @@ def _member(about: Fields, block: bytes, content_type: str) -> bytes:
     kind = about[0][1] if about[0][1] != "revisit" else "warcinfo"
     record = ArcWarcRecord("warc", kind, headers, BytesIO(block), None, content_type, len(block))
     out = BytesIO()
-    WARCWriter(out, gzip=True, warc_version=WARC).write_record(record)
-    return out.getvalue()
+    WARCWriter(out, gzip=False, warc_version=WARC).write_record(record)
+    return igzip.compress(out.getvalue(), LEVEL, mtime=0)
 
 
 def _identity(page: PageFetched, kind: str) -> str:
