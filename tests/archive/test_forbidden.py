@@ -21,7 +21,7 @@ META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
         ((("X-Robots-Tag", "gossamer: nosnippet, noarchive"),), b"x"),
         (HTML, META),
         (HTML, b"<meta name=gossamer content=noarchive>"),
-        ((*HTML, ("Content-Encoding", "gzip")), gzip.compress(META)),
+        ((*HTML, ("Content-Encoding", "gzip")), gzip.compress(META, mtime=0)),
     ],
 )
 def test_a_page_that_asks_not_to_be_archived_is_not(
