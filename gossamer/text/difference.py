@@ -12,6 +12,10 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import numpy
+from numpy.typing import NDArray
+
+Elements = NDArray[numpy.uint64]
 PARTS, PART = 3, 12
 CELLS = PARTS * PART
 LAYOUT = struct.Struct(f"<{CELLS}B{CELLS}B{CELLS}I")
@@ -50,10 +54,15 @@ class _Cells(NamedTuple):
 
 def table_of(elements: Iterable[int]) -> bytes:
     """Return the table of *elements*, a set of integers of 32 bits."""
-    cells = _Cells([0] * CELLS, [0] * CELLS, [0] * CELLS)
-    for element in elements:
-        cells.add(element, 1)
-    return LAYOUT.pack(*cells.counts, *cells.checks, *cells.elements)
+    given = numpy.fromiter(elements, numpy.uint64)
+    places = numpy.concatenate([n * PART + _all_mixed(given, n) % PART for n in range(PARTS)])
+    checks, sums = numpy.zeros(CELLS, numpy.uint64), numpy.zeros(CELLS, numpy.uint64)
+    numpy.bitwise_xor.at(checks, places, numpy.tile(_all_mixed(given, PARTS), PARTS))
+    numpy.bitwise_xor.at(sums, places, numpy.tile(given, PARTS))
+    counts = numpy.bincount(places, minlength=CELLS)
+    return (
+        counts.astype("u1").tobytes() + checks.astype("u1").tobytes() + sums.astype("<u4").tobytes()
+    )
 
 
 def difference(before: bytes, after: bytes) -> Difference | None:
@@ -89,6 +98,13 @@ def _subtracted(before: tuple[int, ...], after: tuple[int, ...]) -> _Cells:
 def _cells(element: int) -> Iterator[int]:
     for part in range(PARTS):
         yield part * PART + mixed(element, part) % PART
+
+
+def _all_mixed(elements: Elements, salt: int) -> Elements:
+    """Return what `mixed` does of all *elements*; numbers of 64 bits lose what is beyond."""
+    mixed = (elements + numpy.uint64(1 + (salt << 32))) * numpy.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(0xBF58476D1CE4E5B9)
+    return mixed >> numpy.uint64(32)
 
 
 def mixed(element: int, salt: int) -> int:
