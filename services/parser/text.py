@@ -17,6 +17,7 @@ import re
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import distribution
+from itertools import islice
 from typing import Any
 
 import fasttext
@@ -26,6 +27,9 @@ from trafilatura.settings import MANUALLY_CLEANED
 
 LIMIT = 1_000_000
 """Characters of HTML that are looked through for the main text."""
+TAGS = 50_000
+"""The same in tags: trafilatura takes 0.1 ms for each element, which may have four characters. Of
+181 real pages none has more than 3,300."""
 NEVER_MAIN = [*sorted({*MANUALLY_CLEANED} - {"head", "form"}), "img", "link", "meta", "wbr"]
 """Elements in which trafilatura looks for no main text. A form may hold the whole document."""
 ENOUGH = 100
@@ -34,19 +38,29 @@ SAMPLE = 500
 SURE = 0.3
 """How likely a language must be. Where the model knows nothing, it says English, at 0.12."""
 
+_tag = re.compile("<")
 _language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
+
+
+def looked_through(html: str) -> str:
+    """Return how much of *html* is looked through for the main text; nearly always that is all."""
+    html = html[:LIMIT]
+    if html.count("<") <= TAGS:
+        return html
+    beyond = next(islice(_tag.finditer(html), TAGS, None))
+    return html[: beyond.start()]
 
 
 def main_text(html: str) -> str:
     """Return the main text of a document, or "" if it has none."""
-    return trafilatura.extract(html[:LIMIT], fast=True, include_comments=False) or ""
+    return trafilatura.extract(looked_through(html), fast=True, include_comments=False) or ""
 
 
 def markdown_of(html: str) -> str:
     """Return the same with its headings, lists, tables and emphasis, as Markdown."""
     return (
         trafilatura.extract(
-            html[:LIMIT], fast=True, include_comments=False, output_format="markdown"
+            looked_through(html), fast=True, include_comments=False, output_format="markdown"
         )
         or ""
     )
@@ -54,7 +68,9 @@ def markdown_of(html: str) -> str:
 
 def fast_text(html: str) -> str:
     """Return the main text of a document as resiliparse finds it."""
-    return str(extract_plain_text(html[:LIMIT], main_content=True, links=False, list_bullets=False))
+    return str(
+        extract_plain_text(looked_through(html), main_content=True, links=False, list_bullets=False)
+    )
 
 
 def language_of(text: str, declared: str = "") -> str:

@@ -9,6 +9,7 @@ from gossamer.events import PageParsed
 from gossamer.settings.reading import TextMode
 from services.parser.misread import COMPOUNDING, without_misread
 from services.parser.page import parse
+from services.parser.text import TAGS, looked_through
 from services.parser.visible import UNSEEN, visible_text
 from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL
 from tests.parser.pages import NOW, OPTIONS, fetched, read
@@ -32,6 +33,17 @@ BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4"
 def said(body: str, mode: TextMode = "main", markdown: bool = False) -> PageParsed:
     options = replace(OPTIONS, text=mode, markdown=markdown)
     return parse(fetched(body.encode()), options, NOW)
+
+
+@pytest.mark.parametrize("html", ["", MENU, ARTICLE, "<p>word" * TAGS, "word " * 10])
+def test_usual_pages_are_looked_through_whole(html: str) -> None:
+    assert looked_through(html) == html
+
+
+@pytest.mark.parametrize("more", [1, TAGS])
+def test_of_too_many_tags_the_first_are_looked_through(more: int) -> None:
+    html = "<p>word" * (TAGS + more)
+    assert looked_through(html) == "<p>word" * TAGS
 
 
 @pytest.mark.parametrize("mode", ["main", "fast"])
