@@ -19,6 +19,9 @@ from services.parser.options import Options
 from services.parser.text import folded
 
 TEXT_LIMIT = 200
+TEXT_BUDGET = 4_000_000
+"""Characters that are looked at for the texts of all links; where links lie in links, as they may
+in SVG, each has the text of all that it holds."""
 REL_LIMIT = 100
 NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
 
@@ -69,6 +72,7 @@ class Links:
     def __init__(self, options: Options) -> None:
         self._limit, self._room = options.links_limit, options.links_bytes
         self._found: dict[str, Link] = {}
+        self._text_budget = TEXT_BUDGET
         self.hazards: set[Hazard] = set()
 
     def add(self, url: str, kind: LinkKind, rel: list[str], text: Callable[[], str]) -> None:
@@ -78,10 +82,16 @@ class Links:
         before = self._found.get(url)
         nofollow = not NOFOLLOW.isdisjoint(rel)
         if before is None:
-            said, words = folded(text())[:TEXT_LIMIT], " ".join(rel)[:REL_LIMIT]
-            self._take(Link(url, said, nofollow, rel=words, kind=kind.value), 0)
+            words = " ".join(rel)[:REL_LIMIT]
+            self._take(Link(url, self._said(text), nofollow, rel=words, kind=kind.value), 0)
         elif not before.text or before.nofollow > nofollow or before.kind != LinkKind.LINK:
-            self._take(_merged(before, kind, nofollow, text), len(json.encode(before)))
+            said = before.text or self._said(text)
+            self._take(_merged(before, kind, nofollow, said), len(json.encode(before)))
+
+    def _said(self, text: Callable[[], str]) -> str:
+        whole = text() if self._text_budget > 0 else ""
+        self._text_budget -= len(whole)
+        return folded(whole)[:TEXT_LIMIT]
 
     def _take(self, link: Link, size: int) -> None:
         more = len(json.encode(link)) - size
@@ -100,11 +110,11 @@ class Links:
         return tuple(self._found.values())
 
 
-def _merged(before: Link, kind: LinkKind, nofollow: bool, text: Callable[[], str]) -> Link:
+def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str) -> Link:
     """Return the link as it was found *before* and now: what people can click on is no less."""
     return Link(
         before.url,
-        before.text or folded(text())[:TEXT_LIMIT],
+        text,
         before.nofollow and nofollow,
         rel=before.rel,
         kind=kind.value if kind is LinkKind.LINK else before.kind,

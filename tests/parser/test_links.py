@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from gossamer.events import Link
 from gossamer.events.pages import Form
 from services.parser.guesses import GUESSES, literals
+from services.parser.links import TEXT_BUDGET
 from services.parser.page import parse
 from services.parser.requisites import srcset
 from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
@@ -230,3 +231,11 @@ def test_real_pages_have_links_of_each_kind(suites: Path) -> None:
         found |= {link.kind for link in parsed.links}
         assert "malformed_url" not in parsed.hazards or len(parsed.links) > 5
     assert found >= {"link", "canonical", "feed", "amphtml", "frame", "script"}
+
+
+def test_the_texts_of_links_in_links_are_looked_at_as_long_as_there_is_time() -> None:
+    words = "word " * (TEXT_BUDGET // 50)
+    links = read("<svg>" + "".join(f"<a href=/{n}>" for n in range(100)) + words).links
+    said = [bool(link.text) for link in links]
+    assert said == sorted(said, reverse=True) and 10 <= sum(said) <= 12
+    assert len(links) == 100
