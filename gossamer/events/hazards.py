@@ -40,6 +40,8 @@ class Hazard(StrEnum):
     NON_WEB_LINK = "non_web_link"
     URL_TOO_LONG = "url_too_long"
     TOO_MANY_LINKS = "too_many_links"
+    NOINDEX = "noindex"
+    NOFOLLOW = "nofollow"
     SESSION_ID = "session_id"
     DIRECTORY_REORDER = "directory_reorder"
     DEFAULT_DOCUMENT = "default_document"
@@ -145,6 +147,10 @@ HAZARDS: dict[Hazard, Counting] = {
         ("parser",), ("parser.links_limit", "parser.links_bytes", "parser.entries_limit"),
         "A page has more links than are taken of one, or longer ones, or a sitemap more entries: "
         "the rest is left out."),
+    Hazard.NOINDEX: Counting(("parser",), ("parser.not_indexed",),
+        "A page asks not to be indexed: it is not published."),
+    Hazard.NOFOLLOW: Counting(("parser",), ("parser.not_followed",),
+        "A page asks that its links, or some of them, are not followed; counted once a page."),
     Hazard.SCRIPT_LINKS: Counting(("parser",), ("parser.script_links",),
         "A page has what looks like links of its site in scripts or in the handlers of events: it "
         "is tried last, and of a host that has none there soon no more. Counted once a page."),

@@ -100,9 +100,11 @@ def _obeyed(parsed: PageParsed, options: Options) -> PageParsed:
     said = parsed.directives
     after = instant(value_of(UNAVAILABLE_AFTER, said), inf)
     asked = signals(said, parsed.usage, 0.0 < after <= parsed.fetched_at)
-    return replace(
-        parsed,
-        unavailable_after=after,
-        noindex=not asked.isdisjoint(options.not_indexed),
-        nofollow=not asked.isdisjoint(options.not_followed),
-    )
+    noindex = not asked.isdisjoint(options.not_indexed)
+    nofollow = not asked.isdisjoint(options.not_followed)
+    met = {
+        Hazard.NOINDEX: noindex,
+        Hazard.NOFOLLOW: nofollow or any(link.nofollow for link in parsed.links),
+    }
+    parsed = with_hazards(parsed, [hazard for hazard, is_met in met.items() if is_met])
+    return replace(parsed, unavailable_after=after, noindex=noindex, nofollow=nofollow)

@@ -109,3 +109,17 @@ def test_what_is_not_to_be_quoted_is_told() -> None:
 )
 def test_robots_meta_elements_are_found_without_a_parser(markup: str, said: list[str]) -> None:
     assert list(in_markup(markup, "Gossamer")) == said
+
+
+@pytest.mark.parametrize(
+    ("markup", "hazards"),
+    [
+        ("<meta name=robots content=noindex>", {"noindex"}),
+        ("<meta name=robots content=none>", {"noindex", "nofollow"}),
+        ("<a href=/a rel=nofollow>a</a><a href=/b>b</a>", {"nofollow"}),
+        ("<a href=/a rel=ugc>a</a>", {"nofollow"}),
+        ("<meta name=otherbot content=none><a href=/b>b</a>", set()),
+    ],
+)
+def test_what_asks_not_to_be_indexed_or_followed_is_counted(markup: str, hazards: set[str]) -> None:
+    assert set(read(markup).hazards) == hazards
