@@ -4,13 +4,13 @@ The columns are the fields of `Page`: a new one is a new column.
 """
 
 from collections.abc import Iterator
+from enum import StrEnum
 from itertools import islice
 from typing import Any, BinaryIO
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec import inspect
+from msgspec import Struct, inspect
 
 from gossamer.events import Page
 from gossamer.events.formats import instants_of
@@ -65,7 +65,6 @@ def _schema() -> pa.Schema:
 
 _INSTANTS = instants_of(Page)
 SCHEMA = _schema()
-_MAPS = [column.name for column in SCHEMA if pa.types.is_map(column.type)]
 
 
 def write(records: Iterator[Record], out: BinaryIO) -> None:
@@ -78,9 +77,22 @@ def write(records: Iterator[Record], out: BinaryIO) -> None:
 def _row(record: Record) -> dict[str, Any]:
     page = decode(record)
     assert isinstance(page, Page)
-    row: dict[str, Any] = msgspec.to_builtins(page)
-    instants = {name: _micros(row[name]) for name in _INSTANTS}
-    return {**row, **instants, **{name: [*row[name].items()] for name in _MAPS}}
+    row: dict[str, Any] = _plain(page)
+    return {**row, **{name: _micros(row[name]) for name in _INSTANTS}}
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* as Parquet takes it, with all fields: in JSON, structs leave defaults out."""
+    match value:
+        case Struct():
+            return {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+        case tuple():
+            return [_plain(one) for one in value]
+        case dict():
+            return [*value.items()]
+        case StrEnum():
+            return value.value
+    return value
 
 
 def _micros(at: float) -> int | None:

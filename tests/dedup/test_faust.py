@@ -114,7 +114,13 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
         until(lambda: len(said()) == 2, "a document and a tombstone")
         assert said()[1] is None
         headers = pages.headers[url.encode()]
-    assert headers == {"reason": b"removed", "at": b"2.0", "status": b"410", "trace": b""}
+    assert headers == {
+        "event": b"tombstone",
+        "reason": b"removed",
+        "at": b"2.0",
+        "status": b"410",
+        "trace": b"",
+    }
 
 
 def test_what_cannot_be_read_is_buried_whole(brokers: Brokers, instance: Instance) -> None:
