@@ -174,8 +174,8 @@ HAZARDS: dict[Hazard, Counting] = {
         "Elements or attributes that would take a parser of HTML quadratic time; the rest is cut."),
     Hazard.PARSER_FAULT: Counting(
         ("parser",),
-        ("parser.page_limit", "parser.memory_limit", "parser.faults_limit", "parser.faults_wait",
-         "parser.letters_limit"),
+        ("parser.page_limit", "parser.memory_limit", "parser.letters_limit",
+         "frontier.unread_limit", "frontier.unread_wait"),
         "The parser cannot read the page, or does not try as too many of the host could not be "
         "read: its verdict is `unread`. The first ones of a host are dead letters."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),

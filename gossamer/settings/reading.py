@@ -42,12 +42,6 @@ class ParserSettings(Section):
     """The most time that reading a page may take; then it goes to the dead letters."""
     memory_limit: Bytes = 512 << 20
     """The most memory that reading a page may take, beyond what the process has to begin with."""
-    faults_limit: Annotated[Natural, unit("pages")] = 5
-    """After so many pages of a host in a row that cannot be read its pages are passed on unread for
-    a while (hazard parser_fault); 0: never."""
-    faults_wait: Seconds = 600.0
-    """How long at first; then one is tried, and twice as long each time it cannot be read either,
-    up to a day."""
     letters_limit: Annotated[Natural, unit("pages")] = 10
     """How many pages of a host that cannot be read are kept as dead letters, by each process; the
     others are only logged and counted."""

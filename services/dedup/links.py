@@ -29,6 +29,7 @@ from gossamer.web.url import fingerprint, host_key, site_of
 
 DEEP = "deep"
 APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
+"""Links that say nothing of whether two pages are one: only one of a page's names may have them."""
 REMEMBERED = 50_000
 """Links that an instance remembers to have set aside."""
 

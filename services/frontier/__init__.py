@@ -61,6 +61,10 @@ Which hosts share an address is known to fetchers alone: they hand back what mus
 **How it gives way.** A server whose answers take longer than they did, or that asks to be left
 alone, is visited more slowly, and then little by little as before (`strain.py`).
 
+**Why a host may wait for the parser.** A page that cannot be read may cost a parser what a thousand
+others do. A host whose pages end so one after another is left alone for a while (`unreadable.py`);
+then one page is visited, to see. Its URLs wait in their queue: none is fetched to be thrown away.
+
 **Who is faster than the servers.** The operators: they set hours and the speed of the crawl, of a
 site, and turn sites off (`overrides.py`, `pacing.py`), and what they block (`gossamer.blacklist`)
 is neither admitted nor ordered, and passed over where it is queued.

@@ -25,6 +25,7 @@ from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.strain import given_way
+from services.frontier.unreadable import is_unreadable, left_alone_until
 from services.frontier.workbench import Host
 
 LONGEST_BATCH = 600.0
@@ -71,13 +72,8 @@ class CheckOut:
         errands whose answer is known: then the host is idle. None, too, if it rests: when it was
         visited last, somebody else had it, and perhaps another clock. And if it is held back.
         """
-        overrides = self._hosts.sites.overrides
-        until, why = overrides.held_back(host.row, now)
-        if until:
-            row = replace(host.row, ready_at=until, blocked_why=why, blocked_by=HELD)
-            self._loading.block(host, row, Trigger.HELD_BACK)
+        if not (most := self._allowed(host, most, now)):
             return None
-        most = overrides.left_today(host.row, most, now)
         manners = self._manners(host, now)
         claim = self._hosts.claims.of(host.row.site)
         if now < claim.made_at + manners.delay and self._was_others(host.row, claim):
@@ -92,6 +88,20 @@ class CheckOut:
         self._hosts.update(host, _checked_out(host.row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
         return event
+
+    def _allowed(self, host: Host, most: int, now: float) -> int:
+        """Return how many visits *host* may have now, at most *most*; 0: it waits."""
+        row, sites = host.row, self._hosts.sites
+        unread = sites.unread(row.site, row.host)
+        until, why = sites.overrides.held_back(row, now)
+        if not until and (end := left_alone_until(unread, self._settings)) > now:
+            until, why = end, f"its last {unread.pages} pages could not be read"
+        if until:
+            row = replace(row, ready_at=until, blocked_why=why, blocked_by=HELD)
+            self._loading.block(host, row, Trigger.HELD_BACK)
+            return 0
+        most = sites.overrides.left_today(row, most, now)
+        return min(most, 1) if is_unreadable(unread, self._settings) else most
 
     def _was_others(self, row: HostRow, claim: Claim) -> bool:
         """Return whether its server may have been visited before our *claim*, and not since: under

@@ -1,22 +1,27 @@
 """What is written down of a verdict: the last one on each URL, and a visit in its history."""
 
 from gossamer.events import Outcome, PageJudged, Verdict
+from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from services.frontier.hosts import Hosts
 from services.frontier.rows import HistoryRow, JudgementRow
+from services.frontier.unreadable import counted
 
 
 class Judgements:
-    """Writes verdicts down, and counts them."""
+    """Writes verdicts down, and counts them; also the pages in a row that could not be read."""
 
-    def __init__(self, hosts: Hosts, store: Store) -> None:
-        self._hosts = hosts
+    def __init__(self, settings: FrontierSettings, hosts: Hosts, store: Store) -> None:
+        self._settings, self._hosts = settings, hosts
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
 
     def judged(self, event: PageJudged) -> None:
         """Take a verdict in."""
         self._count(event)
+        sites = self._hosts.sites
+        before = sites.unread(event.site, event.host)
+        sites.judged(event.site, event.host, counted(before, event, self._settings))
         change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(

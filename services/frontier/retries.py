@@ -12,6 +12,7 @@ from services.frontier.admission import Admission
 from services.frontier.conditions import Condition
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
+from services.frontier.unreadable import Unread
 from services.frontier.workbench import Host
 
 
@@ -43,6 +44,7 @@ class Retries:
         if robots and robots.rules.forbidden:
             rules = replace(robots.rules, expires_at=min(robots.rules.expires_at, now))
             self._hosts.learn_robots(host, replace(robots, rules=rules))
+        self._hosts.sites.judged(row.site, row.host, Unread())
         row = replace(row, ready_at=min(row.ready_at, now + row.delay), troubles={})
         if row.condition is Condition.BLOCKED:
             self._loading.wait_until(host, row)

@@ -9,6 +9,7 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.conditions import Condition
+from services.frontier.unreadable import Unread
 
 YEAR = 365 * 86400
 BUCKETS = 16
@@ -98,6 +99,8 @@ class SiteRow(Row, frozen=True):
     hosts: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → how many URLs it has refused for good; the first hundred of them are in `urls`."""
+    unread: dict[str, Unread] = field(default_factory=dict)
+    """Host → its last pages, if none of them could be read."""
     validators: dict[str, Trust] = field(default_factory=dict)
     """Host → what is thought of its ETags and Last-Modified; a host that is not here is trusted."""
     statistics: bytes = b""

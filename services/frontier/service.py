@@ -87,7 +87,7 @@ class Frontier(Processor):
         self._retries = Retries(hosts, self._loading, self._admission)
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
         self._figures, self._pacing = Figures(hosts), Pacing(hosts)
-        self._judgements = Judgements(hosts, store)
+        self._judgements = Judgements(settings, hosts, store)
         self._crawl: CrawlDefined | None = None
         self._asked_at = self._read_until = 0.0
         """When we last asked for all outcomes until then; and until when all were taken in."""

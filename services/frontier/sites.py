@@ -18,6 +18,7 @@ from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.revisit.times import quiet_time
 from services.frontier.rows import SiteRow
+from services.frontier.unreadable import Unread
 
 SAMPLE = 100
 """Of the URLs of a site that a rule refuses for good, so many have a row each."""
@@ -100,6 +101,17 @@ class Sites:
         row = self._row(site)
         if row.validators.get(host, Trust()) != trust:
             self._put(replace(row, validators={**row.validators, host: trust}))
+
+    def unread(self, site: str, host: str) -> Unread:
+        """Return how many of a host's last pages could not be read."""
+        return self._row(site).unread.get(host, Unread())
+
+    def judged(self, site: str, host: str, unread: Unread) -> None:
+        """Remember how many that are now."""
+        row = self._row(site)
+        if row.unread.get(host, Unread()) != unread:
+            others = {other: known for other, known in row.unread.items() if other != host}
+            self._put(replace(row, unread={**others, host: unread} if unread.pages else others))
 
     def cookies(self, site: str) -> tuple[Cookie, ...]:
         """Return the cookies of the site that go to several hosts."""

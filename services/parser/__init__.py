@@ -41,9 +41,9 @@ child that died of anything else may have been killed by an operator, or by a ke
 memory. Its page goes to a second child, and only if that one dies too is the page to blame.
 Children that die before they are ready condemn no page: then the parser itself cannot run, and it
 stops. Who waits for the verdict on a page that is to blame hears that it was not read
-(`passed_on`): it is visited again like any other. A host that has one such page after another is
-let be for a while, so that it does not take the children from all others, and few of its pages are
-kept (`faults`).
+(`passed_on`): it is visited again like any other. Of a host that has one such page after another
+few are kept (`letters`), and the frontier leaves it alone for a while, so that it does not take the
+children from all others.
 
 Why lexbor. Title and links must be those that a browser sees, and on the real Web that depends on
 how errors are repaired. Lexbor builds what the HTML standard prescribes in all 1,296 of html5lib's

@@ -1,7 +1,5 @@
 """The parser on the log: one PageParsed for every PageFetched, whatever the page does."""
 
-from datetime import UTC, datetime
-
 import structlog
 
 from gossamer.clock import Clock
@@ -10,13 +8,12 @@ from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.concurrent import Emitter
-from services.parser.faults import Faults
+from services.parser.letters import Letters
 from services.parser.options import Options
 from services.parser.passed_on import unread
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 
-HELD_BACK = "many pages of the host could not be read: none is tried until {:%Y-%m-%d %H:%M} UTC"
 logger = structlog.get_logger()
 
 
@@ -31,8 +28,8 @@ class Parser:
     reads: tuple[Topic, ...] = (PAGES_FETCHED,)
     begins_once = False
 
-    def __init__(self, pool: Pool, options: Options, faults: Faults, clock: Clock) -> None:
-        self._pool, self._options, self._faults, self._clock = pool, options, faults, clock
+    def __init__(self, pool: Pool, options: Options, letters: Letters, clock: Clock) -> None:
+        self._pool, self._options, self._letters, self._clock = pool, options, letters, clock
 
     def control(self, event: Event) -> None:
         """Ignore the operators: nothing they say changes what a page says."""
@@ -40,23 +37,14 @@ class Parser:
     async def work(self, event: Event, emit: Emitter) -> None:
         """Emit what a fetched page says; a robots.txt is no page."""
         if isinstance(event, PageFetched) and event.visit.purpose.is_read:
-            if until := self._faults.held_until(event.host, self._clock()):
-                reason = HELD_BACK.format(datetime.fromtimestamp(until, UTC))
-                self._pass_on(event, reason, emit)
-                return
             try:
                 emit(await self._read(event))
-                self._faults.read(event.host)
             except Poison as error:
-                self._pass_on(event, str(error), emit)
-                if self._faults.failed(event.host, self._clock()):
+                count_hazards(self.name, [Hazard.PARSER_FAULT])
+                emit(unread(event, str(error), self._clock()))
+                if self._letters.are_wanted(event.host):
                     raise
-                # Not kept: the dead letters of one host are enough.
                 logger.warning("unread", url=event.visit.url, reason=str(error))
-
-    def _pass_on(self, page: PageFetched, reason: str, emit: Emitter) -> None:
-        count_hazards(self.name, [Hazard.PARSER_FAULT])
-        emit(unread(page, reason, self._clock()))
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))

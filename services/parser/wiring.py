@@ -9,7 +9,7 @@ from gossamer.log import Log
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.settings import Settings
 from gossamer.store import Store
-from services.parser.faults import Faults
+from services.parser.letters import Letters
 from services.parser.options import Options
 from services.parser.pool.pool import Pool
 from services.parser.service import Parser
@@ -23,8 +23,8 @@ async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event)
     wanted = settings.parser
     size = wanted.workers or os.cpu_count() or 1
     async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:
-        faults = Faults(wanted.faults_limit, wanted.faults_wait, wanted.letters_limit)
-        parser = Parser(pool, options_of(settings), faults, clock.now)
+        letters = Letters(wanted.letters_limit)
+        parser = Parser(pool, options_of(settings), letters, clock.now)
         # Twice as many as there are children, so that none waits for the log.
         runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, lambda: _behind(log))
         await runner.run(stop)
