@@ -161,12 +161,13 @@ async def test_two_fetchers_keep_a_shared_server_below_its_limit_and_visit_all()
         for web in webs:
             stack.push_async_callback(web.close)
         fetchers = [new_fetcher(web, alone_since(1)) for web in webs]
-        left, emitted = list(orders(server)), Emitted()
+        left, emitted, turn = list(orders(server)), Emitted(), 0
         while left:
-            # What goes back comes again, as the frontier would have it.
-            before = len(emitted.ended)
+            # What goes back comes again, as the frontier would have it; and to the other fetcher,
+            # since the one that had it may have none of the slots.
+            before, turn = len(emitted.ended), turn + 1
             await asyncio.gather(
-                *(fetchers[number % 2].work(one, emitted.emit) for number, one in enumerate(left))
+                *(fetchers[n % 2].work(one, emitted.emit) for n, one in enumerate(left, turn))
             )
             back = [end for end in emitted.ended[before:] if end.outcome == "unvisited"]
             assert all(end.retry_after >= PATIENCE and not end.started_at for end in back)

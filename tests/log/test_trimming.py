@@ -24,6 +24,21 @@ def done(value: object, error: int | None = None) -> "Future[Any]":
     return future
 
 
+class Asking:
+    """The part of a consumer of *group* that is used."""
+
+    def __init__(self, brokers: "Brokers", group: str) -> None:
+        self._brokers, self._group = brokers, group
+
+    def committed(self, asked: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        self._brokers.asked += 1
+        known = self._brokers.committed
+        return [
+            TopicPartition(at.topic, at.partition, known.get((self._group, at.partition), NOTHING))
+            for at in asked
+        ]
+
+
 class Brokers:
     """The part of an admin client that is used; *committed*: group and partition → offset."""
 
@@ -33,12 +48,8 @@ class Brokers:
         self.error: int | None = None
         self.asked = 0
 
-    def list_consumer_group_offsets(self, asked: Any, **_: object) -> dict[str, "Future[Any]"]:
-        self.asked += 1
-        (one,) = asked
-        for at in one.topic_partitions:
-            at.offset = self.committed.get((one.group_id, at.partition), NOTHING)
-        return {one.group_id: done(one)}
+    def consumer(self, configuration: dict[str, Any]) -> "Asking":
+        return Asking(self, configuration["group.id"])
 
     def delete_records(
         self, asked: list[TopicPartition], **_: object
@@ -54,6 +65,7 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
     found = Brokers()
     found.committed = {("x.parser", 0): 70, ("x.archive", 0): 50}
     monkeypatch.setattr(trimming, "AdminClient", lambda _: found)
+    monkeypatch.setattr(trimming, "Consumer", found.consumer)
     return found
 
 

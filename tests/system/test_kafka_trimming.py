@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,8 @@ from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.support.waiting import until
+
+from .kafka_broker import Broker
 
 SITES = [f"site{n}.example" for n in range(20)]
 
@@ -94,3 +97,35 @@ def test_other_topics_are_left_to_their_retention(
     append(log, topic)
     read(frontier, len(SITES))
     assert starts(settings, topic) == [0, 0]
+
+
+@pytest.mark.slow
+def test_brokers_that_were_away_are_asked_again(
+    tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
+    monkeypatch.setattr(trimming, "TIMEOUT", 1.0)
+    broker, topic = Broker(tmp_path / "kafka"), PAGES_FETCHED.name
+    broker.start()
+    given = broker.settings(timeout=10.0, session=6.0)
+    list(Topics(given).apply())
+    with closing(KafkaLog(given)) as log:
+        readers = [log.reader(group, [topic], store) for group in ("parser", "archive")]
+        append(log, topic)
+        for reader in readers:
+            read(reader, len(SITES))
+        broker.server.kill()
+        for reader in 4 * readers:
+            reader.poll(0.0)
+        broker.server.start()
+        append(log, topic)
+        for reader in readers:
+            read(reader, len(SITES))
+
+        def deleted() -> bool:
+            for reader in readers:
+                reader.poll(0.1)
+            return sum(starts(given, topic)) == 2 * len(SITES)
+
+        until(deleted, "what was read meanwhile is deleted")
+    broker.server.kill()

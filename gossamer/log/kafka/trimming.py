@@ -9,16 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import structlog
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    KafkaException,
-    TopicPartition,
-)
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
 from gossamer.events.topics import TOPICS
-from gossamer.log.kafka.client import REFUSED, Trouble, client, error_of
+from gossamer.log.kafka.client import REFUSED, Trouble, client, consumer, error_of
 from gossamer.settings.servers import KafkaSettings
 
 EVERY = 60.0
@@ -37,6 +33,9 @@ class Trimmer:
         self._topics = [topic for topic in topics if TOPICS[topic].delete_read]
         self._due = clock.steady() + EVERY
         self._admin: Any = None
+        self._asking: dict[str, Any] = {}
+        """Group → a consumer that asks about it without being a member. An admin client would end
+        the process if the group's broker is away for long (librdkafka, issue 4605)."""
         self._deleted: dict[tuple[str, int], int] = {}
 
     def trim(self, partitions: Iterable[int]) -> None:
@@ -71,13 +70,12 @@ class Trimmer:
             self._deleted[topic, at.partition] = at.offset
 
     def _committed(self, group: str, topic: str, partitions: list[int]) -> dict[int, int]:
-        asked = ConsumerGroupTopicPartitions(
-            self._settings.prefix + group, [TopicPartition(topic, number) for number in partitions]
-        )
-        (future,) = (
-            self._client().list_consumer_group_offsets([asked], request_timeout=TIMEOUT).values()
-        )
-        return {one.partition: one.offset for one in future.result().topic_partitions}
+        if group not in self._asking:
+            common = client(self._settings, self._trouble)
+            self._asking[group] = Consumer({**common, **consumer(self._settings, group)})
+        asked = [TopicPartition(topic, number) for number in partitions]
+        found = self._asking[group].committed(asked, TIMEOUT)
+        return {one.partition: one.offset for one in found}
 
     def _client(self) -> Any:
         self._admin = self._admin or AdminClient(client(self._settings, self._trouble))
