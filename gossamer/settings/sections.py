@@ -49,6 +49,7 @@ DOCUMENTS = (
     "application/feed+json",
     "application/pdf",
     "*/*+xml",
+    "*/*+gzip",
 )
 
 

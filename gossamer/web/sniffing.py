@@ -8,6 +8,8 @@ that name would come down whole, so text that begins like a binary format is tha
 saves `application/octet-stream`; servers give it to files whose name they do not know, so it counts
 as no type. BMP and ID3 need more than their two or three letters, with which texts begin, too. A
 UTF-8 BOM may stand before markup. `nosniff` is obeyed: a type that was declared is then the type.
+Of what is packed with gzip the first bytes are unpacked, too: sitemaps come so, and archives of any
+size.
 """
 
 import re
@@ -31,12 +33,13 @@ OFFICE = (
 WHOLE = frozenset({PDF, "application/zip", *OFFICE})
 """What is of no use when it is cut: it is read from its end."""
 BINARY = "application/octet-stream"
+GZIP = ("application/gzip", "application/x-gzip")
+PACKED_XML = "application/xml+gzip"
+"""XML, such as a sitemap, in a file packed with gzip (the suffix is RFC 8460's)."""
 HEADER = 1445
 """Bytes that are looked at (section 5.2, the resource header)."""
 ENOUGH = 8 << 10
 """Bytes as received that settle a type even if hardly one of them could be decoded."""
-SIGNATURE = 16
-"""Bytes that tell a binary format."""
 
 APACHE = {
     "text/plain",
@@ -87,6 +90,9 @@ _feed = re.compile(
     re.DOTALL,
 )
 BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+_xml = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\r ]*<(?:\?xml|(?:urlset|sitemapindex|rss|feed)[\t\n\r />])"
+)
 _binary = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
@@ -108,15 +114,19 @@ class Declared(NamedTuple):
     @property
     def needs(self) -> int:
         """How many bytes of the decoded body settle the type; 0: they change nothing."""
+        if self.kind in GZIP:
+            return HEADER
         if self.kind and self.nosniff:
             return 0
-        if self.kind in ("", BINARY, "text/html") or self.by_default:
-            return HEADER
-        return SIGNATURE if is_textual(self.kind) else 0
+        return HEADER if self.kind in ("", BINARY) or is_textual(self.kind) else 0
 
     def type_of(self, body: bytes) -> str:
         """Return the type of the response by the first bytes of its decoded *body*."""
-        if not self.needs:
+        kind = self._told(body)
+        return _unpacked(kind, body) if kind in GZIP else kind
+
+    def _told(self, body: bytes) -> str:
+        if not self.needs or self.kind in GZIP:
             return self.kind
         if self.kind in ("", BINARY):
             found = _unknown(body, markup=not self.nosniff)
@@ -148,6 +158,15 @@ def _unknown(body: bytes, markup: bool) -> str:
     """Section 7.1; *markup* is its sniff-scriptable flag."""
     begins = _begins_markup.match(body) if markup else None
     return _row(MARKUP, begins) or _format(body) or _text_or_binary(body)
+
+
+def _unpacked(kind: str, body: bytes) -> str:
+    """Return the type of *body*, which is packed with gzip or called so, by what is in it."""
+    first = decoded(body[:HEADER], "gzip", HEADER)
+    if not _xml.match(first.data):
+        return kind
+    # Some servers call a coding by this name that they have applied and said.
+    return "text/xml" if first.as_sent else PACKED_XML
 
 
 def _text_or_binary(body: bytes) -> str:

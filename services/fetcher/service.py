@@ -24,7 +24,7 @@ from gossamer.events.topics import VISITS_ORDERED, Topic
 from gossamer.runtime.concurrent import Emitter
 from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
-from gossamer.web.sniffing import WHOLE
+from gossamer.web.sniffing import PACKED_XML, WHOLE
 from gossamer.web.url import host_name
 from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.faults import OwnFault, Pauses
@@ -60,7 +60,10 @@ class Fetcher:
             wanted=wanting(settings.types),
             visit_limit=settings.visit_limit,
             body_limit=settings.body_limit,
-            body_limits=dict.fromkeys(WHOLE, settings.pdf_limit),
+            body_limits={
+                **dict.fromkeys(WHOLE, settings.pdf_limit),
+                PACKED_XML: settings.sitemap_limit,
+            },
             sitemap_limit=settings.sitemap_limit,
             robots_limit=settings.robots_limit,
             robots_age=settings.robots_age,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from gossamer.web.coding import decoded
-from gossamer.web.sniffing import ENOUGH, Declared, is_textual
+from gossamer.web.sniffing import ENOUGH, GZIP, PACKED_XML, Declared, is_textual
 
 Wanted = Callable[[int, str], bool]
 """Whether the body of a response is read on, by its status and the document's type."""
@@ -46,4 +46,4 @@ def settled_type(declared: Declared, codings: str, body: bytes) -> str | None:
 
 def is_readable_cut(kind: str) -> bool:
     """Return whether the beginning of a document is of use without its end."""
-    return is_textual(kind) or kind == "application/x-gzip"
+    return is_textual(kind) or kind in (PACKED_XML, *GZIP)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from services.parser.guessing import ESCAPE, guessed
+from services.parser.guessing import ENOUGH, ESCAPE, guessed
 from services.parser.labels import codec_of, encoding_of
 
 PRESCAN = 1024
@@ -72,12 +72,22 @@ def characters(body: bytes, content_type: str, is_html: bool) -> Characters:
     said = {source: name for source, name in named.items() if name}
     source, encoding = next(iter(said.items()), None) or _undeclared(body, is_html)
     text = _strictly(body, encoding)
-    # Windows-1252 stands for Latin-1 and ASCII as well: no bytes contradict it.
-    broken = bool(said) and encoding != LAST_RESORT and text is None
+    conflict = len(set(said.values())) > 1 or (bool(said) and _contradicts(body, encoding, text))
     if text is None:
         text = body.decode(codec_of(encoding), "control or replacement")
-    conflict = broken or len(set(said.values())) > 1
     return Characters(text.removeprefix("\ufeff"), encoding, source, conflict)
+
+
+def _contradicts(body: bytes, encoding: str, text: str | None) -> bool:
+    """Return whether *body* is in no such *encoding*, in which it is *text*, if it is any."""
+    # Windows-1252 stands for Latin-1 and ASCII as well: what is undefined in it says nothing.
+    if text is None and encoding != LAST_RESORT:
+        return True
+    if encoding.startswith("utf-") or body.isascii():
+        return False
+    # Texts in other encodings are hardly ever valid UTF-8: it has one way to go on after a byte.
+    decoded = _strictly(body, "utf-8")
+    return decoded is not None and len(body) - len(decoded) >= ENOUGH
 
 
 def _undeclared(body: bytes, is_html: bool) -> tuple[Source, str]:

@@ -23,7 +23,7 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
-from gossamer.web.sniffing import HEADER, WHOLE, media_type
+from gossamer.web.sniffing import PACKED_XML, WHOLE, media_type, whole_type
 from gossamer.web.validators import kept, validators_of
 from services.parser.headers import header_links
 from services.parser.options import Options
@@ -59,8 +59,10 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
 def _limit(page: PageFetched, options: Options) -> int:
     if page.visit.purpose is Purpose.SITEMAP:
         return options.sitemap_limit
-    is_whole = content_type(page.headers) in WHOLE or media_type((), page.body[:HEADER]) in WHOLE
-    return options.pdf_limit if is_whole else options.decoded_limit
+    kind = whole_type(page.headers, page.body)
+    if kind == PACKED_XML:
+        return options.sitemap_limit
+    return options.pdf_limit if kind in WHOLE else options.decoded_limit
 
 
 def _expires_at(page: PageFetched) -> float:

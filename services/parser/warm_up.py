@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gossamer.events import PageFetched, Visit
 from gossamer.settings.reading import TextMode
-from gossamer.web.sniffing import OFFICE, PDF
+from gossamer.web.sniffing import OFFICE, PACKED_XML, PDF
 from services.parser.labels import ENCODINGS, codec_of
 from services.parser.options import Options
 from services.parser.page import parse
@@ -61,8 +61,7 @@ SAMPLES: dict[str, bytes] = {
     "application/feed+json": b'{"version": "https://jsonfeed.org/version/1"}',
     PDF: PDF_FILE,
     **dict.fromkeys(("application/zip", *OFFICE), _office_file()),
-    "application/x-gzip": gzip.compress(SITEMAP),
-    "application/gzip": gzip.compress(SITEMAP),
+    PACKED_XML: gzip.compress(SITEMAP),
 }
 """By media type, what makes each of `READERS` load all that it needs."""
 OPTIONS = Options(

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import brotli  # type: ignore[import-untyped]
@@ -71,6 +72,17 @@ async def test_octets_that_are_no_page_end_with_their_first_bytes() -> None:
     assert emitted.one.received < 1_000_000
 
 
+async def test_of_files_packed_with_gzip_only_sitemaps_are_downloaded() -> None:
+    random = Random(1).randbytes
+    tar = gzip.compress(b"etc/" + bytes(100) + random(4000))
+    emitted = await visited(never_ending(tar, "Content-Type: application/gzip"))
+    assert emitted.one.hazards == ("unwanted_type",) and emitted.one.received < 1_000_000
+    sitemap = gzip.compress(b"<urlset>" + random(4000))
+    changes = {"body_limit": 1000, "sitemap_limit": 1_000_000}
+    emitted = await visited(page(sitemap, Content_Type="application/x-gzip"), **changes)
+    assert [one.body for one in emitted.pages] == [sitemap]
+
+
 async def test_a_server_that_forbids_to_guess_is_believed() -> None:
     nosniff = "X-Content-Type-Options: nosniff"
     octets = never_ending(b"<p>hello ", "Content-Type: application/octet-stream", nosniff)
@@ -115,9 +127,29 @@ async def test_html_is_preferred_to_all_else_that_is_wanted() -> None:
     assert all(one.endswith(";q=0.8") for one in ranges[2:-1])
 
 
-starts = st.sampled_from([b"<p>", b"PK\3\4", b"\x89PNG\r\n\x1a\n", b"words", b"%PDF-", b"\0"])
+starts = st.sampled_from(
+    [
+        gzip.compress(b"<?xml" + bytes(range(256)) * 9),
+        b"<p>",
+        b"PK\3\4",
+        b"\x89PNG\r\n\x1a\n",
+        b"words",
+        b"%PDF-",
+        b"\0",
+    ]
+)
 coded = st.sampled_from([*CODINGS])
-declarations = st.sampled_from(["", "text/html", "text/plain", "application/octet-stream", "a/b"])
+declarations = st.sampled_from(
+    [
+        "",
+        "text/html",
+        "text/plain",
+        "text/xml",
+        "application/gzip",
+        "application/octet-stream",
+        "a/b",
+    ]
+)
 
 
 @given(

@@ -17,7 +17,7 @@ from tests.flow.virtual import START, VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"
 DAY = 86400.0
-PAGES = 12
+PAGES = 13
 XML, HTML = "application/xml", "text/html"
 
 
@@ -46,15 +46,20 @@ def numbered(*numbers: int) -> list[tuple[str, float]]:
 INNER = "".join(f"<sitemap><loc>{A}/{n}.xml.gz</loc></sitemap>" for n in (1, 2))
 FILES = {
     f"{A}/robots.txt": ("text/plain", f"Sitemap: {A}/index.xml\nSitemap: {B}/for-a.xml".encode()),
-    f"{A}/": (HTML, b"<title>Home</title><link rel=alternate href=/feed type=application/rss+xml>"),
+    f"{A}/": (
+        HTML,
+        b"<title>Home</title><link rel=alternate href=/feed type=application/rss+xml>"
+        b"<a href=/3.xml.gz>Site map</a>",
+    ),
     f"{A}/index.xml": (XML, f"<sitemapindex>{INNER}</sitemapindex>".encode()),
     f"{A}/1.xml.gz": (XML, gzip.compress(sitemap(numbered(1, 2, 3, 4)).encode())),
     f"{A}/2.xml.gz": ("application/gzip", gzip.compress(sitemap(numbered(5, 6, 7, 8)).encode())),
+    f"{A}/3.xml.gz": ("application/x-gzip", gzip.compress(sitemap(numbered(13)).encode())),
     f"{A}/feed": ("application/rss+xml", feed(numbered(9, 10)).encode()),
     f"{B}/robots.txt": ("text/plain", f"Sitemap: {B}/own.xml".encode()),
     f"{B}/for-a.xml": ("text/html", sitemap(numbered(11, 12)).encode()),
     f"{B}/own.xml": (XML, sitemap([(f"{A}/unasked", START)]).encode()),
-    **{f"{A}/p{n}": (HTML, f"<title>{n}</title>The text of {n}".encode()) for n in range(1, 13)},
+    **{f"{A}/p{n}": (HTML, f"<title>{n}</title>The text of {n}".encode()) for n in range(1, 14)},
 }
 
 

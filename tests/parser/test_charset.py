@@ -67,6 +67,11 @@ def test_bom_header_and_meta_count_in_that_order(
         (b"<meta charset=utf8>", "text/html;charset=UTF-8", False),
         (b"\xe9 alone", "text/html", False),
         ("good � bad".encode(), "text/html;charset=utf-8", False),
+        ("naïve cafés — déjà vu".encode(), "text/html;charset=iso-8859-1", True),
+        ("<meta charset=windows-1251>Привет".encode(), "text/html", True),
+        ("naïve cafés, déjà vu".encode("latin-1"), "text/html;charset=iso-8859-1", False),
+        ("Привет всем".encode("cp1251"), "text/html;charset=windows-1251", False),
+        ("日本語の文章".encode("iso2022_jp"), "text/html;charset=iso-2022-jp", False),
     ],
 )
 def test_a_conflict_between_them_is_a_hazard(body: bytes, header: str, conflict: bool) -> None:

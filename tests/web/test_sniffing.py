@@ -1,10 +1,20 @@
 """What type a body is, by headers and first bytes."""
 
+import gzip
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.web.sniffing import FORMATS, HEADER, declared_type, is_textual, media_type
+from gossamer.web.sniffing import (
+    FORMATS,
+    GZIP,
+    HEADER,
+    PACKED_XML,
+    declared_type,
+    is_textual,
+    media_type,
+)
 
 NOSNIFF = ("X-Content-Type-Options", "nosniff")
 FIRST = {
@@ -110,6 +120,23 @@ def test_plain_text_is_text_or_binary_and_never_markup() -> None:
     # No server's default: somebody meant it.
     assert sniffed("text/plain; charset=utf-16", b"a\0b") == "text/plain"
     assert sniffed("text/plain", b"\xfe\xff\0a") == "text/plain"
+
+
+def test_of_a_packed_file_the_first_bytes_are_unpacked() -> None:
+    xml = b"<?xml version='1.0'?><urlset>" + b"<url/>" * 1000
+    for inner, inside in [
+        (xml, PACKED_XML),
+        (b"\xef\xbb\xbf<sitemapindex\n>", PACKED_XML),
+        (b"<html>", ""),
+        (b"words", ""),
+    ]:
+        for declared in (*GZIP, "", "application/octet-stream", "text/xml", "text/plain"):
+            kind = inside or (declared if declared in GZIP else GZIP[1])
+            assert sniffed(declared, gzip.compress(inner)) == kind
+    assert sniffed(GZIP[0], gzip.compress(xml), NOSNIFF) == PACKED_XML
+    assert sniffed(GZIP[0], xml) == "text/xml", "a coding that was undone, and called a type"
+    assert sniffed(GZIP[0], b"") == sniffed(GZIP[0], b"\x1f\x8b") == GZIP[0]
+    assert sniffed("image/png", gzip.compress(xml)) == "image/png"
 
 
 def test_octets_of_no_name_are_markup_or_a_format_or_stay_so() -> None:

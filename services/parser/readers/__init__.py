@@ -6,7 +6,7 @@ Of a type that has no reader here only the headers, the size and the digest are 
 from collections.abc import Callable, Mapping
 
 from gossamer.events import PageParsed, Purpose
-from gossamer.web.sniffing import OFFICE, PDF
+from gossamer.web.sniffing import OFFICE, PACKED_XML, PDF
 from services.parser.readers import by_root, html, named, office, pdf, plain, structured, xhtml
 from services.parser.readers.received import Received
 
@@ -27,8 +27,7 @@ READERS: Mapping[str, Reader] = {
     PDF: pdf.read,
     "application/zip": office.read,
     **dict.fromkeys(OFFICE, office.read),
-    "application/x-gzip": named.read,
-    "application/gzip": named.read,
+    PACKED_XML: named.read,
 }
 
 
