@@ -39,7 +39,8 @@ class ParserSettings(Section):
     """Near duplicates are looked for among texts with so many words: shorter ones of a site are too
     much alike. 0: no simhashes are made (0.6 ms for 1,000 characters)."""
     page_limit: Seconds = 10.0
-    """The most time that reading a page may take; then it goes to the dead letters."""
+    """The most CPU time that reading a page may take; then it goes to the dead letters. By the
+    clock it may take ten times as long: a busy machine condemns no page."""
     memory_limit: Bytes = 512 << 20
     """The most memory that reading a page may take, beyond what the process has to begin with."""
     letters_limit: Annotated[Natural, unit("pages")] = 10

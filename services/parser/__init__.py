@@ -19,8 +19,9 @@ page. The libraries for such pools lose more than that when a worker is killed (
 "Parser processes of our own").
 
 Why the kernel enforces the limits. A timer in the parent ends nothing once the parent is dead, and
-a signal handler in Python does not run while native code loops. An alarm that the child sets before
-each page, and does not handle, ends it in both cases. A limit on its address space makes the
+a signal handler in Python does not run while native code loops. Alarms that the child sets before
+each page, and does not handle, end it in both cases; they go by its CPU time, so that no page is
+condemned for the machine's other work. A limit on its address space makes the
 allocation fail in the child that asks for too much, before the machine runs short of memory and the
 kernel kills whatever is largest.
 

@@ -23,7 +23,7 @@ from gossamer.web.http import (
     payload_digest,
     redirect_target,
 )
-from gossamer.web.sniffing import PACKED_XML, WHOLE, media_type, whole_type
+from gossamer.web.sniffing import GZIP, PACKED_XML, WHOLE, media_type, whole_type
 from gossamer.web.validators import kept, validators_of
 from services.parser.headers import header_links
 from services.parser.options import Options
@@ -73,7 +73,7 @@ def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Option
     kind = media_type(page.headers, body.data)
     hazards = {
         Hazard.DECOMPRESSION_BOMB: body.bomb,
-        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and content_type(page.headers) != kind,
+        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and not _fits(content_type(page.headers), kind),
     }
     return replace(
         with_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
@@ -83,6 +83,10 @@ def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Option
         directives=directives(all_values(page.headers, "x-robots-tag"), options.product),
         usage={**page.usage, **reservation(page.headers)},
     )
+
+
+def _fits(declared: str, kind: str) -> bool:
+    return declared == kind or (declared in GZIP and kind == PACKED_XML)
 
 
 def _with_headers(parsed: PageParsed, page: PageFetched) -> PageParsed:

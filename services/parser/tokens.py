@@ -28,7 +28,7 @@ class Tag(NamedTuple):
     ends: bool
     """Whether it is an end tag."""
     attributes: str
-    """All between the name and the `>`."""
+    """All between the name and the `>`; of a tag without one all that follows."""
 
 
 def _any_case(name: str) -> str:
@@ -43,7 +43,7 @@ _attribute = (
 _attributes = re.compile(_attribute)
 _tag = re.compile(rf"<(/?)([a-zA-Z][^{_S}/>]*+)((?:{_attribute})*+[{_S}/]*+)>")
 _comment = re.compile(r"<!--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>|\Z))")
-_begun = re.compile("</?[a-zA-Z]")
+_begun = re.compile(rf"<(/?)([a-zA-Z][^{_S}/>]*+)")
 _ends = {name: re.compile(rf"</{_any_case(name)}(?=[{_S}/>])") for name in RAW}
 _in_script = re.compile(rf"<!--(?:-?>)?|-->|</?{_any_case('script')}(?=[{_S}/>])")
 
@@ -81,6 +81,10 @@ def tags(text: str, ordinary: bool = True) -> Iterator[Tag]:
             return
         start, tag = position, _tag.match(text, position)
         if not tag:
+            if begun := _begun.match(text, start):
+                # Nothing follows a tag that does not end (13.2.5.32 and others).
+                yield Tag(start, begun[2].lower(), bool(begun[1]), text[begun.end() :])
+                return
             position = _past_other(text, start, foreign > 0)
             continue
         name, ends = tag[2].lower(), bool(tag[1])
@@ -101,9 +105,6 @@ def _past_other(text: str, start: int, foreign: bool) -> int:
     if text.startswith("<!--", start):
         comment = _comment.match(text, start)
         return comment.end() if comment else len(text)
-    if _begun.match(text, start):
-        # Nothing follows a tag that does not end (13.2.5.32 and others).
-        return len(text)
     if not text.startswith(("</", "<!", "<?"), start):
         return start + 1
     closing = "]]>" if foreign and text.startswith("<![CDATA[", start) else ">"

@@ -26,6 +26,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "formatting around blocks": lambda n: "<b><div></b>" * n,
     "attributes": lambda n: "<a " + numbered("a{} ", 5 * n) + ">",
     "attributes with ends in them": lambda n: "<a " + numbered("a{}='>' ", 5 * n) + ">",
+    "attributes of a tag that does not end": lambda n: "<a " + numbered("a{} ", 5 * n),
     "attributes of the root": lambda n: numbered("<html a{}=1>", 4 * n),
     "attributes of the body": lambda n: "<body>" + numbered("<body a{}=1>", 4 * n),
 }

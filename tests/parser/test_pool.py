@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -84,6 +85,23 @@ async def test_a_page_that_takes_too_long_is_given_up_and_others_go_on() -> None
 
 
 @pytest.mark.slow
+async def test_a_page_has_its_time_however_little_its_child_comes_to_work() -> None:
+    async with Pool(1, page_limit=2.0, memory_limit=AMPLE) as pool:
+        await titles(pool, 1)
+        [pid], before = pool.pids, seconds_of_the_dead()
+        ready = seconds_of(pid)
+        endless = asyncio.create_task(read(pool, fetched(QUADRATIC)))
+        await busy(pool, ready + 0.1, 0)
+        os.kill(pid, signal.SIGSTOP)
+        # That much of the clock, and nothing of the CPU.
+        await asyncio.sleep(2.0)
+        os.kill(pid, signal.SIGCONT)
+        with pytest.raises(Poison, match="longer than 2 s"):
+            await endless
+        assert seconds_of_the_dead() - before > ready + 1.5
+
+
+@pytest.mark.slow
 async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     async with Pool(2, PATIENCE, memory_limit=32 << 20) as pool:
         with pytest.raises(Poison, match="cannot read"):
@@ -124,6 +142,11 @@ async def busy(pool: Pool, seconds: float, before: int) -> int:
         while pool.pids in ([], [before]) or seconds_of(pool.pids[0]) < seconds:
             await asyncio.sleep(0.05)
     return pool.pids[0]
+
+
+def seconds_of_the_dead() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def seconds_of(pid: int) -> float:

@@ -2,10 +2,10 @@
 
 Requests come on standard input, replies go to standard output, each as MessagePack preceded by its
 length in four bytes. The kernel enforces the limits: an unhandled alarm ends the process when a
-page takes too long, in native code as well, and a limit on its address space refuses it more memory
-than a page may take. Before the first page it enters the sandbox, where it opens no file any more,
-not even a module. No process is left behind: when the parent dies the input ends, and the child
-exits, at the latest when the page that it is reading is done or the alarm goes off.
+page takes too much of the CPU, in native code as well, and a limit on its address space refuses it
+more memory than a page may take. Before the first page it enters the sandbox, where it opens no
+file any more, not even a module. No process is left behind: when the parent dies the input ends,
+and the child exits, at the latest when the page that it is reading is done or the alarm goes off.
 """
 
 import contextlib
@@ -19,10 +19,22 @@ from typing import BinaryIO
 from msgspec.structs import replace
 
 from services.parser.page import parse
-from services.parser.pool.messages import LENGTH, Ready, Reply, Request, encode, framed, request_in
+from services.parser.pool.messages import (
+    ALARMS,
+    LENGTH,
+    Ready,
+    Reply,
+    Request,
+    encode,
+    framed,
+    request_in,
+)
 from services.parser.sandbox.entering import enter
 from services.parser.warm_up import warm_up
 
+WAITING = 10
+"""How many times as long as it may take of the CPU a page may take by the clock: on a machine that
+is busy, or in a container that is throttled, it waits most of the time."""
 KEPT = 0.25
 """A child that still holds more than this part of a page's memory is replaced by a fresh one."""
 
@@ -38,11 +50,11 @@ def main() -> None:
     _allow_alarms()
     _send(outbox, encode(Ready(enter())))
     while request := _receive(inbox):
-        signal.setitimer(signal.ITIMER_REAL, page_limit)
+        _set_alarms(page_limit)
         reply = _reply(request_in(request))
         leaving = held.bytes() > baseline + KEPT * memory_limit
         message = encode(replace(reply, leaving=leaving))
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _set_alarms(0)
         _send(outbox, message)
         if leaving:
             return
@@ -89,9 +101,15 @@ def _limit_memory(held: _Held, limit: int) -> int:
 
 
 def _allow_alarms() -> None:
-    # Handler and mask are inherited from the parent; here the alarm must end the process.
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    # Handler and mask are inherited from the parent; here the alarms must end the process.
+    for alarm in ALARMS:
+        signal.signal(alarm, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ALARMS)
+
+
+def _set_alarms(seconds: float) -> None:
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, WAITING * seconds)
 
 
 def _receive(inbox: BinaryIO) -> bytes:

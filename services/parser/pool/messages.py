@@ -1,5 +1,6 @@
 """The messages between parent and child: MessagePack, preceded by its length in four bytes."""
 
+import signal
 import struct
 
 from msgspec import Struct, msgpack
@@ -7,6 +8,8 @@ from msgspec import Struct, msgpack
 from gossamer.events import PageFetched, PageParsed
 from services.parser.options import Options
 
+ALARMS = (signal.SIGPROF, signal.SIGALRM)
+"""Signals by which a child ends whose page takes too long: of the CPU, by the clock."""
 LENGTH = struct.Struct(">I")
 
 

@@ -21,7 +21,16 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
-from services.parser.pool.messages import LENGTH, Reply, Request, encode, framed, ready_in, reply_in
+from services.parser.pool.messages import (
+    ALARMS,
+    LENGTH,
+    Reply,
+    Request,
+    encode,
+    framed,
+    ready_in,
+    reply_in,
+)
 from services.parser.sandbox.entering import environment
 
 TRIES = 2
@@ -39,7 +48,7 @@ class Died(Exception):
 
 
 class Pool:
-    """A pool of *size* children; a page may take *page_limit* seconds, *memory_limit* bytes."""
+    """*size* children; a page may take *page_limit* seconds of CPU, and *memory_limit* bytes."""
 
     def __init__(self, size: int, page_limit: float, memory_limit: int) -> None:
         self._page_limit = page_limit
@@ -95,7 +104,7 @@ class Pool:
                     raise error from death
 
     def _blame(self, death: Died, tried: int) -> GossamerError | None:
-        if death.code == -signal.SIGALRM:
+        if -death.code in ALARMS:
             return Poison(f"the page takes longer than {self._page_limit:g} s")
         if tried < TRIES:
             return None
