@@ -19,9 +19,6 @@ class Judgements:
     def judged(self, event: PageJudged) -> None:
         """Take a verdict in."""
         self._count(event)
-        sites = self._hosts.sites
-        before = sites.unread(event.site, event.host)
-        sites.judged(event.site, event.host, counted(before, event, self._settings))
         change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(
@@ -55,3 +52,6 @@ class Judgements:
         tally.judged(event.verdict, event.hazards)
         if event.verdict is not Verdict.UNREAD:
             tally.found(event.change, event.fetched_at or event.at)
+        sites = self._hosts.sites
+        before = sites.unread(event.site, event.host)
+        sites.judged(event.site, event.host, counted(before, event, self._settings))
