@@ -6,7 +6,7 @@ comparison never takes much with it.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from zlib import crc32
 
 SEPARATOR = "\x1e"
@@ -17,9 +17,16 @@ MOST = 4096
 """Blocks of a text; a longer one has none, for a part of it would stand for the whole."""
 
 
-def blocks_of(text: str) -> bytes:
-    """Return the blocks of *text*, whose pieces `SEPARATOR` sets apart: four bytes each."""
-    found = list(_blocks(text))
+def pieces_of(text: str) -> list[str]:
+    """Return the pieces of *text*, which `SEPARATOR` sets apart, that have words; white space in
+    them is folded."""
+    folded = (" ".join(piece.split()) for piece in text.split(SEPARATOR))
+    return [piece for piece in folded if piece]
+
+
+def blocks_of(pieces: Iterable[str]) -> bytes:
+    """Return the blocks of a text of such *pieces*: four bytes each."""
+    found = list(_blocks(pieces))
     return struct.pack(f"<{len(found)}I", *found) if len(found) <= MOST else b""
 
 
@@ -28,8 +35,11 @@ def unpacked(blocks: bytes) -> Sequence[int]:
     return struct.unpack(f"<{len(blocks) // 4}I", blocks)
 
 
-def _blocks(text: str) -> Iterator[int]:
-    for piece in text.split(SEPARATOR):
-        words = piece.split()
+def _blocks(pieces: Iterable[str]) -> Iterator[int]:
+    for piece in pieces:
+        if piece.count(" ") < WORDS:
+            yield crc32(piece.encode(errors="replace"))
+            continue
+        words = piece.split(" ")
         for at in range(0, len(words), WORDS):
             yield crc32(" ".join(words[at : at + WORDS]).encode(errors="replace"))

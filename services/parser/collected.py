@@ -12,7 +12,7 @@ from services.parser.guesses import GUESSES, guesses
 from services.parser.links import Links, Resolver
 from services.parser.options import Options
 from services.parser.requisites import forms, requisites
-from services.parser.targets import target_of, text_of
+from services.parser.targets import LEADING, target_of, text_of
 
 
 class Collected(NamedTuple):
@@ -54,7 +54,7 @@ def _collect(elements: Elements, resolver: Resolver, links: Links, own: str) -> 
     """Add to *links* where *elements* lead; return the canonical URL that the page names."""
     canonical = ""
     for element in elements.every:
-        target = target_of(element)
+        target = target_of(element) if element.tag in LEADING else None
         if target is None or not (url := resolver.url(target.url)):
             continue
         if target.kind is LinkKind.CANONICAL:

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Heading
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, blocks_of
+from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
 from gossamer.web.directives import LENGTH, POLICY, RESERVATION, directives, meta_names
 from services.parser.about import Fields, about, meta_of
 from services.parser.collected import collect
@@ -59,10 +59,9 @@ def read(text: str, url: str, charset: str, options: Options, now: float = inf) 
     said = about(elements, meta, found.resolver, url, now)
     title, language = _title(tree), _language(tree)
     # Sometimes the whole article is in there.
-    linked = "".join(node.html or "" for node in tree.css(LINKED_DATA))
+    linked = "" if options.text == "off" else _linked_data(tree)
     tree.strip_tags(UNSEEN, recursive=True)
-    # The separator is white space to whoever folds it.
-    visible = tree.body.text(separator=SEPARATOR, skip_empty=True) if tree.body else ""
+    pieces = _pieces(tree)
     return Document(
         title=title[:TITLE_LIMIT],
         description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
@@ -71,17 +70,25 @@ def read(text: str, url: str, charset: str, options: Options, now: float = inf) 
         headings=headings(tree, options.physical_markup),
         markup="" if options.text == "off" else _markup(tree, linked),
         reserved={name: meta[name][0][:LENGTH] for name in (RESERVATION, POLICY) if name in meta},
-        visible=folded(visible),
-        blocks=blocks_of(visible),
+        visible=" ".join(pieces),
+        blocks=blocks_of(pieces),
         about={**said, **found.fields(), "declared_language": language},
         hazards=found.hazards,
     )
+
+
+def _pieces(tree: LexborHTMLParser) -> list[str]:
+    return pieces_of(tree.body.text(separator=SEPARATOR, skip_empty=True)) if tree.body else []
 
 
 def _title(tree: LexborHTMLParser) -> str:
     # Not the title of a picture: in SVG it is an element of the same name.
     node = tree.css_first("head > title, body > title")
     return folded(node.text()) if node else ""
+
+
+def _linked_data(tree: LexborHTMLParser) -> str:
+    return "".join(node.html or "" for node in tree.css(LINKED_DATA))
 
 
 def _language(tree: LexborHTMLParser) -> str:

@@ -44,7 +44,7 @@ def guesses(elements: Elements) -> Iterator[str]:
             script = _script(element)[:room]
             room -= len(script)
             yield from literals(script)
-        else:
+        elif _acts(element):
             yield from (url for handler in _handlers(element) for url in literals(handler))
 
 
@@ -62,12 +62,17 @@ def _script(element: Element) -> str:
     return element.node.text() if is_script and "src" not in element.attributes else ""
 
 
+def _acts(element: Element) -> bool:
+    attributes = element.attributes
+    href = attributes.get("href")
+    return bool(href and href[0] in BLANK_OR_J) or not HANDLERS.isdisjoint(attributes)
+
+
 def _handlers(element: Element) -> Iterator[str]:
-    href = element.attributes.get("href")
-    if href and href[:1] in BLANK_OR_J and href[:20].lstrip()[:11].lower() == "javascript:":
+    href = element.get("href")
+    if href[:20].lstrip()[:11].lower() == "javascript:":
         yield href
-    if not HANDLERS.isdisjoint(element.attributes):
-        yield from (element.get(name) for name in HANDLERS if name in element.attributes)
+    yield from (element.get(name) for name in element.attributes if name in HANDLERS)
     if element.tag == "select":
         for option in element.node.css("option[value]"):
             yield f"'{option.attributes.get('value')}'"

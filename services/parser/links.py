@@ -13,7 +13,7 @@ from msgspec import json
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
-from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize
+from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize, host_key
 from services.parser.labels import codec_of
 from services.parser.options import Options
 from services.parser.text import folded
@@ -23,8 +23,12 @@ TEXT_BUDGET = 4_000_000
 """Characters that are looked at for the texts of all links; where links lie in links, as they may
 in SVG, each has the text of all that it holds."""
 REL_LIMIT = 100
+PLAIN = 500
+"""Characters of a path that needs no parsing. Longer ones are few, and may be too long."""
 NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
 
+_plain = re.compile(r"(?:/[\w~-][\w.~-]*)++/?(?:\?[\w.~&=/-]++)?|/", re.ASCII)
+"""A path, perhaps with a query, that is spelt as it will be: nothing in it is to be escaped."""
 _not_ascii = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -33,6 +37,7 @@ class Resolver:
 
     def __init__(self, base: str, charset: str) -> None:
         self._base, self._codec = base, codec_of(charset)
+        self._host = host_key(base)
         self._known: dict[str, str] = {}
         self.hazards: set[Hazard] = set()
 
@@ -45,6 +50,10 @@ class Resolver:
         return known
 
     def _canonical(self, target: str) -> str:
+        # Most links are of the host, and plain: to parse those takes as long as all else of them.
+        path = target.removeprefix(self._host)
+        if _plain.fullmatch(path) and len(path) <= PLAIN:
+            return self._host + path
         try:
             return canonicalize(self._in_charset(target), self._base)
         except UrlTooLong:

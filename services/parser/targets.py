@@ -34,6 +34,8 @@ SHOWN_WITH = frozenset(
     )
 )
 """Relations of a link element to what the page is shown with."""
+LEADING = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
+"""Elements that may lead to other documents."""
 RELATIONS = {
     "canonical": LinkKind.CANONICAL,
     "next": LinkKind.NEXT,

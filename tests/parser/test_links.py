@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from gossamer.events import Link
 from gossamer.events.pages import Form
+from gossamer.web.url import BadUrl, canonicalize
 from services.parser.guesses import GUESSES, literals
-from services.parser.links import TEXT_BUDGET
+from services.parser.links import TEXT_BUDGET, Resolver
 from services.parser.page import parse
 from services.parser.requisites import srcset
 from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
@@ -49,6 +50,22 @@ ROOT = "http://www.example.org"
 )
 def test_what_a_link_is_and_is_called(markup: str, link: Link) -> None:
     assert read(markup).links == (link,)
+
+
+BASES = ("http://a.test/", "https://a.test:8443/dir/page.html?q", "http://127.0.0.1/x//y/")
+
+
+@given(
+    st.sampled_from(BASES),
+    st.sampled_from(["", "/", *BASES]),
+    st.lists(st.sampled_from([*"/.?&=~-_%:@;\\ aZ9é", "..", "/./"])).map("".join),
+)
+def test_a_plain_link_is_spelt_like_any_other(base: str, start: str, end: str) -> None:
+    try:
+        known = canonicalize(start + end, base)
+    except BadUrl:
+        known = ""
+    assert Resolver(base, "utf-8").url(start + end) == known
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from hashlib import md5
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -33,16 +34,27 @@ def test_it_is_what_the_package_says_of_a_whole_text() -> None:
 def test_a_feature_may_come_as_often_as_it_likes(times: int) -> None:
     """By the definition: each bit is what more than half of all features say."""
     text = "spam" * times + "".join(f"{n:04}" for n in range(50 + times))
+    assert simhash_of(text, 1) == by_definition(text)
+
+
+def test_what_was_met_before_makes_no_difference() -> None:
+    """More features than are remembered: most take the place of another."""
+    chance = Random(1)
+    texts = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyzéä語", k=60_000)) for _ in range(4)]
+    assert [simhash_of(text, 1) for text in texts] == [by_definition(text) for text in texts]
+    assert simhash_of(texts[0], 1) == by_definition(texts[0])
+
+
+def by_definition(text: str) -> str:
+    """Return the simhash of a text of lower-case letters."""
     features = Counter(text[at : at + 4] for at in range(len(text) - 3))
-    bits = 0
-    for bit in range(64):
-        votes = sum(
-            count
-            for feature, count in features.items()
-            if int.from_bytes(md5(feature.encode()).digest()[-8:], "big") >> bit & 1
-        )
-        bits |= (votes > features.total() / 2) << bit
-    assert simhash_of(text, 1) == f"{bits:016x}"
+    votes = [0] * 64
+    for feature, count in features.items():
+        hashed = int.from_bytes(md5(feature.encode()).digest()[-8:], "big")
+        for bit in range(64):
+            votes[bit] += count * (hashed >> bit & 1)
+    bits = sum((vote > features.total() / 2) << bit for bit, vote in enumerate(votes))
+    return f"{bits:016x}"
 
 
 def test_a_text_of_few_words_has_none() -> None:

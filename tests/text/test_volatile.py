@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.blocks import MOST, SEPARATOR, blocks_of, unpacked
+from gossamer.text.blocks import MOST, SEPARATOR, blocks_of, pieces_of, unpacked
 from gossamer.text.volatile import CAP, LIMIT, SURE, compare
 
 ARTICLE = [f"Sentence {n} of an article that stays as it is for years." for n in range(24)]
 
 
 def blocks(pieces: Iterable[str]) -> Sequence[int]:
-    return unpacked(blocks_of(SEPARATOR.join(pieces)))
+    return unpacked(blocks_of(pieces_of(SEPARATOR.join(pieces))))
 
 
 class Page:

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, blocks_of
+from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
 from gossamer.text.sketch import sketch_of
 from services.parser.extraction import Kind, kept
 from services.parser.options import Options
@@ -31,7 +31,7 @@ def with_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
         digest=digest_of(visible.encode()),
         simhash=simhash_of(visible, options.simhash_words),
         sketch=sketch_of(visible),
-        blocks=blocks_of(text.replace("\n", SEPARATOR)),
+        blocks=blocks_of(pieces_of(text.replace("\n", SEPARATOR))),
         language=said.language,
         text=said.text,
         text_kind=said.kind,
