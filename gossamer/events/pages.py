@@ -33,6 +33,16 @@ class LinkKind(StrEnum):
     """Perhaps none: text in a script that looks like one."""
 
 
+class Position(StrEnum):
+    """The part of a page that a link stands in."""
+
+    MAIN = "main"
+    NAVIGATION = "navigation"
+    HEADER = "header"
+    FOOTER = "footer"
+    ASIDE = "aside"
+
+
 class Link(Struct, frozen=True, omit_defaults=True):
     """A link as found: canonical and absolute. A field that is missing has its default."""
 
@@ -50,6 +60,9 @@ class Link(Struct, frozen=True, omit_defaults=True):
     """What makes it one: `link` (to click on), `frame`, `embed`, `refresh`, `canonical`,
     `alternate` (another language), `feed`, `next`, `prev`, `amphtml`; `script` is a guess: text in
     a script that looks like a URL. There may be more of them later."""
+    position: str = ""
+    """The part of the page that it stands in first, by the page's own markup: `main` (a main or
+    article element), `navigation`, `header`, `footer` or `aside`; "" where that does not say."""
 
 
 class Source(StrEnum):

@@ -61,7 +61,8 @@ def _collect(elements: Elements, resolver: Resolver, links: Links, own: str) -> 
             canonical = canonical or url
         # What a page says of itself is no link: its own name, itself among its languages.
         if element.tag != "link" or url != own:
-            links.add(url, target.kind, element.tokens("rel"), partial(text_of, element))
+            position = elements.position_of(element)
+            links.add(url, target.kind, element.tokens("rel"), partial(text_of, element), position)
     return canonical
 
 

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from services.parser.positions import positions
+
 Attributes = dict[str, str | None]
 
 SELECTOR = (
@@ -48,9 +50,14 @@ class Elements:
                 break
             found = _found(tree)
         self.every = found
+        self._positions = positions(tree)
         self._by_tag: dict[str, list[Element]] = {}
         for element in found:
             self._by_tag.setdefault(element.tag, []).append(element)
+
+    def position_of(self, element: Element) -> str:
+        """Return in which part of the document *element*, a link, stands; "" if nothing says so."""
+        return self._positions.get(element.node.mem_id, "") if self._positions else ""
 
     def of(self, *tags: str) -> Iterator[Element]:
         """Yield the elements of the first of *tags*, then those of the next."""

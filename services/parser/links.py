@@ -84,7 +84,14 @@ class Links:
         self._text_budget = TEXT_BUDGET
         self.hazards: set[Hazard] = set()
 
-    def add(self, url: str, kind: LinkKind, rel: list[str], text: Callable[[], str]) -> None:
+    def add(
+        self,
+        url: str,
+        kind: LinkKind,
+        rel: list[str],
+        text: Callable[[], str],
+        position: str = "",
+    ) -> None:
         """Add a link to the canonical *url*; *text* is asked for where none is known yet."""
         if not self._room:
             return
@@ -92,10 +99,12 @@ class Links:
         nofollow = not NOFOLLOW.isdisjoint(rel)
         if before is None:
             words = " ".join(rel)[:REL_LIMIT]
-            self._take(Link(url, self._said(text), nofollow, rel=words, kind=kind.value), 0)
+            said = self._said(text)
+            self._take(Link(url, said, nofollow, False, words, kind.value, position), 0)
         elif not before.text or before.nofollow > nofollow or before.kind != LinkKind.LINK:
             said = before.text or self._said(text)
-            self._take(_merged(before, kind, nofollow, said), len(json.encode(before)))
+            link = _merged(before, kind, nofollow, said, position)
+            self._take(link, len(json.encode(before)))
 
     def _said(self, text: Callable[[], str]) -> str:
         whole = text() if self._text_budget > 0 else ""
@@ -119,7 +128,7 @@ class Links:
         return tuple(self._found.values())
 
 
-def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str) -> Link:
+def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str, position: str) -> Link:
     """Return the link as it was found *before* and now: what people can click on is no less."""
     return Link(
         before.url,
@@ -127,4 +136,5 @@ def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str) -> Link:
         before.nofollow and nofollow,
         rel=before.rel,
         kind=kind.value if kind is LinkKind.LINK else before.kind,
+        position=before.position or position,
     )

@@ -52,6 +52,30 @@ def test_what_a_link_is_and_is_called(markup: str, link: Link) -> None:
     assert read(markup).links == (link,)
 
 
+def test_a_link_says_in_which_part_of_the_page_it_stands() -> None:
+    parsed = read(
+        "<header><nav><a href=/menu>A</a></nav><a href=/logo>A</a></header><a href=/nowhere>A</a>"
+        "<main><article><header><a href=/byline>A</a></header><a href=/text>A</a>"
+        "<a href=/logo>B</a><aside><a href=/related>A</a></aside></article></main>"
+        "<footer><a href=/about>A</a></footer>"
+    )
+    assert {link.url.removeprefix(ROOT): link.position for link in parsed.links} == {
+        "/menu": "navigation",
+        "/logo": "header",
+        "/nowhere": "",
+        "/byline": "main",
+        "/text": "main",
+        "/related": "aside",
+        "/about": "footer",
+    }
+
+
+def test_parts_within_parts_are_looked_at_as_far_as_there_is_room() -> None:
+    page = "<nav>" * 100 + "".join(f"<a href=/{n}>A</a>" for n in range(3000))
+    positions = [link.position for link in read(page).links]
+    assert positions == ["navigation"] * 3000
+
+
 BASES = ("http://a.test/", "https://a.test:8443/dir/page.html?q", "http://127.0.0.1/x//y/")
 
 
