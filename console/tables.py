@@ -7,6 +7,7 @@ from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
+from services.dedup.guesses import GuessesRow
 from services.dedup.host_steps import HostStepsRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
@@ -50,6 +51,7 @@ TABLES: dict[type[Row], str] = {
     ListingRow: "",
     NearRow: "",
     HostStepsRow: "",
+    GuessesRow: "",
     SegmentRow: "",
     CaptureRow: "",
 }

@@ -3,13 +3,15 @@
 Every host has room for a few guesses. One that turns out to be a page makes room for two more; one
 that does not makes none: so a host is asked in vain at most as often as it had pages there, and a
 few times besides. What is left out is not remembered as met, so that a link which leads there is
-followed. Memory holds the hosts that were guessed at last; what is lost of it, as at a restart, is
-learnt again.
+followed. What a host has room for is in its row. Which guesses are under way is in memory alone: of
+those that a restart forgets nothing is learnt, and as many others may be tried.
 """
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 
 from gossamer.events import PageParsed
+from gossamer.store import Row, Store
 from gossamer.web.http import REDIRECTS
 from gossamer.web.url import host_key
 
@@ -17,36 +19,58 @@ FIRST = 10
 """Guesses at a host of which nothing is known."""
 MOST = 100
 """The most room that a host may have."""
-REMEMBERED = 50_000
-"""Hosts, and guesses under way, of one instance."""
+REMEMBERED = 10_000
+"""Hosts that an instance has in memory: those that were guessed at last."""
+
+
+class GuessesRow(Row, frozen=True):
+    """How many guesses at a host are let through, by how many turned out to be pages."""
+
+    table = "guesses"
+    partition_key = "host"
+
+    host: str
+    room: int = FIRST
+    """How many more, when none is under way."""
+
+
+@dataclass
+class _Host:
+    room: int
+    asked: set[str] = field(default_factory=set)
+    """The guesses under way."""
 
 
 class Guesses:
     """The room that hosts have for guesses."""
 
-    def __init__(self) -> None:
-        self._room = OrderedDict[str, int]()
-        self._asked = OrderedDict[str, None]()
+    def __init__(self, store: Store) -> None:
+        self._rows = store.table(GuessesRow)
+        self._lately = OrderedDict[str, _Host]()
 
     def ask(self, url: str) -> bool:
         """Return whether *url*, a guess, is let through: then it takes room until it is visited."""
-        if self._room.get(host_key(url), FIRST) <= 0:
-            return False
-        self._asked[url] = None
-        self._make_room(url, -1)
-        return True
+        key = host_key(url)
+        host = self._lately.pop(key, None) or _Host(self._row(key).room)
+        self._lately[key] = host
+        if len(self._lately) > REMEMBERED:
+            self._lately.popitem(last=False)
+        if len(host.asked) < host.room:
+            host.asked.add(url)
+        return url in host.asked
 
     def answered(self, page: PageParsed) -> None:
         """Take in what a guess has turned out to be, if *page* was one."""
-        url = page.visit.url
-        if url in self._asked:
-            del self._asked[url]
-            found = 200 <= page.status < 300
-            self._make_room(url, 2 if found else page.status in REDIRECTS)
+        url, key = page.visit.url, host_key(page.visit.url)
+        host = self._lately.get(key)
+        if host is None or url not in host.asked:
+            return
+        host.asked.discard(url)
+        # Another instance may have had the host meanwhile.
+        host.room = self._row(key).room
+        if page.status not in REDIRECTS:
+            host.room = min(MOST, host.room + (1 if 200 <= page.status < 300 else -1))
+            self._rows.put(GuessesRow(key, host.room))
 
-    def _make_room(self, url: str, more: int) -> None:
-        host = host_key(url)
-        self._room[host] = min(MOST, self._room.pop(host, FIRST) + more)
-        for remembered in (self._room, self._asked):
-            if len(remembered) > REMEMBERED:
-                remembered.popitem(last=False)
+    def _row(self, host: str) -> GuessesRow:
+        return self._rows.get(host) or GuessesRow(host)

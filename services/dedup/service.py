@@ -68,7 +68,7 @@ class Dedup(Processor):
     def __init__(self, seen: Seen, store: Store, settings: DedupSettings) -> None:
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
-        self._in_links, self._guesses, self._listings = InLinks(), Guesses(), Listings(store)
+        self._in_links, self._guesses, self._listings = InLinks(), Guesses(store), Listings(store)
         self._host_steps = HostSteps(store)
         self._crawl: CrawlDefined | None = None
         self._url_limit = settings.url_limit

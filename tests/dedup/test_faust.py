@@ -11,7 +11,7 @@ from gossamer.errors import Locked
 from gossamer.log import partition_of
 from tests.support.waiting import until
 
-from .instance import PARTITIONS, Brokers, Instance, discovered, event, parsed
+from .instance import PARTITIONS, Brokers, Instance, Topic, discovered, event, parsed
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -192,3 +192,40 @@ def test_a_folder_has_one_owner(brokers: Brokers, instance: Instance, folder: Pa
     until(lambda: second.ended, "its end")
     assert isinstance(second.failure, Locked)
     assert str(folder / "one") in str(second.failure)
+
+
+def test_what_hosts_have_shown_is_known_after_a_restart(kafka: str, tmp_path: Path) -> None:
+    brokers = Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
+    host = "http://shown.example.org"
+    crawl = event(event="crawl_defined", scope="any()", max_depth=9, url_steps=["session_id"])
+    brokers.put("control", crawl, key="default")
+
+    def found(*urls: str, guess: bool = False) -> None:
+        """Let links be discovered on yet another page."""
+        links = [{"url": host + url, "guess": guess} for url in urls]
+        via = f"1.1.0@{host}/{uuid.uuid4().hex}"
+        value = event(event="urls_discovered", site=SITE, via=via, urls=links)
+        brokers.put("urls.discovered", value, SITE)
+
+    def paths(admitted: Topic) -> list[str]:
+        return [one["url"].removeprefix(host) for e in admitted.read() for one in e["urls"]]
+
+    with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
+        first = Instance(brokers, tmp_path).start().await_ready()
+        found(*(f"/guess/{n}" for n in range(12)), guess=True)
+        until(lambda: len(paths(admitted)) == 10, "as many guesses as are tried at first")
+        for n in range(10):
+            brokers.queue("pages.parsed", parsed(f"{host}/guess/{n}", SITE, status=404), SITE)
+        for n in range(3):
+            for url in (f"{host}/{n}", f"{host}/{n}?sid=1"):
+                brokers.queue("pages.parsed", parsed(url, SITE, digest=f"text {n}"), SITE)
+        brokers.flush()
+        until(lambda: len(pages.read()) == 6, "six documents")
+        first.stop()
+        second = Instance(brokers, tmp_path).start().await_ready()
+        found("/another/guess", "/guess/11", guess=True)
+        found("/y?sid=5")
+        until(lambda: "/y" in paths(admitted), "a link without the session that made no difference")
+        second.stop()
+        assert sorted(paths(admitted)) == [*(f"/guess/{n}" for n in range(10)), "/y"]
+    assert not first.failure and not second.failure

@@ -22,9 +22,13 @@ class Instance:
     """Dedup, which gets back what it releases."""
 
     def __init__(self) -> None:
-        store = SqliteStore(Database(":memory:"))
-        self.dedup = Dedup(SeenTable(store), store, DedupSettings())
+        self._store = SqliteStore(Database(":memory:"))
         self._pages = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew, with what is in the store."""
+        self.dedup = Dedup(SeenTable(self._store), self._store, DedupSettings())
 
     def admitted(self, urls: Iterable[str], kind: str = "script") -> list[str]:
         """Return which links to *urls*, on another page, are admitted."""
@@ -65,6 +69,24 @@ def test_guesses_that_are_pages_make_room_for_more(one: Instance) -> None:
     for _ in range(9):
         one.visited(one.admitted(URLS), 200)
     assert len(one.admitted(URLS)) <= MOST
+
+
+def test_what_was_learnt_of_a_host_survives_a_restart(one: Instance) -> None:
+    tried = one.admitted(URLS)
+    one.visited(tried[:7], 404)
+    one.visited(tried[7:], 200)
+    one.restart()
+    assert len(one.admitted(URLS)) == FIRST - 7 + 3
+    one.visited(URLS[FIRST : FIRST + 6], 404)
+    one.restart()
+    assert one.admitted(URLS) == []
+
+
+def test_a_guess_that_a_restart_forgot_takes_no_room(one: Instance) -> None:
+    tried = one.admitted(URLS)
+    one.restart()
+    one.visited(tried, 404)
+    assert len(one.admitted(URLS)) == FIRST
 
 
 def test_a_redirect_says_nothing_of_guesses(one: Instance) -> None:

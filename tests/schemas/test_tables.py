@@ -5,6 +5,7 @@ from pathlib import Path
 import services.archive.rows
 import services.dedup.content
 import services.dedup.documents
+import services.dedup.guesses
 import services.dedup.host_steps
 import services.dedup.listings
 import services.dedup.near
@@ -27,6 +28,7 @@ MODULES = (
     services.dedup.content,
     services.dedup.documents,
     services.dedup.listings,
+    services.dedup.guesses,
     services.dedup.host_steps,
     services.dedup.near,
     services.fetcher.slots,
