@@ -53,14 +53,15 @@ class Runner:
         """
         self._assign()
         self._look_back()
-        answers: list[Message] = []
-        # To its end: what is ordered by a crawl's older definition may be out of its scope.
-        while news := self._control.poll(0):
-            answers += self._answers(news)
         records = self._reader.poll(timeout)
         began = steady()
         # Partitions change inside the poll: the processor is told before it sees their records.
         self._assign()
+        answers: list[Message] = []
+        # To its end, and only now, since a takeover takes a while: what is ordered by what was set
+        # before may be out of the crawl's scope, or too soon.
+        while news := self._control.poll(0):
+            answers += self._answers(news)
         answers += self._answers(records)
         for record in records:
             self._arrears.read(record)

@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 from gossamer.errors import NoSpace, Poison
 from gossamer.events import CrawlDefined, Event, SeedSown
 from gossamer.events.topics import PAGES, SEEDS
-from gossamer.log import Message
+from gossamer.log import Message, Reader, Record
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.runner import Runner
@@ -104,6 +104,42 @@ def test_all_of_control_is_known_before_the_first_record(
     sow(log, "a")
     runner.step()
     assert sower.calls.index("seed a") > sower.calls.index("control 1199")
+
+
+class GivenLater:
+    """A reader that is given its partitions as it polls."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self.partitions = reader, frozenset[int]()
+        self.advance, self.close = reader.advance, reader.close
+
+    def poll(self, timeout: float, most: int = 500) -> Sequence[Record]:
+        self.partitions = self._reader.partitions
+        return self._reader.poll(timeout, most)
+
+
+class Slow(Sower):
+    """While it takes partitions over, an operator says something."""
+
+    log: SqliteLog
+
+    def assign(self, partitions: frozenset[int], now: float) -> None:
+        super().assign(partitions, now)
+        if partitions:
+            self.log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
+
+
+def test_what_was_said_during_a_takeover_is_known_before_it_goes_on(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(store)
+    slow.log, reader = log, log.reader
+    monkeypatch.setattr(log, "reader", lambda *given: GivenLater(reader(*given)))
+    runner = Runner(slow, log, store, lambda: 100.0)
+    sow(log, "a")
+    runner.step()
+    said = [call for call in slow.calls if call != "settle"]
+    assert said == ["assign 0", "assign 4", "control any()", "seed a"]
 
 
 def test_control_comes_to_every_life_and_its_news_to_each(

@@ -61,7 +61,8 @@ class Story:
         self.fetched.append((now, event))
 
     def judgement(self, now: float, event: dict[str, Any]) -> None:
-        self.judged.add(event["visit"]["id"])
+        if event["event"] == "page_judged":
+            self.judged.add(event["visit"]["id"])
 
     def capture(self, now: float, event: dict[str, Any]) -> None:
         self.archived.append(event)

@@ -21,6 +21,7 @@ from tests.simulation.fleet import CHANGELOG, Fleet, logged, replaced
 from tests.simulation.harms import HARMS, MILD, SKEW, SLOW_FOR
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
+from tests.simulation.operators import DEEDS, Said, obeyed
 from tests.simulation.scenarios import scenario_of
 from tests.simulation.web import change, make_sites
 
@@ -121,6 +122,8 @@ class Run:
     def begin(self) -> None:
         """Start the fleet, sow the seeds, and plan what is done to it."""
         random = self.sim.random
+        self.said: list[Said] = []
+        """What operators say while it runs."""
         for service, most in INSTANCES.items():
             for number in range(1, random.randrange(1, most + 1) + 1):
                 name = f"{service}-{number}"
@@ -133,26 +136,28 @@ class Run:
         for kind in self.kinds:
             for _ in range(random.randint(*self.scenario.times)):
                 at = random.uniform(1, self.scenario.until)
-                self.sim.later(at, HARMS[kind], self)
+                self.sim.later(at, {**HARMS, **DEEDS}[kind], self)
         self.sim.later(LOOK, self._look)
         self.sim.later(WEIGH, self._weigh)
 
     def _sow(self) -> None:
         events = [
-            self._definition(),
+            self.definition(),
             *(SeedSown(url=url, priority=self._priority()) for url in self.sites.seeds()),
         ]
         for event in events:
-            self._append(event)
+            self.append(event)
         if self.scenario.interval:
             self.sim.later(self.scenario.lasts, self._come_back_no_more)
 
-    def _definition(self, again: bool = True) -> CrawlDefined:
+    def definition(self, again: bool = True) -> CrawlDefined:
+        """Return the crawl as it is defined; not *again*: in which no page is visited again."""
         interval = self.scenario.interval if again else 0.0
         policy = f"fixed:{interval:.0f}s" if interval else "none"
         return CrawlDefined(at=self.sim.now, scope="any()", max_depth=16, revisit=policy)
 
-    def _append(self, event: Event) -> None:
+    def append(self, event: Event) -> None:
+        """Put *event* on its topic."""
         message = encode(event)
         number = partition_of(message.partition_key, self.broker.counts[message.topic])
         self.broker.append((message.topic, number), message.key.encode(), message.value)
@@ -165,7 +170,7 @@ class Run:
             wrong = self.far + REFUSED_WAIT_LIMIT if self.far else 0.0
             latest = self.sim.now - 3 * self.scenario.interval - wrong
             self.result.broken += promises.fresh(self._outcomes().values(), self.sites, latest)
-        self._append(self._definition(again=False))
+        self.append(self.definition(again=False))
 
     def _sow_nonsense(self) -> None:
         """Sow what no service can take: each becomes a dead letter, and nothing else happens."""
@@ -270,6 +275,7 @@ class Run:
             result.broken.append("the crawl did not come to its end")
         result.broken += promises.polite(sites)
         result.broken += promises.modest(sites, self.site_at_once)
+        result.broken += obeyed(sites.requests, self.said)
         result.broken += promises.patient(self.story, skew)
         result.broken += promises.complete(self.story, self.nodes, self.sites)
         result.broken += promises.archived(self.story, self.fleet.folder)

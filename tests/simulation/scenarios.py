@@ -50,6 +50,12 @@ COMING_BACK = Scenario(
     # All that was done is over by then, and what a server asked for in its trouble.
     lasts=1000.0,
 )
+OPERATORS = Scenario(
+    "operators",
+    ("site off", "site slower", "blocked", "paused", "kill"),
+    hosts=(3, 8),
+    pages=(5, 20),
+)
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -120,7 +126,7 @@ SCENARIOS = (
 )
 
 
-OTHERS = {10: WIDE, 26: COMING_BACK}
+OTHERS = {6: OPERATORS, 10: WIDE, 22: OPERATORS, 26: COMING_BACK}
 """Those that have a turn in 32 seeds, in place of anything."""
 
 

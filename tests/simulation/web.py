@@ -17,6 +17,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key
+from services.fetcher.http.tls import Trust
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.steps import Fetch
 from tests.simulation.kernel import START, Process, Sim
@@ -180,7 +181,8 @@ class SimWeb:
     sites: Sites
 
     def __init__(self, settings: FetcherSettings, clock: Any, slots: Any = None) -> None:
-        self.settings, self.clock, self.blacklist = settings, clock, Blacklist()
+        self.settings, self.clock = settings, clock
+        self.blacklist, self.trust = Blacklist(), Trust()
         self.process = self.sites.sim.process
 
     def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:
