@@ -10,6 +10,7 @@ from typing import Any
 
 from gossamer.settings import Settings
 from gossamer.settings.load import DELIMITER, OTHER_VARIABLES, PREFIX
+from schemas.markdown import table
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 
@@ -87,19 +88,11 @@ FORMATS = {"path": "path", "password": "secret"}
 
 def _table(name: str, section: Schema) -> str:
     rows = [
-        _row(f"`{key}`", f"`{variable(name, key)}`", unit_of(one), _default(one), _words(one))
+        (f"`{key}`", f"`{variable(name, key)}`", unit_of(one), _default(one), _words(one))
         for key, one in section["properties"].items()
     ]
-    return "\n".join(
-        [
-            f"## `[{name}]`\n",
-            f"{_words(section)}\n",
-            _row("setting", "environment", "unit", "default", "what it is"),
-            "|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
+    head = ("setting", "environment", "unit", "default", "what it is")
+    return "\n".join([f"## `[{name}]`\n", f"{_words(section)}\n", *table(head, rows), ""])
 
 
 def variable(section: str, setting: str) -> str:
@@ -108,21 +101,15 @@ def variable(section: str, setting: str) -> str:
 
 
 def _other_variables() -> str:
-    rows = [_row(f"`{name}`", what) for name, what in OTHER_VARIABLES.items()]
+    rows = ((f"`{name}`", what) for name, what in OTHER_VARIABLES.items())
     return "\n".join(
         [
             "## Other variables\n",
             "These are read before there are settings, and are in no file.\n",
-            _row("environment", "what it is"),
-            "|---|---|",
-            *rows,
+            *table(("environment", "what it is"), rows),
             "",
         ]
     )
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _words(schema: Schema) -> str:

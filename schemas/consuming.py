@@ -9,7 +9,9 @@ from pathlib import Path
 from gossamer.events import Event, Page, PageArchived
 from schemas.compatible import Schema
 from schemas.generate import schema_of
+from schemas.markdown import filled, table
 
+HEAD = ("field", "type", "what it says")
 DOCS = Path(__file__).parents[1] / "docs" / "consuming.md"
 
 
@@ -18,23 +20,18 @@ def main() -> None:
     text = DOCS.read_text(encoding="utf-8")
     for event in (Page, PageArchived):
         tag = event.__struct_config__.tag
-        head, mark, rest = text.partition(f"<!-- fields of {tag}: written by scripts/schemas -->\n")
-        tail = rest[rest.index(f"<!-- end of fields of {tag} -->") :]
-        text = head + mark + "".join(f"{line}\n" for line in table(event)) + tail
+        text = filled(text, f"fields of {tag}", table(HEAD, _rows(event)))
     DOCS.write_text(text, encoding="utf-8")
 
 
-def table(event: type[Event]) -> Iterator[str]:
-    """Yield the lines of a table of all fields of *event*, its parts below it."""
-    yield "| field | type | what it says |"
-    yield "|---|---|---|"
+def _rows(event: type[Event]) -> Iterator[tuple[str, ...]]:
+    """Yield all fields of *event*, its parts below it."""
     parts = schema_of(event)["$defs"]
     for name in (event.__name__, *(name for name in parts if name != event.__name__)):
         for field, about in parts[name].get("properties", {}).items():
             if field != "event":
                 owner = "" if name == event.__name__ else f"{name}."
-                text = about.get("description", "").replace("|", "\\|")
-                yield f"| `{owner}{field}` | {_type(about)} | {text} |"
+                yield f"`{owner}{field}`", _type(about), about.get("description", "")
 
 
 def _type(about: Schema) -> str:

@@ -8,29 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.events.topics import TOPICS, Topic
+from schemas.markdown import filled, table
 
 FILE = Path(__file__).parent / "README.md"
-BEGIN, END = "<!-- topics: written by scripts/schemas -->\n", "<!-- end of topics -->\n"
 COLUMNS = ("topic", "events", "key", "partitioned by", "kept", "written by", "read by")
 
 
 def main(file: Path) -> None:
     """Write the table into *file*, in place of the one that is there."""
-    file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-def with_table(text: str) -> str:
-    """Return *text* with the table as it is to be."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return before + BEGIN + "".join(f"{line}\n" for line in _table()) + END + after
-
-
-def _table() -> Iterator[str]:
-    yield _row(*COLUMNS)
-    yield _row(*("---" for _ in COLUMNS))
-    for topic in TOPICS.values():
-        yield _row(*_cells(topic))
+    text = file.read_text(encoding="utf-8")
+    rows = (tuple(_cells(topic)) for topic in TOPICS.values())
+    file.write_text(filled(text, "topics", table(COLUMNS, rows)), encoding="utf-8")
 
 
 def _cells(topic: Topic) -> Iterator[str]:
@@ -41,10 +29,6 @@ def _cells(topic: Topic) -> Iterator[str]:
     yield topic.keep.value
     yield ", ".join(topic.producers)
     yield ", ".join(topic.consumers) or "anybody"
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

@@ -4,15 +4,16 @@ python -m schemas.urls [FILE]      (what scripts/schemas runs)
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from gossamer.web.url import STEPS
 from gossamer.web.url_steps import HOST_STEPS
 from gossamer.web.url_steps import STEPS as OF_A_CRAWL
+from schemas.markdown import filled, table
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "urls.md"
-BEGIN, END = "<!-- steps: written by scripts/schemas -->\n", "<!-- end of steps -->\n"
+HEAD = ("step", "what it does", "source", "where", "switch")
 STANDARD = (
     "standard",
     "parsed and spelt by the WHATWG URL standard: case of scheme and host, Punycode, default port, "
@@ -24,34 +25,22 @@ EVERYWHERE, PROVEN = "always", "at a host"
 
 def main(file: Path) -> None:
     """Write the table into *file*, in place of the one that is there."""
-    file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    file.write_text(filled(text, "steps", table(HEAD, _rows())), encoding="utf-8")
 
 
-def with_table(text: str) -> str:
-    """Return *text* with the table as it is to be."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return before + BEGIN + "".join(f"{line}\n" for line in _table()) + END + after
-
-
-def _table() -> Iterator[str]:
-    yield _row(("step", "what it does", "source", "where", "switch"))
-    yield _row("---" for _ in range(5))
-    yield _row((f"`{STANDARD[0]}`", *STANDARD[1:], EVERYWHERE, "none"))
+def _rows() -> Iterator[tuple[str, ...]]:
+    yield (f"`{STANDARD[0]}`", *STANDARD[1:], EVERYWHERE, "none")
     for name, step in STEPS.items():
-        yield _row((f"`{name}`", step.text, step.source, EVERYWHERE, "none"))
+        yield (f"`{name}`", step.text, step.source, EVERYWHERE, "none")
     for name, step in OF_A_CRAWL.items():
-        yield _row((f"`{name}`", step.text, step.source, "in the crawl", _switch(name)))
+        yield (f"`{name}`", step.text, step.source, "in the crawl", _switch(name))
     for name, (text, source) in HOST_STEPS.items():
-        yield _row((f"`{name}`", text, source, PROVEN, _switch(name)))
+        yield (f"`{name}`", text, source, PROVEN, _switch(name))
 
 
 def _switch(name: str) -> str:
     return f"`{name}` in `crawl.url_steps`"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

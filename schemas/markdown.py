@@ -1,0 +1,23 @@
+"""Tables in Markdown, and their places in files that people write."""
+
+from collections.abc import Iterable
+
+
+def row(*cells: str) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    """Yield the lines of a table."""
+    yield row(*head)
+    yield f"|{'---|' * len(head)}"
+    yield from (row(*cells) for cells in rows)
+
+
+def filled(text: str, name: str, lines: Iterable[str]) -> str:
+    """Return *text* with *lines* between the marks of *name*; raise ValueError if it has none."""
+    begin = f"<!-- {name}: written by scripts/schemas -->\n"
+    end = f"<!-- end of {name} -->"
+    before, after = text.index(begin) + len(begin), text.index(end)
+    return text[:before] + "".join(f"{line}\n" for line in lines) + text[after:]
