@@ -17,11 +17,15 @@ DOCS = Path(__file__).parents[1] / "docs" / "consuming.md"
 
 def main() -> None:
     """Write the tables between their marks."""
-    text = DOCS.read_text(encoding="utf-8")
+    DOCS.write_text(with_tables(DOCS.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_tables(text: str) -> str:
+    """Return *text* with the tables as they are to be."""
     for event in (Page, PageArchived):
         tag = event.__struct_config__.tag
         text = filled(text, f"fields of {tag}", table(HEAD, _rows(event)))
-    DOCS.write_text(text, encoding="utf-8")
+    return text
 
 
 def _rows(event: type[Event]) -> Iterator[tuple[str, ...]]:

@@ -16,9 +16,13 @@ COLUMNS = ("topic", "events", "key", "partitioned by", "kept", "written by", "re
 
 def main(file: Path) -> None:
     """Write the table into *file*, in place of the one that is there."""
-    text = file.read_text(encoding="utf-8")
+    file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_table(text: str) -> str:
+    """Return *text* with the table as it is to be."""
     rows = (tuple(_cells(topic)) for topic in TOPICS.values())
-    file.write_text(filled(text, "topics", table(COLUMNS, rows)), encoding="utf-8")
+    return filled(text, "topics", table(COLUMNS, rows))
 
 
 def _cells(topic: Topic) -> Iterator[str]:

@@ -25,8 +25,12 @@ EVERYWHERE, PROVEN = "always", "at a host"
 
 def main(file: Path) -> None:
     """Write the table into *file*, in place of the one that is there."""
-    text = file.read_text(encoding="utf-8")
-    file.write_text(filled(text, "steps", table(HEAD, _rows())), encoding="utf-8")
+    file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_table(text: str) -> str:
+    """Return *text* with the table as it is to be."""
+    return filled(text, "steps", table(HEAD, _rows()))
 
 
 def _rows() -> Iterator[tuple[str, ...]]:

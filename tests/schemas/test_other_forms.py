@@ -16,7 +16,7 @@ from grpc_tools import protoc
 from gossamer.events import Page
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
-from schemas.consuming import DOCS, table
+from schemas.consuming import DOCS, with_tables
 from schemas.generate import schema_of
 from schemas.other_forms import AVRO, PROTOBUF, PUBLIC, avro_of, protobuf_of
 
@@ -58,9 +58,8 @@ def test_what_lies_here_is_what_the_structs_say(event: type[Any]) -> None:
     assert json.loads((AVRO / f"{tag}.avsc").read_bytes()) == avro_of(event)
     committed = (PROTOBUF / f"{tag}.proto").read_text(encoding="utf-8")
     assert protobuf_of(event, committed) == committed
-    head = f"<!-- fields of {tag}: written by scripts/schemas -->\n"
-    written = DOCS.read_text(encoding="utf-8").partition(head)[2]
-    assert written.startswith("".join(f"{line}\n" for line in table(event)) + "<!-- end")
+    written = DOCS.read_text(encoding="utf-8")
+    assert with_tables(written) == written
 
 
 @pytest.mark.parametrize("event", PUBLIC, ids=tag_of)
