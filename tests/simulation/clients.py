@@ -13,7 +13,6 @@ from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     TopicPartition,
@@ -348,19 +347,6 @@ class SimAdmin:
 
     def __init__(self, broker: Broker, configuration: dict[str, Any]) -> None:
         self._broker = broker
-
-    def list_consumer_group_offsets(
-        self, asked: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
-    ) -> Any:
-        """Return how far groups stand."""
-        self._broker.answer(self._broker.sim.process)
-        (group,) = asked
-        offsets = self._broker.group(group.group_id).offsets
-        found = [
-            TopicPartition(p.topic, p.partition, offsets.get((p.topic, p.partition), -1001))
-            for p in group.topic_partitions or ()
-        ]
-        return {group: _done(SimpleNamespace(topic_partitions=found))}
 
     def delete_records(self, asked: list[TopicPartition], request_timeout: float = 0) -> Any:
         """Delete what lies before these offsets."""

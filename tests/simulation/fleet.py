@@ -285,6 +285,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.log.kafka.reader.Consumer": consumer,
         "gossamer.log.kafka.tail.Consumer": consumer,
         "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
+        "gossamer.log.kafka.trimming.Consumer": consumer,
         "gossamer.store.cassandra.store.Cassandra": partial(_session, fleet.nodes),
         "gossamer.store.cassandra.store.found_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
