@@ -1,129 +1,232 @@
-"""Pages a second and CPU by service: the same web crawled embedded and by a fleet of one of each.
+"""What a page costs a fleet, by process, on warm servers: CPU, rows, records, commits.
 
-    .venv/bin/python -m bench.fleet [--hosts 600] [--pages 6] [--text]
+    .venv/bin/python -m bench.fleet [--pages 10000] [--each 6] [--counts 1 2] [--texts no yes]
 
-Both run one after the other on this machine, the synthetic web and the servers beside them, so
-that only the ratio says something.
+A Kafka and a Cassandra are started and made warm by a crawl that is not shown. Then fleets of one
+and of two of each service crawl a synthetic web, without main text and with it, and wait for a
+while with nothing to do; at last the same web is crawled in a folder. The web itself takes part of
+the same cores, and so does whatever else runs here: compare CPU, and runs with each other.
 """
 
 import argparse
-import os
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.fleet_servers import Servers
+from bench.processes import cpu, family
 from tests.servers import Server, running
-from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World
 from tests.system.by_hand import of_servers
 from tests.system.crawl import Crawl, marked
-from tests.system.fleet import SERVICES, fleet
+from tests.system.fleet import Fleet, fleet
 
-TICKS = os.sysconf("SC_CLK_TCK")
 DELAY = 0.05
-Spent = dict[str, float]
+IDLE = 15.0
+"""Seconds of a fleet that waits."""
+PATIENCE = 180.0
+"""Seconds without a request until a crawl counts as stuck."""
+LOOK = 0.5
+Counts = dict[str, float]
 
 
-def cpu(pids: Iterable[int]) -> float:
-    """Return the CPU seconds of processes that are alive, and of their children that are not."""
-    total = 0.0
-    for pid in pids:
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += sum(map(int, fields[11:15])) / TICKS
-    return total
+@dataclass
+class Measured:
+    """One crawl; times in seconds, the rest as counted from its begin to its end."""
+
+    name: str
+    pages: int = 0
+    took: float = 0.0
+    cpu: Counts = field(default_factory=dict)
+    """By process; those of one kind together."""
+    reads: Counts = field(default_factory=dict)
+    """Of Cassandra, by table."""
+    writes: Counts = field(default_factory=dict)
+    records: Counts = field(default_factory=dict)
+    """Kafka's, by topic."""
+    commits: Counts = field(default_factory=dict)
+    """By group."""
+    idle_cpu: Counts = field(default_factory=dict)
+    """Per cent of a core."""
+    idle_requests: Counts = field(default_factory=dict)
+    """To Kafka, a second."""
 
 
-def family(pid: int) -> list[int]:
-    """Return *pid* and all its descendants."""
-    try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except OSError:
-        return []
-    return [pid, *(each for child in children for each in family(int(child)))]
+def since(before: Counts, after: Counts) -> Counts:
+    """Return by how much each count has grown, if it has."""
+    grown = {name: count - before.get(name, 0.0) for name, count in after.items()}
+    return {name: count for name, count in grown.items() if count > 0}
 
 
-def command_of(pid: int) -> str:
-    """Return how a process of the embedded crawl was started, in a word."""
-    try:
-        line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-    return "parser children" if "services.parser.pool.child" in line else "standalone"
+class Crawled:
+    """A fleet on servers, while it is measured."""
 
+    def __init__(self, there: Fleet, servers: Servers, prefix: str, keyspace: str) -> None:
+        self._there, self._servers = there, servers
+        self._prefix, self._keyspace = prefix, keyspace
 
-def embedded(world: World, folder: Path, options: list[str]) -> tuple[int, float, Spent]:
-    """Return pages, seconds and CPU seconds of a crawl in one folder."""
-    with SynthWeb(world) as web:
-        crawl, spent = Crawl(web, folder / "data", DELAY), Spent()
+    def spent(self) -> Counts:
+        """Return the CPU seconds of each kind of process until now."""
+        spent: dict[str, float] = defaultdict(float)
+        for name, pids in self.pids().items():
+            spent[name] += cpu(pids)
+        return spent
+
+    def pids(self) -> dict[str, list[int]]:
+        """Return the processes of each kind."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for name, pids in self._servers.pids().items():
+            found[name] += pids
+        for member in self._there.members:
+            assert member.process
+            own, *children = family(member.process.pid)
+            found[member.service].append(own)
+            found[f"{member.service} children"] += children
+        return found
+
+    def crawl(self, name: str) -> Measured:
+        """Crawl to the end."""
+        web, servers = self._there.web, self._servers
+        spent, rows = self.spent(), servers.rows(self._keyspace)
+        records = servers.records(self._prefix)
         began = time.monotonic()
-        with crawl.start(*options) as started:
-            while started.running:
-                by_kind: dict[str, float] = defaultdict(float)
-                for pid in marked(started.mark):
-                    by_kind[command_of(pid)] += cpu([pid])
-                spent.update({kind: max(spent.get(kind, 0.0), s) for kind, s in by_kind.items()})
-                time.sleep(0.2)
-            took = time.monotonic() - began
-        return len(crawl.pages()), took, spent
+        self._there.seed()
+        self._await_end()
+        took, spent = time.monotonic() - began, since(spent, self.spent())
+        reads, writes = (
+            since(before, after)
+            for before, after in zip(rows, servers.rows(self._keyspace), strict=True)
+        )
+        return Measured(
+            name,
+            pages=sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests()),
+            took=took,
+            cpu=spent,
+            reads=reads,
+            writes=writes,
+            records=since(records, servers.records(self._prefix)),
+            commits=servers.commits(self._prefix),
+        )
 
+    def _await_end(self) -> None:
+        web, record = self._there.web, self._there.web.record / "requests.jsonl"
+        size, latest = 0, time.monotonic() + PATIENCE
+        least = len(web.truth.required)
+        while True:
+            if (now := record.stat().st_size) != size:
+                size, latest = now, time.monotonic() + PATIENCE
+            assert time.monotonic() < latest, f"nothing more is asked for: {self._there.lag()}"
+            enough = len(record.read_bytes().splitlines()) >= least
+            if enough and web.truth.required <= {one.url for one in web.requests()}:
+                break
+            time.sleep(LOOK)
+        while any(self._there.lag().values()):
+            time.sleep(LOOK)
 
-def in_a_fleet(world: World, folder: Path, settings: dict[str, str]) -> tuple[int, float, Spent]:
-    """Return pages, seconds and CPU seconds of the same crawl by one of each service."""
-    began = time.monotonic()
-    kafka, cassandra = (Server(kind, folder / kind) for kind in ("kafka", "cassandra"))
-    servers = of_servers(f"127.0.0.1:{kafka.port}", cassandra.port)
-    with (
-        running(kafka, cassandra),
-        SynthWeb(world) as web,
-        fleet(web, folder, 1, **servers, **settings) as there,
-    ):
-        print(f"the fleet was ready after {time.monotonic() - began:.1f} s")
-        processes = {member.service: member.process for member in there.members}
-        processes |= {"Kafka": kafka.process, "Cassandra": cassandra.process}
-        pids = {name: family(process.pid) for name, process in processes.items() if process}
-        before = {name: cpu(own) for name, own in pids.items()}
-        began = time.monotonic()
-        there.seed()
-        until(lambda: web.truth.required <= {r.url for r in web.requests()}, "all requests")
-        until(lambda: not any(there.lag().values()), "the end of all topics")
+    def wait(self, measured: Measured, seconds: float = IDLE) -> None:
+        """Measure what it costs to wait."""
+        time.sleep(3.0)
+        spent, asked, began = self.spent(), self._requests(), time.monotonic()
+        time.sleep(seconds)
         took = time.monotonic() - began
-        spent = {name: cpu(own) - before[name] for name, own in pids.items()}
-        return len(there.pages()), took, spent
+        for name, used in since(spent, self.spent()).items():
+            measured.idle_cpu[name] = 100 * used / took
+        for name, count in since(asked, self._requests()).items():
+            measured.idle_requests[name] = count / took
+
+    def _requests(self) -> Counts:
+        sent = self._servers.requests()
+        return {name: sum(map(sent.__getitem__, pids)) for name, pids in self.pids().items()}
 
 
-def show(name: str, measured: tuple[int, float, Spent]) -> None:
-    """Print one crawl's figures."""
-    pages, took, spent = measured
-    print(f"{name}: {pages} pages in {took:.1f} s = {pages / took:.0f} pages/s")
-    for kind, seconds in sorted(spent.items()):
-        print(f"  {kind:16} {1000 * seconds / max(pages, 1):6.2f} CPU s per 1,000 pages")
+def in_a_fleet(servers: Servers, world: World, count: int, text: bool, idle: float) -> Measured:
+    """Crawl *world* with *count* of each service."""
+    corner = of_servers(servers.kafka, servers.cassandra_port)
+    settings = {
+        **corner,
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        "GOSSAMER_PARSER__TEXT": str(text).lower(),
+        "GOSSAMER_LOGS__LEVEL": "warning",
+    }
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SynthWeb(world) as web,
+        fleet(web, Path(folder), count, **settings) as there,
+    ):
+        prefix = corner["GOSSAMER_KAFKA__PREFIX"]
+        crawled = Crawled(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
+        measured = crawled.crawl(f"{count} of each, {'with' if text else 'without'} text")
+        if idle:
+            crawled.wait(measured, idle)
+        return measured
+
+
+def in_a_folder(world: World, text: bool) -> Measured:
+    """Crawl *world* in a folder."""
+    name = f"in a folder, {'with' if text else 'without'} text"
+    with tempfile.TemporaryDirectory() as folder, SynthWeb(world) as web:
+        crawl, spent = Crawl(web, Path(folder) / "data", DELAY), Counts()
+        began = time.monotonic()
+        with crawl.start(*([] if text else ["--no-text"])) as started:
+            while started.running:
+                spent["all"] = max(spent.get("all", 0.0), cpu(marked(started.mark)))
+                time.sleep(LOOK)
+        took = time.monotonic() - began
+        pages = sum(one.status == 200 and one.path != "/robots.txt" for one in web.requests())
+        return Measured(name, pages, took, spent)
+
+
+def show(measured: Measured) -> None:
+    """Print a crawl's tables."""
+    pages = max(measured.pages, 1)
+    total = 1000 * sum(measured.cpu.values()) / pages
+    print(
+        f"\n{measured.name}: {measured.pages} pages in {measured.took:.1f} s = "
+        f"{pages / measured.took:.1f} pages/s, {total:.1f} ms of CPU a page"
+    )
+    _table("CPU, ms a page", measured.cpu, 1000 / pages)
+    _table("rows read a page", measured.reads, 1 / pages)
+    _table("mutations a page", measured.writes, 1 / pages)
+    _table("records a page", measured.records, 1 / pages)
+    _table("commits a page", measured.commits, 1 / pages)
+    _table("idle, % of a core", measured.idle_cpu, 1)
+    _table("idle, requests to Kafka/s", measured.idle_requests, 1)
+
+
+def _table(title: str, counts: Counts, by: float) -> None:
+    if counts:
+        ordered = sorted(counts.items(), key=lambda each: -each[1])
+        listed = ", ".join(f"{name} {by * count:.2f}" for name, count in ordered)
+        print(f"  {title:26} {by * sum(counts.values()):7.2f}: {listed}", flush=True)
 
 
 def main() -> None:
-    """Crawl twice, and compare."""
+    """Crawl with each fleet, and in a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--hosts", type=int, default=600)
-    parser.add_argument("--pages", type=int, default=6)
-    parser.add_argument("--text", action="store_true", help="with main text")
+    parser.add_argument("--pages", type=int, default=10_000)
+    parser.add_argument("--each", type=int, default=6, help="pages of a host")
+    parser.add_argument("--counts", type=int, nargs="*", default=[1, 2], help="of each service")
+    parser.add_argument("--texts", nargs="*", choices=("no", "yes"), default=["no", "yes"])
+    parser.add_argument("--warm-up", type=int, default=1500, help="pages of the crawl before")
+    parser.add_argument("--idle", type=float, default=IDLE, help="seconds to wait afterwards")
+    parser.add_argument("--no-folder", action="store_true", help="no crawl in a folder")
     given = parser.parse_args()
-    world = World.plain(seed=5, hosts=given.hosts, pages=given.pages)
-    settings = {
-        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
-        "GOSSAMER_PARSER__TEXT": str(given.text).lower(),
-        "GOSSAMER_LOGS__LEVEL": "warning",
-    }
+
+    def world(pages: int) -> World:
+        return World.plain(seed=5, hosts=max(3, pages // given.each), pages=given.each)
+
     with tempfile.TemporaryDirectory() as folder:
-        alone = embedded(world, Path(folder) / "a", [] if given.text else ["--no-text"])
-        show("embedded", alone)
-        many = in_a_fleet(world, Path(folder) / "b", settings)
-        show("fleet", many)
-    ratio = (many[0] / many[1]) / (alone[0] / alone[1])
-    print(f"the fleet is {ratio:.2f} times as fast ({len(SERVICES)} services, two servers)")
+        kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
+        with running(kafka, cassandra), Servers(kafka, cassandra) as servers:
+            if given.warm_up:
+                in_a_fleet(servers, world(given.warm_up), 1, False, 0.0)
+            for text in given.texts:
+                for count in given.counts:
+                    show(in_a_fleet(servers, world(given.pages), count, text == "yes", given.idle))
+    for text in () if given.no_folder else given.texts:
+        show(in_a_folder(world(given.pages), text == "yes"))
 
 
 if __name__ == "__main__":
