@@ -17,27 +17,31 @@ import contextlib
 from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import structlog
 
-from gossamer.clock import Clock, steady
+from gossamer import clock
+from gossamer.clock import Clock
 from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
 from gossamer.events import Event
-from gossamer.events.topics import Topic
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.control import ControlTail
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.polled import Polled
+from gossamer.runtime.processor import AsyncProcessor
 from gossamer.runtime.retries import waits
 from gossamer.runtime.runner import dead_letter_for
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
 from gossamer.telemetry import observe
 
-IDLE_WAIT = 0.02
-"""Seconds between two polls while nothing finishes."""
+IDLE_WAIT, IDLE_POLL = 0.02, 0.1
+"""Seconds between two polls while nothing finishes; of one poll while nothing is under way."""
+GROUP = 0.1
+"""Seconds between two advances while there is much to move: what is done meanwhile is one append
+and one commit. What comes alone is moved at once."""
 HOLD_INTERVAL = 0.5
 """Seconds between two questions whether others are behind; on Kafka the brokers have to answer."""
 ANSWERS_LIMIT = 500
@@ -48,25 +52,6 @@ STOP_LIMIT = 10.0
 """Most seconds that the end waits for a log that is unavailable."""
 logger = structlog.get_logger()
 T = TypeVar("T")
-
-Emitter = Callable[..., None]
-"""Takes events; those of one call are appended together or not at all."""
-
-
-class AsyncProcessor(Protocol):
-    """The logic of a service whose work on a record takes time."""
-
-    name: str
-    """The group it reads under."""
-    reads: tuple[Topic, ...]
-    begins_once: bool
-    """Whether the log moves past a record before the work on it starts."""
-
-    def control(self, event: Event) -> None:
-        """Take in what operators have set."""
-
-    async def work(self, event: Event, emit: Emitter) -> None:
-        """Answer one event through *emit*, now or over time."""
 
 
 class ConcurrentRunner:
@@ -94,7 +79,8 @@ class ConcurrentRunner:
         self._partitions = self._reader.partitions
         self._polled = Polled()
         self._held: Container[int] = ()
-        self._asked_at = float("-inf")
+        self._asked_at = self._polled_at = self._advanced_at = float("-inf")
+        """When we last asked who is behind, polled, and moved anything."""
         self._started: list[Record] = []
         self._passed: list[Record] = []
         self._outbox: list[Message] = []
@@ -179,29 +165,55 @@ class ConcurrentRunner:
 
     async def _turn(self) -> None:
         self._wakeup.clear()
-        await self._poll()
-        began = steady()
+        await self._take_in()
         self._start()
-        ours, moved = await self._advance()
-        if moved:
-            observe("gossamer_step_seconds", steady() - began, service=self._processor.name)
-        started, self._started = self._started, []
-        for record in started if ours or not self._processor.begins_once else ():
-            self._working.add(asyncio.create_task(self._work(record)))
-        if not self._outbox:
+        moved = False
+        if not self._processor.begins_once:
+            self._begin()
+        if clock.steady() >= self._advanced_at + GROUP:
+            moved = await self._step()
+        if moved and self._processor.begins_once:
+            # Nothing begins before the next advance, whatever ends meanwhile.
+            await asyncio.sleep(max(0.0, self._advanced_at + GROUP - clock.steady()))
+        elif self._working or self._polled:
             await _wait_for(self._wakeup, IDLE_WAIT)
 
-    async def _poll(self) -> None:
+    async def _step(self) -> bool:
+        """Advance, then begin what may only begin then; return whether there was anything to do."""
+        began = clock.steady()
+        ours, moved = await self._advance()
+        if moved:
+            self._advanced_at = began
+            observe("gossamer_step_seconds", clock.steady() - began, service=self._processor.name)
+        if not ours and self._processor.begins_once:
+            self._started.clear()
+        self._begin()
+        return moved
+
+    def _begin(self) -> None:
+        started, self._started = self._started, []
+        for record in started:
+            self._working.add(asyncio.create_task(self._work(record)))
+
+    async def _take_in(self) -> None:
+        """Poll: with patience where there is nothing to do, rarely where there is enough."""
+        if not self._working and not self._polled:
+            await self._poll(IDLE_POLL, BATCH)
+            return
+        wanted = self._polled.lacks(self._held) and len(self._working) < self._limit
+        if clock.steady() >= self._polled_at + (IDLE_WAIT if wanted else GROUP):
+            await self._poll(0.0, BATCH if wanted else 0)
+
+    async def _poll(self, timeout: float, most: int) -> None:
         while news := await self._in_thread(lambda: self._control.poll(0)):
             for record in news:
                 self._learn(record)
-        await self._check_hold()
-        wanted = self._polled.lacks(self._held) and len(self._working) < self._limit
-        most = BATCH if wanted else 0
-        records = await self._in_thread(lambda: self._reader.poll(0, most))
+        records = await self._in_thread(lambda: self._reader.poll(timeout, most))
+        self._polled_at = clock.steady()
         if self._reader.partitions != self._partitions:
             self._rebalance(self._reader.partitions)
         self._polled.add(records)
+        await self._check_hold()
 
     def _learn(self, record: Record) -> None:
         try:
@@ -220,7 +232,7 @@ class ConcurrentRunner:
 
     async def _check_hold(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now - self._asked_at >= HOLD_INTERVAL:
+        if self._polled and now - self._asked_at >= HOLD_INTERVAL:
             self._held, self._asked_at = await self._in_thread(self._hold), now
 
     def _start(self) -> None:

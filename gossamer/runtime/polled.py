@@ -14,6 +14,10 @@ class Polled:
     def __init__(self) -> None:
         self._records: list[Record] = []
 
+    def __bool__(self) -> bool:
+        """Whether any wait."""
+        return bool(self._records)
+
     def add(self, records: Iterable[Record]) -> None:
         """Take in what was polled."""
         self._records += records

@@ -29,6 +29,10 @@ from gossamer.telemetry import configure_logs
 TURN = 0.5
 """Most seconds that a loop waits for records, so that it notices that it is to stop."""
 
+GROUP = 0.2
+"""Seconds between two steps of a service that is busy: what comes meanwhile is one flush, one
+append and one commit. What comes to a service that was idle is handled at once."""
+
 logger = structlog.get_logger()
 
 
@@ -142,7 +146,9 @@ def run_processor(backends: Backends, processor: Processor) -> None:
     try:
         while not backends.stop.is_set():
             due = runner.due()
-            runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
+            moved = runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
             backends.process.health.note(processor.note())
+            if moved and (rest := runner.began + GROUP - clock.steady()) > 0:
+                backends.stop.wait(rest)
     finally:
         runner.close()

@@ -6,13 +6,15 @@ writes to them is flushed with the log's next advance.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Protocol
 
 from gossamer.events import Event, Tombstone
 from gossamer.events.topics import Topic
 
 Answer = Iterable[Event | Tombstone]
+Emitter = Callable[..., None]
+"""Takes events; those of one call are appended together or not at all."""
 
 
 class Processor(ABC):
@@ -67,3 +69,19 @@ class Processor(ABC):
 
     def settle(self) -> None:  # noqa: B027
         """Make durable what is held outside the store; called before each advance of the log."""
+
+
+class AsyncProcessor(Protocol):
+    """The logic of a service whose work on a record takes time."""
+
+    name: str
+    """The group it reads under."""
+    reads: tuple[Topic, ...]
+    begins_once: bool
+    """Whether the log moves past a record before the work on it starts."""
+
+    def control(self, event: Event) -> None:
+        """Take in what operators have set."""
+
+    async def work(self, event: Event, emit: Emitter) -> None:
+        """Answer one event through *emit*, now or over time."""

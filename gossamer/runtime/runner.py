@@ -5,7 +5,8 @@ from functools import partial
 
 import structlog
 
-from gossamer.clock import Clock, Steps, steady
+from gossamer import clock
+from gossamer.clock import Clock, Steps
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import Event
 from gossamer.log import Log, Message, Record
@@ -40,6 +41,8 @@ class Runner:
         self._control = ControlTail(log)
         self._partitions: frozenset[int] | None = None
         self._arrears = Arrears(log, processor.name, processor.awaits)
+        self.began = 0.0
+        """When the last step had its records."""
 
     def due(self) -> float | None:
         """Return when a step is due even if no record comes; None if there is no timer."""
@@ -54,7 +57,7 @@ class Runner:
         self._assign()
         self._look_back()
         records = self._reader.poll(timeout)
-        began = steady()
+        began = self.began = clock.steady()
         # Partitions change inside the poll: the processor is told before it sees their records.
         self._assign()
         answers: list[Message] = []
@@ -73,7 +76,7 @@ class Runner:
         if moved := bool(records or answers or woken):
             self._processor.settle()
             self._reader.advance(records, answers)
-            observe("gossamer_step_seconds", steady() - began, service=self._processor.name)
+            observe("gossamer_step_seconds", clock.steady() - began, service=self._processor.name)
         return moved
 
     def _assign(self) -> None:

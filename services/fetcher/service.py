@@ -21,7 +21,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.topics import VISITS_ORDERED, Topic
-from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.processor import Emitter
 from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
 from gossamer.web.sniffing import PACKED_XML, WHOLE
@@ -43,7 +43,7 @@ EpochOf = Callable[[str], Awaitable[int]]
 
 
 class Fetcher:
-    """Carries out orders; see `gossamer.runtime.concurrent.AsyncProcessor`."""
+    """Carries out orders; see `gossamer.runtime.processor.AsyncProcessor`."""
 
     name = "fetcher"
     reads: tuple[Topic, ...] = (VISITS_ORDERED,)

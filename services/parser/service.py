@@ -7,7 +7,7 @@ from gossamer.errors import Poison
 from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
-from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.processor import Emitter
 from services.parser.letters import Letters
 from services.parser.options import Options
 from services.parser.passed_on import unread

@@ -18,9 +18,10 @@ from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import BATCH, Log, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.runtime import process
-from gossamer.runtime.concurrent import ConcurrentRunner, Emitter
+from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.event_loop import run_async
 from gossamer.runtime.process import Backends
+from gossamer.runtime.processor import Emitter
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store import Store

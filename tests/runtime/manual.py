@@ -7,7 +7,7 @@ from gossamer.events import CrawlDefined, DeadLetter, Event, SeedSown
 from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.processor import Emitter
 from tests.runtime.processors import discovered, events
 
 

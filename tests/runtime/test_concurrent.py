@@ -11,7 +11,7 @@ from gossamer.log import Message, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import concurrent
-from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.processor import Emitter
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
 from tests.runtime.processors import discovered

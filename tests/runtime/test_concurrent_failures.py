@@ -8,7 +8,7 @@ from gossamer.events.topics import PAGES
 from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.processor import Emitter
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, found, left, letters, sow, until
 from tests.runtime.processors import discovered

@@ -14,7 +14,7 @@ from gossamer.events import Event, SeedSown
 from gossamer.log import BATCH, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.runtime import concurrent, retries
-from gossamer.runtime.concurrent import Emitter
+from gossamer.runtime.processor import Emitter
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from tests.runtime.conftest import Start

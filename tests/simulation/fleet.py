@@ -257,6 +257,7 @@ def _must_be_delivered(error: Any, message: Any) -> None:
 PACE: dict[str, object] = {
     # Nobody looks so often that a run takes long, nor waits so long that it has to last for days.
     "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
+    "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
     "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
     "gossamer.runtime.process.TURN": 15.0,

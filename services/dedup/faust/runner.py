@@ -37,6 +37,8 @@ OPEN = 1000
 """Most records whose answers the brokers have not acknowledged yet."""
 JUDGED = 32
 """Most pages that wait to be judged, and most that are judged at once."""
+GROUP = 0.1
+"""Seconds between two flushes while pages come, unless so many wait."""
 LAST_WAIT = 5.0
 """Most seconds that work under way may take when partitions are revoked, or at the end."""
 RETRY = 1.0
@@ -88,12 +90,15 @@ class FaustRunner:
         loop = asyncio.get_running_loop()
         while True:
             taken = [await self._line.get()]
+            began = clock.steady()
             while not self._line.empty():
                 taken.append(self._line.get_nowait())
             records = [one.record for one in taken]
             judged = await loop.run_in_executor(self._pool, self._judged, records)
             for one, messages in zip(taken, judged, strict=True):
                 await self._send_answers(one, messages)
+            if len(taken) < JUDGED:
+                await asyncio.sleep(max(0.0, began + GROUP - clock.steady()))
 
     def _begin(self, event: Event) -> Taken:
         at = event.message

@@ -1,0 +1,79 @@
+"""While much comes, the log moves by groups; what comes alone moves at once."""
+
+from typing import cast
+
+import pytest
+from prometheus_client import REGISTRY
+
+from gossamer import clock
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import concurrent
+from gossamer.runtime.health import Health
+from gossamer.runtime.observed import ObservedLog
+from gossamer.runtime.process import GROUP, Backends, Process, run_processor
+from gossamer.settings import Settings
+from gossamer.store.sqlite import SqliteStore
+from tests.runtime.conftest import Start
+from tests.runtime.manual import Manual, found, left, sow, until
+from tests.runtime.processors import Sower
+
+EACH = 0.01
+
+
+def advances() -> float:
+    """Return how often the log was moved."""
+    sample = "gossamer_step_seconds_count"
+    return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
+
+
+class Meanwhile:
+    """Stands for the event that ends a process: while it is waited for, a seed comes each so many
+    virtual seconds, *most* in all."""
+
+    def __init__(self, log: SqliteLog, most: int) -> None:
+        self.now, self._log, self._most = 0.0, log, most
+
+    def is_set(self) -> bool:
+        return not self._most and not left(self._log)
+
+    def wait(self, timeout: float) -> bool:
+        self.now += timeout
+        count = min(self._most, round(timeout / EACH))
+        self._most -= count
+        sow(self._log, *(f"{self.now}-{n}" for n in range(count)))
+        return self.is_set()
+
+
+def test_a_busy_processor_moves_the_log_by_groups(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, before = Meanwhile(log, 1000), advances()
+    monkeypatch.setattr(clock, "steady", lambda: stop.now)
+    sow(log, "the first")
+    health = Health("dedup", "one")
+    running = Process("dedup", cast(Settings, None), health, stop)  # type: ignore[arg-type]
+    run_processor(Backends(running, ObservedLog(log, health), store), Sower(store))
+    assert len(found(log)) == 1001
+    assert advances() - before == 1 + 1000 * EACH / GROUP
+
+
+async def test_what_ends_close_together_is_moved_together(
+    start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(clock, "steady", lambda: now[0])
+    before = advances()
+    sow(log, "a", "b", "c")
+    async with start(manual):
+        await until(lambda: len(manual.open()) == 3)
+        manual.done("a")
+        await until(lambda: left(log) == 2)
+        manual.done("b", "c")
+        sow(log, "d")
+        now[0] += concurrent.GROUP / 2
+        await until(lambda: "d" in manual.started)
+        assert left(log) == 3, "too soon"
+        now[0] += concurrent.GROUP / 2
+        await until(lambda: left(log) == 1)
+        manual.done("d")
+    assert advances() == before + 2
