@@ -5,9 +5,10 @@ written whole, with a timestamp from the caller. A conditional write
 (:meth:`Cassandra.insert_if_absent`) is not: where its outcome is open it is read instead.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from cassandra import DriverException
@@ -28,7 +29,13 @@ from gossamer.store.cassandra.access import (
     tls,
 )
 from gossamer.store.cassandra.errors import is_undecided, translate_errors
-from gossamer.store.cassandra.writes import IN_FLIGHT, Connection, batches, concurrent_writes
+from gossamer.store.cassandra.writes import (
+    IN_FLIGHT,
+    Connection,
+    batches,
+    concurrent_writes,
+    statement,
+)
 
 PROTOCOL = 5
 """Cassandra 4 and later. Named, so that the driver does not try others and warn of each."""
@@ -36,6 +43,8 @@ AGREEMENT = 60.0
 """Seconds for all nodes to agree on the schema after a change."""
 
 Values = Sequence[Any]
+Nodes = Hashable
+"""Stands for those that keep a row: equal where they are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +127,21 @@ class Cassandra:
     def write(self, writes: Iterable[Write]) -> None:
         """Return once all *writes* are acknowledged. They run concurrently, in no order."""
         with self._errors(), concurrent_writes(self._session) as send:
-            for write in writes:
-                prepared = self._prepare(write.cql)
-                for batch in batches(prepared.bind(row) for row in write.rows):
-                    self._timestamp = write.timestamp
-                    send(batch)
+            for (timestamp, _), rows in batches(self._parts(writes)):
+                self._timestamp = timestamp
+                send(statement(rows))
+
+    def _parts(
+        self, writes: Iterable[Write]
+    ) -> Iterator[tuple[tuple[int, Nodes], Iterable[BoundStatement]]]:
+        """Yield the rows of each of *writes*, with their timestamp and the nodes that keep them."""
+        for write in writes:
+            bound = map(self._prepare(write.cql).bind, write.rows)
+            if (first := next(bound, None)) is None:
+                continue
+            nodes = self._cluster.metadata.get_replicas(first.keyspace, first.routing_key)
+            # Where it is not known who keeps them, nothing shares a batch with them.
+            yield (write.timestamp, tuple(nodes) or first.routing_key), chain([first], bound)
 
     def insert_if_absent(
         self, insert: str, values: Values, select: str, keys: Values

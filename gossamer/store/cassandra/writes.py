@@ -1,8 +1,11 @@
 """Many writes in flight at once: in batches, a bounded number, all of them awaited."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from threading import Semaphore
+from typing import TypeVar
 
 from cassandra.cluster import Session
 from cassandra.io.libevreactor import LibevConnection
@@ -11,6 +14,10 @@ from cassandra.query import BatchStatement, BatchType, BoundStatement, Statement
 IN_FLIGHT = 64
 BATCH_ROWS, BATCH_BYTES = 100, 40 << 10
 """Nodes may refuse a batch above 50 KiB; a row that is larger goes alone."""
+SHARED, SHARED_BYTES = 10, 4 << 10
+"""Partitions in a batch, and bytes of one that has several: nodes warn of more than 10, and of more
+than 5 KiB with what belongs to rows."""
+To = TypeVar("To", bound=Hashable)
 
 
 class Connection(LibevConnection):  # type: ignore[misc]
@@ -22,24 +29,47 @@ class Connection(LibevConnection):  # type: ignore[misc]
     _socket_writable = property(lambda self: True, lambda self, writable: None)
 
 
-def batches(rows: Iterable[BoundStatement]) -> Iterator[Statement]:
-    """Yield *rows*, which are of one partition, in batches of bounded size."""
+def batches(
+    parts: Iterable[tuple[To, Iterable[BoundStatement]]],
+) -> Iterator[tuple[To, list[BoundStatement]]]:
+    """Yield *parts*, rows of one partition each and where they go, in batches of bounded size.
+
+    Small ones that go to the same place share a batch: a request costs more than a row does.
+    """
+    waiting: dict[To, list[list[BoundStatement]]] = {}
+    sizes = Counter[To]()
+    for to, rows in parts:
+        for batch, size in _of_partition(rows):
+            if size > SHARED_BYTES:
+                yield to, batch
+                continue
+            if len(waiting.get(to, ())) >= SHARED or sizes[to] + size > SHARED_BYTES:
+                yield to, [*chain.from_iterable(waiting.pop(to))]
+                sizes[to] = 0
+            waiting.setdefault(to, []).append(batch)
+            sizes[to] += size
+    for to, some in waiting.items():
+        yield to, [*chain.from_iterable(some)]
+
+
+def _of_partition(rows: Iterable[BoundStatement]) -> Iterator[tuple[list[BoundStatement], int]]:
     batch, size = list[BoundStatement](), 0
     for row in rows:
         weight = sum(map(len, row.values))
         if batch and (len(batch) >= BATCH_ROWS or size + weight > BATCH_BYTES):
-            yield _statement(batch)
+            yield batch, size
             batch, size = [], 0
         batch.append(row)
         size += weight
     if batch:
-        yield _statement(batch)
+        yield batch, size
 
 
-def _statement(rows: list[BoundStatement]) -> Statement:
+def statement(rows: Sequence[BoundStatement]) -> Statement:
+    """Return what writes *rows* with one request."""
     if len(rows) == 1:
         return rows[0]
-    # A logged batch costs another round trip, and one partition is atomic without.
+    # A logged batch costs another round trip; of one partition all is atomic without.
     batch = BatchStatement(BatchType.UNLOGGED)
     for row in rows:
         batch.add(row)

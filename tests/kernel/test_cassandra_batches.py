@@ -1,0 +1,43 @@
+"""Which rows go to Cassandra in one request: see decision 13."""
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.store.cassandra.writes import BATCH_BYTES, BATCH_ROWS, SHARED, SHARED_BYTES, batches
+
+Part = tuple[str, list[int]]
+"""Where the rows of a partition go, and how many bytes each has."""
+sizes = st.lists(st.one_of(st.integers(0, 500), st.integers(0, 60_000)), min_size=1, max_size=120)
+
+
+def made(parts: list[Part]) -> list[tuple[str, list[Any]]]:
+    return [
+        (to, [SimpleNamespace(values=[b"x" * size], of=number) for size in rows])
+        for number, (to, rows) in enumerate(parts)
+    ]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), sizes), max_size=30))
+def test_each_row_goes_once_and_no_batch_is_too_large(parts: list[Part]) -> None:
+    given_rows = made(parts)
+    found = [(to, rows) for to, rows in batches(given_rows)]
+    assert Counter((to, id(row)) for to, rows in found for row in rows) == Counter(
+        (to, id(row)) for to, rows in given_rows for row in rows
+    )
+    for _, rows in found:
+        size = sum(len(row.values[0]) for row in rows)
+        if len({row.of for row in rows}) > 1:
+            assert size <= SHARED_BYTES
+            assert len({row.of for row in rows}) <= SHARED
+        else:
+            assert len(rows) <= BATCH_ROWS
+            assert len(rows) == 1 or size <= BATCH_BYTES
+
+
+def test_small_rows_that_go_to_the_same_nodes_share_a_batch() -> None:
+    parts = [(to, [100]) for _ in range(20) for to in "ab"]
+    assert [len(rows) for _, rows in batches(made(parts))] == [10, 10, 10, 10]
