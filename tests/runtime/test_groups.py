@@ -50,7 +50,7 @@ def test_a_busy_processor_moves_the_log_by_groups(
     stop, before = Meanwhile(log, 1000), advances()
     monkeypatch.setattr(clock, "steady", lambda: stop.now)
     sow(log, "the first")
-    health = Health("dedup", "one")
+    health = Health("dedup", "grouped")
     running = Process("dedup", cast(Settings, None), health, stop)  # type: ignore[arg-type]
     run_processor(Backends(running, ObservedLog(log, health), store), Sower(store))
     assert len(found(log)) == 1001
