@@ -5,6 +5,7 @@ and holds each change of condition against the table of `conditions.py`. Which h
 is decided in `loading.py`.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -25,6 +26,9 @@ from services.frontier.rows import DueRow, HostRow, ListedHost, QueuedUrl, Robot
 from services.frontier.sites import Sites
 from services.frontier.workbench import Host, Workbench
 
+REMEMBERED = 5000
+"""Hosts that are kept in mind though they are not on the bench, the last used ones."""
+
 
 class Hosts:
     """All hosts of the claimed partitions; those in memory are on the *bench*.
@@ -34,6 +38,7 @@ class Hosts:
 
     def __init__(self, store: Store, claims: Claims, settings: FrontierSettings) -> None:
         self._rows, self._robots = store.table(HostRow), store.table(RobotsRow)
+        self._recent = OrderedDict[str, Host]()
         self.claims, self.sites = claims, Sites(store, settings.site_at_once)
         self.queues = HostQueues(store.table(QueuedUrl))
         self.bench = Workbench(
@@ -48,7 +53,10 @@ class Hosts:
         """
         if loaded := self.bench.hosts.get(key):
             return loaded
-        return self._listed(self.read(site, key) or Host(HostRow(site, key), stored=False))
+        if recent := self._recent.get(key):
+            return self._listed(recent)
+        new = Host(HostRow(site, key), stored=False, robots_read=True)
+        return self._listed(self.read(site, key) or new)
 
     def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
         """Return the hosts of *entries* that there are, each once and as `find` does."""
@@ -69,12 +77,35 @@ class Hosts:
     def read(self, site: str, key: str) -> Host | None:
         """Return the host as it is in the store, if it is there."""
         row = self._rows.get(site, key)
-        return Host(row) if row else None
+        return self._known(row) if row else None
+
+    def _known(self, row: HostRow) -> Host:
+        """Return the host of *row*, which is one object wherever it is found."""
+        return self._recent.get(row.host) or Host(row)
+
+    def remember(self, host: Host) -> None:
+        """Keep in mind a host that is not on the bench: it may be needed soon."""
+        self._recent[host.row.host] = host
+        self._recent.move_to_end(host.row.host)
+        if len(self._recent) > REMEMBERED:
+            self._recent.popitem(last=False)
+
+    def forget(self) -> None:
+        """Read anew what is not on the bench: others may have written it meanwhile."""
+        self._recent.clear()
+        self.queues.forget()
+        self.sites.forget()
 
     def read_all(self, entries: Sequence[ListedHost | DueRow]) -> dict[tuple[str, str], Host]:
         """Return by site and host, as they are in the store, those of *entries* that are there."""
-        rows = self._rows.get_all([(entry.site, entry.host) for entry in entries])
-        return {(row.site, row.host): Host(row) for row in rows}
+        found, keys = dict[tuple[str, str], Host](), list[tuple[str, str]]()
+        for entry in entries:
+            if recent := self._recent.get(entry.host):
+                found[entry.site, entry.host] = recent
+            else:
+                keys.append((entry.site, entry.host))
+        rows = self._rows.get_all(keys) if keys else ()
+        return found | {(row.site, row.host): Host(row) for row in rows}
 
     def away(self, site: str, condition: Condition) -> Iterator[Host]:
         """Yield the hosts of *site* in *condition* by their rows that are not in memory."""
@@ -83,12 +114,12 @@ class Hosts:
             after = rows[-1].host
             for row in rows:
                 if row.condition is condition and row.host not in self.bench.hosts:
-                    yield Host(row)
+                    yield self._known(row)
 
     def robots(self, host: Host) -> RobotsRow | None:
         """Return what is known of the host's robots.txt."""
-        if host.robots is None:
-            host.robots = self._robots.get(host.row.host)
+        if host.robots is None and not host.robots_read:
+            host.robots, host.robots_read = self._robots.get(host.row.host), True
         return host.robots
 
     def learn_robots(self, host: Host, robots: RobotsRow) -> None:
@@ -123,3 +154,4 @@ class Hosts:
             self.bench.update(host, row)
         else:
             host.row = row
+            self.remember(host)

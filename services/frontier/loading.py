@@ -34,7 +34,7 @@ class Loading:
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, and have the hosts of these in memory, and of no others."""
         self._claims.assign(partitions, now)
-        self._hosts.sites.forget()
+        self._hosts.forget()
         self._bench.slots.share_out(len(partitions))
         for host in [*self._bench.hosts.values()]:
             if not self._claims.has(host.row.site):
@@ -98,6 +98,7 @@ class Loading:
         self._hosts.update(host, replace(row, listed=0), trigger)
         if row.host in self._bench.hosts:
             self._bench.unload(host)
+            self._hosts.remember(host)
 
     @property
     def unfinished(self) -> bool:
@@ -156,6 +157,7 @@ class Loading:
         listed = directory.give_back(row.site, row.host, row.number)
         self._hosts.update(host, replace(row, listed=listed))
         self._bench.unload(host)
+        self._hosts.remember(host)
         return True
 
     def find_checked_out(self, site: str, now: float) -> None:

@@ -8,6 +8,7 @@ Nothing is ever deleted from within a segment; a segment that the cursor has pas
 whole. (Cassandra pays for deleted rows at every later read.)
 """
 
+from collections import OrderedDict
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -17,6 +18,8 @@ from services.frontier.rows import HostRow, QueuedUrl
 
 SEGMENT = 100
 """URLs in a segment."""
+HEADS, MOST = 5000, 20
+"""Queues whose first URLs are in memory, the last used ones, and how many of each."""
 
 
 class Ends(NamedTuple):
@@ -30,11 +33,60 @@ class Ends(NamedTuple):
     queued: int
 
 
+class Heads:
+    """The first URLs of queues, in memory: what comes alone is visited soon, and is not read.
+
+    Of a segment they have rows that follow each other, from the cursor on or before it.
+    """
+
+    def __init__(self) -> None:
+        self._rows = OrderedDict[str, list[QueuedUrl]]()
+        """By segment."""
+
+    def forget(self) -> None:
+        """Have nothing: others may have written."""
+        self._rows.clear()
+
+    def append(self, url: QueuedUrl, is_first: bool) -> None:
+        """Take in *url*, put behind all others; *is_first*: there is no other."""
+        rows = self._rows.get(url.segment)
+        if is_first:
+            self.put([url])
+        elif rows and rows[-1].position == url.position - 1 and len(rows) < MOST:
+            rows.append(url)
+
+    def put(self, rows: list[QueuedUrl]) -> None:
+        """Take in *rows* of one segment, in place of what there was."""
+        if not rows or rows[-1].position - rows[0].position != len(rows) - 1:
+            return
+        self._rows[rows[0].segment] = rows[:MOST]
+        self._rows.move_to_end(rows[0].segment)
+        if len(self._rows) > HEADS:
+            self._rows.popitem(last=False)
+
+    def first(self, segment: str, cursor: int, most: int) -> list[QueuedUrl]:
+        """Return the rows from *cursor*, *most* or up to the segment's end, if all are here."""
+        rows, end = self._rows.get(segment, []), min(cursor + most, SEGMENT)
+        while rows and rows[0].position < cursor:
+            rows.pop(0)
+        if not rows or rows[0].position != cursor or rows[-1].position < end - 1:
+            return []
+        return rows[: end - cursor]
+
+    def drop(self, segment: str) -> None:
+        """Forget a segment that was passed."""
+        self._rows.pop(segment, None)
+
+
 class HostQueues:
     """The queues of all hosts. Methods take a host's row and return it as it is afterwards."""
 
     def __init__(self, urls: Table[QueuedUrl]) -> None:
-        self._urls = urls
+        self._urls, self._heads = urls, Heads()
+
+    def forget(self) -> None:
+        """Read everything anew: others may have written it meanwhile."""
+        self._heads.forget()
 
     def append(self, host: HostRow, url: QueuedUrl) -> HostRow:
         """Put *url* behind all others of its queue; its segment and position are set here."""
@@ -42,7 +94,9 @@ class HostQueues:
         ends = _ends(host, again)
         full = ends.tail_size >= SEGMENT
         segment, position = (ends.tail + 1, 0) if full else (ends.tail, ends.tail_size)
-        self._urls.put(replace(url, segment=_key(host, again, segment), position=position))
+        url = replace(url, segment=_key(host, again, segment), position=position)
+        self._urls.put(url)
+        self._heads.append(url, is_first=not ends.queued)
         if not host.queued:
             host = replace(host, number=url.number, again=again)
         ends = ends._replace(tail=segment, tail_size=position + 1, queued=ends.queued + 1)
@@ -58,7 +112,12 @@ class HostQueues:
         ends = _ends(host, host.again)
         # Beyond the end there may be rows of a flush that a crash has cut short.
         most = min(count, ends.queued)
-        return self._urls.scan(_key(host, host.again, ends.head), ends.cursor - 1, most)
+        segment = _key(host, host.again, ends.head)
+        if found := self._heads.first(segment, ends.cursor, most):
+            return found
+        found = self._urls.scan(segment, ends.cursor - 1, most)
+        self._heads.put(found)
+        return found
 
     def passed(self, host: HostRow, count: int) -> HostRow:
         """Move the cursor past the first *count* URLs."""
@@ -72,6 +131,7 @@ class HostQueues:
         head, cursor = ends.head, ends.cursor + 1
         if cursor >= SEGMENT:
             self._urls.drop(_key(host, host.again, head))
+            self._heads.drop(_key(host, host.again, head))
             head, cursor = head + 1, 0
             # The next append goes to a new segment, also when this was the last.
         ends = ends._replace(head=head, cursor=cursor, queued=ends.queued - 1)

@@ -26,6 +26,8 @@ class Host:
 
     row: HostRow
     robots: RobotsRow | None = None
+    robots_read: bool = False
+    """Whether it is known that there are none, if there are none."""
     stored: bool = True
     """Whether the store has its row; until then no total counts it."""
     partition: int = -1
