@@ -29,7 +29,17 @@ from gossamer.store.claims import ClaimRow
 from tests.simulation.kernel import Process, Sim
 
 COPIES = 3
-KINDS = ("get", "get_many", "scan", "scan_beyond", "put", "put_if_absent", "replace", "drop")
+KINDS = (
+    "get",
+    "get_many",
+    "get_several",
+    "scan",
+    "scan_beyond",
+    "put",
+    "put_if_absent",
+    "replace",
+    "drop",
+)
 Keys = tuple[tuple[Any, ...], Any]
 """Partition and sort key."""
 Stamped = tuple[int, tuple[Any, ...]]
@@ -310,11 +320,21 @@ class SimCassandra(Cassandra):
     def look(self, nodes: list[int], cql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the rows that *nodes* have."""
         meaning = self._meanings[cql]
+        if meaning.kind == "get_several":
+            return [row for key in values[0] for row in self._look(nodes, meaning, [key])]
+        if meaning.kind == "get_many" and len(values) > 2:
+            key, buckets, sorts = values
+            return [row for at in buckets for row in self._look(nodes, meaning, [key, at, sorts])]
+        return self._look(nodes, meaning, values)
+
+    def _look(
+        self, nodes: list[int], meaning: "Meaning", values: Sequence[Any]
+    ) -> list[tuple[Any, ...]]:
         partition, others = meaning.split(values)
         rows = self._nodes.rows(nodes[: self._needed], meaning.table, partition)
         down, sorts = meaning.newest_first, list[Any]()
         match meaning.kind:
-            case "get":
+            case "get" | "get_several":
                 sorts = others or [""]
             case "get_many":
                 sorts = others[0]

@@ -77,12 +77,17 @@ class Statements:
         table, names = f'"{keyspace}"."{row.table}"', list(all_columns_of(row))
         columns = _listed(names)
         within = "WHERE " + " AND ".join(f'"{key}" = ?' for key in partition_key_of(row))
-        read = f"SELECT {_listed(columns_of(row))} FROM {table} {within}"
+        self.everything = f"SELECT {_listed(columns_of(row))} FROM {table}"
+        read = f"{self.everything} {within}"
         self.get = f'{read} AND "{row.sort_key}" = ?' if row.sort_key else read
-        self.get_many = f'{read} AND "{row.sort_key}" IN ?'
+        # Of several buckets in one request.
+        many = read.replace(f'"{BUCKET}" = ?', f'"{BUCKET}" IN ?') if row.buckets > 1 else read
+        self.get_many = f'{many} AND "{row.sort_key}" IN ?'
+        self.get_several = (
+            f'SELECT {_listed(columns_of(row))} FROM {table} WHERE "{row.partition_key}" IN ?'
+        )
         self.scan = f"{read} LIMIT ?"
         self.scan_beyond = f'{read} AND "{row.sort_key}" {"<>"[not row.newest_first]} ? LIMIT ?'
-        self.everything = f"SELECT {_listed(columns_of(row))} FROM {table}"
         self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
         self.put_if_absent = f"{self.put} IF NOT EXISTS"
         keys = [*partition_key_of(row), *filter(None, [row.sort_key])]

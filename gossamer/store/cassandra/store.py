@@ -20,6 +20,8 @@ from gossamer.store.cassandra.tables import check_consistency, found_tables, tab
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
+SEVERAL = 10
+"""Partitions that one request reads."""
 A_LITTLE = 0.002
 """Seconds; a node's timestamps are whole milliseconds."""
 
@@ -168,24 +170,24 @@ class CassandraTable(Generic[R]):
             return self._query(self._statements.get, partition)
         if self.row.buckets == 1:
             return self._query(self._statements.get_many, partition, sorts)
-        buckets: dict[int, list[Sort]] = {}
-        for sort in sorts:
-            buckets.setdefault(bucket_of(self.row, sort), []).append(sort)
-        found = (
-            self._query(self._statements.get_many, partition, bucket, within)
-            for bucket, within in buckets.items()
-        )
-        return list(chain.from_iterable(found))
+        buckets = sorted({bucket_of(self.row, sort) for sort in sorts})
+        return self._query(self._statements.get_many, partition, buckets, sorts)
 
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
         buffered = [self.overlay.get(*each) for each in keys]
         others = [self._keys(*each) for each in keys if not self.overlay.covers(*each)]
-        found = self._nodes.query_all(self._statements.get, others)
-        return [
-            *(self._columns.row(values) for values in found),
-            *(row for row in buffered if row is not None),
-        ]
+        return [*self._stored_all(others), *(row for row in buffered if row is not None)]
+
+    def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
+        if self.row.sort_key:
+            found = self._nodes.query_all(self._statements.get, keys)
+        else:
+            # A request costs more than a row.
+            names = [key for (key,) in keys]
+            several = [[names[at : at + SEVERAL]] for at in range(0, len(names), SEVERAL)]
+            found = self._nodes.query_all(self._statements.get_several, several)
+        return map(self._columns.row, found)
 
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then.
