@@ -1,0 +1,54 @@
+"""The heads of queues that are in memory are what the store has."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.queue import MOST, SEGMENT, HostQueues
+from services.frontier.rows import HostRow, QueuedUrl
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, SEGMENT)),
+        st.tuples(st.just("pass"), st.integers(1, SEGMENT)),
+        st.tuples(st.just("read"), st.integers(1, 2 * MOST)),
+        st.tuples(st.just("forget"), st.just(0)),
+        st.tuples(st.just("turn"), st.just(0)),
+    ),
+    max_size=30,
+)
+
+
+@given(steps)
+def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, int]]) -> None:
+    database = Database(":memory:")
+    table = SqliteStore(database).table(QueuedUrl)
+    queues, host, number = HostQueues(table), HostRow("a.test", "http://a.test"), 0
+    for what, count in done:
+        if what == "append":
+            for _ in range(count):
+                number += 1
+                url = QueuedUrl("", 0, f"http://a.test/{number}", number, earlier=number % 2)
+                host = queues.append(host, url)
+        elif what == "pass":
+            host = queues.passed(host, min(count, host.queued))
+        elif what == "forget":
+            queues.forget()
+        elif what == "turn" and 0 < host.again_queued < host.queued:
+            host = replace(host, again=not host.again)
+        assert queues.first(host, count or 1) == HostQueues(table).first(host, count or 1)
+    database.close()
+
+
+def test_what_comes_and_goes_is_not_read() -> None:
+    database = Database(":memory:")
+    table = SqliteStore(database).table(QueuedUrl)
+    queues, host = HostQueues(table), HostRow("a.test", "http://a.test")
+    table.scan = None  # type: ignore[method-assign,assignment]
+    for number in range(3 * SEGMENT):
+        host = queues.append(host, QueuedUrl("", 0, f"http://a.test/{number}", number))
+        assert [one.number for one in queues.first(host, 5)] == [number]
+        host = queues.advance(host)
+    database.close()
