@@ -4,11 +4,13 @@
 
 A Kafka and a Cassandra are started and made warm by a crawl that is not shown. Then fleets of one
 and of two of each service crawl a synthetic web, without main text and with it, and wait for a
-while with nothing to do; at last the same web is crawled in a folder. The web itself takes part of
-the same cores, and so does whatever else runs here: compare CPU, and runs with each other.
+while with nothing to do; at last the same web is crawled in a folder. What Java compiles meanwhile
+is counted by itself, as it ends some day. The web itself takes part of the same cores, and so does
+whatever else runs here: compare CPU, and runs with each other.
 """
 
 import argparse
+import os
 import tempfile
 import time
 from collections import defaultdict
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.fleet_servers import Servers
-from bench.processes import cpu, family
+from bench.processes import compiling, cpu, family
 from tests.servers import Server, running
 from tests.synthweb import SynthWeb, World
 from tests.system.by_hand import of_servers
@@ -29,6 +31,8 @@ IDLE = 15.0
 PATIENCE = 180.0
 """Seconds without a request until a crawl counts as stuck."""
 LOOK = 0.5
+JAVA = "compilers of Java"
+FIXED = "-XX:-UseDynamicNumberOfCompilerThreads"
 Counts = dict[str, float]
 
 
@@ -48,6 +52,8 @@ class Measured:
     """Kafka's, by topic."""
     commits: Counts = field(default_factory=dict)
     """By group."""
+    requests: Counts = field(default_factory=dict)
+    """To Kafka, by process."""
     idle_cpu: Counts = field(default_factory=dict)
     """Per cent of a core."""
     idle_requests: Counts = field(default_factory=dict)
@@ -71,7 +77,9 @@ class Crawled:
         """Return the CPU seconds of each kind of process until now."""
         spent: dict[str, float] = defaultdict(float)
         for name, pids in self.pids().items():
-            spent[name] += cpu(pids)
+            used = cpu(pids), compiling(pids)
+            spent[name] += used[0] - used[1]
+            spent[JAVA] += used[1]
         return spent
 
     def pids(self) -> dict[str, list[int]]:
@@ -90,7 +98,7 @@ class Crawled:
         """Crawl to the end."""
         web, servers = self._there.web, self._servers
         spent, rows = self.spent(), servers.rows(self._keyspace)
-        records = servers.records(self._prefix)
+        records, asked = servers.records(self._prefix), self._requests()
         began = time.monotonic()
         self._there.seed()
         self._await_end()
@@ -108,6 +116,7 @@ class Crawled:
             writes=writes,
             records=since(records, servers.records(self._prefix)),
             commits=servers.commits(self._prefix),
+            requests=since(asked, self._requests()),
         )
 
     def _await_end(self) -> None:
@@ -181,16 +190,19 @@ def in_a_folder(world: World, text: bool) -> Measured:
 def show(measured: Measured) -> None:
     """Print a crawl's tables."""
     pages = max(measured.pages, 1)
+    compiled = measured.cpu.pop(JAVA, 0.0)
     total = 1000 * sum(measured.cpu.values()) / pages
     print(
         f"\n{measured.name}: {measured.pages} pages in {measured.took:.1f} s = "
-        f"{pages / measured.took:.1f} pages/s, {total:.1f} ms of CPU a page"
+        f"{pages / measured.took:.1f} pages/s, {total:.1f} ms of CPU a page; besides, Java has "
+        f"compiled for {compiled:.0f} s"
     )
     _table("CPU, ms a page", measured.cpu, 1000 / pages)
     _table("rows read a page", measured.reads, 1 / pages)
     _table("mutations a page", measured.writes, 1 / pages)
     _table("records a page", measured.records, 1 / pages)
     _table("commits a page", measured.commits, 1 / pages)
+    _table("requests to Kafka a page", measured.requests, 1 / pages)
     _table("idle, % of a core", measured.idle_cpu, 1)
     _table("idle, requests to Kafka/s", measured.idle_requests, 1)
 
@@ -217,6 +229,7 @@ def main() -> None:
     def world(pages: int) -> World:
         return World.plain(seed=5, hosts=max(3, pages // given.each), pages=given.each)
 
+    os.environ["JDK_JAVA_OPTIONS"] = FIXED
     with tempfile.TemporaryDirectory() as folder:
         kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
         with running(kafka, cassandra), Servers(kafka, cassandra) as servers:

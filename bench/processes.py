@@ -1,10 +1,11 @@
-"""The CPU that processes and their children have used, as /proc says."""
+"""The CPU that processes, their children and some of their threads have used, as /proc says."""
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
+COMPILERS = ("C1 Compiler", "C2 Compiler")
 
 
 def cpu(pids: Iterable[int]) -> float:
@@ -29,3 +30,20 @@ def family(pid: int) -> list[int]:
             continue
         found += [each for child in children for each in family(int(child))]
     return found
+
+
+def compiling(pids: Iterable[int]) -> float:
+    """Return the CPU seconds of the threads in which Java compiles what runs often.
+
+    They must not come and go: `-XX:-UseDynamicNumberOfCompilerThreads`.
+    """
+    total = 0.0
+    for pid in pids:
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+            try:
+                name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            if name.startswith(COMPILERS):
+                total += sum(map(int, rest.split()[11:13])) / TICKS
+    return total

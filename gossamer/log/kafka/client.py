@@ -242,8 +242,8 @@ def consumer(settings: KafkaSettings, group: str) -> dict[str, Any]:
         "queued.max.messages.kbytes": 16 << 10,
         "fetch.max.bytes": 4 << 20,
         "fetch.queue.backoff.ms": 20,
-        # What comes ends the wait. But a partition that is assigned meanwhile waits for its end.
-        "fetch.wait.max.ms": 500,
+        # What comes ends the wait; but a partition that is assigned meanwhile waits for its end.
+        "fetch.wait.max.ms": 200,
     }
 
 
