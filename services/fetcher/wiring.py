@@ -50,14 +50,23 @@ def alone_since(epoch: int) -> EpochOf:
 def as_claimed(log: Log, store: Store) -> EpochOf:
     """Return an EpochOf that asks the store for the newest claim on the site's partition.
 
-    The frontier that lost it may not know yet, and still send orders.
+    The frontier that lost it may not know yet, and still send orders. Those who ask at the same
+    time share an answer, which is never older than the question.
     """
     claims = store.table(ClaimRow)
+    asked: dict[str, asyncio.Task[int]] = {}
+
+    async def ask(partition: str) -> int:
+        # From here on others ask anew: they may have been ordered under a newer claim.
+        del asked[partition]
+        claim = await asyncio.to_thread(claims.get, partition)
+        return claim.epoch if claim else 0
 
     async def epoch_of(site: str) -> int:
         partition = str(partition_of(site, log.partitions))
-        claim = await asyncio.to_thread(claims.get, partition)
-        return claim.epoch if claim else 0
+        if partition not in asked:
+            asked[partition] = asyncio.create_task(ask(partition))
+        return await asyncio.shield(asked[partition])
 
     return epoch_of
 
