@@ -37,7 +37,7 @@ class ParserSettings(Section):
     those that say that they are some (hazard physical_markup)."""
     simhash_words: Annotated[Natural, unit("words")] = 50
     """Near duplicates are looked for among texts with so many words: shorter ones of a site are too
-    much alike. 0: no simhashes are made (0.6 ms for 1,000 characters)."""
+    much alike. 0: no simhashes are made (0.15 ms for 1,000 characters)."""
     page_limit: Seconds = 10.0
     """The most CPU time that reading a page may take; then it goes to the dead letters. By the
     clock it may take ten times as long: a busy machine condemns no page."""
@@ -67,8 +67,8 @@ class ParserSettings(Section):
         "unavailable_after",
     )
     """Which of what a page asks for in robots meta elements and X-Robots-Tag headers keeps it out
-    of `pages`. `tdm-reservation`, `noai` and others may be added; `directives` and `usage` of a
-    page have all that was said."""
+    of `pages`. `tdm-reservation`, `noai` and others may be added; `[]` publishes every page, with
+    its text. `directives` and `usage` of a page have all that was said."""
     not_followed: Annotated[tuple[Signal, ...], unit("list of directives")] = ("nofollow",)
     """Which of it keeps its links from being followed."""
     script_links: bool = True

@@ -1,0 +1,110 @@
+"""Every hazard of URLs and of content, as a server has it: survived, and counted by its name."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from .crawl import CONTACT, GOSSAMER, LOOPBACK, run
+
+LONG = "/" + "x" * 3000
+ENDLESS = "<svg><foreignObject><script><a title='</script>" + "<div>" * 200_000 + "'>"
+TWIN = "<title>One text</title>under two names"
+
+
+def links(*targets: str) -> str:
+    return "".join(f"<p><a href='{target}'>to there</a>" for target in targets)
+
+
+PAGES: dict[str, tuple[str, bytes]] = {
+    "/bad": ("", b"<a href='http://['>nowhere</a>"),
+    "/mail": ("", b"<a href='mailto:somebody@example.org'>mail</a>"),
+    "/long": ("", links(LONG).encode()),
+    "/session": ("", links("/twin?PHPSESSID=5").encode()),
+    "/listing": ("", links("/twin/?C=M;O=A").encode()),
+    "/default": ("", links("/twin/index.html").encode()),
+    "/repeated": ("", links("/a/a/a/").encode()),
+    "/attributes": ("", ("<a " + "".join(f"a{n} " for n in range(150_000)) + ">").encode()),
+    "/endless": ("", ENDLESS.encode()),
+    "/misread": ("", b"<p>Some words, and " + b"x" * 80 + b" and others.</p>"),
+    "/charset": ("; charset=utf-8", "<meta charset=latin1><p>café".encode("latin-1")),
+    "/physical": ("", b"<p><font size=7>A heading by its looks</font><p>words"),
+    "/scripts": ("", b"<p onclick=\"location.href='/twin'\">words"),
+    "/twin": ("", TWIN.encode()),
+    "/other": ("", TWIN.encode()),
+    "/unindexed": ("", b"<meta name=robots content=noindex>words of its own"),
+    "/unfollowed": ("", b"<a rel=nofollow href=/lure>words of others</a>"),
+    "/twin/": ("", b"a directory"),
+}
+PAGES["/"] = ("", links(*PAGES).encode())
+COUNTED = {
+    "malformed_url": 1,
+    "non_web_link": 1,
+    "url_too_long": 1,
+    "session_id": 1,
+    "directory_reorder": 1,
+    "default_document": 1,
+    "repeated_path": 1,
+    "malformed_html": 1,
+    "parser_fault": 1,
+    "misread_text": 1,
+    "charset_conflict": 1,
+    "physical_markup": 1,
+    "script_links": 1,
+    "exact_duplicate": 1,
+    "noindex": 1,
+    "nofollow": 1,
+}
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """Has `PAGES`, and writes down what it was asked for."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        parameter, body = PAGES.get(self.path, ("", b""))
+        if body and body != TWIN.encode():
+            body = f"<title>{self.path}</title>".encode() + body
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", f"text/html{parameter}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving() -> Iterator[tuple[str, list[str]]]:
+    asked: list[str] = []
+    handler = type("Handler", (Hostile,), {"asked": asked})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.slow
+def test_each_is_counted_by_its_name_and_no_page_beside_it_is_lost(tmp_path: Path) -> None:
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[parser]\npage_limit = 1\n")
+    manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]
+    with serving() as (seed, asked):
+        where = ["--data", str(tmp_path / "data"), "--config", str(settings)]
+        done = run([GOSSAMER, "crawl", *where, *manners, seed])
+    assert (done.code, done.err) == (0, ""), done
+    status = run([GOSSAMER, "status", "--data", str(tmp_path / "data"), "--json"])
+    found = json.loads(status.out)["hazards"]
+    assert {name: found.get(name) for name in COUNTED} == COUNTED
+    assert sorted(set(asked) - {"/robots.txt"}) == sorted(PAGES), "and nothing else is asked for"
+    assert len(asked) == len(set(asked))
