@@ -98,7 +98,11 @@ def tags(text: str, ordinary: bool = True) -> Iterator[Tag]:
 
 def count_attributes(attributes: str) -> int:
     """Return how many there are."""
-    return sum(1 for _ in _attributes.finditer(attributes))
+    count = position = 0
+    # One after the other: to search for them would look at white space again from each place in it.
+    while attribute := _attributes.match(attributes, position):
+        count, position = count + 1, attribute.end()
+    return count
 
 
 def _past_other(text: str, start: int, foreign: bool) -> int:

@@ -129,6 +129,14 @@ def test_the_work_grows_with_the_length_alone(shape: Any) -> None:
     assert fourfold <= 5 * once + 1000
 
 
+@pytest.mark.parametrize("end", ["", ">", "x", "x>", "='>"])
+def test_white_space_in_a_tag_is_looked_at_once(end: str) -> None:
+    """Twice from each place would take hours."""
+    spaces = "<a x" + " " * (2 << 20) + end
+    assert sane(spaces) == spaces
+    assert sane(f"<a title='{spaces}'") == f"<a title='{spaces}'"
+
+
 def test_what_the_scan_does_not_see_meets_the_time_limit() -> None:
     """The tests of that limit stand on this document: it must not be cut."""
     assert sane(QUADRATIC.decode()) == QUADRATIC.decode()
