@@ -24,11 +24,16 @@ TEXT_BUDGET = 4_000_000
 in SVG, each has the text of all that it holds."""
 REL_LIMIT = 100
 PLAIN = 500
-"""Characters of a path that needs no parsing. Longer ones are few, and may be too long."""
+"""Characters of a link that needs no parsing. Longer ones are few, and may be too long."""
 NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
 
-_plain = re.compile(r"(?:/[\w~-][\w.~-]*)++/?(?:\?[\w.~&=/-]++)?|/", re.ASCII)
+_path = r"(?:(?:/[\w~-][\w.~-]*)++/?(?:\?[\w.~&=/-]++)?|/)"
+_plain = re.compile(_path, re.ASCII)
 """A path, perhaps with a query, that is spelt as it will be: nothing in it is to be escaped."""
+_absolute = re.compile(
+    rf"https?://(?!xn--|[^/]*\.xn--)(?:[a-z0-9-]+\.)++[a-z]{{2,}}{_path}", re.ASCII
+)
+"""The same with a host, of which nothing is to be undone either."""
 _not_ascii = re.compile(r"[^\x00-\x7f]+")
 
 
@@ -50,10 +55,13 @@ class Resolver:
         return known
 
     def _canonical(self, target: str) -> str:
-        # Most links are of the host, and plain: to parse those takes as long as all else of them.
-        path = target.removeprefix(self._host)
-        if _plain.fullmatch(path) and len(path) <= PLAIN:
-            return self._host + path
+        # Most links are plain: to parse those takes as long as all else of them.
+        if len(target) <= PLAIN:
+            path = target.removeprefix(self._host)
+            if _plain.fullmatch(path):
+                return self._host + path
+            if _absolute.fullmatch(target):
+                return target
         try:
             return canonicalize(self._in_charset(target), self._base)
         except UrlTooLong:

@@ -76,12 +76,17 @@ def test_parts_within_parts_are_looked_at_as_far_as_there_is_room() -> None:
     assert positions == ["navigation"] * 3000
 
 
+OTHERS = (
+    "https://www.b-c.test/", "http://a.xn--a.test/x", "http://xn--tst-qla.de/", "http://1.2.3.4/",
+    "http://a.0x1/", "http://a..test/", "http://A.test/", "http://-a-.test/", "http://a_b.test/",
+    "http://a.test:80/", "http://a.test./",
+)  # fmt: skip
 BASES = ("http://a.test/", "https://a.test:8443/dir/page.html?q", "http://127.0.0.1/x//y/")
 
 
 @given(
     st.sampled_from(BASES),
-    st.sampled_from(["", "/", *BASES]),
+    st.sampled_from(["", "/", *BASES, *OTHERS]),
     st.lists(st.sampled_from([*"/.?&=~-_%:@;\\ aZ9é", "..", "/./"])).map("".join),
 )
 def test_a_plain_link_is_spelt_like_any_other(base: str, start: str, end: str) -> None:
