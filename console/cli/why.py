@@ -17,7 +17,7 @@ from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
-from services.dedup.documents import DocumentRow
+from services.dedup.documents import HIDDEN, DocumentRow
 from services.frontier.conditions import Condition
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 
@@ -134,8 +134,11 @@ def _judged(judgement: JudgementRow) -> str:
 
 
 def _document(row: DocumentRow) -> Iterator[str]:
-    if row.gone in PATIENCE:
-        yield f"gone from pages: {instant(row.at)}: {PATIENCE[Gone(row.gone)].text}"
+    if row.gone in HIDDEN and not row.published_at:
+        yield f"not in pages: {PATIENCE[Gone(row.gone)].text}"
+    elif row.gone in PATIENCE:
+        at = row.missed_since if row.gone in HIDDEN else row.at
+        yield f"gone from pages: {instant(at)}: {PATIENCE[Gone(row.gone)].text}"
     elif row.missed:
         visits = plural(row.missed, "visit")
         yield f"in pages, though not found at {visits} since {instant(row.missed_since)}"

@@ -139,7 +139,8 @@ class Content:
             return False
         row = self._documents.get(first.url)
         # An older row is from before its claim: the newer one is not written yet.
-        return row is None or row.at <= first.at or row.digest == page.digest
+        has_it = row is not None and not row.gone and row.digest == page.digest
+        return row is None or row.at <= first.at or has_it
 
     def _trap(self) -> str:
         return f"more than {self._limit} duplicates in a row led here"

@@ -5,6 +5,9 @@ after visit does not find it (404, a redirect for now), or when it is refused fo
 nothing about it. A tombstone then takes its place, and its headers say why; a URL of which `pages`
 never had a document gets none.
 
+A page that asks not to be indexed, or is not relevant to the crawl, has a row as well: its next
+version is compared with this one, though neither is published.
+
 A document is published when something of it is new: it is first, it has changed, or it is a copy of
 another page, or none any more. Its row remembers which visit that was, and which one found it
 changed last. So a record that comes again after a crash is told, and publishes, what it did before,
@@ -30,11 +33,13 @@ from gossamer.web.http import REDIRECTS
 FOR_GOOD = frozenset({301, 308})
 OURS = frozenset({412, 429})
 """Refusals of our pace or our conditions, which say nothing about the page."""
+HIDDEN = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
+"""Why a page that is there is not published."""
 NONE_BEFORE = -1.0
 
 
 class DocumentRow(Row, frozen=True):
-    """A URL of which `pages` has, or had, a document."""
+    """A URL of which `pages` has, or had, a document; or a page that is not to be published."""
 
     table = "documents"
     partition_key = "url"
@@ -43,9 +48,9 @@ class DocumentRow(Row, frozen=True):
     at: float
     """When the visit was made that this row was last changed by."""
     digest: str = ""
-    """Of its text; "" once it is gone."""
+    """Of its text; "" once it is gone, and not a page that is not published."""
     gone: str = ""
-    """Why `pages` has a tombstone instead; "" while it has the document."""
+    """Why `pages` has a tombstone instead, or nothing; "" while it has the document."""
     missed: int = 0
     """How many visits in a row did not find it."""
     missed_since: float = 0.0
@@ -64,7 +69,8 @@ class DocumentRow(Row, frozen=True):
     last_changed: float = 0.0
     """When the visit was made that found it first, or changed."""
     published_at: float = 0.0
-    """When the visit was made whose document was published last because it was news."""
+    """When the visit was made whose document was published last because it was news; 0: none
+    was."""
     copy_of: str = ""
     """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
 
@@ -105,7 +111,7 @@ class Documents:
         A record that comes again is told what it was told before, and changes nothing.
         """
         known, blocks = self._rows.get(page.visit.url), unpacked(page.blocks)
-        if known is None or known.gone:
+        if known is None or not _continues(page, known):
             seen = known.first_seen or known.at if known else page.fetched_at
             return Version(None, _row(page, compare(b"", blocks).state, seen))
         same_visit = page.fetched_at == known.at and page.digest == known.digest
@@ -138,6 +144,20 @@ class Documents:
                 near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
             )
 
+    def hide(self, page: PageParsed, version: Version, reason: Gone) -> Iterator[Tombstone]:
+        """Keep what is known of *page*, which is not published; yield the tombstone of its document
+        if there was one until now.
+
+        The visit that found it so yields it again when its record comes again.
+        """
+        row, at = version.row, page.fetched_at
+        if row.at == at:
+            since = row.missed_since if row.gone else at
+            row = replace(row, gone=reason, missed=row.missed + 1, missed_since=since)
+            self._rows.put(row)
+        if row.gone and row.published_at and row.missed_since == at:
+            yield _tombstone(page, row.gone)
+
     def confirm(self, page: PageParsed) -> DocumentRow | None:
         """Take in that the document is as it was; return its row, if `pages` has or had it."""
         row = self._rows.get(page.visit.url)
@@ -160,15 +180,7 @@ class Documents:
             row = self._missed(row, at, reason)
             self._rows.put(row)
         if row.gone:
-            count("gossamer_documents_gone_total", reason=row.gone)
-            yield Tombstone(
-                page.visit.url,
-                page.site,
-                reason=row.gone,
-                at=at,
-                status=page.status,
-                trace=page.visit.trace,
-            )
+            yield _tombstone(page, row.gone)
 
     def _missed(self, row: DocumentRow, at: float, reason: Gone) -> DocumentRow:
         since, missed = row.missed_since if row.missed else at, row.missed + 1
@@ -182,6 +194,23 @@ class Documents:
             missed=missed,
             missed_since=since,
         )
+
+
+def _continues(page: PageParsed, known: DocumentRow) -> bool:
+    """Return whether *page* is a later version of what is *known*, or a document where none was."""
+    return not known.gone or (page.noindex and known.gone in HIDDEN)
+
+
+def _tombstone(page: PageParsed, reason: str) -> Tombstone:
+    count("gossamer_documents_gone_total", reason=reason)
+    return Tombstone(
+        page.visit.url,
+        page.site,
+        reason=reason,
+        at=page.fetched_at,
+        status=page.status,
+        trace=page.visit.trace,
+    )
 
 
 def _told_before(known: DocumentRow, at: float) -> float | None:
@@ -209,6 +238,9 @@ def _row(page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
 
 def _later(known: DocumentRow, page: PageParsed, volatile: bytes, changed: float) -> DocumentRow:
     row = _row(page, volatile, known.first_seen or known.at)
+    if known.gone:
+        missed, since = known.missed, known.missed_since
+        row = replace(row, gone=known.gone, missed=missed, missed_since=since)
     return replace(
         row,
         last_changed=page.fetched_at if changed else known.last_changed,

@@ -148,9 +148,8 @@ class Dedup(Processor):
             yield from self._listed(page, now)
         elif 200 <= page.status < 300:
             taken = kept(page, self._crawl)
-            gone = Gone.IRRELEVANT if taken.irrelevant and not gone else gone
-            yield from self._judge(taken, now)
-            page = taken.page
+            yield from self._judge(taken, gone or Gone.IRRELEVANT, now)
+            page, gone = taken.page, None
         elif page.status in REDIRECTS:
             links = links_of(page, self._crawl, self._content.blacklist)
             duplicates = page.visit.duplicates
@@ -175,7 +174,7 @@ class Dedup(Processor):
             hazards=page.hazards + hazards,
         )
 
-    def _judge(self, taken: Kept, now: float) -> Iterator[Event]:
+    def _judge(self, taken: Kept, hidden: Gone, now: float) -> Iterator[Event | Tombstone]:
         page = taken.page
         version = self._documents.version(page)
         judgement = self._content.judge(page, version.change, self._crawl, now)
@@ -184,8 +183,10 @@ class Dedup(Processor):
         yield from judgement.set_aside
         yield from self._learn(page, judgement, now)
         yield _judged(taken, judgement, version.change, now)
-        if not page.noindex:
-            verdict, original = judgement.verdict, judgement.original
+        verdict, original = judgement.verdict, judgement.original
+        if page.noindex:
+            yield from self._documents.hide(page, version, hidden)
+        else:
             yield from self._documents.publish(page, version, verdict, original, now)
 
     def _learn(self, page: PageParsed, judgement: Judgement, now: float) -> list[UrlsDiscovered]:

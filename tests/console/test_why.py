@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
@@ -96,6 +97,11 @@ def test_a_document_that_is_gone_or_may_be_is_named() -> None:
     gone = DocumentRow(URL, NOW, gone=Gone.MOVED, missed=1)
     shown = why(document=gone, met=True)
     assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects for good")
+    hidden = DocumentRow(URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
+    shown = why(document=hidden, met=True)
+    assert shown.startswith("not in pages: The page asks not to be indexed.")
+    shown = why(document=replace(hidden, published_at=1.0), met=True)
+    assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The page asks not to be")
     missed = DocumentRow(URL, NOW, "d", missed=1, missed_since=NOW)
     assert why(document=missed, met=True) == (
         "in pages, though not found at 1 visit since 2033-05-18 03:33:20 UTC"

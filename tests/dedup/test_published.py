@@ -12,7 +12,17 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.dedup.documents import DocumentRow
-from tests.dedup.test_documents import COPY, DAY, MOVED, THERE, URL, Instance, Seen, parsed
+from tests.dedup.test_documents import (
+    COPY,
+    DAY,
+    HIDDEN,
+    MOVED,
+    THERE,
+    URL,
+    Instance,
+    Seen,
+    parsed,
+)
 
 KNOWN = Validators('"1"', "")
 REPUBLISHING = DedupSettings(republish_unchanged=True)
@@ -80,6 +90,31 @@ def test_that_it_is_a_copy_or_none_any_more_is_news() -> None:
     own = document(one, text("a", 5.0))
     assert (own.verdict, own.duplicate_of, own.last_changed) == (Verdict.UNCHANGED, "", 2.0)
     assert one.said(text("a", 6.0)) is None
+
+
+def hidden(digest: str, at: float) -> PageParsed:
+    return parsed(URL, HIDDEN, at, digest=digest)
+
+
+def test_a_page_that_asks_not_to_be_indexed_has_a_history_all_the_same() -> None:
+    one = Instance()
+    texts = ["a", "a", "b", "b"]
+    changes = [judged(one, hidden(text, float(at))).change for at, text in enumerate(texts, 1)]
+    assert changes == [None, 0.0, 1.0, 0.0]
+    assert judged(one, hidden("b", 3.0)).change == 1.0, "its record comes again"
+    assert judged(one, text("b", 5.0)).change is None, "now there is a document"
+    assert judged(one, text("b", 6.0)).change == 0.0
+
+
+def test_a_document_that_is_hidden_is_gone_once_and_compared_with_what_it_was() -> None:
+    one = Instance()
+    document(one, text("a", 1.0))
+    assert judged(one, hidden("a", 2.0)).change == 0.0
+    assert judged(one, hidden("b", 3.0)).change == 1.0
+    assert one.said(hidden("b", 4.0)) is None, "it is known to be gone"
+    assert isinstance(one.said(hidden("a", 2.0)), Tombstone), "its record comes again"
+    back = document(one, text("b", 5.0))
+    assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 5.0, 5.0))
 
 
 def test_an_unchanged_document_is_published_again_where_that_is_wanted() -> None:
