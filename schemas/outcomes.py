@@ -56,7 +56,9 @@ DOCUMENTS = """
 
 A document that is gone from `pages` leaves a tombstone, whose header `reason` says why. It is gone
 after this many visits in a row that do not find it, the last of them for this reason. Errors and
-hosts that are down say nothing about a document.
+hosts that are down say nothing about a document. The verdict of that last visit, in the header
+`verdict` and in the page's history, is `redirect` where the URL redirects (`redirects_to` says
+where to), otherwise `gone`.
 
 """
 

@@ -107,4 +107,5 @@ def _lines(records: Iterator[Record], out: BinaryIO) -> None:
 def _gone(record: Record) -> bytes:
     gone = tombstone(record)
     line = {"url": gone.url, "gone": gone.reason, "status": gone.status, "at": gone.at}
+    line |= {"verdict": gone.verdict, "redirects_to": gone.redirects_to}
     return msgspec.json.encode(line)

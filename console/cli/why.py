@@ -118,7 +118,8 @@ def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:
 
 def _in_short(visit: HistoryRow) -> str:
     changed = _changed(visit.change).strip()
-    parts = [visit.outcome, str(visit.status or ""), visit.verdict, visit.duplicate_of, changed]
+    other = visit.duplicate_of or visit.redirects_to
+    parts = [visit.outcome, str(visit.status or ""), visit.verdict, other, changed]
     return " ".join(part for part in parts if part)
 
 
@@ -128,6 +129,7 @@ def _changed(change: float) -> str:
 
 def _judged(judgement: JudgementRow) -> str:
     of = f" of {judgement.duplicate_of}" if judgement.duplicate_of else ""
+    of += f" to {judgement.redirects_to}" if judgement.redirects_to else ""
     why = f" ({judgement.reason})" if judgement.reason else ""
     of += _changed(judgement.change)
     return f"verdict: {judgement.verdict}{of}; links released: {judgement.links}{why}"

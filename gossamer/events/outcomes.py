@@ -55,7 +55,7 @@ class Outcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What the content test says of a page."""
+    """What a visit says of a document, beside what was known of it."""
 
     FIRST = "first"
     CHANGED = "changed"
@@ -63,6 +63,13 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"
     NEAR_DUPLICATE = "near_duplicate"
     UNREAD = "unread"
+    GONE = "gone"
+    REDIRECT = "redirect"
+    """It is gone, and its URL redirects."""
+
+
+GONE_VERDICTS = frozenset({Verdict.GONE, Verdict.REDIRECT})
+"""The verdicts that a document is gone."""
 
 
 class Fate(Enum):

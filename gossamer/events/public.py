@@ -91,6 +91,10 @@ class Tombstone(Struct, frozen=True):
 
     url: str
     site: str
+    verdict: Verdict = Verdict.GONE
+    """`redirect` where a redirect took its place, otherwise `gone`."""
+    redirects_to: Url = ""
+    """Canonical; "" if the verdict is another, or it leads to no URL."""
     reason: str = ""
     """Why, as in `gossamer.events.gone.Gone`."""
     at: float = 0.0

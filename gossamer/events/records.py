@@ -206,7 +206,7 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
 
 
 class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
-    """The verdict of the content test on a page, from which the revisit scheduler learns."""
+    """The verdict on a page, from which the revisit scheduler learns; or that it is gone."""
 
     site: str
     host: str
@@ -216,6 +216,8 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     duplicate_of: str = ""
     near_duplicate_of: str = ""
     """The page of the same site that has nearly the same text."""
+    redirects_to: str = ""
+    """Where its URL leads now, if the verdict is `redirect`."""
     change: float | None = None
     """How much has changed since the visit before: 0 nothing but what every visit changes, 1 all
     words. None: there was no document before."""

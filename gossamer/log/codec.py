@@ -17,7 +17,8 @@ from gossamer.web.url import BadUrl, canonicalize, site_of
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 LARGE = 1_000_000_000
 """The largest depth of a seed: what fits the integers of every store."""
-TOMBSTONE_HEADERS = ("reason", "at", "status", "trace")
+TOMBSTONE_HEADERS = ("verdict", "redirects_to", "reason", "at", "status", "trace")
+NO_REDIRECT = ("redirects_to", "")
 UNCHANGED_HEADER = ("unchanged", "1")
 """Of a document that says nothing new: a consumer need not read it."""
 LONGEST_KEY, LONGEST_REASON = 16_384, 2_000
@@ -47,8 +48,9 @@ def encode(event: Event | Tombstone) -> Message:
     anything else is.
     """
     if isinstance(event, Tombstone):
-        about = {name: str(getattr(event, name)) for name in TOMBSTONE_HEADERS}
-        headers = (("event", "tombstone"), *about.items())
+        about = ((name, str(getattr(event, name))) for name in TOMBSTONE_HEADERS)
+        said = (header for header in about if header != NO_REDIRECT)
+        headers = (("event", "tombstone"), *said)
         return Message(topics.PAGES.name, event.url, b"", event.site, headers)
     topic, value = topics.TOPIC_OF[type(event)], _encoder.encode(event)
     if len(value) > topic.limit and isinstance(event, Contents):

@@ -65,7 +65,8 @@ what it says of when a page changed goes to the frontier as hints, if it may spe
 that there is no document (410, a redirect for good, noindex) one visit is enough, otherwise several
 are asked (`gossamer.events.gone`). The row of the document counts them, by when
 each visit was made: a record that comes again counts once, and the visit that found the document
-gone says so again. A leader that is gone, or has another text now, leads no longer (`content`).
+gone says so again. The frontier is told as well, by a verdict: `gone`, or `redirect`. A leader that
+is gone, or has another text now, leads no longer (`content`).
 
 **Why the store decides on digests.** Links are tested where their site is, so a table local to a
 partition is enough for them. Equal texts come from different sites, so from different instances:

@@ -3,7 +3,7 @@
 A document is gone when its URL says so of itself (410, a redirect for good, noindex), or when visit
 after visit does not find it (404, a redirect for now), or when it is refused for long. Errors say
 nothing about it. A tombstone then takes its place, and its headers say why; a URL of which `pages`
-never had a document gets none.
+never had a document gets none. The visit has a verdict then: `gone`, or `redirect`.
 
 A page that asks not to be indexed, or is not relevant to the crawl, has a row as well: its next
 version is compared with this one, though neither is published.
@@ -203,9 +203,12 @@ def _continues(page: PageParsed, known: DocumentRow) -> bool:
 
 def _tombstone(page: PageParsed, reason: str) -> Tombstone:
     count("gossamer_documents_gone_total", reason=reason)
+    redirects_to = next((link.url for link in page.links if link.redirect), "")
     return Tombstone(
         page.visit.url,
         page.site,
+        verdict=Verdict.REDIRECT if redirects_to else Verdict.GONE,
+        redirects_to=redirects_to,
         reason=reason,
         at=page.fetched_at,
         status=page.status,

@@ -26,6 +26,7 @@ from gossamer.events import (
 )
 from gossamer.events.gone import Gone
 from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.provenance import sown
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import DedupSettings
@@ -156,8 +157,9 @@ class Dedup(Processor):
             yield from release(page, links.followed, duplicates, now)
             yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
         count_hazards(self.name, set(page.hazards).difference(parsed.hazards))
-        if gone:
-            yield from self._documents.miss(page, gone)
+        for tombstone in self._documents.miss(page, gone) if gone else ():
+            yield from _absent(page, tombstone, now)
+            yield tombstone
 
     def _listed(self, page: PageParsed, now: float) -> Iterator[Event]:
         listed = self._listings.read(page, self._crawl, self._content.blacklist, now)
@@ -207,9 +209,9 @@ class Dedup(Processor):
         for event in answer:
             if isinstance(event, PageJudged):
                 count("gossamer_verdicts_total", verdict=event.verdict)
-                yield replace(event, in_links=self._in_links.take(event.visit.url))
-            else:
-                yield event
+                if event.verdict not in GONE_VERDICTS:
+                    event = replace(event, in_links=self._in_links.take(event.visit.url))
+            yield event
 
 
 def _missing(page: PageParsed, now: float) -> Iterator[MissingPageRead]:
@@ -222,6 +224,13 @@ def _missing(page: PageParsed, now: float) -> Iterator[MissingPageRead]:
             digest=page.digest,
             simhash=page.simhash,
         )
+
+
+def _absent(page: PageParsed, tombstone: Tombstone, now: float) -> Iterator[PageJudged]:
+    """Yield the verdict that a document is gone; what came in its place may have one already."""
+    if not 200 <= page.status < 300:
+        verdict = _verdict(page, tombstone.verdict, now)
+        yield replace(verdict, redirects_to=tombstone.redirects_to, reason=tombstone.reason)
 
 
 def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, VisitEnded
-from gossamer.events.outcomes import OUTCOMES, Fate, Health
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -25,12 +25,14 @@ from services.frontier.probes import probed
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
-from services.frontier.rows import HistoryRow, HostRow, UrlRow
+from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 from services.frontier.strain import given_way, weighed
 from services.frontier.workbench import Host
 
 JUDGED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
 """The outcomes of which the verdict is still to come."""
+TELLING = (Outcome.REDIRECT, Outcome.GONE, Outcome.CLIENT_ERROR)
+"""Those after which a document may be gone."""
 Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
 
@@ -51,7 +53,7 @@ class CheckIn:
         self._revisits, self._neighbours = revisits, neighbours
         self.robots = RobotsReports(settings, hosts, revisits, store)
         self._urls = store.table(UrlRow)
-        self._history = store.table(HistoryRow)
+        self._history, self._judgements = store.table(HistoryRow), store.table(JudgementRow)
 
     def ended(self, event: VisitEnded, now: float) -> None:
         """Take one outcome in; the last of an order releases the host."""
@@ -161,9 +163,27 @@ class CheckIn:
         page = event.visit.purpose is Purpose.PAGE
         if page and event.outcome in JUDGED:
             return
-        self._history.put(_history_row(event, now))
+        self._history.put(self._history_row(event, now))
         if page and not next_visit_at:
             self._revisits.missed(event, event.visit, event.started_at or now)
+
+    def _history_row(self, event: VisitEnded, now: float) -> HistoryRow:
+        row = HistoryRow(
+            url=event.visit.url,
+            at=event.started_at or now,
+            outcome=event.outcome,
+            status=event.status,
+            reason=event.reason,
+            size=event.received,
+            redirects_to=event.location,
+        )
+        if event.visit.earlier and event.outcome in TELLING:
+            # The verdict may be here already: another topic brings it.
+            last = self._judgements.get(event.host, event.visit.url)
+            if last and last.verdict in GONE_VERDICTS and last.at >= row.at:
+                to = last.redirects_to or row.redirects_to
+                row = replace(row, verdict=last.verdict, redirects_to=to)
+        return row
 
     def _release(self, host: Host, row: HostRow, blocked_until: float, event: VisitEnded) -> None:
         row = self._hosts.queues.renumbered(self._turned(row, event))
@@ -208,17 +228,6 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         seconds=row.seconds + event.took,
         last_took=event.took if asked else row.last_took,
         refused=row.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
-    )
-
-
-def _history_row(event: VisitEnded, now: float) -> HistoryRow:
-    return HistoryRow(
-        url=event.visit.url,
-        at=event.started_at or now,
-        outcome=event.outcome,
-        status=event.status,
-        reason=event.reason,
-        size=event.received,
     )
 
 

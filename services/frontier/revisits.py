@@ -23,7 +23,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import Outcome
+from gossamer.events.outcomes import GONE_VERDICTS, Outcome
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
@@ -111,6 +111,9 @@ class Revisits:
 
     def judged(self, event: PageJudged) -> None:
         """Learn from a verdict, and plan the next visit."""
+        if event.verdict in GONE_VERDICTS:
+            # The outcome of the visit has said it: `missed`.
+            return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
         known = self._remembered(event.site, visit.statistics)
         if event.verdict is Verdict.UNREAD:

@@ -205,6 +205,8 @@ class JudgementRow(Row, frozen=True):
     digest: str = ""
     duplicate_of: str = ""
     """Or nearly: the verdict says so."""
+    redirects_to: str = ""
+    """Where the URL of a document that is gone leads now."""
     links: int = 0
     """How many were released."""
     reason: str = ""
@@ -232,6 +234,8 @@ class HistoryRow(Row, frozen=True):
     verdict: str = ""
     digest: str = ""
     duplicate_of: str = ""
+    redirects_to: str = ""
+    """Where a redirect points."""
     change: float = -1.0
     """How much had changed since the visit before, from 0 to 1; -1: it was the first one."""
 

@@ -25,6 +25,8 @@ def data(tmp_path: Path) -> Path:
         HistoryRow(URL, NOW, Outcome.PAGE, 200, verdict=Verdict.CHANGED, change=0.125),
         HistoryRow(URL, NOW - 3600, Outcome.NOT_MODIFIED, 304, verdict=Verdict.UNCHANGED, change=0),
         HistoryRow(URL, NOW - 7200, Outcome.GONE, 404, reason="not here\x1b[2J"),
+        HistoryRow(f"{URL}3", NOW, Outcome.REDIRECT, 301, redirects_to=URL),
+        HistoryRow(f"{URL}3", NOW - 60, Outcome.GONE, 404, verdict=Verdict.GONE),
         HistoryRow(f"{URL}2", NOW, Outcome.PAGE, verdict=Verdict.DUPLICATE, duplicate_of=URL),
     ]
     for row in rows:
@@ -54,6 +56,10 @@ def test_visits_are_listed_with_what_came_of_them(
     ]
     assert history(data, capsys, f"{URL}2") == [
         f"2033-05-18 03:33:20 UTC  page  duplicate of {URL}"
+    ]
+    assert history(data, capsys, f"{URL}3") == [
+        f"2033-05-18 03:33:20 UTC  redirect 301  redirects to {URL}",
+        "2033-05-18 03:32:20 UTC  gone 404  gone",
     ]
 
 

@@ -53,4 +53,11 @@ def test_who_follows_is_told_of_them(folder: Path) -> None:
         _lines(islice(_records(crawl, follow=True), 2), out)
     lines = {line["url"]: line for line in map(json.loads, out.getvalue().splitlines())}
     assert lines[THERE]["title"] == "is"
-    assert lines[GONE] == {"url": GONE, "gone": "moved", "status": 301, "at": 1700000000.5}
+    assert lines[GONE] == {
+        "url": GONE,
+        "gone": "moved",
+        "status": 301,
+        "at": 1700000000.5,
+        "verdict": "gone",
+        "redirects_to": "",
+    }

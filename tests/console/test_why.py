@@ -109,6 +109,11 @@ def test_a_document_that_is_gone_or_may_be_is_named() -> None:
     assert why(document=DocumentRow(URL, NOW, "d"), met=True) == ""
 
 
+def test_where_a_document_went_is_said() -> None:
+    row = JudgementRow(HOST, URL, "redirect", NOW, redirects_to=f"{HOST}/new", reason="moved")
+    assert f"verdict: redirect to {HOST}/new; links released: 0 (moved)" in why(judgement=row)
+
+
 def test_why_links_were_held_back_is_said() -> None:
     row = JudgementRow(
         HOST, URL, "duplicate", NOW, duplicate_of=f"{HOST}/", reason="more than 10 in a row"

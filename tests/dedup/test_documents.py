@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.events import Link, Page, PageJudged, PageParsed, Tombstone, UrlsDiscovered, Visit
+from gossamer.events import (
+    Link,
+    Page,
+    PageJudged,
+    PageParsed,
+    Tombstone,
+    UrlsDiscovered,
+    Verdict,
+    Visit,
+)
 from gossamer.events.gone import Gone
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
@@ -105,9 +114,12 @@ def test_what_is_gone_is_said_once_and_why(found: list[Seen], reason: Gone) -> N
     document, *others, last = visits(URL, [THERE, *found])
     assert isinstance(one.said(document), Page)
     assert not [said for page in others if (said := one.said(page))]
+    to = found[-1].to
     gone = Tombstone(
         URL,
         "a.test",
+        verdict=Verdict.REDIRECT if to else Verdict.GONE,
+        redirects_to=to,
         reason=reason,
         at=last.fetched_at,
         status=last.status,
@@ -115,6 +127,10 @@ def test_what_is_gone_is_said_once_and_why(found: list[Seen], reason: Gone) -> N
     )
     assert one.said(last) == gone
     assert one.said(last) == gone, "its record comes again after a crash"
+    (judged,) = (event for event in one.answer(last) if isinstance(event, PageJudged))
+    if found[-1] is not HIDDEN:
+        told = judged.verdict, judged.redirects_to, judged.reason
+        assert told == (gone.verdict, to, reason), "so that its history says it too"
     for later in visits(URL, [*found, Seen(404), MOVED], last.fetched_at + DAY):
         assert one.said(later) is None, "it is known to be gone"
 

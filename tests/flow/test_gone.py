@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import PageFetched, Tombstone, Visit
+from gossamer.events import PageFetched, Tombstone, Verdict, Visit
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, tombstone
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import HistoryRow, JudgementRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -86,10 +87,49 @@ def test_pages_says_what_is_gone_and_why_whatever_dies(
     }
     assert {path: one.reason for path, one in gone.items()} == REASONS
     assert gone["moved"] == Tombstone(
-        f"{SEED}moved", "", reason="moved", at=LATER, status=301, trace=""
+        f"{SEED}moved",
+        "",
+        verdict=Verdict.REDIRECT,
+        redirects_to=f"{SEED}new",
+        reason="moved",
+        at=LATER,
+        status=301,
+        trace="",
     )
     there = {url.removeprefix(SEED) for url, record in newest.items() if record.value}
     assert there == {"", "stays", "refused"}
+
+
+def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path: Path) -> None:
+    def vanishing(url: str, now: float) -> tuple[float, Reply | Failure]:
+        path = url.removeprefix(SEED)
+        if now < START + 86400.0 or path not in ("missing", "moved"):
+            return web(url, now)
+        location = (("Location", "/new"),) if path == "moved" else ()
+        status = 301 if location else 404
+        return 0.1, Reply(status=status, headers=location, started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(tmp_path, vanishing)
+    crawl.sow(SEED, revisit="fixed:1d")
+    crawl.run(until=START + 4 * 86400.0)
+    store, told = crawl._store(), {}
+    for path in ("missing", "moved"):
+        visits = store.table(HistoryRow).scan(f"{SEED}{path}")
+        told[path] = [(row.outcome, row.verdict) for row in reversed(visits)]
+        last = store.table(JudgementRow).get(SITE, f"{SEED}{path}")
+        assert last and (last.verdict, last.redirects_to) == (
+            ("redirect", f"{SEED}new") if path == "moved" else ("gone", "")
+        )
+    assert told["missing"][:3] == [("page", "first"), ("gone", ""), ("gone", "gone")]
+    assert told["moved"][:2] == [("page", "first"), ("page", "unchanged")]
+    assert told["moved"][2] == ("redirect", "redirect")
+    tombstones = {
+        record.key: tombstone(record)
+        for record in crawl.log.tail([PAGES.name]).poll(0)
+        if not record.value
+    }
+    assert tombstones[f"{SEED}missing"].verdict == "gone"
+    assert tombstones[f"{SEED}moved"].redirects_to == f"{SEED}new"
 
 
 def run(crawl: VirtualCrawl, deaths: list[int]) -> None:

@@ -24,6 +24,7 @@ from gossamer.events import (
     SiteOverridden,
     Speed,
     Tombstone,
+    Verdict,
     Visit,
     topics,
 )
@@ -175,10 +176,21 @@ def test_a_page_that_is_gone_leaves_an_empty_value() -> None:
 
 
 def test_a_tombstone_says_why_in_its_headers() -> None:
-    gone = Tombstone(PAGE.url, PAGE.site, reason="moved", at=1700000000.25, status=301, trace="t")
+    gone = Tombstone(
+        PAGE.url,
+        PAGE.site,
+        verdict=Verdict.REDIRECT,
+        redirects_to="http://b.example/",
+        reason="moved",
+        at=1700000000.25,
+        status=301,
+        trace="t",
+    )
     message = encode(gone)
     assert dict(message.headers) == {
         "event": "tombstone",
+        "verdict": "redirect",
+        "redirects_to": "http://b.example/",
         "reason": "moved",
         "at": "1700000000.25",
         "status": "301",
@@ -186,6 +198,14 @@ def test_a_tombstone_says_why_in_its_headers() -> None:
     }
     record = Record("pages", 0, 0, message.key, message.value, message.headers)
     assert tombstone(record) == replace(gone, site="")
+    assert dict(encode(Tombstone(PAGE.url, PAGE.site, reason="missing")).headers) == {
+        "event": "tombstone",
+        "verdict": "gone",
+        "reason": "missing",
+        "at": "0.0",
+        "status": "0",
+        "trace": "",
+    }
 
 
 @pytest.mark.parametrize("headers", [(), (("at", "soon"),), (("url", "x"), ("more", ""))])
