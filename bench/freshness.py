@@ -18,7 +18,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.revisiting import Crawl, Result, Tally, best_rates, constant
+from bench.constant_rates import best_rates, constant
+from bench.revisiting import Crawl, Result, Tally
 from bench.webs import WEBS, Web, recorded
 from services.frontier.revisit import make
 

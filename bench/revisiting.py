@@ -1,13 +1,13 @@
-"""Virtual visits to a web: by a policy through its real modules, or at the best constant rates."""
+"""Virtual visits to a web, by a policy through its real modules. For `bench.freshness`."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import exp, expm1
 from random import Random
 
 from bench.webs import DAY, Page, Web
+from services.dedup.new_links import MOST
 from services.frontier.revisit import (
     CrawlState,
     Evidence,
@@ -130,9 +130,13 @@ class Crawl:
         self._hosts: list[tuple[float, str]] = []
         self._listed: dict[str, float] = {}
         self._of_site: dict[str, list[int]] = {}
+        self._listed_by: dict[str, list[int]] = {}
         for number, page in enumerate(web.pages):
             if page.site in web.sitemaps:
                 self._of_site.setdefault(page.site, []).append(number)
+            if page.site in web.lists:
+                self._listed_by.setdefault(page.site, []).append(number)
+        self._random = Random(1)
 
     def run(self, tally: Tally) -> Result:
         """Make all visits; return what came of them."""
@@ -205,6 +209,26 @@ class Crawl:
         known = Known(state, self._sites[page.site], self._crawl)
         visit = Visit(page.url, now, changed, evidence=self._last_modified(page, now))
         self._keep(number, *self._policy.visited(known, visit))
+        of_site = self._listed_by.get(page.site, [])
+        if changed and number in of_site[:1]:
+            self._read_links(of_site[1:], state.at, now)
+
+    def _read_links(self, numbers: list[int], since: float, now: float) -> None:
+        """Hear from a site's first page of those that it links to anew since it was visited."""
+        site = self._web.pages[numbers[0]].site
+        new = [n for n in numbers if self._has_changed(n, since, now)][:MOST]
+        if not self._web.lists[site]:
+            new = self._random.sample(numbers, 3)
+        for number in new:
+            state = self._pages[number]
+            if state.visits:
+                hint = Hint(self._web.pages[number].url, now, Evidence(Kind.LINK, now))
+                known = Known(state, self._sites[site], self._crawl)
+                self._keep(number, *self._policy.hinted(known, hint))
+
+    def _has_changed(self, number: int, since: float, now: float) -> bool:
+        changes = self._web.pages[number].changes
+        return bisect_right(changes, now) > bisect_right(changes, since)
 
     def _last_modified(self, page: Page, now: float) -> tuple[Evidence, ...]:
         if page.site not in self._web.sitemaps:
@@ -239,57 +263,3 @@ class Crawl:
                 due.append((plan.at, number))
             due.sort()
         self._list(site)
-
-
-def best_rates(web: Web, budget: float) -> list[float]:
-    """Return the visits a day of each page that are best at constant intervals, if its changes are
-    without memory at its true rate (Cho and Garcia-Molina 2003), under budget and politeness."""
-    limits = {site: DAY / delay for site, delay in web.delays.items()}
-    sites: dict[str, list[int]] = {}
-    for number, page in enumerate(web.pages):
-        sites.setdefault(page.site, []).append(number)
-    least = {
-        site: _multiplier(web, numbers, limits[site]) if site in limits else 0.0
-        for site, numbers in sites.items()
-    }
-    low, high = 1e-9, 1e6
-    while high > 1.0001 * low:
-        price = (low * high) ** 0.5
-        asked = sum(_rate(page, max(price, least[page.site])) for page in web.pages)
-        low, high = (price, high) if asked > budget else (low, price)
-    return [_rate(page, max(high, least[page.site])) for page in web.pages]
-
-
-def _multiplier(web: Web, numbers: list[int], limit: float) -> float:
-    low, high = 1e-9, 1e6
-    while high > 1.0001 * low:
-        price = (low * high) ** 0.5
-        asked = sum(_rate(web.pages[n], price) for n in numbers)
-        low, high = (price, high) if asked > limit else (low, price)
-    return high
-
-
-def _rate(page: Page, price: float) -> float:
-    """Return the visits a day at which the last one is worth *price* days of freshness."""
-    if not page.rate:
-        return 0.0
-    worth = price * page.rate / page.weight
-    if worth >= 1:
-        return 0.0
-    low, high = 0.0, 60.0
-    for _ in range(40):
-        x = (low + high) / 2
-        low, high = (x, high) if -expm1(-x) - x * exp(-x) < worth else (low, x)
-    return page.rate / high
-
-
-def constant(web: Web, rates: list[float], tally: Tally, seed: int) -> Result:
-    """Return what comes of visits at constant intervals, whenever they begin."""
-    random = Random(seed)
-    for page, rate in zip(web.pages, rates, strict=True):
-        at, interval = page.first, DAY / rate if rate else web.end
-        until = at + random.random() * interval
-        while at < web.end:
-            tally.add(page, at, until)
-            at, until = until, until + interval
-    return tally.result()

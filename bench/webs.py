@@ -8,7 +8,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, groupby
 from pathlib import Path
 from random import Random
 from zlib import crc32
@@ -44,6 +44,9 @@ class Web:
     """Site → seconds between two visits to it."""
     sitemaps: dict[str, bool] = field(default_factory=dict)
     """Site with a sitemap, read daily → whether its dates are true; if not, they say "now"."""
+    lists: dict[str, bool] = field(default_factory=dict)
+    """Site whose first page links anew to what has changed → whether that is true; if not, some
+    links of it are others at each visit."""
 
 
 Process = Callable[[Random, float, float], Iterator[float]]
@@ -155,6 +158,21 @@ def lying(seed: int, pages: int, days: float) -> Web:
     return web
 
 
+def linking(seed: int, pages: int, days: float) -> Web:
+    """Return a memoryless web of sites whose first page, which is worth four others, links anew to
+    pages as they change: in a third of the sites; in another third to any three at each visit."""
+    web = seeded(memoryless, seed, pages, days)
+    sites = sorted({page.site for page in web.pages})
+    web.lists = dict.fromkeys(sites[::3], True) | dict.fromkeys(sites[1::3], False)
+    for site, others in groupby(web.pages, key=lambda page: page.site):
+        first, *rest = others
+        first.weight = 4.0
+        if web.lists.get(site):
+            first.changes = array("d", sorted(at for page in rest for at in page.changes))
+            first.rate = sum(page.rate for page in rest)
+    return web
+
+
 def _all_by(process: Process) -> Callable[[int, int, float], Web]:
     return lambda seed, pages, days: seeded(process, seed, pages, days)
 
@@ -163,6 +181,7 @@ WEBS: dict[str, Callable[[int, int, float], Web]] = {
     "memoryless": _all_by(memoryless),
     "polite": polite,
     "lying": lying,
+    "linking": linking,
     "periodic": _all_by(periodic),
     "bursty": _all_by(bursty),
     "office": _all_by(office_hours),

@@ -16,8 +16,8 @@ from gossamer.events import CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.runtime.pinned import pin
 from gossamer.settings import Settings
+from gossamer.settings.policies import NEVER
 from gossamer.telemetry import gauge
-from services.frontier.plans import NEVER
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
 from standalone.processes import KINDS, Child, ChildConfig

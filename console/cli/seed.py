@@ -33,8 +33,8 @@ from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.settings import CrawlSettings, Nested
+from gossamer.settings.policies import NEVER
 from gossamer.web.scope import parse_scope
-from services.frontier.plans import NEVER
 
 REVISITING = ("revisit", "budget", "discovery_share")
 CHOSEN = ("external_links", "relevant", "follow_irrelevant")

@@ -60,6 +60,9 @@ class Discovery(Struct, frozen=True):
     """The party that it was found for: its limits are in the definition. "": the crawl's own."""
     guess: bool = False
     """Whether it was put together from a script, and may be no URL of a page."""
+    linked_at: float = 0.0
+    """When the page of its site was visited where the link is new, or has other words than at the
+    visit before; 0: nothing of that is known."""
 
 
 class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):

@@ -3,8 +3,9 @@
 import re
 
 DAY = 86400.0
+NEVER = "none"
 POLICIES = {
-    "none": False,
+    NEVER: False,
     "fixed": True,
     "selective-incremental": True,
     "adaptive": True,

@@ -45,7 +45,7 @@ is: a site that makes up pages without an end often gives each a word of its own
 **What another visit says.** A page that was published before has changed or not (`documents`). It
 has not if its text has the digest of the visit before, or if nothing else differs than what every
 visit changes: a date, a counter, an advert (`gossamer.text.volatile`). Otherwise a sketch of the
-text says how much (`gossamer.text.sketch`). Both are kept in the row of the document, 350 bytes at
+text says how much (`gossamer.text.sketch`). Both are kept in the row of the document, 480 bytes at
 most, with what the visit was told that found it changed last, so that a record that comes again is
 told the same. A duplicate is one still, whether it has changed or not: `change` says that of every
 page. After a 304 the page is unchanged without a look at it, and one that the parser could not read
@@ -55,6 +55,10 @@ is unread: nothing is known of either but that, and the row stays as it was.
 text, or it is a copy of another page and was none, or the other way round. A visit that finds
 nothing of that publishes nothing, unless `dedup.republish_unchanged` asks for it. The row remembers
 which visit was news last: its record is news again when it comes again.
+
+**What a new link says.** A page that has changed links anew to what has changed on its site, or in
+other words. Which links these are, a sketch in its row tells (`new_links`). They are marked, pass
+the URL-seen test as all others do, and are hints for the revisit scheduler if they are known there.
 
 **What a sitemap or a feed is.** No document: nothing of it is published, and its text is compared
 with nobody's (`listings`). What it lists is released as links are, once for each version of it, and

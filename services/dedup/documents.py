@@ -29,6 +29,7 @@ from gossamer.text.blocks import unpacked
 from gossamer.text.sketch import change
 from gossamer.text.volatile import compare
 from gossamer.web.http import REDIRECTS
+from services.dedup.new_links import new_links, sketch_of
 
 FOR_GOOD = frozenset({301, 308})
 OURS = frozenset({412, 429})
@@ -73,6 +74,9 @@ class DocumentRow(Row, frozen=True):
     was."""
     copy_of: str = ""
     """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
+    links: bytes = b""
+    """Of its links to its own site, if the crawl comes back: says which of the next version are new
+    (`services.dedup.new_links`)."""
 
 
 class Version(NamedTuple):
@@ -82,6 +86,8 @@ class Version(NamedTuple):
     """How much has changed; None if there was none."""
     row: DocumentRow
     """What is to be kept."""
+    new_links: frozenset[str] = frozenset()
+    """Where links lead that the document before did not have, or not in these words."""
 
 
 def absence(page: PageParsed) -> Gone | None:
@@ -104,6 +110,8 @@ class Documents:
         self._refused_limit = settings.refused_limit
         self._republish = settings.republish_unchanged
         self._rows = store.table(DocumentRow)
+        self.comes_back = False
+        """Whether pages are visited again."""
 
     def version(self, page: PageParsed) -> Version:
         """Compare *page* with the document that its URL had before.
@@ -113,14 +121,29 @@ class Documents:
         known, blocks = self._rows.get(page.visit.url), unpacked(page.blocks)
         if known is None or not _continues(page, known):
             seen = known.first_seen or known.at if known else page.fetched_at
-            return Version(None, _row(page, compare(b"", blocks).state, seen))
+            return Version(None, self._row(page, compare(b"", blocks).state, seen))
         same_visit = page.fetched_at == known.at and page.digest == known.digest
         if same_visit or page.fetched_at < known.at:
             return Version(_told_before(known, page.fetched_at), known)
         same, state = compare(known.volatile, blocks)
         same = same or page.digest == known.digest
         changed = 0.0 if same else change(known.sketch, page.sketch)
-        return Version(changed, _later(known, page, state, changed))
+        new = new_links(page, known.links) if changed else frozenset()
+        row = self._row(page, state, known.first_seen or known.at)
+        return Version(changed, _later(known, row, changed), new)
+
+    def _row(self, page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
+        return DocumentRow(
+            page.visit.url,
+            page.fetched_at,
+            page.digest,
+            simhash=page.simhash,
+            sketch=page.sketch,
+            volatile=volatile,
+            first_seen=first_seen,
+            last_changed=page.fetched_at,
+            links=sketch_of(page) if self.comes_back else b"",
+        )
 
     def publish(
         self, page: PageParsed, version: Version, verdict: Verdict, original: str, now: float
@@ -226,27 +249,13 @@ def _told_before(known: DocumentRow, at: float) -> float | None:
     return known.change if at == known.last_changed and known.change != NONE_BEFORE else None
 
 
-def _row(page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
-    return DocumentRow(
-        page.visit.url,
-        page.fetched_at,
-        page.digest,
-        simhash=page.simhash,
-        sketch=page.sketch,
-        volatile=volatile,
-        first_seen=first_seen,
-        last_changed=page.fetched_at,
-    )
-
-
-def _later(known: DocumentRow, page: PageParsed, volatile: bytes, changed: float) -> DocumentRow:
-    row = _row(page, volatile, known.first_seen or known.at)
+def _later(known: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:
     if known.gone:
         missed, since = known.missed, known.missed_since
         row = replace(row, gone=known.gone, missed=missed, missed_since=since)
     return replace(
         row,
-        last_changed=page.fetched_at if changed else known.last_changed,
+        last_changed=row.at if changed else known.last_changed,
         change=changed or known.change,
         published_at=known.published_at,
         copy_of=known.copy_of,

@@ -10,7 +10,6 @@ else was said then. At the first visit everything is said that there is.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -29,10 +28,10 @@ from gossamer.events import (
     Purpose,
     UrlsDiscovered,
 )
-from gossamer.events.provenance import MOST
 from gossamer.store import Row, Store
 from gossamer.web.in_links import linking_site
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import fingerprint, site_of
+from services.dedup.hints import by_host
 from services.dedup.links import DEEP, Links, links_of, targets
 
 NONE_BEFORE = -1.0
@@ -171,14 +170,4 @@ def _hinted(
         for entry in entries
         if (entry.changed_at or entry.every) and (entry.changed_at >= since)
     ]
-    hints.sort(key=lambda hint: host_key(hint.url))
-    for host, group in groupby(hints, key=lambda hint: host_key(hint.url)):
-        of_host = tuple(group)
-        for at in range(0, len(of_host), MOST):
-            yield ChangesHinted(
-                crawl=page.crawl,
-                at=now,
-                site=site_of(host),
-                host=host,
-                hints=of_host[at : at + MOST],
-            )
+    yield from by_host(hints, page.crawl, now)

@@ -30,6 +30,7 @@ from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.provenance import sown
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import DedupSettings
+from gossamer.settings.policies import NEVER
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS
@@ -39,10 +40,12 @@ from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
+from services.dedup.hints import of_links
 from services.dedup.host_steps import HostSteps
 from services.dedup.in_links import InLinks
 from services.dedup.links import images_of, links_of, release
 from services.dedup.listings import Listings
+from services.dedup.new_links import marked
 from services.dedup.relevance import Kept, kept
 from services.dedup.seen import Seen, finder_of, is_same
 from services.dedup.spelling import spelt
@@ -87,6 +90,7 @@ class Dedup(Processor):
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
+                self._documents.comes_back = event.revisit != NEVER
             case BlacklistChanged():
                 self._content.blacklist.change(event)
         return ()
@@ -115,14 +119,15 @@ class Dedup(Processor):
                 urls.setdefault(found.url, found)
         self._listings.named(event)
         first = self._seen.first_finders(event.site, [*map(fingerprint, urls)], finder)
-        fresh, known = list[Discovery](), list[str]()
+        fresh, known = list[Discovery](), list[Discovery]()
         for found, finder_of_it in zip(urls.values(), first, strict=True):
             if is_same(finder_of_it, finder):
                 fresh.append(found)
             else:
-                known.append(found.url)
+                known.append(found)
         if known and (linking := linking_site(event.via, event.site)):
-            self._in_links.met(linking, known)
+            self._in_links.met(linking, (found.url for found in known))
+        yield from of_links(known, event.crawl, now)
         if fresh:
             count("gossamer_urls_admitted_total", len(fresh))
             yield UrlsAdmitted(
@@ -181,7 +186,7 @@ class Dedup(Processor):
         version = self._documents.version(page)
         judgement = self._content.judge(page, version.change, self._crawl, now)
         count_hazards(self.name, judgement.hazards)
-        yield from judgement.released
+        yield from marked(judgement.released, version.new_links, page.fetched_at)
         yield from judgement.set_aside
         yield from self._learn(page, judgement, now)
         yield _judged(taken, judgement, version.change, now)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from gossamer.settings.policies import NEVER
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier import revisit
@@ -21,7 +22,6 @@ from services.frontier.revisit import Basis
 from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
 from services.frontier.rows import QueuedUrl
 
-NEVER = "none"
 UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""
 HALF = 0.5

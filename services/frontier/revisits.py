@@ -25,13 +25,13 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import GONE_VERDICTS, Outcome
 from gossamer.events.provenance import Provenance, ended, provenance
+from gossamer.settings.policies import NEVER
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
 from services.frontier.hosts import Hosts
 from services.frontier.plan_rows import DueVisit, PlanRow
-from services.frontier.plans import NEVER
 from services.frontier.revisit import (
     Absence,
     Basis,

@@ -6,11 +6,11 @@ out in the same way.
 """
 
 from gossamer.events import CrawlDefined
+from gossamer.settings.policies import NEVER
 from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.hosts import Hosts
 from services.frontier.plan_rows import PartitionPlansRow
-from services.frontier.plans import NEVER
 from services.frontier.revisit import CrawlState
 from services.frontier.revisit.budget import rebudgeted
 

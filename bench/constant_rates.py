@@ -1,0 +1,62 @@
+"""The best constant rates of visits to a web whose true rates of change are known. For
+`bench.freshness`."""
+
+from math import exp, expm1
+from random import Random
+
+from bench.revisiting import Result, Tally
+from bench.webs import DAY, Page, Web
+
+
+def best_rates(web: Web, budget: float) -> list[float]:
+    """Return the visits a day of each page that are best at constant intervals, if its changes are
+    without memory at its true rate (Cho and Garcia-Molina 2003), under budget and politeness."""
+    limits = {site: DAY / delay for site, delay in web.delays.items()}
+    sites: dict[str, list[int]] = {}
+    for number, page in enumerate(web.pages):
+        sites.setdefault(page.site, []).append(number)
+    least = {
+        site: _multiplier(web, numbers, limits[site]) if site in limits else 0.0
+        for site, numbers in sites.items()
+    }
+    low, high = 1e-9, 1e6
+    while high > 1.0001 * low:
+        price = (low * high) ** 0.5
+        asked = sum(_rate(page, max(price, least[page.site])) for page in web.pages)
+        low, high = (price, high) if asked > budget else (low, price)
+    return [_rate(page, max(high, least[page.site])) for page in web.pages]
+
+
+def _multiplier(web: Web, numbers: list[int], limit: float) -> float:
+    low, high = 1e-9, 1e6
+    while high > 1.0001 * low:
+        price = (low * high) ** 0.5
+        asked = sum(_rate(web.pages[n], price) for n in numbers)
+        low, high = (price, high) if asked > limit else (low, price)
+    return high
+
+
+def _rate(page: Page, price: float) -> float:
+    """Return the visits a day at which the last one is worth *price* days of freshness."""
+    if not page.rate:
+        return 0.0
+    worth = price * page.rate / page.weight
+    if worth >= 1:
+        return 0.0
+    low, high = 0.0, 60.0
+    for _ in range(40):
+        x = (low + high) / 2
+        low, high = (x, high) if -expm1(-x) - x * exp(-x) < worth else (low, x)
+    return page.rate / high
+
+
+def constant(web: Web, rates: list[float], tally: Tally, seed: int) -> Result:
+    """Return what comes of visits at constant intervals, whenever they begin."""
+    random = Random(seed)
+    for page, rate in zip(web.pages, rates, strict=True):
+        at, interval = page.first, DAY / rate if rate else web.end
+        until = at + random.random() * interval
+        while at < web.end:
+            tally.add(page, at, until)
+            at, until = until, until + interval
+    return tally.result()

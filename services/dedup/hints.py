@@ -1,0 +1,29 @@
+"""What was heard of pages' changes, as it goes to the frontier: an event a host."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from gossamer.events import ChangeHint, ChangesHinted, Discovery, EvidenceKind
+from gossamer.events.provenance import MOST
+from gossamer.web.url import host_key, site_of
+
+
+def by_host(hints: Iterable[ChangeHint], crawl: str, now: float) -> Iterator[ChangesHinted]:
+    """Yield *hints* by host, or several events a host where they would not fit into one."""
+    ordered = sorted(hints, key=lambda hint: host_key(hint.url))
+    for host, group in groupby(ordered, key=lambda hint: host_key(hint.url)):
+        of_host = tuple(group)
+        for at in range(0, len(of_host), MOST):
+            yield ChangesHinted(
+                crawl=crawl,
+                at=now,
+                site=site_of(host),
+                host=host,
+                hints=of_host[at : at + MOST],
+            )
+
+
+def of_links(known: Iterable[Discovery], crawl: str, now: float) -> Iterator[ChangesHinted]:
+    """Yield what links to *known* URLs say: those that are new on their page."""
+    told = (ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in known if one.linked_at)
+    yield from by_host(told, crawl, now)

@@ -1,0 +1,70 @@
+"""Sites whose home page names anew what has changed, or anything: how far it is believed."""
+
+from bisect import bisect_right
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gossamer.events import EvidenceKind
+from services.fetcher.outcome import Failure, Reply
+from services.frontier import revisit
+from services.frontier.plan_rows import PartitionPlansRow
+from services.frontier.rows import SiteRow
+from tests.flow.virtual import START, VirtualCrawl
+
+HTML = (("Content-Type", "text/html"),)
+DAY = 86400.0
+DAYS = 20
+TRUE, FALSE = "http://true.test", "http://false.test"
+WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engine", "letter")
+
+
+class Linking:
+    """Two sites whose articles change twice; the home page names some in other words."""
+
+    def __init__(self) -> None:
+        random = Random(5)
+        articles = [f"{host}/{n}" for host in (TRUE, FALSE) for n in range(6)]
+        self.changes = {
+            url: sorted(START + random.random() * DAYS * DAY for _ in range(2)) for url in articles
+        }
+
+    def version(self, url: str, at: float) -> int:
+        return bisect_right(self.changes[url], at)
+
+    def named(self, url: str, at: float) -> int:
+        """Return how often the home page has found other words for *url*."""
+        if url.startswith(TRUE):
+            return self.version(url, at)
+        return int(at // (2 * DAY)) if int(url[-1]) == int(at // (2 * DAY)) % 6 else 0
+
+    def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
+        host = url[: url.index("/", 7)]
+        words = Random(f"{url} {self.version(url, now) if url in self.changes else now // DAY}")
+        body = f"<title>{url}</title><p>{' '.join(words.choices(WORDS, k=40))}</p>"
+        if url == f"{host}/":
+            links = (f"{host}/{n}" for n in range(6))
+            body += "".join(f"<p><a href='{u}'>{self.named(u, now)} news</a></p>" for u in links)
+        elif url not in self.changes:
+            return 0.1, Reply(status=404, started_at=now, took=0.1)
+        reply = Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+        return 0.1, reply
+
+
+@pytest.mark.slow
+def test_new_links_are_believed_as_far_as_what_they_led_to_had_changed(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, Linking(), delay=1.0)
+    crawl.sow(f"{TRUE}/", f"{FALSE}/", revisit="optimal", budget=8)
+    crawl.run(until=START + DAYS * DAY)
+    store = crawl._store()
+
+    def likelier(site: str) -> float:
+        row = store.table(SiteRow).get(site)
+        assert row
+        return revisit.times_likelier(revisit.unpacked_site(row.statistics), EvidenceKind.LINK)
+
+    told = likelier("true.test"), likelier("false.test")
+    assert told[0] > 2 and told[1] < 1.5
+    spent = [row.spent.get("hint", 0) for row in store.table(PartitionPlansRow).everything()]
+    assert sum(spent) > 0
