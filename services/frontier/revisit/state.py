@@ -201,7 +201,8 @@ class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is remembered of one site: what its pages have in common."""
 
     pages: Amount = 0.0
-    """How many pages the sums below are of."""
+    unseen: Amount = 0.0
+    """How many of them were visited only once: they are not in these sums."""
     rates: Amount = 0.0
     """Sum of the expected changes a day of each."""
     log_rates: Real = 0.0
@@ -237,6 +238,7 @@ class CrawlState(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_at: Amount = 0.0
     visits: Count = 0
     pages: Amount = 0.0
+    unseen: Amount = 0.0
     rates: Amount = 0.0
     log_rates: Real = 0.0
     demand: Amount = 0.0
