@@ -260,12 +260,15 @@ PACE: dict[str, object] = {
     "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
     "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
-    "gossamer.runtime.process.TURN": 15.0,
-    "gossamer.log.kafka.reader.SLICE": 15.0,
-    "gossamer.log.kafka.tail.SLICE": 15.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
 }
+
+TURNS = (
+    "gossamer.runtime.process.TURN",
+    "gossamer.log.kafka.reader.SLICE",
+    "gossamer.log.kafka.tail.SLICE",
+)
 
 
 def _stand_ins(fleet: Fleet) -> dict[str, object]:
@@ -300,11 +303,15 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
 
 
 @contextmanager
-def replaced(fleet: Fleet) -> Iterator[None]:
-    """Put the simulation in the place of what the services stand on."""
+def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
+    """Put the simulation in the place of what the services stand on.
+
+    They wait up to *turn* seconds for records before they look at anything else.
+    """
     SimWeb.sites, SimPool.sim = fleet.sites, fleet.sim
     with ExitStack() as stack:
-        for target, value in {**PACE, **_stand_ins(fleet)}.items():
+        turns = dict.fromkeys(TURNS, turn)
+        for target, value in {**PACE, **turns, **_stand_ins(fleet)}.items():
             stack.enter_context(mock.patch(target, value))
         yield
 

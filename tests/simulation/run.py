@@ -249,7 +249,7 @@ class Run:
 
     def execute(self) -> Result:
         """Let it happen; return how it went."""
-        with replaced(self.fleet):
+        with replaced(self.fleet, self.scenario.turn):
             self.begin()
             try:
                 self.sim.run(START + DEADLINE, self._over)

@@ -33,6 +33,8 @@ class Scenario:
     settings: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
     rounds: int = 1
     """It has its turn in every so many rounds: a large world takes ten times as long."""
+    turn: float = 15.0
+    """Seconds that services wait for records; more than they do, so that a run is short."""
     interval: float = 0.0
     """Seconds after which pages are visited again; 0: never."""
     lasts: float = 0.0
@@ -55,6 +57,7 @@ OPERATORS = Scenario(
     ("site off", "site slower", "blocked", "paused", "kill"),
     hosts=(3, 8),
     pages=(5, 20),
+    turn=1.0,
 )
 SCENARIOS = (
     Scenario(
