@@ -50,7 +50,7 @@ class Bench:
 
     def __init__(self, store: Store, policy: str) -> None:
         self.store, self.now, self.visits, self.spent = store, START, 0, 0.0
-        settings = FrontierSettings(delay=0.0, lease_slack=3600.0)
+        settings = FrontierSettings(delay=0.0, lease_slack=3600.0, probe_after=0)
         self.frontier = Frontier(settings, store, 60.0, PARTITIONS, alone=True)
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
         self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)

@@ -35,6 +35,7 @@ class Hazard(StrEnum):
     MISSING_HEADERS = "missing_headers"
     WRONG_CONTENT_TYPE = "wrong_content_type"
     UNWANTED_TYPE = "unwanted_type"
+    SOFT_404 = "soft_404"
     RETRY_AFTER = "retry_after"
     MALFORMED_URL = "malformed_url"
     NON_WEB_LINK = "non_web_link"
@@ -125,6 +126,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "is not read for that."),
     Hazard.UNWANTED_TYPE: Counting(("fetcher",), ("fetcher.types",),
         "The answer is of a type that is not read."),
+    Hazard.SOFT_404: Counting(("parser",), ("frontier.probe_after",),
+        "A page, or where a redirect leads, is what its host answers where it has no page: it is "
+        "not published, nor are its links followed."),
     Hazard.RETRY_AFTER: Counting(("fetcher",), ("frontier.retry_after_limit",),
         "The server says for how long it wants to be left alone."),
     Hazard.MALFORMED_URL: Counting(("parser",), (),

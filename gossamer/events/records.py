@@ -205,6 +205,8 @@ class PageFetched(Event, frozen=True, kw_only=True, tag="page_fetched"):
     usage: dict[str, str] = {}
     """What the site says about the use of the page, in robots.txt and in headers, as it stands
     there: `content-usage` (draft-ietf-aipref-attach), `content-signal` (contentsignals.org)."""
+    signature: Signature = NO_SIGNATURE
+    """How the host says that it has no such page, as the order has it."""
     hazards: tuple[str, ...] = ()
 
 

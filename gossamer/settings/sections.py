@@ -80,9 +80,9 @@ class FrontierSettings(Section):
     """Most URLs admitted to a host (hazard trap_urls)."""
     host_budget: Hosts = 1000
     """Most hosts admitted of a site (hazard trap_hosts); seeds are admitted all the same."""
-    probe_after: Annotated[Natural, unit("visits")] = 0
+    probe_after: Annotated[Natural, unit("visits")] = 10
     """After so many visits to a host it is asked once for a path that cannot exist, to know how it
-    says so (hazard soft_404); 0: never."""
+    says so: what answers alike is no page (hazard soft_404); 0: never."""
     unread_limit: Annotated[Natural, unit("pages")] = 5
     """After so many pages of a host in a row that the parser could not read the host is left alone
     for a while (hazard parser_fault); 0: never."""

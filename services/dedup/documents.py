@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.gone import PATIENCE, Gone
+from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind, contents_of
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
@@ -92,6 +93,8 @@ class Version(NamedTuple):
 
 def absence(page: PageParsed) -> Gone | None:
     """Return what *page* says against a document at its URL; None if it says nothing."""
+    if Hazard.SOFT_404 in page.hazards:
+        return Gone.SOFT_404
     if 200 <= page.status < 300:
         if page.listing:
             return Gone.LISTING

@@ -1,4 +1,7 @@
-"""Which pages a crawl keeps: the others are judged, and treated as those that ask for no index."""
+"""Which pages a crawl keeps: the others are judged, and treated as those that ask for no index.
+
+So is what a host answers where it has no page, whatever it was asked for.
+"""
 
 from typing import NamedTuple
 
@@ -7,6 +10,8 @@ from msgspec.structs import replace
 from gossamer.events import CrawlDefined, PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.relevance import facts_of, parse_relevance
+
+NO_PAGE = "the host answers so where it has no page: it is not published"
 
 
 class Kept(NamedTuple):
@@ -19,6 +24,8 @@ class Kept(NamedTuple):
 
 def kept(page: PageParsed, crawl: CrawlDefined | None) -> Kept:
     """Return *page*, a document, as *crawl* takes it up."""
+    if is_soft_404(page):
+        return Kept(replace(page, noindex=True, links=()), reason=NO_PAGE)
     if crawl is None or not crawl.relevant:
         return Kept(page)
     judgement = parse_relevance(crawl.relevant).judge(facts_of(page))
@@ -30,3 +37,8 @@ def kept(page: PageParsed, crawl: CrawlDefined | None) -> Kept:
     hazards = (*page.hazards, Hazard.IRRELEVANT)
     taken = replace(page, noindex=True, links=links, hazards=hazards)
     return Kept(taken, True, f"not relevant, by {judgement.rule}: it is not published")
+
+
+def is_soft_404(page: PageParsed) -> bool:
+    """Return whether *page* is what its host answers where it has no page."""
+    return Hazard.SOFT_404 in page.hazards

@@ -46,12 +46,12 @@ from services.dedup.in_links import InLinks
 from services.dedup.links import images_of, links_of, release
 from services.dedup.listings import Listings
 from services.dedup.new_links import marked
-from services.dedup.relevance import Kept, kept
+from services.dedup.relevance import Kept, is_soft_404, kept
 from services.dedup.seen import Seen, finder_of, is_same
 from services.dedup.spelling import spelt
 
 UNPUBLISHED = "the page asks not to be indexed: it is not published"
-NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT)
+NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.SOFT_404)
 """What a document is gone for, if it is gone, that a 304 has not changed."""
 IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
 
@@ -156,7 +156,7 @@ class Dedup(Processor):
             taken = kept(page, self._crawl)
             yield from self._judge(taken, gone or Gone.IRRELEVANT, now)
             page, gone = taken.page, None
-        elif page.status in REDIRECTS:
+        elif page.status in REDIRECTS and not is_soft_404(page):
             links = links_of(page, self._crawl, self._content.blacklist)
             duplicates = page.visit.duplicates
             yield from release(page, links.followed, duplicates, now)

@@ -20,6 +20,7 @@ from gossamer.events.outcomes import OUTCOMES
 from gossamer.telemetry import count
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
+from gossamer.web.soft_404 import NO_SIGNATURE
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Assessment, Failure, Reply
 
@@ -183,4 +184,5 @@ def _fetched(
         headers=reply.headers,
         body=reply.body,
         truncated=WARC_WORDS.get(reply.truncated, reply.truncated),
+        signature=NO_SIGNATURE if elsewhere else order.signature,
     )

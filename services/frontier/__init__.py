@@ -17,7 +17,8 @@ host's delay and lease, which only its own frontier knows. So it is asked for th
 comes back (`errands.py`).
 
 **Why a host is probed.** Many hosts have a page for every URL. One is asked once for a path that
-nobody has (`probes.py`), if that is set; its answer is in its row and in its orders.
+nobody has (`probes.py`); its answer is in its row and in its orders, and what answers alike is no
+page.
 
 **Why the row is written before the order goes out.** A host must never have two fetchers. So the
 check-out is in the store when the order reaches the log: an order without a row could be made

@@ -6,6 +6,7 @@ from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
+from services.parser.missing import marked
 from services.parser.options import Options
 from services.parser.page import parse
 
@@ -22,6 +23,6 @@ class InlineParser(Processor):
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
         """Yield what a fetched page says; a robots.txt is no page."""
         if isinstance(event, PageFetched) and event.visit.purpose.is_read:
-            parsed = parse(event, self._options, now)
+            parsed = marked(event, parse(event, self._options, now))
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
             yield parsed

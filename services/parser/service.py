@@ -9,6 +9,7 @@ from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.processor import Emitter
 from services.parser.letters import Letters
+from services.parser.missing import marked
 from services.parser.options import Options
 from services.parser.passed_on import unread
 from services.parser.pool.messages import Request
@@ -48,5 +49,6 @@ class Parser:
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))
+        parsed = marked(page, parsed)
         count_hazards(self.name, set(parsed.hazards).difference(page.hazards))
         return parsed

@@ -1,9 +1,13 @@
 """A server that has a page for every URL, over a real socket (hazard `soft_404`)."""
 
-from gossamer.events import Outcome, Purpose
-from gossamer.web.soft_404 import missing_page
+from gossamer.events import Outcome, PageFetched, Purpose
+from gossamer.events.hazards import Hazard
+from gossamer.web.soft_404 import Signature, missing_page
+from services.parser.missing import marked
+from services.parser.page import parse
 from tests.fetcher.orders import fetched, order
-from tests.fetcher.servers import page, serving
+from tests.fetcher.servers import page, raw, serving
+from tests.parser.pages import NOW, OPTIONS
 
 SORRY = b"<title>Oops</title><p>Sorry, we have no such page."
 
@@ -24,3 +28,30 @@ async def test_what_a_server_answers_to_a_page_that_cannot_exist_is_read_and_pas
     assert emitted.one.outcome is Outcome.PAGE
     [kept] = emitted.pages
     assert (kept.status, kept.body, kept.visit.purpose) == (200, SORRY, Purpose.PROBE)
+
+
+def is_marked(fetched: PageFetched) -> bool:
+    return Hazard.SOFT_404 in marked(fetched, parse(fetched, OPTIONS, NOW)).hazards
+
+
+async def test_what_answers_as_a_missing_page_did_is_marked_and_nothing_else() -> None:
+    moved = raw(b"HTTP/1.1 302 Found\r\nLocation: /sorry\r\nContent-Length: 0\r\n\r\n")
+    off = raw(b"HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
+    answers = {"/": page(SORRY), "/a": page(SORRY), "/b": page(b"<p>A page"), "/c": moved}
+    async with serving() as server:
+        server.answers.update({**answers, "/d": off})
+        digest = await digest_of(server.root + "/a")
+        for signature, expected in (
+            (Signature(status=200, digest=digest, at=1.0), {"/a"}),
+            (Signature(status=302, location="/sorry", at=1.0), {"/c"}),
+            (Signature(status=404, at=1.0), set()),
+        ):
+            urls = [server.root + path for path in ("/", "/a", "/b", "/c", "/d")]
+            emitted = await fetched(given=order(*urls, signature=signature))
+            met = {one.visit.url for one in emitted.pages if is_marked(one)}
+            assert met == {server.root + path for path in expected}
+
+
+async def digest_of(url: str) -> str:
+    [read] = (await fetched(given=order(url))).pages
+    return parse(read, OPTIONS, NOW).digest

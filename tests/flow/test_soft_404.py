@@ -1,22 +1,27 @@
-"""A host is asked once for a page that nobody has, and how it says so is known from then on."""
+"""A host is asked once for a page that nobody has: what answers alike from then on is no page."""
 
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from prometheus_client import REGISTRY
 
 from gossamer.events.topics import PAGES
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
 from services.archive.rows import CaptureRow
+from services.dedup.relevance import NO_PAGE
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, JudgementRow
 from tests.archive.harness import files, records
 from tests.flow.virtual import VirtualCrawl
 
 pytestmark = pytest.mark.slow
 HTML = ("Content-Type", "text/html")
 LINKS = "".join(f"<a href=/{n}>{n}</a>" for n in range(20))
+LOST = [f"/lost{n}" for n in range(3)]
+"""What pages link to that is not there."""
 SORRY = f"<title>Oops</title><p>Sorry, we have no such page. {LINKS}<a href=/sorry>on</a>"
 WORDS = " ".join(f"word{n}" for n in range(80))
 
@@ -62,7 +67,9 @@ def requests(crawl: VirtualCrawl, host: str) -> list[tuple[float, float, str]]:
 def asked(crawl: VirtualCrawl, host: str) -> list[str]:
     """Return the URLs that were asked for though no page links to them."""
     urls = [url for _, _, url in requests(crawl, host)]
-    return [url for url in urls if not known(url) and not url.endswith(("/robots.txt", "/sorry"))]
+    return [
+        url for url in urls if not known(url) and not url.endswith(("/robots.txt", "/sorry", *LOST))
+    ]
 
 
 def test_each_host_is_asked_once_and_what_it_answers_is_its_signature(crawl: VirtualCrawl) -> None:
@@ -101,8 +108,57 @@ def test_what_comes_back_is_archived_and_is_no_document(
     assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
 
 
-def test_no_host_is_asked_unless_that_is_set(tmp_path: Path) -> None:
-    crawl = VirtualCrawl(tmp_path, web, batch=4)
+def test_no_host_is_asked_where_that_is_turned_off(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, web, batch=4, probe_after=0)
     crawl.sow(*(f"http://{name}/" for name in MISSING), max_depth=1)
     assert crawl.run()
     assert [asked(crawl, name) for name in MISSING] == [[]] * 5
+
+
+def judged(crawl: VirtualCrawl, host: str) -> dict[str, str]:
+    """Return by path why links of *host* were held back, or documents."""
+    rows = crawl._store().table(JudgementRow).everything()
+    return {row.url.removeprefix(row.host): row.reason for row in rows if host in row.host}
+
+
+def test_what_answers_alike_from_then_on_is_no_page_and_leads_nowhere(tmp_path: Path) -> None:
+    # The last pages of the queue link to what is not there: the host is known by then.
+    lost = "".join(f"<a href={path}>{path}</a>" for path in LOST)
+
+    def losing(url: str, now: float) -> tuple[float, Reply | Failure]:
+        took, reply = web(url, now)
+        if url.endswith("/19") and isinstance(reply, Reply):
+            reply = replace(reply, body=reply.body + lost.encode())
+        return took, reply
+
+    crawl = VirtualCrawl(tmp_path, losing, batch=4, delay=2.0, probe_after=6)
+    crawl.sow("http://soft.test/", "http://moves.test/", "http://honest.test/", max_depth=4)
+    before = hazards()
+    assert crawl.run()
+    assert hazards() == before + 2 * len(LOST)
+    visited = {url for _, _, url in crawl.requests}
+    assert {f"http://{name}.test{path}" for name in ("soft", "moves") for path in LOST} <= visited
+    assert {judged(crawl, "soft.test")[path] for path in LOST} == {NO_PAGE}
+    assert set(judged(crawl, "soft.test").values()) == {"", NO_PAGE}
+    assert set(judged(crawl, "moves.test").values()) == {""}
+    assert "http://soft.test/sorry" not in visited
+    published = crawl.log.reader("test", [PAGES.name], crawl._store()).poll(1000)
+    assert not any(b"Oops" in record.value for record in published)
+
+
+def test_a_home_page_is_one_whatever_its_host_shows_elsewhere(tmp_path: Path) -> None:
+    def app(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url.endswith("/robots.txt"):
+            return 0.1, Reply(status=404, started_at=now, took=0.1)
+        body = f"<title>An app</title><p>{WORDS}{LINKS}".encode()
+        return 0.1, Reply(status=200, headers=(HTML,), body=body, started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(tmp_path, app, batch=1, probe_after=2)
+    crawl.sow("http://app.test/")
+    assert crawl.run()
+    reasons = judged(crawl, "app.test")
+    assert reasons.pop("/") == "" and set(reasons.values()) == {NO_PAGE}
+
+
+def hazards() -> float:
+    return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": "soft_404"}) or 0.0

@@ -162,7 +162,7 @@ class VirtualCrawl:
         self.fate, self.disk = fate, dict[Any, Any]()
         self.folder, self.web = folder, web
         self.dedup: Any = settings.pop("dedup", DedupSettings())
-        self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
+        self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.now = START
         self.requests: list[tuple[float, float, str]] = []
         """Start, end and URL of every request there was."""

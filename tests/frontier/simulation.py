@@ -57,7 +57,7 @@ class Simulation:
         self.definition = crawl()
         self.unread = False
         """Whether there are outcomes that a frontier has not read when it starts."""
-        self.settings = FrontierSettings(**settings)  # type: ignore[arg-type]
+        self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.answer, self.alone = answer, alone
         self.database = Database(":memory:")
         self.now = START

@@ -1,5 +1,6 @@
 """What recorded requests say about a crawler's manners and thoroughness: pure functions."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,6 +9,8 @@ from itertools import pairwise
 from .record import Request
 from .robots import MOVED, ROBOTS
 from .truth import Truth
+
+PROBE = re.compile("/[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,12 @@ def forbidden_asked(requests: Iterable[Request], truth: Truth) -> set[str]:
 
 
 def uncalled_for(requests: Iterable[Request], truth: Truth) -> set[str]:
-    """URLs asked for although nothing that a crawler should read leads there."""
-    return asked(requests) - truth.allowed
+    """URLs asked for although nothing that a crawler should read leads there.
+
+    It may ask a host what that says where it has no page.
+    """
+    called_for = (request for request in requests if not PROBE.fullmatch(request.path))
+    return asked(called_for) - truth.allowed
 
 
 def by_host(requests: Iterable[Request]) -> dict[str, list[Request]]:
