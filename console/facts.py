@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from console.open_crawl import OpenCrawl
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import blacklist_of, last_definition, overrides_of
-from gossamer.events import CrawlDefined, SiteOverridden
+from gossamer.crawl import blacklist_of, host_overrides_of, last_definition, overrides_of
+from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden
 from gossamer.log import partition_of
 from gossamer.store import Store
-from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
 from services.archive.rows import CaptureRow
 from services.dedup.documents import DocumentRow
@@ -60,7 +60,9 @@ class UrlFacts:
     definition: CrawlDefined | None = None
     blacklist: Blacklist = field(default_factory=Blacklist)
     override: SiteOverridden | None = None
-    """What is different at its site."""
+    """What is different at its site …"""
+    own: HostOverridden | None = None
+    """… and at its host alone."""
     via: str = ""
     visit: UrlRow | None = None
     """The last visit, or why there was none."""
@@ -144,6 +146,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         definition=last_definition(crawl.log),
         blacklist=blacklist_of(crawl.log),
         override=overrides_of(crawl.log).get(site),
+        own=host_overrides_of(crawl.log).get(host_name(url)),
         via=visit.via if visit else queued.via if queued else "",
         visit=visit,
         history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),

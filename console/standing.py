@@ -6,7 +6,14 @@ from typing import Any
 import msgspec
 
 from console.open_crawl import OpenCrawl
-from gossamer.crawl import blacklist_of, last_definition, overrides_of, speed_of, why_idle
+from gossamer.crawl import (
+    blacklist_of,
+    host_overrides_of,
+    last_definition,
+    overrides_of,
+    speed_of,
+    why_idle,
+)
 from gossamer.events import CrawlDefined, Outcome, SpeedSet
 from services.frontier.conditions import Condition
 from services.frontier.partition_rows import PartitionRow, TallyRow
@@ -32,7 +39,9 @@ class Standing:
     blocked: int = 0
     """Rules of the blacklist."""
     sites: int = 0
-    """At which something is different."""
+    """At which something is different …"""
+    hosts: int = 0
+    """… and hosts, by themselves."""
     speed: SpeedSet = field(default_factory=lambda: SpeedSet(at=0.0))
 
     @property
@@ -56,6 +65,7 @@ class Standing:
             "idle": self.idle,
             "blocked": self.blocked,
             "different_sites": self.sites,
+            "different_hosts": self.hosts,
             "speeds": msgspec.to_builtins(self.speed.speeds),
             **msgspec.to_builtins(self.progress),
             "revisiting": self._revisiting(),
@@ -93,6 +103,7 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             definition=last_definition(crawl.log),
             progress=progress,
             sites=len(overrides_of(crawl.log)),
+            hosts=len(host_overrides_of(crawl.log)),
             speed=speed_of(crawl.log),
             blocked=len(blacklist_of(crawl.log).rules),
             waiting=Waiting() if crawl.fleet else read_waiting(store, blocked),

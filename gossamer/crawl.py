@@ -13,6 +13,7 @@ from gossamer.errors import BadSettings, Poison
 from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
+    HostOverridden,
     SeedSown,
     SiteOverridden,
     SpeedSet,
@@ -227,6 +228,12 @@ def overrides_of(log: Log) -> dict[str, SiteOverridden]:
     """Return by site what is different there."""
     events = [one for one in in_force(log).values() if isinstance(one, SiteOverridden)]
     return {one.site: one for one in events if one != SiteOverridden(at=one.at, site=one.site)}
+
+
+def host_overrides_of(log: Log) -> dict[str, HostOverridden]:
+    """Return by its name what is different at a host alone."""
+    events = [one for one in in_force(log).values() if isinstance(one, HostOverridden)]
+    return {one.host: one for one in events if one != HostOverridden(at=one.at, host=one.host)}
 
 
 def speed_of(log: Log) -> SpeedSet:

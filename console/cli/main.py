@@ -18,7 +18,7 @@ COMMANDS = {
     "history": "list the visits to a URL: what came of each, and what had changed",
     "refetch": "have URLs visited again now, whenever they are due",
     "retry": "have hosts that were in trouble, or URLs that failed, tried again now",
-    "site": "say what is different at a site: quiet hours, delay, off, budget, certificate",
+    "site": "say what is different at a site, or a host: hours, delay, off, budget, certificate",
     "speed": "say how fast the crawl may go, by weekday and hour",
     "block": "never request a host, a domain, a URL, what begins like one, or a network",
     "unblock": "lift a rule of the blacklist; what it held back comes again",

@@ -1,4 +1,4 @@
-"""`gossamer site`: what is different at a site, from now on, for all of its hosts."""
+"""`gossamer site`: what is different at a site, from now on, for all of its hosts or for one."""
 
 import argparse
 import ssl
@@ -13,12 +13,14 @@ from console.cli.options import add_crawl, open_from, seconds, whole
 from console.figures import number, plural
 from console.printable import printable
 from gossamer import clock
-from gossamer.crawl import overrides_of, typed
+from gossamer.crawl import host_overrides_of, overrides_of, typed
 from gossamer.errors import BadSettings
-from gossamer.events import SiteOverridden
+from gossamer.events import HostOverridden, SiteOverridden
+from gossamer.log import Log
 from gossamer.log.codec import encode
+from gossamer.overrides import Overridden, site_of_host
 from gossamer.speed import parse_hours, spelled_hours
-from gossamer.web.url import BadUrl, site_of
+from gossamer.web.url import BadUrl, host_name, site_of
 from services.fetcher.http.tls import SHA256, trusting
 
 NONE = "none"
@@ -64,6 +66,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="SITE",
         help="a site, or any host or URL of it; without one all that are different are listed",
     )
+    command.add_argument(
+        "--host",
+        action="store_true",
+        help="for this host alone, whatever its scheme and port: what is set comes before what its "
+        "site has",
+    )
+    command.add_argument(
+        "--as-site", action="store_true", help="with --host: all is as its site has it again"
+    )
     for name, how in OPTIONS.items():
         command.add_argument(name, **how)
     add_crawl(command)
@@ -75,26 +86,56 @@ def run(options: argparse.Namespace) -> int:
     if options.site is None:
         return _list(options, given)
     try:
-        site = site_of(typed(options.site))
+        url = typed(options.site)
+        site, host = site_of(url), host_name(url)
     except BadUrl as error:
         raise BadSettings(f"{options.site}: {error}") from error
     with open_from(options) as crawl:
-        site_now = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
-        if given:
-            site_now = replace(site_now, at=clock.now(), **given)
-            crawl.log.append([encode(site_now)])
-    print(printable(f"{site}: {spelled(site_now)}", LONGEST))
+        if options.host:
+            _set_host(crawl.log, host, given, options.as_site)
+        elif given:
+            now = overrides_of(crawl.log).get(site) or SiteOverridden(at=0.0, site=site)
+            crawl.log.append([encode(replace(now, at=clock.now(), **given))])
+        lines = [*lines_of(crawl.log, site)]
+    _show(lines)
     return 0
+
+
+def _set_host(log: Log, host: str, given: dict[str, Any], as_site: bool) -> None:
+    if "quiet_from" in given:
+        raise BadSettings("--quiet is for all hosts of a site, without --host")
+    now = host_overrides_of(log).get(host) or HostOverridden(at=0.0, host=host)
+    if given.get("delay", 0.0) is None:
+        given["ours"] = False
+    if as_site:
+        now = HostOverridden(at=0.0, host=host)
+    if given or as_site:
+        log.append([encode(replace(now, at=clock.now(), **given))])
+
+
+def lines_of(log: Log, site: str) -> Iterator[str]:
+    """Yield what is different at *site*, and at hosts of it."""
+    whole = overrides_of(log).get(site) or SiteOverridden(at=0.0, site=site)
+    yield f"{site}: {spelled(whole)}"
+    for name, own in sorted(host_overrides_of(log).items()):
+        if site_of_host(name) == site:
+            yield f"{name} alone: {spelled(own)}"
 
 
 def _list(options: argparse.Namespace, given: dict[str, Any]) -> int:
-    if given:
+    if given or options.host:
         raise BadSettings("name the site for which that is set")
     with open_from(options) as crawl:
-        events = overrides_of(crawl.log).values()
-    for event in sorted(events, key=lambda event: event.site):
-        print(printable(f"{event.site}: {spelled(event)}", LONGEST))
+        hosts = host_overrides_of(crawl.log)
+        sites = {*overrides_of(crawl.log), *map(site_of_host, hosts)}
+        lines = [line for site in sorted(sites) for line in lines_of(crawl.log, site)]
+    _show(lines)
     return 0
+
+
+def _show(lines: list[str]) -> None:
+    for line in lines:
+        print(printable(line, LONGEST))
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:
@@ -145,23 +186,28 @@ def _file(path: str) -> str:
         raise BadSettings(f"--certificate {path} cannot be read: {error}") from error
 
 
-def spelled(site: SiteOverridden) -> str:
-    """Return what is different at a site, in words."""
-    return ", ".join(_parts(site)) or "as everywhere"
+def spelled(at: Overridden) -> str:
+    """Return what is different at a site or a host, in words."""
+    same = "as everywhere" if isinstance(at, SiteOverridden) else "as its site"
+    return ", ".join(_parts(at)) or same
 
 
-def _parts(site: SiteOverridden) -> Iterator[str]:
-    if site.off:
-        yield "off"
-    if site.quiet_from != site.quiet_until:
-        yield f"quiet hours {spelled_hours(site.quiet_from, site.quiet_until)} UTC"
-    if site.delay is not None:
-        word = "exactly" if site.ours else "at least"
-        yield f"{word} {number(site.delay)} s between two visits to a host"
-    if site.budget:
-        yield f"{plural(site.budget, 'visit')} a day to each host"
-    if site.certificate:
-        yield f"trusts {_named(site.certificate)}"
+def _parts(at: Overridden) -> Iterator[str]:
+    if at.off is not None and (at.off or isinstance(at, HostOverridden)):
+        yield "off" if at.off else "not off"
+    if isinstance(at, SiteOverridden) and at.quiet_from != at.quiet_until:
+        yield f"quiet hours {spelled_hours(at.quiet_from, at.quiet_until)} UTC"
+    if at.delay is not None:
+        word = "exactly" if at.ours else "at least"
+        yield f"{word} {number(at.delay)} s between two visits{_to(at)}"
+    if at.budget is not None and (at.budget or isinstance(at, HostOverridden)):
+        yield f"{plural(at.budget, 'visit')} a day{_to(at)}" if at.budget else "any visits a day"
+    if at.certificate is not None and (at.certificate or isinstance(at, HostOverridden)):
+        yield f"trusts {_named(at.certificate)}" if at.certificate else "trusts as everywhere"
+
+
+def _to(at: Overridden) -> str:
+    return " to a host" if isinstance(at, SiteOverridden) else ""
 
 
 def _named(certificate: str) -> str:

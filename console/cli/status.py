@@ -92,8 +92,9 @@ def spelled(party: Party) -> str:
 def _held_back(standing: Standing, now: float) -> Iterator[str]:
     if standing.speed.speeds:
         yield f"  speed       {in_force(standing.speed, now)}"
-    if standing.sites:
-        yield f"  different   {plural(standing.sites, 'site')}: gossamer site lists them"
+    different = {"site": standing.sites, "host": standing.hosts}
+    if said := " and ".join(plural(count, what) for what, count in different.items() if count):
+        yield f"  different   {said}: gossamer site lists them"
     if standing.blocked:
         rules = plural(standing.blocked, "rule")
         yield f"  blacklist   {rules}: gossamer blocked lists them"

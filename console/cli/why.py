@@ -72,6 +72,8 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
         yield f"site: any name below {facts.site.site} resolves (dns_wildcard)"
     if facts.override:
         yield f"site: {facts.override.site} is {spelled(facts.override)}"
+    if facts.own:
+        yield f"host: {facts.own.host} by itself is {spelled(facts.own)}"
     judgement = parse_scope(defined.scope).judge(facts.url, 0)
     yield f"scope: {'inside' if judgement.inside else 'outside'}, by {judgement.rule}"
     if not judgement.inside or facts.met:

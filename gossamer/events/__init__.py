@@ -7,6 +7,9 @@ from gossamer.events.control import (
     CrawlDefined as CrawlDefined,
 )
 from gossamer.events.control import (
+    HostOverridden as HostOverridden,
+)
+from gossamer.events.control import (
     Party as Party,
 )
 from gossamer.events.control import (

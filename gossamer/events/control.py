@@ -77,6 +77,25 @@ class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
     which this is the SHA-256, as `sha256:` and 64 hexadecimal digits."""
 
 
+class HostOverridden(Event, frozen=True, kw_only=True, tag="host_overridden"):
+    """What is different at one host of a site; the newest one of a host is in force.
+
+    What it says of the host comes before what is said of its site, and None leaves it at that.
+    """
+
+    host: str
+    """Its name, whatever scheme and port: `www.example.org`."""
+    delay: Annotated[float, Meta(ge=0)] | None = None
+    """As of a site; 0, and not ours: as everywhere."""
+    ours: bool = False
+    """Whether its owner has set that delay."""
+    off: bool | None = None
+    budget: Annotated[int, Meta(ge=0)] | None = None
+    """As of a site; 0: no limit."""
+    certificate: str | None = None
+    """As of a site; empty: what is trusted everywhere."""
+
+
 class BlacklistChanged(Event, frozen=True, kw_only=True, tag="blacklist_changed"):
     """Something is never to be requested, or may be again; the newest one of a rule is in force."""
 

@@ -15,6 +15,7 @@ from gossamer.events import (
     CrawlDefined,
     Event,
     HostCheckedOut,
+    HostOverridden,
     Outcome,
     SiteOverridden,
     SpeedSet,
@@ -87,12 +88,15 @@ class Fetcher:
             case SiteOverridden():
                 self._web.trust.change(event.site, event.certificate)
                 self._terms.overridden[event.site] = self._set_at(event)
+            case HostOverridden():
+                self._web.trust.change_host(event.host, event.certificate)
+                self._terms.overridden[event.host] = self._set_at(event)
             case CrawlDefined():
                 accept(event)
                 paused = self._paused[event.crawl]
                 (paused.set if event.paused else paused.clear)()
 
-    def _set_at(self, event: SpeedSet | SiteOverridden) -> float:
+    def _set_at(self, event: SpeedSet | SiteOverridden | HostOverridden) -> float:
         # Who wrote it may have a clock that is ahead.
         return min(event.at, self._clock())
 

@@ -16,6 +16,7 @@ from gossamer.events import Event, HostCheckedOut, Outcome
 from gossamer.speed import LAG, Speeds
 from gossamer.web.cookies import Cookie, Jar
 from gossamer.web.http import Headers
+from gossamer.web.url import host_name
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.wanted import Wanted
 
@@ -76,7 +77,8 @@ class Terms(Struct, frozen=True):
     blacklist: Blacklist = field(default_factory=Blacklist)
     speeds: Speeds = field(default_factory=Speeds)
     overridden: dict[str, float] = field(default_factory=dict)
-    """By site, when it was last changed what is different there. All three change meanwhile."""
+    """By site, and by the name of a host, when it was last changed what is different there. All
+    three change meanwhile."""
 
 
 class Pace:
@@ -140,9 +142,13 @@ class Pace:
             self.why = forbidden_by(rule)
         elif self.terms.speeds.is_outdated(self.order.at, self.now):
             self.why = "the crawl has another speed than when it was ordered"
-        elif self.order.at < self.terms.overridden.get(self.order.site, -inf) + LAG:
+        elif self.order.at < self._overridden_at() + LAG:
             self.why = "what is set for its site has changed since it was ordered"
         return bool(self.why)
+
+    def _overridden_at(self) -> float:
+        at, order = self.terms.overridden, self.order
+        return max(at.get(order.site, -inf), at.get(host_name(order.host), -inf))
 
     def _late(self, pause: float) -> bool:
         if self.now + pause + self.terms.visit_limit <= self.order.expires_at:

@@ -122,7 +122,8 @@ class CheckIn:
 
     def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
-        delay = given_way(self._hosts.sites.overrides.delay(event.site, delay), row.strain)
+        delay = self._hosts.sites.overrides.delay(event.site, event.host, delay)
+        delay = given_way(delay, row.strain)
         self._hosts.sites.paced(event.site, delay)
         self._neighbours.visited(event.host, now + delay, now)
         return replace(row, delay=delay, ready_at=now + delay)

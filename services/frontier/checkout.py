@@ -113,7 +113,7 @@ class CheckOut:
     def _manners(self, host: Host, now: float) -> Manners:
         robots = self._hosts.robots(host)
         delay = courtesy_delay(self._settings, host.row.last_took, robots)
-        delay = self._hosts.sites.overrides.delay(host.row.site, delay)
+        delay = self._hosts.sites.overrides.delay(host.row.site, host.row.host, delay)
         return Manners(
             delay=given_way(delay, host.row.strain),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
@@ -192,10 +192,11 @@ class CheckOut:
             epoch=claim.epoch,
             expires_at=now + self._settings.lease_slack + longest,
             pause=manners.delay,
-            pause_factor=overrides.factor(row.site, self._settings.delay_factor),
+            pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
             cookies=cookies_for(row.host, self._hosts.cookies(row), now),
             signature=row.signature,
-            site_gap=self._settings.site_gap * overrides.delay(row.site, self._settings.delay),
+            site_gap=self._settings.site_gap
+            * overrides.site_delay(row.site, row.host, self._settings.delay),
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )

@@ -11,6 +11,7 @@ from gossamer.events import (
     ChangesHinted,
     CrawlDefined,
     Event,
+    HostOverridden,
     LinksSetAside,
     MissingPageRead,
     PageJudged,
@@ -24,6 +25,7 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
+from gossamer.overrides import site_overridden
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -195,10 +197,10 @@ class Frontier(Processor):
         match event:
             case BlacklistChanged():
                 self._refusals.blacklist.change(event)
-            case SiteOverridden():
+            case SiteOverridden() | HostOverridden():
                 self._hosts.sites.overrides.change(event)
-                if self._claims.has(event.site):
-                    self._loading.recall(event.site, now)
+                if self._claims.has(site := site_overridden(event)):
+                    self._loading.recall(site, now)
             case SpeedSet():
                 self._pacing.change(event)
             case CrawlDefined():

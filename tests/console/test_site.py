@@ -62,3 +62,34 @@ def test_all_that_is_different_is_kept_until_it_is_taken_back(
     for wrong in (("--delay", "soon"), ("--certificate", "nowhere.pem"), ("--off",)):
         site = () if wrong == ("--off",) else ("a.example",)
         assert run(*site, *wrong, status=2)
+
+
+def test_a_host_is_different_by_itself_until_it_is_as_its_site_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = str(tmp_path / "data")
+
+    def run(*arguments: str, command: str = "site", status: int = 0) -> str:
+        assert main([command, "--data", data, *arguments]) == status
+        shown = capsys.readouterr()
+        return shown.err if status else shown.out
+
+    run("https://www.a.example/", command="seed")
+    run("a.example", "--delay", "5")
+    said = run("www.a.example", "--host", "--delay", "30", "--no-off", "--budget", "0")
+    own = "not off, at least 30 s between two visits, any visits a day"
+    site = "at least 5 s between two visits to a host"
+    assert said == f"a.example: {site}\nwww.a.example alone: {own}\n"
+    assert run() == said
+    assert "different   1 site and 1 host" in run(command="status")
+    told = run("https://www.a.example/", command="why")
+    assert f"site: a.example is {site}" in told
+    assert f"host: www.a.example by itself is {own}" in told
+    assert "by itself" not in run("https://b.a.example/", command="why")
+    trusts = run("www.a.example", "--host", "--certificate", "none")
+    assert "trusts as everywhere" in trusts
+    assert run("www.a.example", "--host", "--as-site") == f"a.example: {site}\n"
+    assert "--quiet is for all hosts" in run(
+        "www.a.example", "--host", "--quiet", "1:00-2:00", status=2
+    )
+    assert run("--host", status=2)

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from gossamer.errors import Poison
-from gossamer.events import Outcome, SiteOverridden
+from gossamer.events import HostOverridden, Outcome, SiteOverridden
 from services.fetcher.service import Fetcher
 from tests.fetcher.orders import Emitted, fetcher, order
 from tests.fetcher.servers import Server, page, serving_over
@@ -79,3 +79,17 @@ async def test_what_is_no_certificate_changes_nothing(text: str) -> None:
         with pytest.raises(Poison):
             processor.control(trusting(text))
         assert await visited(server, processor) == Outcome.PAGE
+
+
+async def test_what_is_trusted_at_a_host_comes_before_what_its_site_trusts() -> None:
+    issued = Issued()
+    async with served(issued) as (server, processor):
+        for site, own, expected in (
+            ("", issued.authority, Outcome.PAGE),
+            (issued.authority, "", Outcome.TLS_FAILURE),
+            (issued.authority, None, Outcome.PAGE),
+            (Issued().digest, issued.digest, Outcome.PAGE),
+        ):
+            processor.control(trusting(site))
+            processor.control(HostOverridden(at=1.0, host=SITE, certificate=own))
+            assert await visited(server, processor) == expected

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import Outcome, RetryAsked, SiteOverridden
+from gossamer.events import HostOverridden, Outcome, RetryAsked, SiteOverridden
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
 
 HOST, OTHER = "http://www.a.test", "http://b.test"
+NEIGHBOUR = "http://a.test"
 HOUR, DAY = 3600.0, 86400.0
 MANY = 400
 
@@ -123,3 +124,61 @@ def test_a_host_in_a_forbidden_network_is_looked_at_each_hour_and_forgets_nothin
     lifted = sim.now
     sim.run(lifted + 10)
     assert asked(sim, HOST, lifted) == 4
+
+
+def both(count: int = 30, **settings: Any) -> Simulation:
+    sim = Simulation(lambda url: {"took": 0.1}, **settings)
+    sim.admit(*(f"{host}/{n}" for n in range(count) for host in (HOST, NEIGHBOUR)))
+    return sim
+
+
+def own(at: float = START, name: str = "www.a.test", **fields: Any) -> HostOverridden:
+    return HostOverridden(at=at, host=name, **fields)
+
+
+def shortest(sim: Simulation, host: str) -> float:
+    return min(gap for name, gap in sim.gaps() if name == host)
+
+
+@pytest.mark.parametrize("host_first", [True, False])
+def test_what_a_host_has_by_itself_comes_before_what_its_site_has(host_first: bool) -> None:
+    sim = both(delay=1.0)
+    events = [own(delay=6.0), different(delay=3.0)]
+    for event in events if host_first else events[::-1]:
+        sim.handle(event)
+    sim.run()
+    assert shortest(sim, HOST) == pytest.approx(6.0)
+    assert shortest(sim, NEIGHBOUR) == pytest.approx(3.0)
+
+
+def test_a_host_that_is_ours_is_not_held_up_by_its_neighbours() -> None:
+    sim = both(delay=1.0)
+    sim.handle(own(delay=0.1, ours=True))
+    sim.run()
+    assert shortest(sim, HOST) == pytest.approx(0.1)
+    assert shortest(sim, NEIGHBOUR) == pytest.approx(1.0)
+    gaps = {order.host: order.site_gap for _, order in sim.orders}
+    assert gaps == {HOST: pytest.approx(0.025), NEIGHBOUR: pytest.approx(0.25)}
+
+
+def test_one_host_of_a_site_is_off_or_the_only_one_that_is_not() -> None:
+    sim = both()
+    sim.handle(own(off=True))
+    sim.run(START + HOUR)
+    assert (asked(sim, HOST), asked(sim, NEIGHBOUR)) == (0, 31)
+    assert host(sim).blocked_why == "it is off"
+    sim.handle(own(sim.now, off=False))
+    sim.handle(different(sim.now, off=True))
+    sim.run(sim.now + HOUR)
+    assert asked(sim, HOST) == 31
+
+
+def test_a_host_has_a_budget_of_its_own_until_it_has_its_sites_again() -> None:
+    sim = both(200, delay=1.0)
+    sim.handle(different(budget=50))
+    sim.handle(own(budget=10))
+    sim.run(START + HOUR / 2)
+    assert (asked(sim, HOST), asked(sim, NEIGHBOUR)) == (10, 50)
+    sim.handle(own(sim.now))
+    sim.run(sim.now + HOUR / 2)
+    assert asked(sim, HOST) == 50

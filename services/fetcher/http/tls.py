@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from gossamer.errors import Poison
-from gossamer.web.url import site_of
+from gossamer.web.url import host_name, site_of
 
 SHA256 = "sha256"
 _sha256 = re.compile("[0-9a-f]{64}")
@@ -85,10 +85,11 @@ def trusting(certificate: str) -> Context:
 
 
 class Trust:
-    """How servers are trusted: as the system does it, or as somebody has said for a site."""
+    """How servers are trusted: as the system does it, or as was said for a site or a host of it."""
 
     def __init__(self) -> None:
         self._at: dict[str, Context] = {}
+        self._at_host: dict[str, Context] = {}
 
     @cached_property
     def _everywhere(self) -> Context:
@@ -97,19 +98,31 @@ class Trust:
     def change(self, site: str, certificate: str) -> None:
         """Trust *certificate* at *site*, as `trusting` reads it; "": as everywhere. Raise Poison if
         it is none."""
-        try:
-            trusted = trusting(certificate) if certificate else None
-        except ValueError as error:
-            raise Poison(f"certificate for {site}: {error}") from error
+        trusted = _read(certificate, site) if certificate else None
         self._at.pop(site, None)
         if trusted:
             self._at[site] = trusted
+
+    def change_host(self, name: str, certificate: str | None) -> None:
+        """Do so at the host with this *name* alone; None: as at its site."""
+        trusted = _read(certificate, name) if certificate else None
+        self._at_host.pop(name, None)
+        if certificate is not None:
+            self._at_host[name] = trusted or self._everywhere
 
     def of(self, url: str) -> Context | bool:
         """Return how the server of *url* is trusted, as aiohttp wants it."""
         if not url.startswith("https:"):
             return True
-        return self._at.get(site_of(url)) or self._everywhere
+        own = self._at_host.get(host_name(url)) if self._at_host else None
+        return own or self._at.get(site_of(url)) or self._everywhere
+
+
+def _read(certificate: str, where: str) -> Context:
+    try:
+        return trusting(certificate)
+    except ValueError as error:
+        raise Poison(f"certificate for {where}: {error}") from error
 
 
 def remember_session(extra: Any) -> None:

@@ -1,0 +1,56 @@
+"""What is different at a site, or at a host of it: what was set for the host itself comes first."""
+
+from msgspec.structs import replace
+
+from gossamer.events import HostOverridden, SiteOverridden
+from gossamer.web.url import host_name, site_of
+
+Overridden = SiteOverridden | HostOverridden
+NOTHING = SiteOverridden(at=0.0, site="")
+
+
+def site_of_host(name: str) -> str:
+    """Return the site of the host with this *name*."""
+    return site_of(f"http://{name}/")
+
+
+def site_overridden(event: Overridden) -> str:
+    """Return the site that *event* is about, or of which it is about a host."""
+    return event.site if isinstance(event, SiteOverridden) else site_of_host(event.host)
+
+
+class Overrides:
+    """By site and by the name of a host, what is different there."""
+
+    def __init__(self) -> None:
+        self._sites: dict[str, SiteOverridden] = {}
+        self._hosts: dict[str, HostOverridden] = {}
+
+    def change(self, event: Overridden) -> None:
+        """Go by *event* from now on."""
+        if isinstance(event, SiteOverridden):
+            self._sites[event.site] = event
+        else:
+            self._hosts[event.host] = event
+
+    def of_site(self, site: str) -> SiteOverridden:
+        """Return what is different at all hosts of *site* for which nothing else was set."""
+        return self._sites.get(site, NOTHING)
+
+    def of(self, site: str, host: str) -> SiteOverridden:
+        """Return what is different at the host with the key *host* of *site*."""
+        whole = self.of_site(site)
+        own = self._hosts.get(host_name(host)) if self._hosts else None
+        return with_own(whole, own) if own else whole
+
+
+def with_own(whole: SiteOverridden, own: HostOverridden) -> SiteOverridden:
+    """Return what holds at a host: its *own*, and as far as that says nothing what its site has."""
+    return replace(
+        whole,
+        delay=whole.delay if own.delay is None else own.delay,
+        ours=whole.ours if own.delay is None else own.ours,
+        off=whole.off if own.off is None else own.off,
+        budget=whole.budget if own.budget is None else own.budget,
+        certificate=whole.certificate if own.certificate is None else own.certificate,
+    )
