@@ -39,7 +39,7 @@ def parse_rule(text: str) -> str:
     try:
         if network := _network(rest):
             if scheme and "/" in rest:
-                raise BadSettings(f"{text}: a URL, or a network? {rest} is one, {rest}* is URLs")
+                raise _ambiguous(text, rest)
             return network
         if rest.startswith("*.") and "/" not in rest:
             return f"*.{_name(rest[2:])}"
@@ -51,8 +51,15 @@ def parse_rule(text: str) -> str:
         raise BadSettings(str(error)) from error
     authority, _, path = url.partition("://")[2].partition("/")
     if path or ("/" in rest and not prefix):
-        return f"{authority}/{path}{'*' * prefix}"
+        rule = f"{authority}/{path}{'*' * prefix}"
+        if _network(rule):
+            raise _ambiguous(text, rule)
+        return rule
     return _network(authority.strip("[]")) or authority
+
+
+def _ambiguous(text: str, rule: str) -> BadSettings:
+    return BadSettings(f"{text}: a URL, or a network? {rule} is one, {rule}* is URLs")
 
 
 def _network(text: str) -> str:

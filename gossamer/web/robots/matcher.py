@@ -89,6 +89,9 @@ def _first_of(piece: str, path: str, at: int) -> tuple[int, int]:
 def compiled(pattern: str) -> Pattern:
     """Return the pattern of a rule, ready to match the octets of a URL."""
     bare = pattern.removesuffix("$")
+    if "*" not in bare:
+        only = octets(bare)
+        return Pattern((only,), bare != pattern, len(only) + len(pattern) - len(bare))
     pieces = tuple(octets(piece) for piece in bare.split("*"))
     count = sum(map(len, pieces)) + len(pieces) - 1 + len(pattern) - len(bare)
     return Pattern(pieces, bare != pattern, count)

@@ -15,10 +15,13 @@ SITEMAPS = 100
 USAGES = 32
 """Lines on the use of pages that are taken from one file, none longer than USAGE_LENGTH."""
 
-RULES = (Key.ALLOW, Key.DISALLOW)
+ALLOW, DISALLOW = Key.ALLOW, Key.DISALLOW
+BEGINS = (b"/", b"*", b"$", b"")
+"""What a path begins with."""
 
 _token = re.compile(rb"[A-Za-z_-]+")
 _between_names = re.compile(rb"[\s,;|]+")
+_plain = re.compile(rb"[\x21-\x7e]*")
 _unprintable = re.compile(r"[^\x21-\x7e]")
 _stars = re.compile(r"\*{2,}")
 
@@ -77,18 +80,28 @@ class _File:
 
     def add(self, line: Line) -> None:
         """Take one line in, and whether it is as it should be."""
-        sound = line.sound
-        if line.key is Key.USER_AGENT:
+        sound, key = line.sound, line.key
+        if key is DISALLOW or key is ALLOW:
+            sound &= self._add_rule(line)
+        elif key is Key.USER_AGENT:
             self._name(line.value)
-        elif line.key is Key.SITEMAP:
+        elif key is Key.SITEMAP:
             sound &= self._add_sitemap(line.value)
         else:
             # A line that is no rule of the standard does not end the list of names (2.2.4).
-            self._naming = self._naming and line.key not in RULES
-            sound &= _is_sound(line) and (self._named or line.key not in RULES)
+            sound &= key is not Key.CRAWL_DELAY or _seconds(line.value) is not None
             for group in self._current:
                 group.add(line)
         self.malformed += not sound
+
+    def _add_rule(self, line: Line) -> bool:
+        # One without a path has no effect.
+        if line.value and self._current:
+            rule = Rule(line.key is ALLOW, _printable(line.value), line.number)
+            for group in self._current:
+                group.rules.append(rule)
+        self._naming = False
+        return self._named and line.value[:1] in BEGINS
 
     def _name(self, value: bytes) -> None:
         # RFC 9309, 2.2.1: groups that name the same crawler are one group.
@@ -117,15 +130,6 @@ def _names(name: bytes, product: bytes) -> bool:
     return token is not None and token[0].lower() == product
 
 
-def _is_sound(line: Line) -> bool:
-    match line.key:
-        case Key.ALLOW | Key.DISALLOW:
-            return line.value[:1] in (b"/", b"*", b"$", b"")
-        case Key.CRAWL_DELAY:
-            return _seconds(line.value) is not None
-    return True
-
-
 def _seconds(value: bytes) -> float | None:
     try:
         seconds = float(value)
@@ -144,12 +148,10 @@ class _Group:
         self.delay = 0.0
 
     def add(self, line: Line) -> None:
-        """Add a line; a rule without a path has no effect, nor has an unknown key."""
+        """Add a line that is no rule; an unknown key has no effect."""
         match line.key:
             case Key.CRAWL_DELAY:
                 self.delay = max(self.delay, _seconds(line.value) or 0.0)
-            case Key.ALLOW | Key.DISALLOW if line.value:
-                self.rules.append(Rule(line.key is Key.ALLOW, _printable(line.value), line.number))
             case Key.CONTENT_USAGE | Key.CONTENT_SIGNAL:
                 self._add_usage(line)
 
@@ -167,6 +169,8 @@ def _printable_words(value: bytes) -> str:
 
 
 def _printable(value: bytes) -> str:
+    if _plain.fullmatch(value) and b"**" not in value:
+        return value.decode("ascii")
     return _stars.sub("*", _unprintable.sub(_escaped, value.decode("latin-1")))
 
 

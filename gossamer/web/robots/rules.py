@@ -28,7 +28,7 @@ COMPILED = 1000
 """Files whose rules are kept ready to match."""
 
 
-class Rule(Struct, frozen=True):
+class Rule(Struct, frozen=True, gc=False):
     """One Allow or Disallow line of the groups that apply to us."""
 
     allow: bool

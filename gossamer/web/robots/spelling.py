@@ -9,6 +9,7 @@ says nothing is no mistake (2.2.4).
 import re
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import lru_cache
 from string import ascii_lowercase
 from typing import NamedTuple
 
@@ -48,6 +49,8 @@ _binary = re.compile(rb"[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _line_end = re.compile(rb"\r\n|\r|\n")
 _break = re.compile(rb"<br\s*/?>", re.IGNORECASE)
 _key = re.compile(r"[a-z_-]+")
+LONG = 40
+"""Octets of a key beyond which what it means is not remembered: nobody writes it again."""
 _separators = str.maketrans("", "", "-_. \t")
 
 
@@ -90,20 +93,15 @@ def whole_lines(body: bytes) -> bytes:
 def lines(body: bytes) -> Iterator[Line]:
     """Yield the lines of *body* that are not empty, nor comments."""
     for number, physical in enumerate(_line_end.split(body), 1):
-        parts = _break.split(physical) if b"<" in physical else [physical]
+        parts = _break.split(physical) if b"<" in physical else (physical,)
         for part in parts:
             # Stripped as octets: what Latin-1 calls white space may be part of a UTF-8 character.
             text = part.partition(b"#")[0].strip(BLANK)
             if text:
-                yield _line(number, text, len(parts) == 1)
-
-
-def _line(number: int, text: bytes, sound: bool) -> Line:
-    name, value, colon = _split(text)
-    spelt = name.strip(BLANK).decode("latin-1").lower()
-    key = _spellings.get(_letters(spelt))
-    sound = sound and colon and _key.fullmatch(spelt) is not None and key in (spelt, None)
-    return Line(number, key, value.strip(BLANK), sound)
+                name, value, colon = _split(text)
+                key, sound = _meant(name) if len(name) <= LONG else _spelt(name)
+                sound = sound and colon and len(parts) == 1
+                yield Line(number, key, value.strip(BLANK), sound)
 
 
 def _split(line: bytes) -> tuple[bytes, bytes, bool]:
@@ -112,6 +110,16 @@ def _split(line: bytes) -> tuple[bytes, bytes, bool]:
         return key, value, True
     words = line.split()
     return (words[0], words[1], False) if len(words) == 2 else (b"", b"", False)
+
+
+def _spelt(name: bytes) -> tuple[Key | None, bool]:
+    """Return what a key with this *name* means, and whether it is spelt as it should be."""
+    spelt = name.strip(BLANK).decode("latin-1").lower()
+    key = _spellings.get(_letters(spelt))
+    return key, _key.fullmatch(spelt) is not None and key in (spelt, None)
+
+
+_meant = lru_cache(maxsize=1024)(_spelt)
 
 
 def _letters(key: str) -> str:
