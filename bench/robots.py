@@ -85,9 +85,8 @@ def cost(of: RobotsRules, url: Callable[[int], str]) -> float:
 def main() -> None:
     """Print the table."""
     ten = cost(rules(islice(numbered(b"/%d/"), 10)), page)
-    print(
-        f"{'file':36}{'rules':>8}{'us a URL':>10}{'to ten':>8}{'to half':>9}{'read ms':>9}{'+ ms':>6}"
-    )
+    costs = f"{'us a URL':>10}{'to ten':>8}{'to half':>9}{'read ms':>9}{'+ ms':>6}"
+    print(f"{'file':36}{'rules':>8}{costs}")
     print(f"{'ten rules':36}{10:8}{ten:10.1f}{1:8.1f}")
     for name, (patterns, url) in FILES.items():
         half, text = rules(patterns(), 0.5), robots(patterns())
