@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from console.figures import instant
 from console.open_crawl import OpenCrawl
+from gossamer import clock
 from gossamer.crawl import in_full, last_definition
 from gossamer.errors import BadSettings
 from gossamer.store import Store
-from gossamer.web.url import BadUrl, canonicalize, host_key, spellings
+from gossamer.web.url import BadUrl, canonicalize, host_key, site_of, spellings
 from gossamer.web.url_steps import STEPS, host_image, host_images, merged
+from services.dedup.host_names import HostNameRow, original_of
 from services.dedup.host_steps import ASSUMED, HostStepsRow
 from services.frontier.rows import UrlRow
 
@@ -41,6 +44,7 @@ def known(crawl: OpenCrawl, text: str) -> Known:
         return Known(url, (*steps, f"left out by {found.steps[-1]}: {STEPS[found.steps[-1]].text}"))
     steps += _of_crawl(url, wanted)
     at_host = [*_at_host(store, found.url, wanted)]
+    at_host += _elsewhere(store, at_host[-1][1] if at_host else found.url)
     steps += [_said(rule, after) for rule, after in at_host]
     return Known(at_host[-1][1] if at_host else found.url, tuple(steps))
 
@@ -66,3 +70,10 @@ def _at_host(store: Store, url: str, wanted: tuple[str, ...]) -> Iterator[tuple[
                 url = after
                 why = "assumed" if rule == ASSUMED else f"{len(row.proofs[rule])} texts prove it"
                 yield f"{rule} ({why})", url
+
+
+def _elsewhere(store: Store, url: str) -> Iterator[tuple[str, str]]:
+    host = host_key(url)
+    row = store.table(HostNameRow).get(site_of(url), host)
+    if row and (original := original_of(row, clock.now())):
+        yield f"{row.rule} (until {instant(row.until)})", original + url.removeprefix(host)

@@ -47,6 +47,8 @@ class Hazard(StrEnum):
     DIRECTORY_REORDER = "directory_reorder"
     DEFAULT_DOCUMENT = "default_document"
     REPEATED_PATH = "repeated_path"
+    WWW_ALIAS = "www_alias"
+    DUPHOST = "duphost"
     SCRIPT_LINKS = "script_links"
     TRAP_HOSTS = "trap_hosts"
     TRAP_URLS = "trap_urls"
@@ -147,6 +149,13 @@ HAZARDS: dict[Hazard, Counting] = {
         "A page has links such as index.html, taken for the directory; counted once a page."),
     Hazard.REPEATED_PATH: Counting(("dedup",), ("crawl.url_steps",),
         "A page has links whose path repeats itself, which are not followed; counted once a page."),
+    Hazard.WWW_ALIAS: Counting(("dedup",), ("dedup.www_alias", "dedup.duphost_age"),
+        "Two hosts whose names differ in www. alone are one: links to this one are taken for links "
+        "to the other. Counted when that is proven."),
+    Hazard.DUPHOST: Counting(
+        ("dedup",), ("dedup.duphost", "dedup.duphost_age", "dedup.duphosts"),
+        "A host serves the pages of another one: links to it are taken for links there. Counted "
+        "when that is proven."),
     Hazard.TOO_MANY_LINKS: Counting(
         ("parser",), ("parser.links_limit", "parser.links_bytes", "parser.entries_limit"),
         "A page has more links than are taken of one, or longer ones, or a sitemap more entries: "

@@ -232,6 +232,21 @@ class DedupSettings(Section):
     the page's place where both have the same text. A URL of another site must say so, too."""
     near_distance: Annotated[int, Field(ge=0, le=3), unit("bits")] = 3
     """In how many of their 64 bits the simhashes of near duplicates differ at most; from 0 to 3."""
+    www_alias: Literal["proven", "assumed", "none"] = "proven"
+    """Whether hosts whose names differ in `www.` alone are taken for one: where both have the same
+    home page, or one's leads to the other's (proven); always, `www.` for a bare domain (assumed);
+    or never (hazard www_alias)."""
+    duphost: Literal["same_home", "same_home_and_1_doc", "dups60", "dups80", "dups100", "none"] = (
+        "same_home_and_1_doc"
+    )
+    """When a host is a replica of another, so that links to it are taken for links there (hazard
+    duphost): both have the same home page; and one more page; or 60, 80 or 100 % of the host's
+    pages, of ten at least, are the other's, too, under the same paths."""
+    duphost_age: Seconds = 7776000.0
+    """How long such a verdict, or one on `www.`, holds without being renewed."""
+    duphosts: Annotated[tuple[str, ...], unit("list of pairs")] = ()
+    """Replicas that are known: `http://mirror.example http://www.example.org` takes the first host
+    for the second, always."""
     refused_limit: Seconds = 2592000.0
     """How long a URL that was published is refused (4xx) before its document counts as gone."""
     republish_unchanged: bool = False

@@ -16,6 +16,9 @@ steps that are in its definition, and so the same for all instances. Some steps 
 alone. Whether they do the texts of the host show, which are judged here as well (`host_steps`): so
 they are applied where a URL arrives to be tested, by the instance that owns its site.
 
+**At which host.** A host may be another one under a second name, or a copy of it: the same texts
+show that, and links to the replica are taken for links to its original (`host_names`).
+
 **Which guesses pass.** What a script seems to lead to is let through before the URL-seen test only
 as far as such guesses at its host turn out to be pages (`guesses`), or if it is known anyway: what
 is left out is not remembered, and a link to it passes later.

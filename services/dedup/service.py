@@ -27,7 +27,7 @@ from gossamer.events import (
 from gossamer.events.gone import Gone
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import GONE_VERDICTS
-from gossamer.events.provenance import sown
+from gossamer.events.provenance import by_site, sown
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import DedupSettings
 from gossamer.settings.policies import NEVER
@@ -41,6 +41,7 @@ from services.dedup.content import Content, Judgement
 from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
 from services.dedup.hints import of_links
+from services.dedup.host_names import HostNames
 from services.dedup.host_steps import HostSteps
 from services.dedup.in_links import InLinks
 from services.dedup.links import images_of, links_of, release
@@ -73,7 +74,7 @@ class Dedup(Processor):
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._in_links, self._guesses, self._listings = InLinks(), Guesses(store), Listings(store)
-        self._host_steps = HostSteps(store)
+        self._host_steps, self._host_names = HostSteps(store), HostNames(store, settings)
         self._crawl: CrawlDefined | None = None
         self._url_limit = settings.url_limit
 
@@ -115,6 +116,7 @@ class Dedup(Processor):
         urls = dict[str, Discovery]()
         for url in event.urls:
             found = self._host_steps.known_as(url, event.via, self._crawl)
+            found = self._host_names.known_as(found, event.via, self._crawl, now)
             if self._is_let_through(event.site, found):
                 urls.setdefault(found.url, found)
         self._listings.named(event)
@@ -128,11 +130,16 @@ class Dedup(Processor):
         if known and (linking := linking_site(event.via, event.site)):
             self._in_links.met(linking, (found.url for found in known))
         yield from of_links(known, event.crawl, now)
-        if fresh:
-            count("gossamer_urls_admitted_total", len(fresh))
+        # The original of a replica may be of another site, whose URLs are tested there.
+        own = [found for found in fresh if site_of(found.url) == event.site]
+        if own:
+            count("gossamer_urls_admitted_total", len(own))
             yield UrlsAdmitted(
-                crawl=event.crawl, at=now, site=event.site, via=event.via, urls=tuple(fresh)
+                crawl=event.crawl, at=now, site=event.site, via=event.via, urls=tuple(own)
             )
+        if len(own) < len(fresh):
+            elsewhere = [found for found in fresh if site_of(found.url) != event.site]
+            yield from by_site(elsewhere, event.via, event.crawl, now)
 
     def _is_let_through(self, site: str, found: Discovery) -> bool:
         # One that is known costs no visit; or its record comes again, after it was let through.
@@ -157,6 +164,7 @@ class Dedup(Processor):
             yield from self._judge(taken, gone or Gone.IRRELEVANT, now)
             page, gone = taken.page, None
         elif page.status in REDIRECTS and not is_soft_404(page):
+            count_hazards(self.name, self._host_names.redirected(page))
             links = links_of(page, self._crawl, self._content.blacklist)
             duplicates = page.visit.duplicates
             yield from release(page, links.followed, duplicates, now)
@@ -189,6 +197,7 @@ class Dedup(Processor):
         yield from marked(judgement.released, version.new_links, page.fetched_at)
         yield from judgement.set_aside
         yield from self._learn(page, judgement, now)
+        judgement = self._named(page, judgement, version.change is None)
         yield _judged(taken, judgement, version.change, now)
         verdict, original = judgement.verdict, judgement.original
         if page.noindex:
@@ -201,6 +210,13 @@ class Dedup(Processor):
         original = judgement.original if judgement.verdict is Verdict.DUPLICATE else ""
         images = self._host_steps.learn(page, original, self._crawl)
         return images_of(page, images, self._crawl, self._content.blacklist, now)
+
+    def _named(self, page: PageParsed, judgement: Judgement, is_new: bool) -> Judgement:
+        """Learn from *page* whose its host is; return *judgement* with the hazard, if it is one."""
+        same = judgement.original if judgement.verdict is Verdict.DUPLICATE else ""
+        hazards = self._host_names.learn(page, same, is_new)
+        count_hazards(self.name, hazards)
+        return judgement._replace(hazards=(*judgement.hazards, *hazards))
 
     def _not_modified(self, page: PageParsed, now: float) -> PageJudged:
         row = self._documents.confirm(page)

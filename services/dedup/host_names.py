@@ -1,0 +1,212 @@
+"""Which hosts are one under two names: `www` and none, and sites that serve the same content.
+
+Viuva-negra found that one site in thirty is a replica of another, and that in half of these pairs
+the names differ in `www.` alone (2.3). The content test sees it: a page that has the text of
+another host's page of the same path. For `www.` equal home pages are proof, or one that redirects
+to the other; for others the heuristic that is set. The host whose pages come second is the replica:
+a link to it is taken for one to the same path of the *original*, wherever that lies.
+
+Verdicts expire. Whatever is visited of a replica meanwhile (seeds are, and pages that were visited
+before) renews its verdict or takes it back, and after that time its URLs are visited again.
+"""
+
+from collections import OrderedDict
+
+from msgspec.structs import replace
+
+from gossamer.blacklist import Blacklist
+from gossamer.bounds import left_out
+from gossamer.errors import BadSettings
+from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
+from gossamer.events.hazards import Hazard
+from gossamer.settings import DedupSettings
+from gossamer.store import Row, Store
+from gossamer.web.soft_404 import is_home_page
+from gossamer.web.url import (
+    BadUrl,
+    canonicalize,
+    fingerprint,
+    host_key,
+    host_name,
+    is_address,
+    site_of,
+)
+
+LEAST = 10
+"""Pages of a host of which a share says something."""
+MISSES = 2
+"""Visits in a row that find another home page than the original's, before that counts: of two that
+change together one is always seen first."""
+REMEMBERED = 50_000
+"""Hosts of which an instance has in memory whether they are replicas."""
+SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
+
+
+class HostNameRow(Row, frozen=True):
+    """A host some of whose pages another host had before, under the same paths."""
+
+    table = "host_names"
+    partition_key, sort_key = "site", "host"
+
+    site: str
+    host: str
+    original: str = ""
+    """The host that had them."""
+    rule: str = ""
+    """The hazard that it is a case of, `www_alias` or `duphost`; "": that is not proven."""
+    until: float = 0.0
+    """When the verdict expires."""
+    home: bool = False
+    """Whether both have the same home page, or this one's leads there."""
+    misses: int = 0
+    """Visits in a row since, that found another one."""
+    alike: int = 0
+    """Other pages that both have …"""
+    others: int = 0
+    """… and those that only this one has, since the first of these."""
+
+
+def original_of(row: HostNameRow | None, now: float) -> str:
+    """Return the host that the one of *row* is taken for; "" if it stands for itself."""
+    return row.original if row and row.rule and now < row.until else ""
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """Return the keys of two hosts, as an operator has listed them: `REPLICA ORIGINAL`; raise
+    BadSettings if *text* is no such pair."""
+    try:
+        replica, original = (host_key(canonicalize(word)) for word in text.split())
+    except (BadUrl, ValueError) as error:
+        example = "http://mirror.example http://www.example.org"
+        raise BadSettings(f"dedup.duphosts: {text!r} is no pair such as {example!r}") from error
+    return replica, original
+
+
+def is_www_pair(one: str, other: str) -> bool:
+    """Return whether the names of two hosts differ in `www.` alone."""
+    names = sorted((host_name(one), host_name(other)), key=len)
+    return names[1] == f"www.{names[0]}"
+
+
+class HostNames:
+    """Learns which hosts are others' replicas, and goes by it. One instance has a site."""
+
+    def __init__(self, store: Store, settings: DedupSettings) -> None:
+        self._rows, self._settings = store.table(HostNameRow), settings
+        self._listed = dict(map(parse_pair, settings.duphosts))
+        self._lately = OrderedDict[str, HostNameRow | None]()
+
+    def known_as(
+        self, found: Discovery, via: str, crawl: CrawlDefined | None, now: float
+    ) -> Discovery:
+        """Return *found*, which *via* discovered, at the host whose page it is."""
+        if crawl is None or found.purpose is not Purpose.PAGE or via.startswith("seed@"):
+            return found
+        host = host_key(found.url)
+        original = self._original(host, now)
+        if not original:
+            return found
+        url = original + found.url.removeprefix(host)
+        there = replace(found, url=url, trace=fingerprint(url))
+        # A redirect to what would be itself is followed as it stands.
+        itself = found.hops and url == via.partition("@")[2]
+        return found if itself or left_out(crawl, Blacklist(), there) else there
+
+    def learn(self, page: PageParsed, same: str, is_new: bool) -> tuple[Hazard, ...]:
+        """Take in that *page* has the text of the URL *same*, or redirects there; "": neither.
+
+        *is_new*: it was not known. Return the hazard, if this proves the host a replica.
+        """
+        url = page.visit.url
+        host, other = host_key(url), host_key(same) if same else ""
+        known = self._row(page.site, host)
+        if other in ("", host):
+            row = known and _unlike(known, is_home_page(url), is_new)
+        else:
+            row = self._alike(known or HostNameRow(page.site, host), page, same, is_new)
+        is_news = row is not None and row.original and row != known
+        return self._judged(known, row) if row and is_news else ()
+
+    def redirected(self, page: PageParsed) -> tuple[Hazard, ...]:
+        """Take in where *page* redirects to, and return the same: one home page to another is proof
+        where the names are a pair."""
+        to = next((link.url for link in page.links if link.redirect), "")
+        homes = is_home_page(page.visit.url) and is_home_page(to) if to else False
+        if homes and is_www_pair(host_key(page.visit.url), host_key(to)):
+            return self.learn(page, to, True)
+        return ()
+
+    def _alike(self, row: HostNameRow, page: PageParsed, same: str, is_new: bool) -> HostNameRow:
+        host, other = row.host, host_key(same)
+        if page.visit.url.removeprefix(host) != same.removeprefix(other):
+            return row
+        if self._is_replica(page.site, other):
+            # Of two that change together this one was seen second now.
+            self._renew(other, host, page)
+            return row
+        if row.original != other:
+            row = HostNameRow(row.site, host, other)
+        until = page.fetched_at + self._settings.duphost_age
+        if is_home_page(same):
+            return replace(row, home=True, misses=0, until=until)
+        return replace(row, alike=row.alike + is_new, until=until)
+
+    def _is_replica(self, own: str, host: str) -> bool:
+        # What another instance has learnt is in the store alone.
+        site = site_of(f"{host}/")
+        row = self._row(site, host) if site == own else self._rows.get(site, host)
+        return bool(row and row.rule)
+
+    def _renew(self, replica: str, original: str, page: PageParsed) -> None:
+        row = self._row(page.site, replica)
+        if row and row.original == original and is_home_page(page.visit.url):
+            until = page.fetched_at + self._settings.duphost_age
+            self._write(replace(row, misses=0, until=until))
+
+    def _judged(self, known: HostNameRow | None, row: HostNameRow) -> tuple[Hazard, ...]:
+        rule = self._rule(row)
+        self._write(replace(row, rule=rule))
+        is_proof = rule and rule != (known.rule if known else "")
+        return (Hazard(rule),) if is_proof else ()
+
+    def _rule(self, row: HostNameRow) -> str:
+        """Return which hazard a host is a case of, by what is known of it; "" if of none."""
+        if is_www_pair(row.host, row.original):
+            is_one = row.home and self._settings.www_alias == "proven"
+            return Hazard.WWW_ALIAS.value if is_one else ""
+        heuristic, alike = self._settings.duphost, row.alike + row.home
+        if share := SHARES.get(heuristic):
+            is_one = alike + row.others >= LEAST and alike >= share * (alike + row.others)
+        else:
+            least = {"same_home": 1, "same_home_and_1_doc": 2}.get(heuristic)
+            is_one = least is not None and row.home and alike >= least
+        return Hazard.DUPHOST.value if is_one else ""
+
+    def _original(self, host: str, now: float) -> str:
+        if listed := self._listed.get(host):
+            return listed
+        site = site_of(f"{host}/")
+        if original := original_of(self._row(site, host), now):
+            return original
+        bare = self._settings.www_alias == "assumed" and host_name(host) == site
+        return host.replace("://", "://www.", 1) if bare and not is_address(site) else ""
+
+    def _write(self, row: HostNameRow) -> None:
+        self._rows.put(row)
+        self._lately[row.host] = row
+
+    def _row(self, site: str, host: str) -> HostNameRow | None:
+        if host in self._lately:
+            return self._lately[host]
+        row = self._lately[host] = self._rows.get(site, host)
+        if len(self._lately) > REMEMBERED:
+            self._lately.popitem(last=False)
+        return row
+
+
+def _unlike(row: HostNameRow, is_home: bool, is_new: bool) -> HostNameRow:
+    """Return *row* once a page of its own was found at its host."""
+    if not is_home:
+        return replace(row, others=row.others + is_new)
+    misses = min(row.misses + 1, MISSES)
+    return replace(row, misses=misses, home=row.home and misses < MISSES)

@@ -1,0 +1,227 @@
+"""Hosts that are one under two names are visited once, as soon as that is proven."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.errors import BadSettings
+from gossamer.events import RefetchAsked
+from gossamer.log.codec import encode
+from gossamer.settings import DedupSettings
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import host_key
+from services.dedup.host_names import HostNameRow
+from services.fetcher.outcome import Reply
+from tests.flow.test_flow import HTML
+from tests.flow.test_hazards import counted, reported
+from tests.flow.virtual import VirtualCrawl
+
+BARE, WWW, HUB = "http://a.test", "http://www.a.test", "http://hub.test"
+MIRROR = "http://mirror.test"
+DAY = 86400.0
+Web = Callable[[str], str | Reply | None]
+"""URL → the markup of its page, or another answer; None: there is none."""
+
+
+def crawl(folder: Path, web: Web, seeds: tuple[str, ...], **dedup: object) -> VirtualCrawl:
+    def answer(url: str, now: float) -> tuple[float, Reply]:
+        found = web(url)
+        if isinstance(found, str):
+            found = Reply(status=200, headers=HTML, body=f"<title>A page</title>{found}".encode())
+        return 0.1, replace(found or Reply(status=404), started_at=now, took=0.1)
+
+    started = VirtualCrawl(folder, answer, dedup=DedupSettings(**dedup))  # type: ignore[arg-type]
+    started.sow(*seeds)
+    return started
+
+
+def links(host: str, *paths: str) -> str:
+    return "".join(f"<a href='{host}{path}'>to there</a>" for path in paths)
+
+
+def paths(count: int) -> list[str]:
+    return [f"/{n}" for n in range(count)]
+
+
+def path_of(url: str) -> str:
+    return url.removeprefix(host_key(url))
+
+
+def asked(crawl: VirtualCrawl, host: str) -> list[str]:
+    urls = [url for _, _, url in crawl.requests if host_key(url) == host]
+    return [path_of(url) for url in urls if not url.endswith("/robots.txt")]
+
+
+def with_hub(web: Web, other: str, count: int = 3) -> Web:
+    """Return *web* with a hub that links to pages of the other host."""
+
+    def answer(url: str) -> str | Reply | None:
+        return links(other, *paths(count)) if host_key(url) == HUB else web(url)
+
+    return answer
+
+
+def visited(ran: VirtualCrawl, *seeds: str) -> None:
+    """Sow one after the other, each when all before it has been done."""
+    for seed in seeds:
+        ran.sow(seed)
+        assert ran.run()
+
+
+def one_of(*hosts: str) -> Web:
+    """Return one content under all *hosts*."""
+
+    def answer(url: str) -> str | None:
+        return (
+            f"The page {path_of(url)}" if host_key(url) in hosts and "robots" not in url else None
+        )
+
+    return answer
+
+
+def names(crawl: VirtualCrawl) -> dict[str, tuple[str, str]]:
+    """Return the hosts that are taken for others, for which, and by which hazard."""
+    rows = SqliteStore(crawl.database).table(HostNameRow).everything()
+    return {row.host: (row.original, row.rule) for row in rows if row.rule}
+
+
+@pytest.mark.parametrize(("first", "second"), [(BARE, WWW), (WWW, BARE)])
+def test_two_names_with_one_home_page_are_one_host_the_one_that_was_first(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    before = counted()["www_alias"]
+    ran = crawl(tmp_path, with_hub(one_of(first, second), second), ())
+    visited(ran, f"{first}/", f"{second}/", f"{HUB}/")
+    assert names(ran) == {second: (first, "www_alias")}
+    assert asked(ran, second) == ["/"], "the seed, and nothing else"
+    assert asked(ran, first) == ["/", *paths(3)]
+    assert counted()["www_alias"] == before + 1 and reported(ran)["www_alias"] == 1
+
+
+def test_a_home_page_that_leads_to_the_other_names_is_proof(tmp_path: Path) -> None:
+    secure = "https://www.a.test"
+
+    def web(url: str) -> str | Reply | None:
+        if host_key(url) == BARE:
+            return Reply(status=301, headers=(("Location", f"{secure}{path_of(url)}"),))
+        return one_of(secure)(url)
+
+    before = counted()["www_alias"]
+    ran = crawl(tmp_path, with_hub(web, BARE), ())
+    visited(ran, f"{BARE}/", f"{HUB}/")
+    assert names(ran) == {BARE: (secure, "www_alias")}
+    assert asked(ran, BARE) == ["/"] and asked(ran, secure) == ["/", *paths(3)]
+    assert counted()["www_alias"] == before + 1
+
+
+@pytest.mark.parametrize(("setting", "host"), [("proven", BARE), ("none", BARE), ("assumed", WWW)])
+def test_names_with_different_home_pages_are_two_hosts_unless_one_is_assumed(
+    tmp_path: Path, setting: str, host: str
+) -> None:
+    def web(url: str) -> str | None:
+        return f"Only {url}" if "robots" not in url and host_key(url) in (WWW, BARE) else None
+
+    ran = crawl(tmp_path, with_hub(web, BARE), (), www_alias=setting)
+    visited(ran, f"{WWW}/", f"{BARE}/", f"{HUB}/")
+    assert names(ran) == {}
+    assert [one for one in (WWW, BARE) if {*paths(3)} <= {*asked(ran, one)}] == [host]
+
+
+def mirrored(same: int, hub: str = "") -> Web:
+    """Return two sites, of which the first *same* pages are the same, and a hub."""
+
+    def answer(url: str) -> str | None:
+        path, host = path_of(url), host_key(url)
+        if path == "/robots.txt":
+            return None
+        if host == HUB:
+            return f"The hub {hub}"
+        number = 0 if path == "/" else int(path[1:]) + 1
+        own = "" if number < same else f"at {host}"
+        return f"The page {path} {own}"
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "same", "is_one"),
+    [
+        ("same_home", 1, True),
+        ("same_home_and_1_doc", 1, False),
+        ("same_home_and_1_doc", 2, True),
+        ("dups60", 8, True),
+        ("dups60", 5, False),
+        ("dups80", 10, True),
+        ("dups80", 7, False),
+        ("dups100", 12, True),
+        ("dups100", 9, False),
+        ("none", 12, False),
+    ],
+)
+def test_a_replica_is_known_by_the_heuristic_that_is_set(
+    tmp_path: Path, heuristic: str, same: int, is_one: bool
+) -> None:
+    before = counted()["duphost"]
+    known, fresh = ["/", *paths(11)], ["/20", "/21"]
+    web = mirrored(same, links(MIRROR, *fresh))
+    ran = crawl(tmp_path, web, tuple(f"{BARE}{path}" for path in known), duphost=heuristic)
+    assert ran.run()
+    ran.sow(*(f"{MIRROR}{path}" for path in known))
+    assert ran.run()
+    assert names(ran) == ({MIRROR: (BARE, "duphost")} if is_one else {})
+    assert counted()["duphost"] == before + is_one
+    ran.sow(f"{HUB}/")
+    assert ran.run()
+    assert asked(ran, MIRROR)[len(known) :] == ([] if is_one else fresh)
+    assert asked(ran, BARE)[len(known) :] == (fresh if is_one else [])
+
+
+def test_a_verdict_expires_and_is_taken_back_when_the_home_page_is_another(tmp_path: Path) -> None:
+    homes = {BARE: "Hello", WWW: "Hello"}
+
+    def web(url: str) -> str | None:
+        if host_key(url) == HUB:
+            return url + links(WWW, f"/of-{path_of(url)[1:]}")
+        if url.endswith("robots.txt"):
+            return None
+        return homes[host_key(url)] if path_of(url) == "/" else f"The page {url}"
+
+    def linked(number: int) -> list[str]:
+        """Return where what the page *number* of the hub links to was visited."""
+        ran.sow(f"{HUB}/{number}")
+        ran.run(until=ran.now + 60)
+        return [host for host in (BARE, WWW) if f"/of-{number}" in asked(ran, host)]
+
+    ran = crawl(tmp_path, web, ())
+    visited(ran, f"{BARE}/", f"{WWW}/")
+    assert linked(1) == [BARE]
+    ran.now += 91 * DAY
+    assert linked(2) == [WWW], "nobody has renewed it"
+    refetch(ran, WWW)
+    assert linked(3) == [BARE]
+    homes[WWW] = "Goodbye"
+    refetch(ran, WWW)
+    assert linked(4) == [BARE], "the other one may have changed, too"
+    refetch(ran, WWW)
+    assert linked(5) == [WWW]
+
+
+def refetch(ran: VirtualCrawl, host: str) -> None:
+    ran.log.append([encode(RefetchAsked(at=ran.now, site="a.test", host=host, urls=(f"{host}/",)))])
+    ran.run(until=ran.now + 60)
+
+
+def test_replicas_that_are_listed_are_never_asked_and_a_scope_is_kept_to(tmp_path: Path) -> None:
+    pair = f"{MIRROR} {BARE}"
+    web = mirrored(12, links(MIRROR, "/1", "/2"))
+    ran = crawl(tmp_path / "1", web, (f"{HUB}/",), duphosts=(pair,))
+    assert ran.run()
+    assert (asked(ran, MIRROR), asked(ran, BARE)) == ([], ["/1", "/2"])
+    ran = crawl(tmp_path / "2", web, (), duphosts=(pair,))
+    ran.sow(f"{HUB}/", scope="not host('a.test')")
+    assert ran.run()
+    assert (asked(ran, MIRROR), asked(ran, BARE)) == (["/1", "/2"], [])
+    with pytest.raises(BadSettings, match="pair"):
+        crawl(tmp_path / "3", web, (f"{HUB}/",), duphosts=("mirror.test",))
