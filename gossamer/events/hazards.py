@@ -33,9 +33,11 @@ class Hazard(StrEnum):
     REDIRECT = "redirect"
     BAD_REDIRECT = "bad_redirect"
     MISSING_HEADERS = "missing_headers"
+    RANGE_ERROR = "range_error"
     WRONG_CONTENT_TYPE = "wrong_content_type"
     UNWANTED_TYPE = "unwanted_type"
     SOFT_404 = "soft_404"
+    WRONG_DATE = "wrong_date"
     RETRY_AFTER = "retry_after"
     MALFORMED_URL = "malformed_url"
     NON_WEB_LINK = "non_web_link"
@@ -123,6 +125,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "The answer is a redirect without a usable target."),
     Hazard.MISSING_HEADERS: Counting(("fetcher",), ("fetcher.head_limit",),
         "The answer is not HTTP: no status line, no headers, or headers without an end."),
+    Hazard.RANGE_ERROR: Counting(("fetcher",), ("fetcher.ranges",),
+        "The server answers 416 where as much of a document was asked for as is read: it was asked "
+        "once more, for all of it."),
     Hazard.WRONG_CONTENT_TYPE: Counting(("fetcher", "parser"), (),
         "The body is not of the type that its Content-Type names; counted by the fetcher where it "
         "is not read for that."),
@@ -131,6 +136,9 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.SOFT_404: Counting(("parser",), ("frontier.probe_after",),
         "A page, or where a redirect leads, is what its host answers where it has no page: it is "
         "not published, nor are its links followed."),
+    Hazard.WRONG_DATE: Counting(("parser",), (),
+        "Last-Modified is of before 1993, or of the future: it says nothing or, up to a day ahead, "
+        "that the page has changed now."),
     Hazard.RETRY_AFTER: Counting(("fetcher",), ("frontier.retry_after_limit",),
         "The server says for how long it wants to be left alone."),
     Hazard.MALFORMED_URL: Counting(("parser",), (),

@@ -150,6 +150,9 @@ class FetcherSettings(Section):
     """The same for PDF and office files, which are of no use when they are cut."""
     sitemap_limit: BodyBytes = 50 << 20
     """The same for sitemaps (sitemaps.org allows 50 MB)."""
+    ranges: bool = False
+    """Whether no more of a document is asked for than is read (Range). A server that answers 416 to
+    that is asked once more without (hazard range_error)."""
     bodies_limit: Bytes = 256 << 20
     """Most bytes of all bodies together that are being read; when they are used up, a body waits
     until another is done."""

@@ -8,6 +8,7 @@ response.
 import re
 from base64 import b32encode
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from hashlib import sha1
 from typing import TypeAlias
 
@@ -42,7 +43,9 @@ def all_values(headers: Headers, name: str) -> list[str]:
     What is valid UTF-8 is read as that, because servers write it and browsers read it; all else
     stays Latin-1, so that no octet is lost (RFC 9110, section 5.5, calls these opaque).
     """
-    return [_text(value) for key, value in headers if key.lower() == name]
+    size = len(name)
+    # The length first: it costs a visit's dozens of look-ups the least.
+    return [_text(value) for key, value in headers if len(key) == size and key.lower() == name]
 
 
 def first_value(headers: Headers, name: str) -> str:
@@ -60,7 +63,12 @@ def content_type(headers: Headers) -> str:
 
     Of several the last one counts (Fetch standard, "extract a MIME type").
     """
-    for value in reversed(joined_values(headers, "content-type").split(",")):
+    return _last_type(joined_values(headers, "content-type"))
+
+
+@lru_cache(maxsize=1024)
+def _last_type(values: str) -> str:
+    for value in reversed(values.split(",")):
         media_type = value.partition(";")[0].strip(_blank).lower()
         if _media_type.fullmatch(media_type) and media_type not in UNKNOWN_TYPES:
             return media_type

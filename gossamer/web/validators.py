@@ -136,6 +136,12 @@ def _same(before: Validators, now: Validators) -> bool | None:
     return None
 
 
+def modified_at(headers: Headers) -> float | None:
+    """Return what Last-Modified says, as epoch seconds, however absurd; None if it is no date."""
+    at = _instant(first_value(headers, "last-modified"))
+    return at.timestamp() if at else None
+
+
 def _instant(date: str) -> datetime | None:
     try:
         found = parsedate_to_datetime(date)

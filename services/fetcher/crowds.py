@@ -112,7 +112,9 @@ class Crowds:
         return sum(until > now for until in crowd.leases.values()) - len(crowd.in_use)
 
     def _of(self, address: str, now: float) -> Crowd:
-        crowd = self._crowds.setdefault(address, Crowd())
+        crowd = self._crowds.get(address)
+        if crowd is None:
+            crowd = self._crowds[address] = Crowd()
         self._crowds.move_to_end(address)
         if len(self._crowds) > REMEMBERED:
             oldest, about = self._crowds.popitem(last=False)

@@ -72,6 +72,8 @@ class Terms(Struct, frozen=True):
     robots_limit: int
     robots_age: float
     robots_age_floor: float
+    ranges: bool = False
+    """Whether documents are asked for as far as they are read."""
     cookies: int = 0
     cookie_size: int = 0
     blacklist: Blacklist = field(default_factory=Blacklist)

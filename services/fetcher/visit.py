@@ -7,7 +7,8 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import OUTCOMES
 from gossamer.web.robots import with_header
 from services.fetcher.ending import Ending, events, failed, unvisited, without_request
-from services.fetcher.outcome import Failure, assess
+from services.fetcher.outcome import Failure, Reply, assess
+from services.fetcher.ranges import UNSATISFIABLE, as_part, ranged
 from services.fetcher.robots_visit import visit_robots
 from services.fetcher.steps import Conversation, Emit, Fetch, Pace, Terms
 from services.fetcher.wanted import anything
@@ -52,14 +53,19 @@ def _visit(pace: Pace, visit: Visit) -> Conversation[Ending]:
     if robots is None or not robots.allows(visit.url):
         reason = robots.explain(visit.url) if robots else UNKNOWN_ROBOTS
         return without_request(Outcome.ROBOTS_EXCLUDED, reason, Hazard.ROBOTS_EXCLUDED)
-    request = _request(pace.terms, visit)
-    answer = yield from pace.ask(request)
+    request, hazards = _request(pace.terms, visit), tuple[Hazard, ...]()
+    answer = yield from pace.ask(ranged(request) if pace.terms.ranges else request)
+    if pace.terms.ranges and isinstance(answer, Reply) and answer.status == UNSATISFIABLE:
+        hazards = (Hazard.RANGE_ERROR,)
+        answer = yield from pace.ask(request)
     if answer is None:
         return unvisited(pace.why, pace.wait)
     if isinstance(answer, Failure):
         return failed(answer)
+    answer = as_part(answer) if pace.terms.ranges else answer
     found = assess(answer, visit.url, pace.now, bool(visit.conditions), request.wanted)
     usage = with_header(robots.usage_of(visit.url), answer.headers)
+    found = replace(found, hazards=(*hazards, *found.hazards)) if hazards else found
     return Ending(assessment=found, answer=answer, usage=usage)
 
 

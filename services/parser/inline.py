@@ -6,7 +6,7 @@ from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
-from services.parser.missing import marked
+from services.parser.answers import marked
 from services.parser.options import Options
 from services.parser.page import parse
 

@@ -1,13 +1,20 @@
 """Asking for a page only if it has changed, over real sockets: what is sent, and what comes."""
 
+import time
+from email.utils import formatdate
+
 import pytest
 from msgspec.structs import replace
 
 from gossamer.events import HostCheckedOut, Outcome
+from gossamer.events.hazards import Hazard
 from gossamer.web.http import first_value
 from gossamer.web.validators import Validators
+from services.parser.answers import marked
+from services.parser.page import parse
 from tests.fetcher.orders import fetched, order
 from tests.fetcher.servers import Server, page, raw, serving, versioned
+from tests.parser.pages import NOW, OPTIONS
 
 DATE = "Tue, 14 Nov 2023 22:14:20 GMT"
 STRONG, WEAK = '"v1"', 'W/"v1"'
@@ -79,3 +86,19 @@ async def test_what_a_server_wrote_into_a_tag_comes_back_as_it_was() -> None:
     async with serving(x=versioned(b"<p>hello", tag.encode().decode("latin-1"))) as server:
         emitted = await fetched(given=conditional(server, Validators(tag), "x"))
     assert emitted.outcomes == ["not_modified"]
+
+
+async def test_a_date_that_cannot_be_true_is_counted() -> None:
+    now = time.time()
+    for at, is_wrong in (
+        (0.0, True),
+        (715_000_000.0, True),
+        (726_000_000.0, False),
+        (now, False),
+        (now + 3600, True),
+        (now + 30 * 86400, True),
+    ):
+        async with serving(x=versioned(b"<p>x", modified=formatdate(at, usegmt=True))) as server:
+            [kept] = (await fetched(f"{server.root}/x")).pages
+        hazards = marked(kept, parse(kept, OPTIONS, NOW)).hazards
+        assert (Hazard.WRONG_DATE in hazards) is is_wrong, at

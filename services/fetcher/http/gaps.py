@@ -39,7 +39,9 @@ class Gaps:
     @contextmanager
     def request(self, host: str, delay: float) -> Iterator[None]:
         """Measure the gap before a request to *host*, which lasts as long as the block."""
-        last = self._hosts.setdefault(host, Last())
+        last = self._hosts.get(host)
+        if last is None:
+            last = self._hosts[host] = Last()
         self._hosts.move_to_end(host)
         if len(self._hosts) > self._remembered:
             self._hosts.popitem(last=False)

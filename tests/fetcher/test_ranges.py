@@ -1,0 +1,71 @@
+"""Servers that are asked for a part of a document, over real sockets (hazard `range_error`)."""
+
+import asyncio
+from typing import Any
+
+from gossamer.events import Outcome
+from gossamer.events.hazards import Hazard
+from tests.fetcher.orders import Emitted, fetched
+from tests.fetcher.servers import Answer, Server, page, raw, serving
+
+PARTS = {"ranges": True, "body_limit": 1000, "pdf_limit": 2000, "sitemap_limit": 10}
+HTML = (
+    b"HTTP/1.1 206 Partial Content\r\nContent-Type: text/html\r\nContent-Length: %d\r\n%s\r\n\r\n"
+)
+
+
+def part(size: int, said: bytes = b"") -> Answer:
+    return raw(HTML % (size, said) + b"x" * size)
+
+
+def refusing(body: bytes) -> Answer:
+    """Answer 416 to any range."""
+
+    async def answer(server: Server, writer: asyncio.StreamWriter) -> bool:
+        ranged = server.requests[-1].header("range")
+        return await page(b"no such part" if ranged else body, 416 if ranged else 200)(
+            server, writer
+        )
+
+    return answer
+
+
+async def asked(answer: Answer, **changes: Any) -> tuple[Server, Emitted]:
+    async with serving(x=answer) as server:
+        return server, await fetched(f"{server.root}/x", **{**PARTS, **changes})
+
+
+async def test_a_server_that_refuses_ranges_is_asked_once_more_for_all_of_it() -> None:
+    server, emitted = await asked(refusing(b"<p>all of it"))
+    assert [one.header("range") for one in server.requests] == ["bytes=0-1999", ""]
+    assert emitted.one.outcome is Outcome.PAGE
+    assert Hazard.RANGE_ERROR in emitted.one.hazards
+    assert [one.body for one in emitted.pages] == [b"<p>all of it"]
+
+
+async def test_a_part_is_kept_as_a_part_unless_it_is_the_whole() -> None:
+    for said, truncated in (
+        (b"Content-Range: bytes 0-99/5000", "length"),
+        (b"Content-Range: bytes 0-99/*", "length"),
+        (b"", "length"),
+        (b"Content-Range: bytes 0-99/100", ""),
+    ):
+        _, emitted = await asked(part(100, said or b"X: y"))
+        [kept] = emitted.pages
+        assert (kept.status, kept.truncated, len(kept.body)) == (206, truncated, 100)
+        assert (Hazard.INFINITE_BODY in emitted.one.hazards) is bool(truncated)
+
+
+async def test_a_server_that_ignores_ranges_is_cut_off() -> None:
+    _, emitted = await asked(page(b"<p>" + b"x" * 5000))
+    assert [(one.status, one.truncated, len(one.body)) for one in emitted.pages] == (
+        [(200, "length", 1000)]
+    )
+
+
+async def test_nobody_is_asked_for_a_part_unless_that_is_set() -> None:
+    server, emitted = await asked(refusing(b"<p>all of it"), ranges=False)
+    assert [one.header("range") for one in server.requests] == [""]
+    assert emitted.one.hazards == ()
+    _, emitted = await asked(page(b"no", 416), ranges=False)
+    assert emitted.one.outcome is Outcome.CLIENT_ERROR and emitted.one.hazards == ()
