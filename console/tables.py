@@ -8,6 +8,7 @@ from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.documents import DocumentRow
 from services.dedup.guesses import GuessesRow
+from services.dedup.host_names import HostNameRow
 from services.dedup.host_steps import HostStepsRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
@@ -51,6 +52,7 @@ TABLES: dict[type[Row], str] = {
     ListingRow: "",
     NearRow: "",
     HostStepsRow: "",
+    HostNameRow: "",
     GuessesRow: "",
     SegmentRow: "",
     CaptureRow: "",
