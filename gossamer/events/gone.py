@@ -43,7 +43,7 @@ PATIENCE: dict[Gone, Patience] = {
     Gone.LISTING: Patience(1, "There is a sitemap or a feed, which is no document."),
     Gone.IRRELEVANT: Patience(1, "The page is not among those that the crawl keeps."),
     Gone.MISSING: Patience(2, "The server does not find the page (404)."),
-    Gone.SOFT_404: Patience(2, "The server answers as it does where it has no page."),
+    Gone.SOFT_404: Patience(1, "The server answers as it does where it has no page."),
     Gone.REDIRECTED: Patience(2, "The URL redirects for now (302 and the others)."),
     Gone.REFUSED: Patience(
         2, "The server refuses the page (any other 4xx but 429).", "dedup.refused_limit"),
