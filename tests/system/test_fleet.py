@@ -11,6 +11,7 @@ import pytest
 from tests.servers import Server, running
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
+from tests.synthweb.record import Request
 
 from .by_hand import of_servers
 from .fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, fleet
@@ -34,6 +35,10 @@ SETTINGS = {
 DELAY = 0.5
 LEASE = 2.0 + BATCH * (DELAY + 4.0)
 """Seconds after which an order of LONG that nobody answers is over."""
+IN_FORCE = 5.0
+"""Seconds in which what operators set is in force everywhere."""
+SLOW, PLAY, COUNTED = 2.0, 1.25, 8
+"""Requests a second, times as many as come at most for a while, and how many are counted."""
 LOSSES = 3
 """Harms that can cost what was fetched and not yet told: a fetcher, Kafka or Cassandra killed."""
 
@@ -104,6 +109,44 @@ class Chaos:
             self.there.members.remove(first)
 
 
+class Told:
+    """How soon what an operator says is in force in all of a fleet, measured at the server."""
+
+    def __init__(self, there: Fleet) -> None:
+        self.there = there
+
+    def say(self, *command: str) -> float:
+        done = self.there.gossamer(*command)
+        assert done.code == 0, done
+        return time.time()
+
+    def asked(self, since: float) -> list[Request]:
+        return [one for one in self.there.web.requests() if one.at > since]
+
+    def is_in_force(self) -> str:
+        """Block a host and slow the crawl down; return how late the last request came that either
+        should have kept back."""
+        blocked = self.there.web.requests()[-1].host
+        at = self.say("block", blocked)
+        slowed_at = self.say("speed", f"{SLOW:g}/s")
+        until(lambda: bool(self.asked(slowed_at + IN_FORCE + COUNTED / SLOW)), "a slow crawl")
+        slow = self.asked(slowed_at + IN_FORCE)
+        assert blocked not in {one.host for one in self.asked(at + IN_FORCE)}
+        assert slow[-1].at - slow[0].at >= (len(slow) - 1) / (SLOW * PLAY), len(slow)
+        last = max((one.at - at for one in self.asked(at) if one.host == blocked), default=0.0)
+        fast_at = self.say("speed", "none")
+        again = self.say("unblock", blocked)
+        until(lambda: any(one.host == blocked for one in self.asked(again)), "the host is asked")
+        back = next(one.at - again for one in self.asked(again) if one.host == blocked)
+        until(lambda: len(self.asked(fast_at)) > COUNTED, "a fast crawl")
+        moments = [one.at - fast_at for one in self.asked(fast_at)][: COUNTED + 1]
+        return (
+            f"blocked: the last request after {last:.1f} s; slow: {len(slow)} requests in "
+            f"{slow[-1].at - slow[0].at:.1f} s from {IN_FORCE:g} s on; unblocked: the first after "
+            f"{back:.1f} s; fast: {COUNTED} after {moments[-1]:.1f} s"
+        )
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
@@ -118,6 +161,7 @@ def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
         there.seed()
         chaos = Chaos(there)
         until(lambda: chaos.pages() >= 30, "the first pages")
+        chaos.lines.append(Told(there).is_in_force())
         for service in SERVICES:
             chaos.suffer(f"kill -9 a {service}", chaos.restart(there.of(service)[0]))
         for server in (kafka, cassandra):
