@@ -116,6 +116,7 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
         headers = pages.headers[url.encode()]
     assert headers == {
         "event": b"tombstone",
+        "verdict": b"gone",
         "reason": b"removed",
         "at": b"2.0",
         "status": b"410",

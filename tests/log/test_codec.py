@@ -19,6 +19,7 @@ from gossamer.events import (
     DeadLetter,
     Discovery,
     Event,
+    HostOverridden,
     Page,
     SeedSown,
     SiteOverridden,
@@ -59,8 +60,9 @@ def built(kind: type[Any]) -> st.SearchStrategy[Any]:
         "version": st.integers(max_value=1),
         "priority": st.integers(-PRIORITY_LIMIT, PRIORITY_LIMIT),
         "every": st.floats(0, 1e9),
+        "linked_at": st.floats(0, 1e9),
     }
-    if kind in (SiteOverridden, Speed):
+    if kind in (HostOverridden, SiteOverridden, Speed):
         some = st.none() | st.floats(0, 1e6)
         narrow |= {"budget": st.integers(0, 10**6), "delay": some, "pages": some, "bytes": some}
     fields |= {name: narrow[name] for name in narrow.keys() & fields.keys()}

@@ -194,7 +194,8 @@ def _remove(run: "Run") -> None:
 
 
 def _clock_steps(run: "Run") -> None:
-    if name := run.victim():
+    # One that has jumped is set right again by the same step back.
+    if (name := run.victim()) and abs(run.fleet.skews[name]) <= SKEW:
         skew = run.sim.between(-SKEW, SKEW)
         run.note(f"the clock of {name} steps: it is wrong by {skew:+.1f} s from now on")
         run.fleet.running[name].skew = run.fleet.skews[name] = skew

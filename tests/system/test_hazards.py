@@ -97,7 +97,7 @@ def serving() -> Iterator[tuple[str, list[str]]]:
 @pytest.mark.slow
 def test_each_is_counted_by_its_name_and_no_page_beside_it_is_lost(tmp_path: Path) -> None:
     settings = tmp_path / "settings.toml"
-    settings.write_text("[parser]\npage_limit = 1\n")
+    settings.write_text("[parser]\npage_limit = 1\n[frontier]\nprobe_after = 0\n")
     manners = ["--contact", CONTACT, "--delay", "0.01", "--revisit", "none", *LOOPBACK]
     with serving() as (seed, asked):
         where = ["--data", str(tmp_path / "data"), "--config", str(settings)]
