@@ -27,22 +27,25 @@ from services.fetcher.skew import ClockSkew
 from services.fetcher.wiring import alone_since
 
 LOOPBACK = ip_network("127.0.0.0/8")
-QUICK: dict[str, Any] = {
+PATIENT: dict[str, Any] = {
     "contact": "crawl@example.org",
     "address_gap": 0.0,
-    "connect_limit": 0.5,
-    "first_byte_limit": 0.3,
-    "between_bytes_limit": 0.3,
-    "visit_limit": 2.0,
+    "connect_limit": 10.0,
+    "first_byte_limit": 10.0,
+    "between_bytes_limit": 10.0,
+    "visit_limit": 20.0,
     "head_limit": 100_000,
     "body_limit": 20_000,
     "allow_networks": (LOOPBACK,),
 }
+"""Limits that no answer reaches where this machine stands still for a moment."""
+HASTY: dict[str, Any] = {"first_byte_limit": 1.0, "between_bytes_limit": 1.0, "visit_limit": 2.0}
+"""Limits short enough to be waited for."""
 
 
 def settings(**changes: Any) -> FetcherSettings:
-    """Limits short enough for a test; only loopback may be visited."""
-    return FetcherSettings(**{**QUICK, **changes})
+    """What a fetcher of a test goes by; only loopback may be visited."""
+    return FetcherSettings(**{**PATIENT, **changes})
 
 
 def order(*urls: str, purpose: Purpose = Purpose.PAGE, **changes: Any) -> HostCheckedOut:

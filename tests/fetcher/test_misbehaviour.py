@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import Emitted, endings_are_sound, fetched, order
+from tests.fetcher.orders import HASTY, Emitted, endings_are_sound, fetched, order
 from tests.fetcher.servers import Answer, endless, hanging, page, raw, serving
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
@@ -38,7 +38,7 @@ NO_HEADS = {
 @pytest.mark.parametrize("name", NO_HEADS)
 async def test_what_is_no_head_ends_the_visit_and_spoils_no_other(name: str) -> None:
     async with serving(x=NO_HEADS[name], after=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/after")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/after", **HASTY)
         assert server.paths == ["/x", "/after"]
     assert emitted.outcomes == ["malformed_head", "page"]
     assert emitted.ended[0].hazards == ("missing_headers",)
@@ -69,7 +69,7 @@ CUTS = {
 async def test_text_that_breaks_off_is_kept_and_marked(name: str) -> None:
     answer, truncated, hazard = CUTS[name]
     async with serving(x=answer, after=page()) as server:
-        emitted = await fetched(f"{server.root}/x", f"{server.root}/after")
+        emitted = await fetched(f"{server.root}/x", f"{server.root}/after", **HASTY)
         assert server.paths == ["/x", "/after"]
     assert emitted.outcomes == ["page", "page"]
     kept = emitted.pages[0]
@@ -97,7 +97,7 @@ async def test_a_redirect_to_nowhere_is_archived_all_the_same(location: str) -> 
 async def test_a_silent_server_ends_the_order() -> None:
     async with serving(x=hanging(), y=page()) as server:
         given = order(f"{server.root}/x", f"{server.root}/y")
-        emitted = await fetched(given=given)
+        emitted = await fetched(given=given, **HASTY)
         assert server.paths == ["/x"]
     assert emitted.outcomes == ["silent_server"]
     assert emitted.one.hazards == ("silent_server",)
@@ -124,7 +124,7 @@ async def test_a_connection_that_is_never_made_ends_the_order() -> None:
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(address)
-        emitted = await fetched(f"http://127.0.0.1:{address[1]}/x", first_byte_limit=5.0)
+        emitted = await fetched(f"http://127.0.0.1:{address[1]}/x", connect_limit=0.5)
         for one in waiting:
             one.close()
     assert emitted.one.outcome is Outcome.HOST_DOWN

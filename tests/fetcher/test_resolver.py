@@ -15,7 +15,7 @@ from gossamer.events import Outcome
 from services.fetcher.http.cares import DnsFailure, DnsUnanswered
 from services.fetcher.http.resolver import FLOOR, PrivateAddress, Resolver, kept_for
 from tests.fetcher.nameserver import NameServer, naming
-from tests.fetcher.orders import Emitted, fetched, fetcher, order, settings
+from tests.fetcher.orders import HASTY, Emitted, fetched, fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 PUBLIC = "93.184.215.14"
@@ -392,7 +392,10 @@ async def test_waiting_for_a_lookup_is_no_part_of_the_visit() -> None:
 
 @pytest.mark.slow
 async def test_a_lookup_is_not_waited_for_beyond_the_lease() -> None:
-    async with naming({}) as dns, fetcher(nameserver=dns.address, lookups_limit=1) as processor:
+    async with (
+        naming({}) as dns,
+        fetcher(nameserver=dns.address, lookups_limit=1, **HASTY) as processor,
+    ):
         dns.dead = frozenset({"first.example", "second.example"})
         first, second = Emitted(), Emitted()
         soon = order("http://second.example/", expires_at=time.time() + 2.2)

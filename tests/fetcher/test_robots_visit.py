@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import Event, Outcome, Purpose, RobotsAnswered, RobotsAsked, VisitEnded
-from tests.fetcher.orders import Emitted, fetched, order
+from tests.fetcher.orders import HASTY, Emitted, fetched, order
 from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, serving
 
 E = TypeVar("E", bound=Event)
@@ -121,7 +121,7 @@ async def test_sitemaps_are_reported() -> None:
 
 
 async def test_a_silent_server_teaches_nothing() -> None:
-    ended = await learnt(hanging())
+    ended = await learnt(hanging(), **HASTY)
     assert (ended.outcome, ended.robots) == (Outcome.SILENT_SERVER, None)
 
 
@@ -134,7 +134,7 @@ async def test_a_silent_server_teaches_nothing() -> None:
     ],
 )
 async def test_a_broken_answer_forbids_everything(answer: Answer, outcome: str) -> None:
-    ended = await learnt(answer)
+    ended = await learnt(answer, **HASTY)
     assert (ended.outcome, len(ended.hazards)) == (outcome, 1)
     assert forbids(ended, "/open")
 
@@ -213,7 +213,7 @@ async def test_an_errand_that_leads_on_is_asked_for_further_on() -> None:
 
 
 async def test_a_host_that_fails_on_an_errand_is_in_trouble_and_the_one_that_asked_is_not() -> None:
-    _, emitted = await errand(hanging())
+    _, emitted = await errand(hanging(), **HASTY)
     assert emitted.one.outcome is Outcome.SILENT_SERVER
     (answer,) = events_of(emitted, RobotsAnswered)
     assert answer.outcome is Outcome.BROKEN

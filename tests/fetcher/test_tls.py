@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from gossamer.events import Outcome
-from tests.fetcher.orders import Emitted, fetched, fetcher, order
+from tests.fetcher.orders import HASTY, Emitted, fetched, fetcher, order
 from tests.fetcher.servers import hanging, page, serving, serving_over
 
 LONG_AGO = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2002, 1, 1, tzinfo=UTC))
@@ -61,7 +61,7 @@ async def test_the_outcome_says_what_is_wrong_with_a_certificate(
 
 async def test_plain_http_where_tls_was_expected_is_no_tls() -> None:
     async with serving(x=page()) as server:
-        emitted = await fetched(f"https://127.0.0.1:{server.port}/x")
+        emitted = await fetched(f"https://127.0.0.1:{server.port}/x", connect_limit=0.5)
     assert (emitted.one.outcome, emitted.one.hazards) == ("tls_failure", ("tls_failure",))
 
 
@@ -82,7 +82,7 @@ async def test_a_handshake_has_a_limit_of_its_own() -> None:
 
 async def test_a_server_that_is_silent_over_tls_is_silent(authority: trustme.CA) -> None:
     async with serving_over(named(authority), x=hanging()) as server:
-        emitted = await fetched(f"{server.root}/x")
+        emitted = await fetched(f"{server.root}/x", **HASTY)
     assert emitted.one.outcome is Outcome.SILENT_SERVER
 
 
