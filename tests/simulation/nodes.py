@@ -58,7 +58,8 @@ class Partition:
 
     def put(self, sort: Any, stamp: int, values: tuple[Any, ...]) -> None:
         old = self.rows.get(sort)
-        if old is None or (stamp, repr(values)) > (old[0], repr(old[1])):
+        newer = old is None or stamp > old[0]
+        if newer or (old is not None and stamp == old[0] and repr(values) > repr(old[1])):
             self.rows[sort] = (stamp, values)
 
     def drop(self, stamp: int) -> None:

@@ -10,6 +10,7 @@ it is Cassandra's partition key.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from operator import attrgetter
 from typing import Any, Generic, get_type_hints
 from zlib import crc32
@@ -44,6 +45,7 @@ for longer may bring a dropped partition back, but nobody reads it.
 """
 
 
+@cache
 def kinds_of(row: type[Row]) -> dict[str, Any]:
     """Return the Python type of each field, in order."""
     hints = get_type_hints(row)
