@@ -1,12 +1,14 @@
 """What a page costs a crawl in a folder, beside Scrapy and beside a bare loop of the libraries.
 
     .venv/bin/python -m bench.page [--pages 5000] [--hosts 200] [--scrapy PYTHON] [--text]
+                                   [--profile PY-SPY]
 
 Needs nginx, which serves pages of 45 kB from so many hosts on loopback, without delay. Each crawler
 finds them by their links from one page of each host, obeys robots.txt and keeps all bodies. Scrapy
 is run where `--scrapy` names a Python that has it (with `--text`, trafilatura as well). CPU seconds
 are those of all processes of a crawler, nginx's not; memory is the most that they had together
-(PSS). All run in turn, on the same pages.
+(PSS). All run in turn, on the same pages. With `--profile` our crawl runs once more below py-spy,
+which says what part of its CPU time each stage takes (`bench.stages`).
 """
 
 import argparse
@@ -30,6 +32,7 @@ from typing import NamedTuple
 import aiohttp
 from selectolax.lexbor import LexborHTMLParser
 
+from bench.stages import stages_of, table_of
 from gossamer.web.url import canonicalize
 from tests.servers import free_ports
 
@@ -218,8 +221,8 @@ def _extractor() -> Callable[[str], str | None]:
     return partial(trafilatura.extract, fast=True, include_comments=False)
 
 
-def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int) -> None:
-    """Print a table."""
+def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int, profile: str) -> None:
+    """Print a table; with *profile*, which is py-spy's command, one of the stages as well."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         addresses = write_pages(folder, pages, hosts)
@@ -228,10 +231,23 @@ def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int) -> None:
             seeds.write_text("".join(f"http://{one}:{port}/page-0.html\n" for one in addresses))
             print(f"{'':10} {'pages':>6} {'pages/s':>8} {'pages/CPU s':>12} {'MiB':>6}")
             for _ in range(rounds):
-                for kind, command in _commands(folder, seeds, scrapy, text).items():
-                    cost = measured(command, folder / "access.log")
-                    rates = f"{cost.pages / cost.wall:8,.1f} {cost.pages / cost.cpu:12,.1f}"
-                    print(f"{kind:10} {cost.pages:6,} {rates} {cost.memory:6,.0f}", flush=True)
+                costs = {
+                    kind: _shown(kind, measured(command, folder / "access.log"))
+                    for kind, command in _commands(folder, seeds, scrapy, text).items()
+                }
+            if profile:
+                crawl, samples = _commands(folder, seeds, "", text)["gossamer"], folder / "samples"
+                how = ["-s", "-F", "-f", "raw", "-r", "200", "-o", str(samples)]
+                measured([profile, "record", *how, "--", *crawl], folder / "access.log")
+                cost = costs["gossamer"]
+                each = 1000 * cost.cpu / cost.pages
+                print(table_of(stages_of(samples.read_text().splitlines()), each))
+
+
+def _shown(kind: str, cost: Cost) -> Cost:
+    rates = f"{cost.pages / cost.wall:8,.1f} {cost.pages / cost.cpu:12,.1f}"
+    print(f"{kind:10} {cost.pages:6,} {rates} {cost.memory:6,.0f}", flush=True)
+    return cost
 
 
 def _commands(folder: Path, seeds: Path, scrapy: str, text: bool) -> dict[str, list[str]]:
@@ -259,6 +275,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--scrapy", default="", metavar="PYTHON")
+    parser.add_argument("--profile", default="", metavar="PY-SPY")
     parser.add_argument("--text", action="store_true", help="extract the main text, too")
     for name in ("bare", "bodies"):
         parser.add_argument(f"--{name}", type=Path, help=argparse.SUPPRESS)
@@ -266,7 +283,14 @@ def main() -> None:
     if options.bare:
         asyncio.run(bare(options.bare.read_text().split(), options.bodies, options.text))
         return
-    bench(options.pages, options.hosts, options.scrapy, options.text, options.rounds)
+    bench(
+        options.pages,
+        options.hosts,
+        options.scrapy,
+        options.text,
+        options.rounds,
+        options.profile,
+    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ features of a page were met on pages before it, and what they hash to is kept.
 """
 
 import re
+from collections.abc import Sequence
 from hashlib import md5
 from typing import Any
 
@@ -22,17 +23,18 @@ BYTES = 8
 FEW = 255
 """Bits whose sum fits a byte."""
 PLACES = 1 << 18
-"""Features that are kept, in 6 MB: of pages in one language they are nine in ten of the next."""
+"""Features that are kept, in 4 MB: of pages in one language they are nine in ten of the next."""
 LETTERS = 6
 """Of which one word is taken for granted, in scripts that set no spaces between them."""
 
-_HALF = numpy.uint64(32)
-_MIX, _SPREAD = numpy.uint64(0x9E3779B97F4A7C15), numpy.uint64(0xBF58476D1CE4E5B9)
+_UNIT, _PAIR = numpy.uint64(16), numpy.uint64(32)
+_MIX = numpy.uint64(0x9E3779B97F4A7C15)
 _TO_PLACE = numpy.uint64(64 - 18)
 _SHIFTS = numpy.arange(7, -1, -1, dtype=numpy.uint64)
 _LOWEST = numpy.uint64(0x0101010101010101)
 
 _letters = re.compile(r"[\w\u4e00-\u9fcc]+")
+_NO_LETTERS = bytes(code for code in range(128) if not _letters.match(chr(code)))
 
 
 def simhash_of(text: str, least: int) -> str:
@@ -43,12 +45,18 @@ def simhash_of(text: str, least: int) -> str:
     """
     if not least:
         return ""
-    letters = "".join(_letters.findall(text[:LIMIT].lower()))
+    letters = _letters_of(text[:LIMIT].lower())
     if len(letters) // LETTERS < least and len(text.split()) < least:
         return ""
     if len(letters) < WIDTH:
         return _hash(letters).hex()
     return _packed(_met.hashes(letters)).hex()
+
+
+def _letters_of(text: str) -> str:
+    if text.isascii():
+        return text.encode().translate(None, _NO_LETTERS).decode()
+    return "".join(_letters.findall(text))
 
 
 def _hash(feature: str) -> bytes:
@@ -69,28 +77,31 @@ class _Met:
     """What the features that were met last hash to: a cache of fixed size, one place for each."""
 
     def __init__(self) -> None:
-        # Two letters in each number.
-        self._first = numpy.zeros(PLACES, numpy.uint64)
-        self._last = numpy.zeros(PLACES, numpy.uint64)
+        self._features = numpy.zeros(PLACES, numpy.uint64)
         self._hashes = numpy.zeros(PLACES, numpy.uint64)
 
     def hashes(self, letters: str) -> _Array:
         """Return the hash of each feature of *letters*."""
-        codes = numpy.frombuffer(letters.encode("utf-32-le"), numpy.uint32).astype(numpy.uint64)
-        pairs = codes[:-1] << _HALF | codes[1:]
-        first, last = pairs[:-2], pairs[2:]
-        places = (first * _MIX ^ last * _SPREAD) * _MIX >> _TO_PLACE
+        units = numpy.frombuffer(letters.encode("utf-16-le"), numpy.uint16)
+        if units.size > len(letters):
+            # Letters of ancient scripts take two units, so that four do not fit a number.
+            return _hashes_of([letters[at : at + WIDTH] for at in range(len(letters) - WIDTH + 1)])
+        wide = units.astype(numpy.uint64)
+        pairs = wide[:-1] << _UNIT | wide[1:]
+        features = pairs[:-2] << _PAIR | pairs[2:]
+        places = features * _MIX >> _TO_PLACE
         found: _Array = self._hashes[places]
-        is_known = (self._first[places] == first) & (self._last[places] == last)
-        fresh = numpy.flatnonzero(~is_known)
+        fresh = numpy.flatnonzero(self._features[places] != features)
         if fresh.size:
-            said = [letters[at : at + WIDTH] for at in fresh.tolist()]
-            hashed = {feature: _hash(feature) for feature in dict.fromkeys(said)}
-            found[fresh] = numpy.frombuffer(b"".join([hashed[one] for one in said]), numpy.uint64)
+            found[fresh] = _hashes_of([letters[at : at + WIDTH] for at in fresh.tolist()])
             at = places[fresh]
-            self._first[at], self._last[at] = first[fresh], last[fresh]
-            self._hashes[at] = found[fresh]
+            self._features[at], self._hashes[at] = features[fresh], found[fresh]
         return found
+
+
+def _hashes_of(features: Sequence[str]) -> _Array:
+    hashed = {feature: _hash(feature) for feature in dict.fromkeys(features)}
+    return numpy.frombuffer(b"".join([hashed[one] for one in features]), numpy.uint64)
 
 
 _met = _Met()

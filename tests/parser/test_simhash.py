@@ -5,7 +5,7 @@ from hashlib import md5
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from simhash import Simhash
 
@@ -17,6 +17,7 @@ TEXT = " ".join(WORDS)
 
 
 @given(st.text(min_size=1))
+@example("𐌰𐌱𐌲𐌳𐌴𐌵 and what takes one unit")
 def test_it_is_what_the_package_says(text: str) -> None:
     try:
         theirs = Simhash(text).value

@@ -1,0 +1,65 @@
+"""Where the CPU time of a crawl goes: samples of all its processes, by stage.
+
+Made of what `py-spy record --subprocesses --format raw` writes: a line for each stack that was met,
+outermost frame first, with how often. A stack is of the stage of its innermost frame that belongs
+to one, so the stages add up to the whole. What waits in a call that py-spy takes for work is left
+out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+REST = "the rest"
+STAGES: tuple[tuple[str, str], ...] = (
+    ("fetch", r"services/fetcher/|aiohttp/|yarl/|aiodns|multidict"),
+    ("pipes", r"services/parser/(pool|service|wiring)"),
+    ("decode", r"services/parser/(charset|readers/received|scan|tokens)"),
+    ("links", r"services/parser/(links|collected|targets|requisites|positions|elements|guess)"),
+    ("language", r"language_of|fasttext/"),
+    ("text", r"services/parser/(extraction|rendering|visible|inline)|trafilatura|justext|lxml"),
+    ("simhash", r"services/parser/simhash"),
+    ("digest", r"digest_of|gossamer/text/(sketch|blocks)"),
+    ("what a page says", r"services/parser/"),
+    ("seen", r"services/dedup/seen"),
+    ("judge", r"services/dedup/|gossamer/text/"),
+    ("frontier", r"services/frontier/"),
+    ("WARC", r"services/archive/|isal/|fastwarc"),
+    ("commit", r"(_leave|_enter|flush) \(gossamer/(sqlite|store)"),
+    ("store", r"gossamer/store/"),
+    ("log", r"gossamer/(log/|sqlite|runtime/(runner|arrears|observed|trace))"),
+    ("event loops", r"gossamer/runtime/|asyncio/|selectors|concurrent/futures"),
+    ("start", r"importlib|standalone/|multiprocessing/|console/"),
+)
+"""The name of each stage, and what its frames look like: `function (file:line)`."""
+
+_waits = re.compile(r"^(EpollSelector\.select|Connection\._recv|\S+_do_waitpid|_worker) \(")
+_import = re.compile(r"_find_and_load|_find_spec")
+_stages = [(name, re.compile(pattern)) for name, pattern in STAGES]
+
+
+def stages_of(raw: Iterable[str]) -> Counter[str]:
+    """Return how many samples each stage has, of the lines that py-spy wrote."""
+    found = Counter[str]()
+    for line in raw:
+        stack, _, times = line.rstrip().rpartition(" ")
+        frames = [frame for frame in stack.split(";") if not frame.startswith("process ")]
+        if frames and not _waits.search(frames[-1]):
+            found[_stage_of(frames)] += int(times)
+    return found
+
+
+def _stage_of(frames: list[str]) -> str:
+    if any(map(_import.search, frames)):
+        return STAGES[-1][0]
+    met = (name for frame in reversed(frames) for name, its in _stages if its.search(frame))
+    return next(met, REST)
+
+
+def table_of(stages: Counter[str], milliseconds: float) -> str:
+    """Return a table of the parts that *stages* have in so many *milliseconds*, in their order."""
+    names = [*dict.fromkeys([*(name for name, _ in STAGES), REST])]
+    whole = stages.total()
+    rows = [(name, milliseconds * stages[name] / whole) for name in names]
+    lines = [f"{name:18} {took:6.2f} ms" for name, took in [*rows, ("all", milliseconds)]]
+    return "\n".join(lines)
