@@ -73,11 +73,12 @@ class Content:
         """
         links = links_of(self._followed(page), crawl, self.blacklist)
         with_links = digest_with_links(page, links)
-        first = self._leader(page, with_links)
+        was_there = change == 0.0
+        first = self._leader(page, with_links, was_there)
         verdict, original = self._verdict(page, first, change)
         duplicates = page.visit.duplicates + 1 if original else 0
         trapped = bool(links.followed) and duplicates > self._limit
-        reason = self._trap() if trapped else self._held_back(page, first, with_links)
+        reason = self._trap() if trapped else self._held_back(page, first, with_links, was_there)
         exact = verdict is Verdict.DUPLICATE
         hazards = {
             Hazard.EXACT_DUPLICATE: exact,
@@ -110,16 +111,23 @@ class Content:
             return Verdict.FIRST, ""
         return Verdict.CHANGED if change else Verdict.UNCHANGED, ""
 
-    def _leader(self, page: PageParsed, links: str) -> DigestRow:
+    def _leader(self, page: PageParsed, links: str, was_there: bool) -> DigestRow:
         """Return the row of who has the text of *page* first: its own, if nobody else does now."""
         own = DigestRow(page.digest, page.visit.url, links, page.fetched_at, page.canonical)
         if not page.noindex:
-            return self._claim(own, page)
+            return self._claim(own, page, was_there)
         # It is no document, and leads none: nothing is written.
         first = self._digests.get(page.digest)
         return first if first and self._stands(first, page) else replace(own, links="")
 
-    def _claim(self, own: DigestRow, page: PageParsed) -> DigestRow:
+    def _claim(self, own: DigestRow, page: PageParsed, was_there: bool) -> DigestRow:
+        """Return the row of who is first now, *own* if nobody was.
+
+        Where the text *was_there* at the visit before, so was the row: to read it costs the nodes
+        an eighth of what it costs them to decide.
+        """
+        if was_there and (known := self._digests.get(own.digest)) and self._stands(known, page):
+            return known
         # The links may have been released by yet another: that is asked for by themselves.
         heir = replace(own, links="")
         for _ in range(ATTEMPTS):
@@ -145,7 +153,7 @@ class Content:
     def _trap(self) -> str:
         return f"more than {self._limit} duplicates in a row led here"
 
-    def _held_back(self, page: PageParsed, first: DigestRow, links: str) -> str:
+    def _held_back(self, page: PageParsed, first: DigestRow, links: str, was_there: bool) -> str:
         """Return why the links of *page* are not released, or "" and remember that they are.
 
         Who asks again has released them, unless it died before: so it releases them again.
@@ -153,7 +161,8 @@ class Content:
         if not links:
             return "the page asks that its links are not followed" if page.nofollow else ""
         if first.links != links:
-            first = self._claim(DigestRow(links, page.visit.url, at=page.fetched_at), page)
+            own = DigestRow(links, page.visit.url, at=page.fetched_at)
+            first = self._claim(own, page, was_there)
         released = first.url != page.visit.url
         return f"the same links were released from {first.url}" if released else ""
 

@@ -7,9 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gossamer.errors import Unavailable
 from gossamer.events import Page, PageJudged, PageParsed, Tombstone, Verdict
 from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
+from gossamer.sqlite import Database
+from gossamer.store import R
+from gossamer.store.sqlite import SqliteStore, SqliteTable
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.dedup.documents import DocumentRow
 from tests.dedup.test_documents import (
@@ -224,3 +228,35 @@ def _content(said: Page | Tombstone) -> object:
     if isinstance(said, Tombstone):
         return said
     return said.digest, said.first_seen, said.last_changed
+
+
+def test_a_page_that_stays_as_it_is_needs_no_decision_of_the_nodes() -> None:
+    store = Undecided(Database(":memory:"))
+    one = Instance(store)
+    for page in (text("a", 1.0), text("a", 1.0, COPY)):
+        assert one.answer(page)
+    store.flush()
+    store.refuses = True
+    assert judged(one, text("a", 2.0)).verdict is Verdict.UNCHANGED
+    copied = judged(one, text("a", 2.0, COPY))
+    assert (copied.verdict, copied.duplicate_of) == (Verdict.DUPLICATE, URL)
+    with pytest.raises(Unavailable):
+        one.answer(text("b", 3.0))
+
+
+class Undecided(SqliteStore):
+    """Keeps rows, and decides who was first until it *refuses*."""
+
+    refuses = False
+
+    def table(self, row: type[R]) -> SqliteTable[R]:
+        table = super().table(row)
+        decide = table.put_if_absent
+
+        def put_if_absent(row: R) -> R:
+            if self.refuses:
+                raise Unavailable("too few nodes decide")
+            return decide(row)
+
+        setattr(table, "put_if_absent", put_if_absent)  # noqa: B010
+        return table
