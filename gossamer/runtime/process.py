@@ -148,7 +148,8 @@ def run_processor(backends: Backends, processor: Processor) -> None:
             due = runner.due()
             moved = runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
             backends.process.health.note(processor.note())
-            if moved and (rest := runner.began + GROUP - clock.steady()) > 0:
+            rest = runner.began + GROUP - clock.steady()
+            if moved and rest > 0 and not runner.is_full:
                 backends.stop.wait(rest)
     finally:
         runner.close()

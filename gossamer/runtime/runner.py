@@ -9,7 +9,7 @@ from gossamer import clock
 from gossamer.clock import Clock, Steps
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import Event
-from gossamer.log import Log, Message, Record
+from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import dead_letter, decode, encode
 from gossamer.log.control import ControlTail
 from gossamer.runtime.arrears import Arrears
@@ -43,6 +43,8 @@ class Runner:
         self._arrears = Arrears(log, processor.name, processor.awaits)
         self.began = 0.0
         """When the last step had its records."""
+        self.is_full = False
+        """Whether these were as many as a step may have: more are likely there."""
 
     def due(self) -> float | None:
         """Return when a step is due even if no record comes; None if there is no timer."""
@@ -56,7 +58,7 @@ class Runner:
         """
         self._assign()
         self._look_back()
-        records = self._reader.poll(timeout)
+        records = self._poll(timeout)
         began = self.began = clock.steady()
         # Partitions change inside the poll: the processor is told before it sees their records.
         self._assign()
@@ -78,6 +80,11 @@ class Runner:
             self._reader.advance(records, answers)
             observe("gossamer_step_seconds", clock.steady() - began, service=self._processor.name)
         return moved
+
+    def _poll(self, timeout: float) -> Sequence[Record]:
+        records = self._reader.poll(timeout)
+        self.is_full = len(records) >= BATCH
+        return records
 
     def _assign(self) -> None:
         if self._reader.partitions != self._partitions:

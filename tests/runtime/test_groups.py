@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer import clock
+from gossamer.log import BATCH
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import concurrent
 from gossamer.runtime.health import Health
@@ -14,7 +15,7 @@ from gossamer.runtime.process import GROUP, Backends, Process, run_processor
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.conftest import Start
-from tests.runtime.manual import Manual, found, left, sow, until
+from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
 from tests.runtime.processors import Sower
 
 EACH = 0.01
@@ -55,6 +56,31 @@ def test_a_busy_processor_moves_the_log_by_groups(
     run_processor(Backends(running, ObservedLog(log, health), store), Sower(store))
     assert len(found(log)) == 1001
     assert advances() - before == 1 + 1000 * EACH / GROUP
+
+
+def test_a_processor_that_is_behind_does_not_rest(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, before = Meanwhile(log, 0), advances()
+    monkeypatch.setattr(clock, "steady", lambda: stop.now)
+    sow(log, *(str(number) for number in range(3 * BATCH)))
+    running = Process("dedup", cast(Settings, None), Health("dedup", "behind"), stop)  # type: ignore[arg-type]
+    run_processor(Backends(running, ObservedLog(log, running.health), store), Sower(store))
+    assert advances() - before == 3
+    assert stop.now == 0.0
+
+
+async def test_what_is_alone_under_way_is_moved_as_soon_as_it_ends(
+    start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "GROUP", 1000.0)
+    manual = ManualOnce(log)
+    async with start(manual):
+        for url in ("a", "b"):
+            sow(log, url)
+            await until(lambda: bool(manual.open()))
+            manual.done(url)
+            await until(lambda: len(found(log)) == len(manual.started))
 
 
 async def test_what_ends_close_together_is_moved_together(

@@ -1,0 +1,147 @@
+"""How soon a seed is a document: seconds from a seed's acknowledgement to its record on `pages`.
+
+    .venv/bin/python -m bench.latency [--seeds 100] [--count 1] [--rounds 2]
+
+On a fleet that waits, seeds of hosts that it has never met are sown one at a time. What a host is
+asked for is robots.txt and the page, a twentieth of a second apart. The servers' own time is what
+the web server took to answer both. Below that stands when each topic had its first and its last
+record of a seed. The first round makes the servers warm and is not shown.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.servers import Server, running
+from tests.support.waiting import PATIENCE
+from tests.synthweb import SynthWeb, World
+from tests.system.by_hand import of_servers
+from tests.system.fleet import fleet
+
+DELAY = 0.05
+REST = 0.5
+"""Seconds between a document and the next seed."""
+
+
+class Wait(NamedTuple):
+    """Seconds that a seed took to be a document."""
+
+    took: float
+    server: float
+    """How many of them the web server took."""
+    topics: dict[str, list[float]]
+    """How many after the seed each record was made, by topic."""
+
+
+class Topics:
+    """All topics of a fleet, as they grow."""
+
+    def __init__(self, servers: str, prefix: str) -> None:
+        self._prefix = prefix
+        self._consumer: Any = Consumer(
+            {"bootstrap.servers": servers, "group.id": "bench", "fetch.wait.max.ms": 5}
+        )
+        topics = self._consumer.list_topics(timeout=30).topics
+        self._consumer.assign(
+            [
+                TopicPartition(name, number, 0)
+                for name, topic in topics.items()
+                if name.startswith(prefix)
+                for number in topic.partitions
+            ]
+        )
+
+    def await_document(self, url: str) -> dict[str, list[float]]:
+        """Return when each record was made until the document at *url* was there, by topic."""
+        found: dict[str, list[float]] = defaultdict(list)
+        latest = time.monotonic() + PATIENCE
+        while time.monotonic() < latest:
+            message = self._consumer.poll(0.1)
+            if message and not message.error():
+                topic = message.topic().removeprefix(self._prefix)
+                found[topic].append(message.timestamp()[1] / 1000)
+                if topic == "pages" and message.key().decode() == url:
+                    return found
+        raise TimeoutError(f"{url} is not on pages")
+
+    def close(self) -> None:
+        """Leave."""
+        self._consumer.close()
+
+
+def waits(servers: str, corner: dict[str, str], count: int, seeds: int) -> Iterator[Wait]:
+    """Sow one seed after the other."""
+    prefix = corner["GOSSAMER_KAFKA__PREFIX"]
+    settings = {
+        **corner,
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        "GOSSAMER_CRAWL__MAX_DEPTH": "0",
+        "GOSSAMER_LOGS__LEVEL": "warning",
+    }
+    world = World.plain(seed=7, hosts=seeds, pages=2, seeds=seeds)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SynthWeb(world) as web,
+        fleet(web, Path(folder), count, **settings),
+    ):
+        topics, producer = Topics(servers, prefix), Producer({"bootstrap.servers": servers})
+        for url in web.seeds:
+            before = len(web.requests())
+            producer.produce(f"{prefix}seeds", url.encode())
+            producer.flush()
+            sown = time.time()
+            found = topics.await_document(url)
+            took = time.time() - sown
+            asked = web.requests()[before:]
+            late = {topic: [at - sown for at in times] for topic, times in found.items()}
+            yield Wait(took, sum(one.ended - one.at for one in asked), late)
+            time.sleep(REST)
+        topics.close()
+
+
+def main() -> None:
+    """Print the median, the 95th percentile and the longest."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--count", type=int, default=1, help="of each service")
+    parser.add_argument("--rounds", type=int, default=2)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        kafka, cassandra = (Server(kind, Path(folder) / kind) for kind in ("kafka", "cassandra"))
+        with running(kafka, cassandra):
+            for number in range(given.rounds):
+                corner = of_servers(f"127.0.0.1:{kafka.port}", cassandra.port)
+                found = [*waits(f"127.0.0.1:{kafka.port}", corner, given.count, given.seeds)]
+                if number or given.rounds == 1:
+                    show(found)
+
+
+def show(found: list[Wait]) -> None:
+    """Print how long it took, and how far each topic was when."""
+    for name, times in (
+        ("seed to document", [one.took for one in found]),
+        ("of it the web server", [one.server for one in found]),
+    ):
+        last = quantiles(times, n=20)[-1]
+        print(f"{name:22} median {median(times):.3f} s, 95 % {last:.3f} s, most {max(times):.3f} s")
+    firsts: dict[str, list[float]] = defaultdict(list)
+    lasts: dict[str, list[float]] = defaultdict(list)
+    for one in found:
+        for topic, times in one.topics.items():
+            # What was made before the seed is of the seed before.
+            if late := [at for at in times if at >= 0]:
+                firsts[topic].append(min(late))
+                lasts[topic].append(max(late))
+    for topic in sorted(firsts, key=lambda topic: median(firsts[topic])):
+        print(f"  {topic:24} {median(firsts[topic]):.3f} to {median(lasts[topic]):.3f} s")
+
+
+if __name__ == "__main__":
+    main()
