@@ -37,12 +37,13 @@ SUITES = Path(__file__).resolve().parents[1] / ".." / "shared" / "suites"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to the long run whatever needs a server; begin with what takes longest.
+    """Leave out of the quick subset whatever needs a server or is long; begin with the longest.
 
     That alone: several of the long ones at once are several fleets and servers on a few cores.
     """
     for item in items:
-        if {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}:
+        needs = {"kafka", "cassandra"} & {*getattr(item, "fixturenames", ())}
+        if needs or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
 

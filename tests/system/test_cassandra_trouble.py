@@ -69,7 +69,8 @@ def read(store: CassandraStore) -> set[int]:
 
 
 @pytest.mark.slow
-def test_what_was_flushed_survives_a_killed_node(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lives", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_what_was_flushed_survives_a_killed_node(tmp_path: Path, lives: int) -> None:
     server = Server("cassandra", tmp_path / "node")
     server.start()
     given = settings(server.port, "killed", timeout=10.0)
@@ -77,7 +78,7 @@ def test_what_was_flushed_survives_a_killed_node(tmp_path: Path) -> None:
         until_done(lambda: made(given), AssertionError)
         with opened(given) as store:
             written = 0
-            for life in range(2):
+            for life in range(lives):
                 written = flushed_until_it_dies(store, server, written)
                 assert written >= 20 * 500 * (life + 1)
                 server.start()

@@ -101,7 +101,7 @@ def more_visits(web: ChangingWeb, there: Fleet, count: int) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long  # In the suite in virtual time: tests/flow/test_coming_back.py.
 def test_pages_are_visited_again_as_asked_for_whatever_dies(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from .fleet import SERVICES, Fleet, Member, assert_whole, crawl_to_the_end, flee
 from .judge import page_answers
 
 WORLD = World(seed=11, hosts=60, pages=6, silent=0, stuck=0, jitter=0.02)
+SMALL = replace(WORLD, hosts=30)
 LONG = World(
     seed=13, hosts=10, pages=330, silent=0, stuck=0, retries=0, delays=0, jitter=0.05, crowd=10
 )
@@ -44,6 +46,24 @@ LOSSES = 3
 
 
 @pytest.mark.slow
+def test_two_of_each_get_over_the_death_of_one_of_each(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = {**of_servers(kafka, cassandra), **SETTINGS, "GOSSAMER_FRONTIER__DELAY": "0.2"}
+    with SynthWeb(SMALL) as web, fleet(web, tmp_path, 2, **settings) as there:
+        there.seed()
+        until(lambda: len(page_answers(web)) >= 40, "the first pages")
+        assert not measure.twice(web.requests()).keys() - web.truth.retried
+        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
+        for service in SERVICES:
+            there.of(service)[0].kill()
+            there.of(service)[0].start()
+        crawl_to_the_end(there)
+        hosts = len({request.host for request in web.requests()})
+        assert assert_whole(there, 0.2) <= BATCH * hosts, "more than the orders under way"
+
+
+@pytest.mark.long
 def test_two_of_each_crawl_exactly_what_is_reachable_and_allowed(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
@@ -147,7 +167,7 @@ class Told:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_a_fleet_gets_over_whatever_dies_in_it(tmp_path: Path) -> None:
     kafka, cassandra = (Server(kind, tmp_path / kind) for kind in ("kafka", "cassandra"))

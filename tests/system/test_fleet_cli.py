@@ -29,21 +29,27 @@ TINY = World(seed=3, hosts=6, pages=3, retries=0, transfers=0, silent=0, stuck=0
 DELAY = 0.1
 
 
-async def produce(servers: str, topic: str, *values: bytes) -> None:
+async def produce(one: ByHand, topic: str, *values: bytes) -> None:
     """Append as any other program would."""
+    servers, name = at(one, topic)
     async with AIOKafkaProducer(bootstrap_servers=servers, compression_type="gzip") as producer:
         for value in values:
-            await producer.send_and_wait(topic, value)
+            await producer.send_and_wait(name, value)
 
 
-async def consume(servers: str, topic: str, enough: int) -> dict[str, Fields]:
+def at(one: ByHand, topic: str) -> tuple[str, str]:
+    """The fleet's Kafka, and what a topic of it is called there."""
+    told = one.clients()
+    return told["GOSSAMER_KAFKA__SERVERS"], told.get("GOSSAMER_KAFKA__PREFIX", "") + topic
+
+
+async def consume(one: ByHand, topic: str, enough: int) -> dict[str, Fields]:
     """The newest value of each key, read from the beginning until there are *enough*."""
     found: dict[str, Fields] = {}
+    servers, name = at(one, topic)
     async with (
         asyncio.timeout(PATIENCE),
-        AIOKafkaConsumer(
-            topic, bootstrap_servers=servers, auto_offset_reset="earliest"
-        ) as consumer,
+        AIOKafkaConsumer(name, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer,
     ):
         while len(found) < enough:
             record = await consumer.getone()
@@ -54,27 +60,52 @@ async def consume(servers: str, topic: str, enough: int) -> dict[str, Fields]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fleet_from_its_first_hour_to_its_end(tmp_path: Path) -> None:
-    with (
-        SynthWeb(TINY) as web,
-        # At debug, services log every event that they handle.
-        by_hand(tmp_path / "fleet", **for_world(web, DELAY), GOSSAMER_LOGS__LEVEL="debug") as one,
-    ):
-        said = one.up()
-        assert "All are ready" in said and "gossamer seed" in said
-        frontier = one.status()["frontier-1"]
-        assert frontier["ready"] and "no crawl is defined" in frontier["reason"]
-        sow_with_any_client(one, web)
-        read_with_any_client(one, web)
-        explain(one, web)
-        follow_one_url_through_the_logs(one, web)
+    with brought_up(tmp_path) as (one, web):
+        use(one, web)
         add_and_lose_instances(one)
-        lose_everything(one, web)
-        end(one)
-        requests, truth = web.requests(), web.truth
-        assert_polite(requests, truth, DELAY)
-        assert_thorough(requests, truth)
+        lose_everything(one)
+        said = end(one)
+        assert "fetcher-2 stopped" in said and "kafka stopped" in said
+        assert_as_it_should(web)
+
+
+@pytest.mark.slow
+def test_a_fleet_on_servers_that_are_there_is_used_mended_and_ended(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    with brought_up(tmp_path, **of_servers(kafka, cassandra)) as (one, web):
+        use(one, web)
+        lose_one(one)
+        assert "fetcher-1 stopped" in end(one)
+        assert_as_it_should(web)
+
+
+@contextmanager
+def brought_up(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthWeb]]:
+    """A fleet that logs every event that it handles; nothing was sown."""
+    with SynthWeb(TINY) as web:
+        settings = {**for_world(web, DELAY), **settings, "GOSSAMER_LOGS__LEVEL": "debug"}
+        with by_hand(tmp_path / "fleet", **settings) as one:
+            said = one.up()
+            assert "All are ready" in said and "gossamer seed" in said
+            frontier = one.status()["frontier-1"]
+            assert frontier["ready"] and "no crawl is defined" in frontier["reason"]
+            yield one, web
+
+
+def use(one: ByHand, web: SynthWeb) -> None:
+    """Crawl a web to its end, and ask about it."""
+    sow_with_any_client(one, web)
+    read_with_any_client(one, web)
+    explain(one, web)
+    follow_one_url_through_the_logs(one, web)
+
+
+def assert_as_it_should(web: SynthWeb) -> None:
+    assert_polite(web.requests(), web.truth, DELAY)
+    assert_thorough(web.requests(), web.truth)
 
 
 def sow_with_any_client(one: ByHand, web: SynthWeb) -> None:
@@ -86,17 +117,16 @@ def sow_with_any_client(one: ByHand, web: SynthWeb) -> None:
     assert "16 links deep" in one.gossamer("seed", ours, "--depth", "16").out
     seed = json.dumps({"url": tagged, "priority": 1, "by": "another program"}).encode()
     values = (plain.encode(), seed, b"neither \xff", b'{"url": 7}')
-    asyncio.run(produce(one.clients()["GOSSAMER_KAFKA__SERVERS"], "seeds", *values))
+    asyncio.run(produce(one, "seeds", *values))
 
 
 def read_with_any_client(one: ByHand, web: SynthWeb) -> None:
     wanted = readable(web.truth)
-    servers = one.clients()["GOSSAMER_KAFKA__SERVERS"]
-    theirs = asyncio.run(consume(servers, "pages", len(wanted)))
+    theirs = asyncio.run(consume(one, "pages", len(wanted)))
     assert set(theirs) == wanted
     ours = {page["url"]: page for page in no_url_twice(one.pages())}
     assert ours == theirs
-    letters = asyncio.run(consume(servers, "dead.letters", 1))
+    letters = asyncio.run(consume(one, "dead.letters", 1))
     assert {letter["topic"] for letter in letters.values()} == {"seeds"}
 
 
@@ -143,15 +173,21 @@ def add_and_lose_instances(one: ByHand) -> None:
     assert {name: m["pid"] for name, m in one.status().items()} == {
         name: m["pid"] for name, m in before.items()
     }
-    one.kill("fetcher-1")
-    assert one("status").code == 1
-    assert one.status()["fetcher-1"]["health"] == "gone"
-    said = one.up("archive=1")
-    assert "started fetcher-1" in said and "archive-2 stopped" in said
+    assert "archive-2 stopped" in lose_one(one, "archive=1")
     assert "archive-2" not in one.status()
 
 
-def lose_everything(one: ByHand, web: SynthWeb) -> None:
+def lose_one(one: ByHand, *words: str) -> str:
+    """Kill a fetcher; return what was said when it was brought back."""
+    one.kill("fetcher-1")
+    assert one("status").code == 1
+    assert one.status()["fetcher-1"]["health"] == "gone"
+    said = one.up(*words)
+    assert "started fetcher-1" in said
+    return said
+
+
+def lose_everything(one: ByHand) -> None:
     pages = one.pages()
     one.kill()
     assert {member["health"] for member in one.status().values()} == {"gone"}
@@ -161,13 +197,15 @@ def lose_everything(one: ByHand, web: SynthWeb) -> None:
     assert by_url == {page["url"]: page for page in pages}
 
 
-def end(one: ByHand) -> None:
+def end(one: ByHand) -> str:
+    """Take it down in good order; return what was said."""
     said = one.down()
-    assert "fetcher-2 stopped" in said and "kafka stopped" in said and "killed" not in said
+    assert "killed" not in said
     assert not [m for m in one.status().values() if m["health"] != "gone"]
     assert one.down() == ""
     for member in ("dedup-1", "frontier-1", "fetcher-1", "parser-1", "archive-1"):
         assert one.said(member)[-1]["event"] == "stopped", member
+    return said
 
 
 # --- what is wrong is said
