@@ -79,7 +79,6 @@ def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
 def results(seeds: Sequence[int], cores: int) -> Iterator[Result]:
     """Yield how each run went, as they end."""
     if cores == 1:
-        _begin()
         yield from map(simulate, seeds)
         return
     with get_context("spawn").Pool(cores, _begin, maxtasksperchild=200) as pool:

@@ -1,5 +1,6 @@
 """What tests of several folders need: an embedded crawl's file, log and store, fresh each time."""
 
+import gc
 import logging
 import os
 import signal
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if needs or item.get_closest_marker("long"):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Spare thousands of tests from being looked through each time that garbage is looked for."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

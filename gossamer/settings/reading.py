@@ -1,14 +1,12 @@
 """How pages are read."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from gossamer.settings.units import Bytes, Natural, Positive, Seconds, Section, unit
+from gossamer.text.modes import TextMode
 from gossamer.web.directives import Signal
-
-TextMode = Literal["main", "fast", "off"]
-"""Which text of a page is kept."""
 
 
 def _mode(value: object) -> object:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from gossamer.settings.reading import TextMode
+from gossamer.text.modes import TextMode
 
 
 class Options(Struct, frozen=True):

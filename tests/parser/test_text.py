@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from gossamer.settings.reading import TextMode
+from gossamer.text.modes import TextMode
 from services.parser.misread import COMPOUNDING, without_misread
 from services.parser.page import parse
 from services.parser.text import TAGS, looked_through

@@ -9,9 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = sorted((Path(__file__).parent / "planted").glob("*.patch"))
@@ -26,18 +28,25 @@ PARTS = (
     "bench",
 )
 OPTIONS = ("--cores", "1", "--stop")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
 HEADER = re.compile(r"Scenario: (?P<scenario>.+)\nSeeds: (?P<seeds>\d+)\nFound by: (?P<line>.+)\n")
+RARE = 10
+"""What needs more seeds than that is looked for in the long run."""
+
+
+def planted() -> Iterator[ParameterSet]:
+    for patch in PLANTED:
+        header = HEADER.search(patch.read_text())
+        assert header, f"{patch.name} does not say how it is found"
+        marks = [pytest.mark.long] if int(header["seeds"]) > RARE else []
+        yield pytest.param(patch, header, marks=marks, id=patch.stem)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("patch", PLANTED, ids=lambda patch: patch.stem)
-def test_what_is_planted_is_found(patch: Path, tmp_path: Path) -> None:
-    header = HEADER.search(patch.read_text())
-    assert header, f"{patch.name} does not say how it is found"
+@pytest.mark.parametrize(("patch", "header"), [*planted()])
+def test_what_is_planted_is_found(patch: Path, header: re.Match[str], tmp_path: Path) -> None:
     for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=LEFT_OUT)
+        shutil.copytree(ROOT / part, tmp_path / part)
     apply = ["git", "apply", "--whitespace=nowarn", str(patch)]
     applied = subprocess.run(apply, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert applied.returncode == 0, f"the code has changed: {applied.stderr}"

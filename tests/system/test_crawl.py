@@ -93,8 +93,9 @@ def test_the_report_says_what_came_of_it(tiny: Finished) -> None:
 
 
 @pytest.mark.slow
-def test_a_plain_world(tmp_path: Path) -> None:
-    with SynthWeb(World.plain(seed=7, hosts=2000, pages=2)) as web:
+@pytest.mark.parametrize("hosts", [200, pytest.param(2000, marks=pytest.mark.long)])
+def test_a_plain_world(tmp_path: Path, hosts: int) -> None:
+    with SynthWeb(World.plain(seed=7, hosts=hosts, pages=2)) as web:
         crawl = Crawl(web, tmp_path / "data")
         ended_well(crawl.run())
         all_is_right(crawl)
@@ -109,7 +110,7 @@ def test_a_world_with_everything_strange(mixed: Finished) -> None:
 def test_a_world_where_servers_say_nothing_or_never_end(tmp_path: Path) -> None:
     settings = tmp_path / "impatient.toml"
     settings.write_text(IMPATIENT)
-    with SynthWeb(World(seed=5, hosts=40, pages=3, silent=0.05, stuck=0.05)) as web:
+    with SynthWeb(World(seed=5, hosts=40, pages=2, retries=0, silent=0.05, stuck=0.05)) as web:
         crawl = Crawl(web, tmp_path / "data")
         ended_well(crawl.run("--config", str(settings)))
         requests, truth = web.requests(), web.truth
@@ -153,7 +154,7 @@ def test_a_depth_limit_is_kept(tmp_path: Path, depth: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["host", "site"])
 def test_a_scope_is_kept(tmp_path: Path, kind: str) -> None:
-    with SynthWeb(World(seed=9, hosts=30, pages=4, silent=0, stuck=0)) as web:
+    with SynthWeb(World(seed=9, hosts=20, pages=3, retries=0, delays=0, silent=0, stuck=0)) as web:
         crawl = Crawl(web, tmp_path / "data", scope=kind)
         ended_well(crawl.run())
         truth = web.truth_for(Scope("host" if kind == "host" else "site"))

@@ -21,7 +21,7 @@ from .conftest import Finished
 from .crawl import Crawl, environment, marked
 from .judge import assert_archived, assert_once, assert_polite, readable
 
-WORLD = World.plain(seed=6, hosts=12, pages=40)
+WORLD = World.plain(seed=6, hosts=12, pages=18)
 SLOW = World.plain(seed=6, hosts=3, pages=4, jitter=0.0, transfers=1.0, slowness=600.0)
 """Every host has a page that takes ten minutes, or until whoever asks hangs up."""
 PATIENT = "[fetcher]\nfirst_byte_limit = 600\nvisit_limit = 600\n"
@@ -86,7 +86,7 @@ def test_two_signals_end_it_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.1, 0.3, 0.6])
+@pytest.mark.parametrize("wait", [0.1, pytest.param(0.3, marks=pytest.mark.long), 0.6])
 def test_whenever_a_second_signal_comes_there_is_a_report(
     tmp_path: Path, web: SynthWeb, wait: float
 ) -> None:
@@ -103,7 +103,7 @@ def test_whenever_a_second_signal_comes_there_is_a_report(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wait", [0.0, 0.05, 0.2, 0.6])
+@pytest.mark.parametrize("wait", [0.0, pytest.param(0.05, marks=pytest.mark.long), 0.2, 0.6])
 def test_a_signal_while_it_starts_ends_it_without_a_trace(
     tmp_path: Path, web: SynthWeb, wait: float
 ) -> None:
@@ -124,7 +124,7 @@ def visits_slow_pages(web: SynthWeb) -> bool:
 
 @pytest.mark.slow
 def test_a_time_limit_ends_the_run_in_good_order(tmp_path: Path, web: SynthWeb) -> None:
-    crawl = Crawl(web, tmp_path / "data", delay=0.3)
+    crawl = Crawl(web, tmp_path / "data", delay=1.0)
     done = crawl.run("--max-time", "6s")
     assert (done.code, done.err) == (0, "")
     assert "the time limit is reached" in done.out

@@ -198,7 +198,7 @@ def of_kind(truth: Truth, kind: str) -> str:
 
 @pytest.mark.slow
 def test_why_of_what_is_out_of_scope_too_deep_or_still_to_come(tmp_path: Path) -> None:
-    with SynthWeb(World.plain(seed=6, hosts=12, pages=31, shape="tree")) as web:
+    with SynthWeb(World.plain(seed=6, hosts=4, pages=16, shape="tree")) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.5, scope="host")
         with crawl.start("--depth", "3") as under_way:
             until(lambda: len(web.requests()) > 8, "some requests")
