@@ -22,7 +22,7 @@ from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 
 DAY = 86400.0
-DAYS, WARM = 14, 4
+DAYS, WARM = 7, 3
 BUDGET, DELAY = 48, 1.0
 HONEST, LYING, PLAIN = "http://honest.test", "http://lying.test", "http://plain.test"
 SEEDS = [f"{host}/" for host in (HONEST, LYING, PLAIN)]
@@ -33,8 +33,8 @@ WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engin
 class ChangingWeb:
     """Three sites; of each, pages that change often, weekly, and never."""
 
-    def __init__(self, seed: int) -> None:
-        random = Random(seed)
+    def __init__(self, seed: int, days: int) -> None:
+        random, self.days = Random(seed), days
         self.changes: dict[str, list[float]] = {}
         for host in (HONEST, LYING, PLAIN):
             for number in range(EACH):
@@ -43,7 +43,7 @@ class ChangingWeb:
 
     def _drawn(self, random: Random, rate: float) -> list[float]:
         at, found = START, []
-        while rate and (at := at + random.expovariate(rate)) < START + DAYS * DAY:
+        while rate and (at := at + random.expovariate(rate)) < START + self.days * DAY:
             found.append(at)
         return found
 
@@ -73,18 +73,18 @@ class ChangingWeb:
 
 
 def crawled(folder: Path, web: ChangingWeb, fate: Fate | None, crashes: bool) -> VirtualCrawl:
-    """Return a crawl that ran for DAYS, and died every now and then."""
+    """Return a crawl that ran for all days of its web, and died every now and then."""
     crawl = VirtualCrawl(folder, web, fate, delay=DELAY)
     crawl.sow(*SEEDS, revisit="optimal", budget=BUDGET)
-    random = Random(7)
-    while crawl.now < START + DAYS * DAY:
+    random, end = Random(7), START + web.days * DAY
+    while crawl.now < end:
         if not crashes:
-            crawl.run(until=START + DAYS * DAY)
+            crawl.run(until=end)
             continue
         if fate:
             fate.left = random.randrange(400, 4000)
         with suppress(Died):
-            crawl.run(until=min(START + DAYS * DAY, crawl.now + random.uniform(0.2, 1.5) * DAY))
+            crawl.run(until=min(end, crawl.now + random.uniform(0.2, 1.5) * DAY))
         crawl.crash()
     crawl.run(until=crawl.now + 3600)
     return crawl
@@ -92,7 +92,7 @@ def crawled(folder: Path, web: ChangingWeb, fate: Fate | None, crashes: bool) ->
 
 def freshness(crawl: VirtualCrawl, web: ChangingWeb) -> float:
     """Return the share of the time, after some days, for which copies were as the pages were."""
-    begin, end, fresh = START + WARM * DAY, START + DAYS * DAY, 0.0
+    begin, end, fresh = START + WARM * DAY, START + web.days * DAY, 0.0
     for url, changes in web.changes.items():
         visits = sorted(at for at, _, visited in crawl.requests if visited == url)
         for visit, until in pairwise([*visits, end]):
@@ -113,11 +113,12 @@ def gaps(crawl: VirtualCrawl) -> list[float]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("days", [DAYS, pytest.param(2 * DAYS, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["one folder", "one folder that dies", "a fleet that dies"])
 def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
-    tmp_path: Path, kind: str
+    tmp_path: Path, kind: str, days: int
 ) -> None:
-    web = ChangingWeb(3)
+    web = ChangingWeb(3, days)
     fate = Fate(5) if "fleet" in kind else None
     crawl = crawled(tmp_path, web, fate, "dies" in kind)
     assert min(gaps(crawl)) >= DELAY - 1e-6
@@ -128,7 +129,7 @@ def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
     sums = [store.table(PartitionPlansRow).get(str(n)) for n in range(PARTITIONS)]
     assert sum(row.planned for row in sums if row) >= len(pages) + len(SEEDS)
     made = sum(url in web.changes for _, _, url in crawl.requests)
-    assert 0.5 * BUDGET * DAYS < made <= BUDGET * (DAYS + 1) + 2 * len(pages)
+    assert 0.5 * BUDGET * days < made <= BUDGET * (days + 1) + 2 * len(pages)
     visits = [row for url in pages for row in store.table(HistoryRow).scan(url, limit=10_000)]
     unmodified = [row for row in visits if row.outcome == Outcome.NOT_MODIFIED]
     assert any(row.url.startswith(HONEST) for row in unmodified)
