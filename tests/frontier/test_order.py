@@ -98,7 +98,7 @@ requests = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     requests=requests,
     batch=st.integers(1, 4),

@@ -202,20 +202,16 @@ def scene(servers: Servers) -> Iterator[Scene]:
         yield scene
 
 
-def test_instances_that_come_and_go_do_nothing_twice(scene: Scene) -> None:
+def test_who_comes_and_goes_does_nothing_twice_and_who_is_killed_loses_nothing(
+    scene: Scene,
+) -> None:
     print()
     scene.tell("two")
     for member in (scene.two, scene.one):
         assert member.stop() == 0
         scene.tell("one stopped")
         scene.back(member)
-    scene.end()
-    assert scene.admitted.twice() == 0
-
-
-def test_what_is_killed_loses_nothing(scene: Scene) -> None:
-    print()
-    scene.tell("two")
+    assert scene.admitted.twice() == 0, "nobody was killed yet"
     scene.two.kill()
     scene.tell("one killed")
     scene.back(scene.two)
