@@ -118,7 +118,7 @@ async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() 
         serving(x=held_back(b"a" * 9000, go)) as one,
         serving(x=page(b"b" * LARGE)) as two,
         fetcher(**PATIENT) as patient,
-        fetcher(visit_limit=0.3, body_limit=LARGE) as hurried,
+        fetcher(visit_limit=1.5, body_limit=LARGE) as hurried,
         asyncio.TaskGroup() as tasks,
     ):
         hurried._web.bodies.room = patient._web.bodies.room

@@ -154,7 +154,7 @@ async def test_an_endless_binary_is_not_kept() -> None:
 
 async def test_a_drip_is_cut_at_the_time_limit() -> None:
     drip = endless(HEAD + b"\r\n", b"drip ", every=0.01)
-    emitted = await visited(drip, visit_limit=0.4)
+    emitted = await visited(drip, visit_limit=2.0)
     assert emitted.one.outcome is Outcome.PAGE
     assert emitted.one.hazards == ("trap_time",)
     assert emitted.pages[0].truncated == "time"

@@ -61,7 +61,7 @@ async def test_the_outcome_says_what_is_wrong_with_a_certificate(
 
 async def test_plain_http_where_tls_was_expected_is_no_tls() -> None:
     async with serving(x=page()) as server:
-        emitted = await fetched(f"https://127.0.0.1:{server.port}/x", connect_limit=0.5)
+        emitted = await fetched(f"https://127.0.0.1:{server.port}/x", connect_limit=2.0)
     assert (emitted.one.outcome, emitted.one.hazards) == ("tls_failure", ("tls_failure",))
 
 
@@ -74,7 +74,7 @@ async def test_a_handshake_has_a_limit_of_its_own() -> None:
 
     async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as listener:
         port = listener.sockets[0].getsockname()[1]
-        emitted = await fetched(f"https://127.0.0.1:{port}/x", connect_limit=0.2)
+        emitted = await fetched(f"https://127.0.0.1:{port}/x", connect_limit=1.0)
         silent.set()
     assert emitted.one.outcome is Outcome.TLS_FAILURE
     assert "the TLS handshake broke off" in emitted.one.reason

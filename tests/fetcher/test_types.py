@@ -96,7 +96,7 @@ async def test_a_page_that_comes_byte_by_byte_is_read() -> None:
     drip = endless(
         b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n<p>", b"x", 0.01
     )
-    emitted = await visited(drip, visit_limit=0.4)
+    emitted = await visited(drip, visit_limit=2.0)
     assert (emitted.outcomes, emitted.one.hazards) == (["page"], ("trap_time",))
 
 

@@ -28,10 +28,10 @@ TREE = World(seed=2, hosts=13, pages=4, shape="tree", redirects=0, duplicates=0)
 
 IMPATIENT = """
 [fetcher]
-connect_limit = 1
-first_byte_limit = 1
-between_bytes_limit = 1
-visit_limit = 4
+connect_limit = 4
+first_byte_limit = 4
+between_bytes_limit = 4
+visit_limit = 8
 body_limit = 300_000
 """
 
