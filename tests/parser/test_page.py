@@ -220,10 +220,13 @@ def f1(found: str, true: str) -> float:
 
 
 @pytest.mark.slow
-def test_the_main_text_of_real_pages_is_found(suites: Path) -> None:
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_the_main_text_of_real_pages_is_found(suites: Path, each: int) -> None:
     truth = json.loads(gzip.decompress((suites / "pages-ground-truth.json.gz").read_bytes()))
     scores = []
-    for file in sorted((suites / "pages").glob("*.html.gz")):
+    files = sorted((suites / "pages").glob("*.html.gz"))
+    assert len(files) == 181
+    for file in files[::each]:
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
         page = fetched(file.read_bytes(), *headers, url=URL)
         parsed = parse(page, OPTIONS, NOW)
@@ -231,6 +234,5 @@ def test_the_main_text_of_real_pages_is_found(suites: Path) -> None:
         assert parsed.title and parsed.links
         true = truth[file.name.removesuffix(".html.gz")]["articleBody"]
         scores.append((f1(parsed.text or "", true), bool(parsed.text)))
-    assert len(scores) == 181
-    assert sum(has_text for _, has_text in scores) >= 177
+    assert each * sum(not has_text for _, has_text in scores) <= 4
     assert sum(score for score, _ in scores) / len(scores) > 0.9
