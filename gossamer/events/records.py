@@ -146,6 +146,8 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
     """The pause is at least this many times the last visit's time."""
     site_gap: float = 0.0
     """Between the starts of two visits to the site, whichever its hosts."""
+    sent_to: int = -1
+    """The partition of the topic that it goes to; -1: that of the site."""
     robots: RobotsRules | None = None
     """The rules of robots.txt for us; None only where the order is for robots.txt itself."""
     cookies: tuple[Cookie, ...] = ()

@@ -6,7 +6,8 @@ name under which the log remembers how far it has been read; its members share t
 oldest record kept.
 
 Every producer chooses a record's partition by :func:`partition_of`, so that what belongs to a site
-has one partition number on all topics.
+has one partition number on all topics. Orders alone may be sent elsewhere, to a fetcher that has
+less to do.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something to append. *partition_key*, mostly a site, decides the partition.
+    """Something to append. *partition_key*, mostly a site, decides the partition, unless it is for
+    a certain *partition*.
 
     *headers* are for what has no value to say it in: a tombstone.
     """
@@ -49,6 +51,13 @@ class Message:
     value: bytes
     partition_key: str
     headers: Headers = ()
+    partition: int | None = None
+
+    def partition_among(self, partitions: int) -> int:
+        """Return the partition that it goes to, where the topic has so many."""
+        if self.partition is not None:
+            return self.partition
+        return partition_of(self.partition_key, partitions)
 
 
 class Reader(Protocol):

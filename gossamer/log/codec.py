@@ -1,13 +1,22 @@
 """Events to messages and records to events: one JSON object each, bodies as base64."""
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 
 import msgspec
 
 from gossamer.errors import Poison
-from gossamer.events import DeadLetter, Event, Page, SeedSown, Tombstone, topics
+from gossamer.events import (
+    DeadLetter,
+    Event,
+    HostCheckedOut,
+    Page,
+    SeedSown,
+    Tombstone,
+    topics,
+)
 from gossamer.events.fitting import fitted
 from gossamer.events.pages import Contents
 from gossamer.events.topics import SITE_KEYED, Topic
@@ -61,7 +70,10 @@ def encode(event: Event | Tombstone) -> Message:
             f"the answer for {topic.name} is too large: {len(value)} bytes, at most {topic.limit}"
         )
     headers = _headers(event) if isinstance(event, Page) else ()
-    return Message(topic.name, key_of(event), value, partition_key_of(event), headers)
+    message = Message(topic.name, key_of(event), value, partition_key_of(event), headers)
+    if isinstance(event, HostCheckedOut) and event.sent_to >= 0:
+        return replace(message, partition=event.sent_to)
+    return message
 
 
 def _headers(page: Page) -> Headers:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
 from gossamer.events.topics import TOPICS, Keep
-from gossamer.log import BATCH, Headers, Message, Record, partition_of
+from gossamer.log import BATCH, Headers, Message, Record
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.telemetry.timing import timed
@@ -82,8 +82,7 @@ class SqliteLog:
         """Return once every message is durable."""
         by_partition: dict[tuple[str, int], list[Message]] = defaultdict(list)
         for message in messages:
-            partition = partition_of(message.partition_key, PARTITIONS)
-            by_partition[message.topic, partition].append(message)
+            by_partition[message.topic, message.partition_among(PARTITIONS)].append(message)
         if not by_partition:
             return
         with timed("gossamer_log_append_seconds"), self._database.transaction():

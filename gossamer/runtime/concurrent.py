@@ -57,7 +57,7 @@ class ConcurrentRunner:
     """One processor on the log, with up to *limit* records under way.
 
     It starts none of the partitions that *hold* returns: those who read its answers are behind
-    there. What follows from a record has its partition's number, whatever the topic.
+    there. What follows from a record has its partition's number, but where its sender has asked.
     """
 
     def __init__(

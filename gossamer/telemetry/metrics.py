@@ -53,6 +53,9 @@ COUNTERS: dict[str, About] = {
         "Admitted URLs that the frontier does not queue, by the rule that says so.", ("rule",)
     ),
     "gossamer_orders_total": About("Hosts checked out to a fetcher."),
+    "gossamer_orders_moved_total": About(
+        "Those of them that went to another partition than their site's, which had too many."
+    ),
     "gossamer_leases_expired_total": About(
         "Orders that no fetcher answered in time: fetchers that died."
     ),

@@ -1,9 +1,10 @@
 """The starts of visits to one site, kept apart whichever its hosts are.
 
 A few hosts of a site are checked out at once, and each order keeps its own pause. All orders of a
-site come to the fetcher that has its partition, so that one sees to it that visits do not start
-together. While a partition moves from one fetcher to another there may be a moment when it does
-not: the pause of each host does not hang on this.
+site that are unanswered at one time come to one partition, and so to one fetcher, which sees to it
+that visits do not start together; the next ones go elsewhere only after a gap. While a partition
+moves from one fetcher to another there may be a moment when it does not: the pause of each host
+does not hang on this.
 """
 
 from collections import OrderedDict

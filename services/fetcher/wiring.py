@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from gossamer import clock
 from gossamer.clock import Clock
-from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import Log, partition_of
+from gossamer.log.unread import unread_partitions
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.settings import Settings
 from gossamer.store import Store
@@ -79,9 +79,7 @@ def fetcher_runner(
     def behind() -> Container[int]:
         if fetcher.pauses.last(clock()):
             return range(log.partitions)
-        waiting = (log.backlogs(reader, PAGES_FETCHED.name) for reader in PAGES_FETCHED.consumers)
-        most = settings.fetcher.unparsed_limit
-        return {at for backlogs in waiting for at, count in backlogs.items() if count > most}
+        return unread_partitions(log, settings.fetcher.unparsed_limit)
 
     return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.orders_limit, behind)
 

@@ -75,6 +75,10 @@ fetchers hold its orders back. The hosts of the others must not wait for these: 
 that may be checked out at once are shared out among the partitions (`slots.py`), and a ready host
 of one that has none left makes room in memory for a host of one that has.
 
+**Why orders may go elsewhere.** A fetcher that is slower than others, or has larger hosts, would
+end with all slots, while others are idle. So where orders are too many, those of a site that nobody
+has an order of go to the partition that has the fewest (`balance.py`). The host's row says where.
+
 **How a page comes back.** After each verdict, and after each visit that ended without a document,
 the crawl's revisit policy says when next (`revisit/`, pure; `revisits.py` is the shell around it).
 Planned visits wait in a calendar of their own with all that their orders need (`plans.py`), so what

@@ -126,7 +126,9 @@ class CheckIn:
         delay = given_way(delay, row.strain)
         self._hosts.sites.paced(event.site, delay)
         self._neighbours.visited(event.host, now + delay, now)
-        return replace(row, delay=delay, ready_at=now + delay)
+        row = replace(row, delay=delay, ready_at=now + delay)
+        self._hosts.balance.visited(row, now)
+        return row
 
     def _handed_back(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         """Return the row of a host whose order no fetcher could begin: it comes when that asks."""

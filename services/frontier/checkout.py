@@ -23,7 +23,7 @@ from services.frontier.overrides import HELD
 from services.frontier.politeness import courtesy_delay
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
-from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.rows import HOME, HostRow, QueuedUrl, UrlRow
 from services.frontier.strain import given_way
 from services.frontier.unreadable import is_unreadable, left_alone_until
 from services.frontier.workbench import Host
@@ -87,6 +87,8 @@ class CheckOut:
         event = self._event(host.row, queued, manners, now)
         self._hosts.update(host, _checked_out(host.row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
+        if event.sent_to != HOME:
+            count("gossamer_orders_moved_total")
         return event
 
     def _allowed(self, host: Host, most: int, now: float) -> int:
@@ -197,6 +199,7 @@ class CheckOut:
             signature=row.signature,
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
+            sent_to=self._hosts.balance.partition(row.site, now),
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )
@@ -233,6 +236,7 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
         ordered=len(order.visits),
         done=0,
         delay=order.pause,
+        sent_to=order.sent_to,
         blocked_why="",
     )
 

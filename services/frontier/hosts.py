@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie
+from services.frontier.balance import Balance, Unread
 from services.frontier.claim import Claims
 from services.frontier.conditions import (
     LISTED,
@@ -33,10 +34,12 @@ REMEMBERED = 5000
 class Hosts:
     """All hosts of the claimed partitions; those in memory are on the *bench*.
 
-    As many are checked out as *settings* allow.
+    As many are checked out as *settings* allow. *unread*: as of `Balance`.
     """
 
-    def __init__(self, store: Store, claims: Claims, settings: FrontierSettings) -> None:
+    def __init__(
+        self, store: Store, claims: Claims, settings: FrontierSettings, unread: Unread | None
+    ) -> None:
         self._rows, self._robots = store.table(HostRow), store.table(RobotsRow)
         self._recent = OrderedDict[str, Host]()
         self.claims, self.sites = claims, Sites(store, settings.site_at_once)
@@ -44,6 +47,7 @@ class Hosts:
         self.bench = Workbench(
             settings.checked_out_limit, claims.partition_of, settings.site_at_once
         )
+        self.balance = Balance(claims, self.bench, store, settings.site_gap, unread)
 
     def find(self, site: str, key: str) -> Host:
         """Return the host, in memory or not; a new one is idle, and stored at its first update.

@@ -55,3 +55,6 @@ class TallyRow(Row, frozen=True):
     """How many URLs and hosts wait for their time."""
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour, since 1970 → pages fetched in it that were new, changed, unchanged; the last 24."""
+    sent: dict[str, int] = field(default_factory=dict)
+    """Partition of `visits.ordered` → how many orders of this partition's sites are unanswered
+    there; where there are several fetchers."""

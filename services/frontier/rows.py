@@ -14,6 +14,8 @@ from services.frontier.unreadable import Unread
 YEAR = 365 * 86400
 BUCKETS = 16
 """Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
+HOME = -1
+"""Stands for the partition of a site, whichever it is."""
 
 
 class HostRow(Row, frozen=True):
@@ -62,6 +64,8 @@ class HostRow(Row, frozen=True):
     done: int = 0
     delay: float = 0.0
     """The courtesy delay of the last order."""
+    sent_to: int = HOME
+    """The partition of `visits.ordered` that it went to; -1: that of the site."""
 
     admitted: int = 0
     visits: int = 0

@@ -31,6 +31,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier.admission import Admission
+from services.frontier.balance import Unread
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.claim import Claims
@@ -57,7 +58,7 @@ class Frontier(Processor):
     """What to fetch next, and when; see the package.
 
     *visit_limit* is the most seconds a visit may take, *partitions* how many there are in all;
-    *alone*: all fetchers and frontiers of earlier runs are dead.
+    *alone*: all fetchers and frontiers of earlier runs are dead; *unread*: as of `Balance`.
     """
 
     name = "frontier"
@@ -72,14 +73,14 @@ class Frontier(Processor):
         visit_limit: float,
         partitions: int,
         alone: bool,
+        unread: Unread | None = None,
     ) -> None:
         self._settings = settings
         self._claims = Claims(store, partitions)
-        self._hosts = hosts = Hosts(store, self._claims, settings)
+        self._hosts = hosts = Hosts(store, self._claims, settings, unread)
         self._loading = Loading(hosts, settings.loaded_limit, alone)
         self._revisits = Revisits(hosts, store)
-        refusals = Refusals(hosts, self._revisits, store)
-        self._refusals = refusals
+        self._refusals = refusals = Refusals(hosts, self._revisits, store)
         self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
         self._neighbours = Neighbours(hosts, self._loading)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
@@ -294,5 +295,6 @@ class Frontier(Processor):
 
     def settle(self) -> None:
         """Put the totals and the positions of the claims into the store, and set the gauges."""
+        self._hosts.balance.settle()
         self._claims.write()
         self._figures.show()

@@ -29,7 +29,7 @@ class Tally:
         self.slowest, self.largest = dict(row.slowest), dict(row.largest)
         self.latest = list(row.latest)
         self.next_due_at, self.due_count = row.next_due_at, row.due_count
-        self.hours = dict(row.hours)
+        self.hours, self.sent = dict(row.hours), dict(row.sent)
 
     def changed(self, before: Condition | None, after: Condition) -> None:
         """Count a host's change of condition; *before* is None when it is new."""
@@ -102,6 +102,7 @@ class Tally:
             next_due_at=self.next_due_at,
             due_count=self.due_count,
             hours=dict(self.hours),
+            sent=dict(self.sent),
         )
         if row != self._row:
             self._row = row

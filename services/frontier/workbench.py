@@ -18,6 +18,7 @@ from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, RobotsRow
 from services.frontier.schedule import Schedule
 from services.frontier.slots import Slots
+from services.frontier.unanswered import Unanswered
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Workbench:
         self.outstanding = 0
         """Visits ordered and not ended."""
         self.slots, self._partition_of = Slots(limit), partition_of
+        self.unanswered = Unanswered()
         self._ready = defaultdict[int, Schedule](Schedule)
         """Those of each partition that wait for no other …"""
         self._gates = defaultdict[str, Schedule](Schedule)
@@ -89,6 +91,7 @@ class Workbench:
             self._pass(host)
         if row.condition is Condition.CHECKED_OUT:
             self.slots.free(host.partition)
+            self.unanswered.remove(host.partition, row)
             self.outstanding -= row.ordered - row.done
             self._out[row.site].discard(row.host)
             if not self._out[row.site]:
@@ -101,6 +104,7 @@ class Workbench:
         row = host.row
         if row.condition is Condition.CHECKED_OUT:
             self.slots.take(host.partition)
+            self.unanswered.add(host.partition, row)
             self.outstanding += row.ordered - row.done
             self._out[row.site].add(row.host)
         if schedule := self._schedule(host):
@@ -117,6 +121,11 @@ class Workbench:
             case Condition.CHECKED_OUT:
                 return self._leases
         return None
+
+    def checked_out(self, site: str) -> HostRow | None:
+        """Return one of the hosts of *site* that are checked out, if there is one."""
+        out = self._out.get(site)
+        return self.hosts[next(iter(out))].row if out else None
 
     def in_the_way(self, host: Host) -> str:
         """Return the gate at which *host* must wait now, though it is ready; "" if at none."""

@@ -118,6 +118,18 @@ def test_a_site_has_one_partition_over_all_topics(ports: Ports) -> None:
     assert len(set.union(*found.values())) > 1
 
 
+def test_a_message_for_a_certain_partition_goes_there_whatever_its_key(ports: Ports) -> None:
+    numbers = range(ports.log.partitions)
+    ports.log.append(
+        Message(ORDERED, "a", str(n).encode(), "example.org", partition=n) for n in numbers
+    )
+    records = drain(reader(ports, "fetcher", ORDERED), len(numbers))
+    assert sorted((record.partition, *values([record])) for record in records) == [
+        (number, str(number)) for number in numbers
+    ]
+    assert {record.key for record in records} == {"a"}
+
+
 def test_a_reader_reads_its_topics_and_no_other(ports: Ports) -> None:
     ports.log.append([message(ORDERED, "a"), message(ENDED, "b"), message(FETCHED, "c")])
     assert sorted(values(drain(reader(ports, "x", ORDERED, ENDED), 2))) == ["a", "b"]

@@ -133,6 +133,23 @@ async def test_orders_older_than_the_claim_on_their_partition_are_not_carried_ou
         assert server.paths == ["/a", "/c"]
 
 
+async def test_the_claim_on_the_partition_of_its_site_counts_wherever_an_order_was_sent(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    async with serving(a=page(), b=page()) as server:
+        home = partition_of(site_of(server.root), log.partitions)
+        sent_to = (home + 1) % log.partitions
+        claims, out = store.table(ClaimRow), Tail(log)
+        claims.put(ClaimRow(str(home), 7, 0.0))
+        claims.put(ClaimRow(str(sent_to), 9, 0.0))
+        store.flush()
+        async with serving_orders(log, store, as_claimed(log, store)):
+            put(log, order(f"{server.root}/a", epoch=6, sent_to=sent_to))
+            put(log, order(f"{server.root}/b", epoch=7, sent_to=sent_to))
+            await out.until(2)
+        assert server.paths == ["/b"]
+
+
 async def test_pausing_the_crawl_reaches_an_order_that_rests(
     log: SqliteLog, store: SqliteStore
 ) -> None:

@@ -262,6 +262,9 @@ PACE: dict[str, object] = {
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,
+    # Sites move as often as they may.
+    "services.frontier.balance.FULL": 1.0,
+    "services.frontier.balance.SOME": 0,
 }
 
 TURNS = (

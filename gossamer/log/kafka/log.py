@@ -7,7 +7,6 @@ Topics are made by `gossamer topics apply`, never by use. Reading is in `gossame
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from functools import lru_cache
 from threading import RLock
 from typing import Any
 from weakref import WeakSet
@@ -17,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS
-from gossamer.log import Message, partition_of
+from gossamer.log import Message
 from gossamer.log.kafka.client import (
     RETRY_PAUSE,
     SHARE,
@@ -40,8 +39,6 @@ OPENING = 10.0
 """Most seconds at the start until brokers that do not answer count as unavailable."""
 LATEST, EARLIEST = -1, -2
 """Stand for instants when a broker is asked for the offset of one."""
-
-_partition_of = lru_cache(1 << 16)(partition_of)
 
 
 class KafkaLog:
@@ -114,7 +111,7 @@ class KafkaLog:
                     self._name(message.topic),
                     message.value or None,
                     message.key.encode(),
-                    _partition_of(message.partition_key, self._counts[message.topic]),
+                    message.partition_among(self._counts[message.topic]),
                     headers=[(name, value.encode()) for name, value in message.headers] or None,
                 )
                 return

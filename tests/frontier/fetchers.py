@@ -1,0 +1,245 @@
+"""Fetchers that differ, in virtual time, before real frontiers; servers write down who asked.
+
+Conversations, and the turns at a site, are those of a fetcher. An order comes at once to the one
+that has its partition.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+from gossamer.events import Discovery, HostCheckedOut, UrlsAdmitted, VisitEnded
+from gossamer.log import partition_of
+from gossamer.settings import FrontierSettings
+from gossamer.settings.sections import DOCUMENTS
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import site_of
+from services.fetcher.outcome import Reply
+from services.fetcher.starts import Starts
+from services.fetcher.steps import Conversation, Emit, Rest, StepResult, Terms
+from services.fetcher.visit import converse
+from services.fetcher.wanted import wanting
+from services.frontier.service import Frontier
+from tests.frontier.simulation import START, VISIT_LIMIT, crawl
+
+TERMS = Terms(
+    product="gossamer", wanted=wanting(DOCUMENTS), visit_limit=VISIT_LIMIT, body_limit=1 << 20,
+    body_limits={}, sitemap_limit=1 << 20, robots_limit=1 << 19, robots_age=86400.0,
+    robots_age_floor=3600.0,
+)  # fmt: skip
+
+
+class Request(NamedTuple):
+    """A request as its server saw it."""
+
+    start: float
+    end: float
+    url: str
+    fetcher: int
+
+
+@dataclass
+class Fetcher:
+    """One that makes *places* requests at once, each of *took* seconds, to at most *hosts* hosts by
+    turns."""
+
+    took: float
+    places: int = 8
+    hosts: int = 64
+    starts: Starts = field(default_factory=Starts)
+    orders: deque[HostCheckedOut] = field(default_factory=deque)
+    """Those that are not begun."""
+    waiting: deque["Run"] = field(default_factory=deque)
+    """Those whose request waits for a place."""
+    begun: int = 0
+    asking: int = 0
+    busy: float = 0.0
+    """Seconds of its places so far."""
+
+    @property
+    def unanswered(self) -> int:
+        """How many orders it has."""
+        return len(self.orders) + self.begun
+
+
+@dataclass
+class Run:
+    """An order under way."""
+
+    order: HostCheckedOut
+    conversation: Conversation[None]
+    fetcher: int
+    url: str = ""
+
+
+class Fleet:
+    """*fetchers* share out the *partitions*, and so do as many *frontiers*; all begin with nothing.
+
+    *balanced*: orders go where there are few.
+    """
+
+    def __init__(
+        self,
+        fetchers: Sequence[Fetcher],
+        partitions: int,
+        balanced: bool,
+        frontiers: int = 1,
+        **settings: object,
+    ) -> None:
+        self.fetchers, self.partitions, self.balanced = fetchers, partitions, balanced
+        self.unread: set[int] = set()
+        """The partitions whose pages nobody reads."""
+        self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
+        self.database, self.now = Database(":memory:"), START
+        self.requests: list[Request] = []
+        self.sent: list[HostCheckedOut] = []
+        self.held: list[list[int]] = []
+        """How many orders each fetcher had, second by second."""
+        self._agenda: list[tuple[float, int, Run, str]] = []
+        self._count = 0
+        self.ended: dict[tuple[str, str], float] = {}
+        """When the last visit of each order came to its end, by order and host."""
+        self._shares = [frozenset(range(n, partitions, frontiers)) for n in range(frontiers)]
+        self.frontiers = [self._frontier(share) for share in self._shares]
+
+    def _frontier(self, share: frozenset[int]) -> tuple[Frontier, SqliteStore]:
+        store = SqliteStore(self.database)
+        unread = (lambda: self.unread) if self.balanced else None
+        frontier = Frontier(self.settings, store, VISIT_LIMIT, self.partitions, False, unread)
+        frontier.assign(share, self.now)
+        frontier.handle(crawl(), self.now)
+        frontier.caught_up(share, self.now)
+        return frontier, store
+
+    def take_over(self, number: int) -> None:
+        """Let another process have the partitions of a frontier."""
+        self.frontiers[number] = self._frontier(self._shares[number])
+
+    def partition(self, site: str) -> int:
+        """Return the partition of *site*."""
+        return partition_of(site, self.partitions)
+
+    def where(self, order: HostCheckedOut) -> int:
+        """Return the partition that *order* went to."""
+        return self.partition(order.site) if order.sent_to < 0 else order.sent_to
+
+    def owner(self, site: str) -> Frontier:
+        """Return the frontier that has it."""
+        return self.frontiers[self.partition(site) % len(self.frontiers)][0]
+
+    def admit(self, sizes: Mapping[str, int]) -> None:
+        """Admit of each host so many URLs."""
+        for host, size in sizes.items():
+            urls = tuple(Discovery(f"{host}/{page}", 0) for page in range(size))
+            event = UrlsAdmitted(at=self.now, site=site_of(host), via="test", urls=urls)
+            self.owner(event.site).handle(event, self.now)
+        self._settle()
+
+    def run(self, until: float = float("inf")) -> None:
+        """Go on until all is visited, or for so many seconds."""
+        while self.now < START + until:
+            dues = [frontier.due() for frontier, _ in self.frontiers]
+            dues += [self._agenda[0][0]] if self._agenda else []
+            times = [due for due in dues if due is not None]
+            if not times:
+                return
+            self._pass_time(max(self.now, min(times)))
+            self._step()
+
+    def _pass_time(self, now: float) -> None:
+        for fetcher in self.fetchers:
+            fetcher.busy += fetcher.asking * (now - self.now)
+        while START + len(self.held) < now:
+            self.held.append([fetcher.unanswered for fetcher in self.fetchers])
+        self.now = now
+
+    def _step(self) -> None:
+        while self._agenda and self._agenda[0][0] <= self.now:
+            _, _, run, what = heappop(self._agenda)
+            getattr(self, what)(run)
+        for (frontier, _), share in zip(self.frontiers, self._shares, strict=True):
+            if frontier.must_catch_up(self.now):
+                frontier.caught_up(share, self.now)
+            for event in frontier.wake(self.now):
+                assert isinstance(event, HostCheckedOut)
+                self._send(event)
+        self._settle()
+
+    def _settle(self) -> None:
+        for frontier, store in self.frontiers:
+            frontier.settle()
+            store.flush()
+
+    def _send(self, order: HostCheckedOut) -> None:
+        self.sent.append(order)
+        number = self.where(order) % len(self.fetchers)
+        self.fetchers[number].orders.append(order)
+        self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        fetcher = self.fetchers[number]
+        while fetcher.orders and fetcher.begun < fetcher.hosts:
+            fetcher.begun += 1
+            order = fetcher.orders.popleft()
+            self._go_on(Run(order, converse(order, TERMS, self.now), number))
+
+    def _later(self, seconds: float, run: Run, what: str) -> None:
+        self._count += 1
+        heappush(self._agenda, (self.now + seconds, self._count, run, what))
+
+    def _rested(self, run: Run) -> None:
+        self._go_on(run, StepResult(self.now, False))
+
+    def _ask(self, run: Run) -> None:
+        fetcher = self.fetchers[run.fetcher]
+        fetcher.waiting.append(run)
+        while fetcher.waiting and fetcher.asking < fetcher.places:
+            fetcher.asking += 1
+            asks = fetcher.waiting.popleft()
+            self.requests.append(Request(self.now, self.now + fetcher.took, asks.url, asks.fetcher))
+            self._later(fetcher.took, asks, "_answer")
+
+    def _answer(self, run: Run) -> None:
+        fetcher = self.fetchers[run.fetcher]
+        fetcher.asking -= 1
+        took = fetcher.took
+        status = 404 if run.url.endswith("/robots.txt") else 200
+        headers = (("Content-Type", "text/html"),)
+        started_at = self.now - took
+        reply = Reply(status=status, headers=headers, started_at=started_at, took=took)
+        self._go_on(run, StepResult(self.now, False, reply))
+        if fetcher.waiting:
+            self._ask(fetcher.waiting.popleft())
+
+    def _go_on(self, run: Run, result: StepResult | None = None) -> None:
+        try:
+            step = next(run.conversation) if result is None else run.conversation.send(result)
+            while isinstance(step, Emit):
+                for event in step.events:
+                    if isinstance(event, VisitEnded):
+                        self.ended[event.order, event.host] = self.now
+                        self.owner(event.site).handle(event, self.now)
+                step = run.conversation.send(StepResult(self.now, False))
+        except StopIteration:
+            self.fetchers[run.fetcher].begun -= 1
+            self._begin(run.fetcher)
+            return
+        if isinstance(step, Rest):
+            self._later(step.seconds, run, "_rested")
+            return
+        order, run.url = run.order, step.url
+        wait = self.fetchers[run.fetcher].starts.wait(order.site, order.site_gap, self.now)
+        self._later(wait, run, "_ask")
+
+    @property
+    def pages(self) -> list[Request]:
+        """The requests, without those for robots.txt."""
+        return [request for request in self.requests if not request.url.endswith("/robots.txt")]
+
+    def idle(self) -> Iterator[float]:
+        """Yield the share of its time for which each fetcher's places were free."""
+        for fetcher in self.fetchers:
+            yield 1 - fetcher.busy / (fetcher.places * (self.now - START))

@@ -1,0 +1,211 @@
+"""Fetchers that have less to do get orders of others' sites; a site has one fetcher at a time."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.balance import ALIKE, ONE_SLOW, crawled, equal, unequal
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import host_name, site_of
+from services.frontier.balance import FULL, LOOK_EVERY, SOME, Balance, choose, is_full
+from services.frontier.claim import Claims
+from services.frontier.conditions import Condition
+from services.frontier.rows import HOME, HostRow
+from services.frontier.workbench import Host, Workbench
+from tests.frontier.fetchers import Fetcher, Fleet
+from tests.frontier.simulation import START
+
+PARTITIONS, DELAY = 4, 1.0
+JITTER = 1e-6
+
+counts = st.lists(st.integers(0, 300), min_size=1, max_size=24)
+
+
+@given(orders=counts, home=st.integers(0, 23), unread=st.sets(st.integers(0, 23)))
+def test_an_order_goes_from_a_full_partition_to_one_that_has_fewer_than_the_average(
+    orders: list[int], home: int, unread: set[int]
+) -> None:
+    home %= len(orders)
+    at, average = choose(home, orders, unread), sum(orders) / len(orders)
+    if at != home:
+        assert orders[home] > FULL * average + SOME
+        assert orders[at] < average
+        assert not {home, at} & unread
+    elif is_full(home, orders) and home not in unread:
+        assert all(n in unread for n, count in enumerate(orders) if count < average)
+
+
+@given(orders=counts)
+def test_what_is_full_is_filled_up_nowhere_else(orders: list[int]) -> None:
+    """Orders that go elsewhere one after another leave none below the average for long."""
+    total, home = sum(orders), orders.index(max(orders))
+    for _ in range(total):
+        if (at := choose(home, orders, ())) == home:
+            break
+        orders[home], orders[at] = orders[home] - 1, orders[at] + 1
+    assert sum(orders) == total
+    assert not is_full(home, orders)
+
+
+def hosts(sites: int, pages: int, names: int = 1) -> dict[str, int]:
+    return {f"http://h{n}.s{s}.example": pages for s in range(sites) for n in range(names)}
+
+
+def fleet(
+    took: list[float], balanced: bool = True, frontiers: int = 1, places: int = 2, **given: object
+) -> Fleet:
+    fetchers = [Fetcher(seconds, places=places, hosts=8) for seconds in took]
+    given = {"delay": DELAY, "checked_out_limit": 60, **given}
+    return Fleet(fetchers, PARTITIONS, balanced, frontiers, **given)
+
+
+def check_polite(fleet: Fleet, at_once: int, gap: float) -> None:
+    by_name, by_site = defaultdict(list), defaultdict(list)
+    for request in fleet.requests:
+        by_name[host_name(request.url)].append(request)
+        by_site[site_of(request.url)].append(request)
+    for requests in by_name.values():
+        for one, other in pairwise(sorted(requests)):
+            assert other.start - one.end > DELAY - JITTER, (one, other)
+    for requests in by_site.values():
+        for one, other in pairwise(sorted(requests)):
+            assert other.start - one.start > gap - JITTER, (one, other)
+        for one in requests:
+            beside = [other for other in requests if other.start <= one.start < other.end]
+            assert len(beside) <= at_once
+
+
+def torn(fleet: Fleet) -> Iterator[str]:
+    """Yield the sites of which two partitions had orders at one time."""
+    by_site = defaultdict(list)
+    for order in fleet.sent:
+        end = fleet.ended.get((order.order, order.host), inf)
+        by_site[order.site].append((order.at, end, fleet.where(order)))
+    for site, orders in by_site.items():
+        for begin, _, at in orders:
+            if any(b <= begin < end and other != at for b, end, other in orders):
+                yield site
+
+
+@pytest.mark.parametrize(
+    ("sizes", "took", "idle"),
+    [
+        pytest.param(equal(300, 4500), ONE_SLOW, (0, 1, 2), id="one is slow"),
+        pytest.param(unequal(300, 4500), ALIKE, (1, 2, 3), id="one has the large hosts"),
+    ],
+)
+def test_idle_fetchers_get_work_and_servers_notice_nothing(
+    sizes: Mapping[str, int], took: tuple[float, ...], idle: tuple[int, ...]
+) -> None:
+    alone, balanced = crawled(sizes, took, False), crawled(sizes, took, True)
+    for fleet in (alone, balanced):
+        assert len(fleet.pages) == sum(sizes.values())
+        assert not [*torn(fleet)]
+        check_polite(fleet, 4, 0.25 * DELAY)
+    assert not [order for order in alone.sent if order.sent_to >= 0]
+    assert balanced.now - START < 0.8 * (alone.now - START)
+    less, more = [*balanced.idle()], [*alone.idle()]
+    assert all(less[number] < 0.9 * more[number] for number in idle)
+
+
+def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
+    store = SqliteStore(Database(":memory:"))
+    claims = Claims(store, PARTITIONS)
+    claims.assign(frozenset(range(PARTITIONS)), START)
+    bench = Workbench(100, claims.partition_of, 4)
+    balance = Balance(claims, bench, store, 0.25, lambda: ())
+    site = "s.example"
+    others = [name for n in range(400) if claims.partition_of(name := f"o{n}.example")
+              == claims.partition_of(site)]  # fmt: skip
+    for other in others[:40]:
+        row = HostRow(other, f"http://{other}", Condition.CHECKED_OUT)
+        bench.load(Host(row))
+    assert balance.partition(site, START) != HOME
+    balance.visited(HostRow(site, f"http://{site}", delay=4.0), START)
+    assert balance.partition(site, START + 0.9) == HOME
+    assert balance.partition(site, START + 1.1) != HOME
+    balance.visited(HostRow(site, f"http://{site}", delay=4.0, sent_to=2), START + 1.0)
+    assert balance.partition(site, START + 1.9) == 2
+    assert balance.partition(site, START - 60.0) not in (HOME, claims.partition_of(site))
+
+
+def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted() -> None:
+    busy = fleet([0.5, 4.0], balanced=False)
+    busy.admit(hosts(sites=40, pages=5))
+    busy.run(until=20)
+    assert not [order for order in busy.sent if order.sent_to >= 0]
+    frontier, _ = busy.frontiers[0]
+    assert not any(claim.tally.sent for claim in frontier._claims)
+
+
+@pytest.mark.parametrize("frontiers", [2, 4])
+def test_frontiers_know_what_the_others_have_ordered(frontiers: int) -> None:
+    alike = fleet([0.5] * 4, frontiers=frontiers, checked_out_limit=80 // frontiers)
+    alike.admit(hosts(sites=200, pages=10))
+    alike.run(until=120)
+    early = [order for order in alike.sent if order.at > START + 2 * LOOK_EVERY]
+    moved = [order for order in early if order.sent_to >= 0]
+    assert len(early) > 100
+    assert len(moved) < 0.05 * len(early)
+
+
+def test_a_frontier_sends_orders_to_partitions_of_another() -> None:
+    busy = fleet([4.0, 0.5], frontiers=2)
+    busy.admit(hosts(sites=200, pages=10))
+    busy.run(until=120)
+    moved = [order for order in busy.sent if order.sent_to >= 0]
+    relieved = [order for order in moved if busy.partition(order.site) % 2 == 0]
+    assert len(relieved) > 10
+    assert all(order.sent_to % 2 for order in relieved)
+
+
+def test_what_parser_or_archive_do_not_read_stays_and_nothing_is_sent_there() -> None:
+    busy = fleet([0.5, 0.5, 4.0, 0.5])
+    busy.unread = {2, 3}
+    busy.admit(hosts(sites=80, pages=10))
+    busy.run()
+    for order in busy.sent:
+        assert order.sent_to not in (2, 3)
+        assert order.sent_to < 0 or busy.partition(order.site) not in (2, 3)
+
+
+speeds = st.lists(st.sampled_from([0.1, 0.5, 4.0]), min_size=2, max_size=4)
+unread = st.sets(st.integers(0, PARTITIONS - 1))
+times = st.lists(st.tuples(st.floats(0.5, 60.0), unread, st.booleans()), max_size=5)
+
+
+@given(
+    took=speeds,
+    frontiers=st.integers(1, 2),
+    sites=st.integers(5, 30),
+    names=st.integers(1, 4),
+    limits=st.tuples(st.integers(1, 4), st.integers(1, 5)),
+    times=times,
+)
+@settings(max_examples=25, deadline=None)
+def test_whatever_happens_a_site_is_at_one_partition_and_all_of_it_is_fetched_politely(
+    took: list[float], frontiers: int, sites: int, names: int, limits: tuple[int, int],
+    times: list[tuple[float, set[int], bool]],
+) -> None:  # fmt: skip
+    at_once, batch = limits
+    busy = fleet(took, frontiers=frontiers, places=8, site_at_once=at_once, batch=batch)
+    busy.admit(hosts(sites, 4, names))
+    for wait, unread, takes_over in times:
+        busy.run(until=busy.now - START + wait)
+        busy.unread = unread
+        if takes_over:
+            busy.take_over(0)
+    busy.run()
+    assert {page.url for page in busy.pages} == {
+        f"{host}/{page}" for host, count in hosts(sites, 4, names).items() for page in range(count)
+    }
+    assert not [*torn(busy)]
+    # Who takes over does not know where a site was visited last: decision 57 says so of the gap.
+    taken_over = any(takes_over for _, _, takes_over in times)
+    check_polite(busy, at_once, 0.0 if taken_over else 0.25 * DELAY)
