@@ -97,7 +97,7 @@ def torn(fleet: Fleet) -> Iterator[str]:
     ("sizes", "took", "idle"),
     [
         pytest.param(equal(300, 4500), ONE_SLOW, (0, 1, 2), id="one is slow"),
-        pytest.param(unequal(300, 4500), ALIKE, (1, 2, 3), id="one has the large hosts"),
+        pytest.param(unequal(300, 3000), ALIKE, (1, 2, 3), id="one has the large hosts"),
     ],
 )
 def test_idle_fetchers_get_work_and_servers_notice_nothing(
