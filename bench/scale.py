@@ -128,9 +128,11 @@ def bench(folder: Path, urls: int, until: int, hosts: int, visits: int, loaded: 
     crawl = Crawl(folder, loaded)
     print(f"{'URLs':>10} {'URLs/CPU s':>11} {'MiB':>6} {'bytes on disk/URL':>18}", flush=True)
     events, total, step, mark, spent = discovered(urls, hosts), 0, 100_000, 0, crawl.cpu
-    while total < until and (more := crawl.admit(events)):
+    more = 1
+    while total < until and more:
+        more = crawl.admit(events)
         total += more
-        if total >= mark + step or total >= until:
+        if total >= mark + step or total >= until or not more:
             rate = (total - mark) / (crawl.cpu - spent)
             print(
                 f"{total:10,} {rate:11,.0f} {_resident():6,.0f} {crawl.disk / total:18,.0f}",

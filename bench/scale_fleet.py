@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.scale_fleet [--urls 1000000] [--hosts 200000]
 
 One of each, Faust and Cassandra and Kafka beside them, with one copy of everything; the links are
-those of `bench.scale`. The crawl is paused: nothing is ordered. CPU is what each process has used
+those of `bench.scale`. The crawl stands still: nothing is ordered. CPU is what each process uses
 until all that was found is admitted, without the compilers of Java, which end some day.
 """
 
@@ -126,10 +126,11 @@ def bench(kafka: Server, cassandra: Server, servers: Servers, urls: int, hosts: 
             for job in ("topics", "store"):
                 assert there.gossamer(job, "apply").code == 0
             there.seed()
-            assert there.gossamer("pause").code == 0
             for service in SERVICES:
                 there.add(service, 1)
             there.await_ready()
+            done = there.gossamer("speed", "0")
+            assert done.code == 0, done
             for grown in grow(there, servers, corner, cassandra.data, urls, hosts):
                 show(grown)
         finally:
