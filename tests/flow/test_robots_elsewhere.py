@@ -84,10 +84,15 @@ def test_rules_come_from_where_they_lie_and_every_host_is_asked_politely(leads: 
 
 
 @pytest.mark.slow
-@settings(max_examples=25, phases=(Phase.generate,))
-@given(webs, st.lists(st.integers(1, 60), max_size=3))
-def test_so_they_do_wherever_they_lie_and_whatever_dies(leads: Leads, crashes: list[int]) -> None:
-    assert_kept(leads, crashes)
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
+def test_so_they_do_wherever_they_lie_and_whatever_dies(examples: int) -> None:
+    # Rules that lie in a circle are waited for a month, which takes seconds.
+    @settings(max_examples=examples, phases=(Phase.generate,))
+    @given(webs, st.lists(st.integers(1, 60), max_size=3))
+    def are_kept(leads: Leads, crashes: list[int]) -> None:
+        assert_kept(leads, crashes)
+
+    are_kept()
 
 
 def assert_kept(leads: Leads, crashes: list[int]) -> None:

@@ -33,7 +33,8 @@ def test_age_is_what_its_definition_says(shape: float, spent: float, t: float) -
 def test_a_copy_that_is_kept_longer_is_older(shape: float, spent: float, t: float) -> None:
     belief = Belief(shape, spent)
     assert 0 <= belief.age(t) <= t / 2
-    assert belief.age(t) <= belief.age(1.5 * t) + 1e-6 * t
+    # Large numbers that are nearly equal are taken from each other: a millisecond is not seen.
+    assert belief.age(t) <= belief.age(1.5 * t) + 1e-6 * t + 1e-8
 
 
 @given(st.floats(0.01, 10), st.floats(0.05, 50))
