@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from gossamer.events import SiteOverridden, Speed, SpeedSet
 from gossamer.log.codec import encode
 from tests.flow.test_flow import Pages, virtual_crawl
@@ -60,6 +62,7 @@ def test_the_hour_changes_the_speed_of_orders_that_are_out(tmp_path: Path) -> No
     assert made(crawl, NEXT_HOUR + HOUR + IN_FORCE, NEXT_HOUR + HOUR + 300) > 0.15
 
 
+@pytest.mark.slow
 def test_bytes_are_limited_as_they_come(tmp_path: Path) -> None:
     crawl = crawled(tmp_path, hosts=20, delay=1.0, each=100)
     crawl.run(until=START + 20)

@@ -63,6 +63,7 @@ def test_another_speed_is_in_force_at_once() -> None:
     assert len(times(sim, free + IN_FORCE, free + 20)) / 15 > 40
 
 
+@pytest.mark.slow
 def test_the_hours_of_the_week_have_their_speeds() -> None:
     sim = busy()
     at_work = Speed("08:00-18:00", pages=0.01)
