@@ -181,6 +181,23 @@ def calm(story: Story, sites: Sites) -> Iterator[str]:
             yield f"{host} was ordered {IN_VAIN} times in a row until {at:.0f}, and never asked"
 
 
+def together(story: Story, skew: float) -> Iterator[str]:
+    """Yield each site of which two partitions had orders at one time that fetchers have begun."""
+    ends: dict[tuple[str, str], float] = {}
+    for at, ended in story.outcomes:
+        if ended.get("started_at"):
+            ends[ended["order"], ended["host"]] = at
+    by_site: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
+    for at, order in story.orders:
+        # After its lease a host may have another order.
+        end = min(ends.get((order["order"], order["host"]), at), order["expires_at"] - skew)
+        by_site[order["site"]].append((at, end, order.get("sent_to", -1)))
+    for site, orders in by_site.items():
+        for at, end, sent_to in orders:
+            if any(at < begin < end and other != sent_to for begin, _, other in orders):
+                yield f"{site} had orders at two partitions at once"
+
+
 def answered(story: Story) -> Iterator[str]:
     """Yield each order that nobody answered to its end."""
     ended = {event["order"] for _, event in story.outcomes if event.get("last")}

@@ -277,6 +277,7 @@ class Run:
         result.broken += promises.modest(sites, self.site_at_once)
         result.broken += obeyed(sites.requests, self.said)
         result.broken += promises.patient(self.story, skew)
+        result.broken += promises.together(self.story, skew)
         result.broken += promises.complete(self.story, self.nodes, self.sites)
         result.broken += promises.archived(self.story, self.fleet.folder)
         result.broken += promises.calm(self.story, sites)
