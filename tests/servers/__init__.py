@@ -23,15 +23,21 @@ SCRIPTS = ROOT / "scripts" / "servers"
 SERVE = {name: SCRIPTS / name / "serve" for name in ("kafka", "cassandra")}
 _launched: list["subprocess.Popen[bytes]"] = []
 """Held on to: a process nobody refers to is a warning, and it has to outlive us."""
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+OURS = range(20_000 + WORKER % 8 * 1500, 20_000 + (WORKER % 8 + 1) * 1500)
+"""Ports below those that the system gives to whoever connects somewhere: each process of the tests
+has its own, since nobody listens yet on one that was just given."""
+_given = random.randrange(len(OURS))
 PATIENCE = 180.0
 """Seconds for a server to start on a busy machine, its libraries fetched first."""
 
 
 def free_ports(count: int) -> int:
-    """Return the first of *count* ports in a row that nobody listens on."""
+    """Return the first of *count* ports in a row that nobody listens on, and nobody was given."""
+    global _given
     while True:
-        # Below those that the system gives to whoever connects somewhere.
-        port = random.randrange(20_000, 32_000)
+        port = OURS.start + _given % (len(OURS) - count)
+        _given += count
         if all(_free(port + i) for i in range(count)):
             return port
 

@@ -24,8 +24,9 @@ SCRIPT = (sys.executable, "-P", "-m", "console.fleet")
 PATIENCE = 360.0
 """Seconds; `up` loses patience itself, before, and says with what."""
 PORTS = 60
-BELOW_CHANCE = range(12000, 31000, PORTS)
-"""Ports that no system gives to whoever asks for any: they stay free until they are used."""
+BELOW_CHANCE = range(12000, 20000 - PORTS, PORTS)
+"""Ports that neither the system nor `free_ports` gives to anybody: they stay free until they are
+used."""
 
 
 def free_block() -> int:
