@@ -59,10 +59,13 @@ def nodetool(port: int, *words: str) -> str:
 
 
 class Between:
-    """Stands between a client and a node, and can keep the node's answers back."""
+    """Stands between a client and a node, and can keep the node's answers back.
 
-    def __init__(self, port: int) -> None:
-        self._node = port
+    Of the first connections, *garbled* of them, what is sent after the first two answers is zeros.
+    """
+
+    def __init__(self, port: int, garbled: int = 0) -> None:
+        self._node, self._garbled = port, garbled
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         self._open = threading.Event()
@@ -102,13 +105,21 @@ class Between:
                 node = socket.create_connection(("127.0.0.1", self._node))
                 self._sockets += [client, node]
                 for ends in ((client, node), (node, client)):
-                    threading.Thread(target=self._carry, args=(*ends, node), daemon=True).start()
+                    threading.Thread(
+                        target=self._carry, args=(*ends, node, self._garbled > 0), daemon=True
+                    ).start()
+                self._garbled -= 1
 
-    def _carry(self, source: socket.socket, sink: socket.socket, node: socket.socket) -> None:
+    def _carry(
+        self, source: socket.socket, sink: socket.socket, node: socket.socket, garbles: bool
+    ) -> None:
+        answers = 0
         with suppress(OSError):
             while data := source.recv(1 << 16):
                 if source is node:
                     self._open.wait()
+                    answers += 1
+                    data = bytes(len(data)) if garbles and answers > 2 else data
                 else:
                     self._asked.release()
                 sink.sendall(data)

@@ -217,6 +217,14 @@ def test_where_nobody_is_somebody_is_awaited() -> None:
     )
 
 
+def test_a_connection_that_breaks_while_it_is_made_is_made_again(made: CassandraSettings) -> None:
+    with (
+        closing(Between(made.port, garbled=1)) as between,
+        opened(made.model_copy(update={"port": between.port})) as store,
+    ):
+        assert store.table(HostRow).get("nobody", "nobody") is None
+
+
 @pytest.mark.slow
 def test_a_command_says_so_and_fails() -> None:
     code, out, err = apply(settings(free_ports(1), "any"))

@@ -15,7 +15,7 @@ from cassandra import (
 )
 from cassandra import Unavailable as TooFewReplicas
 from cassandra.cluster import NoHostAvailable
-from cassandra.connection import ConnectionException
+from cassandra.connection import ConnectionException, ConnectionShutdown
 from cassandra.protocol import (
     ErrorMessage,
     IsBootstrappingErrorMessage,
@@ -51,6 +51,13 @@ def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
     except (DriverException, ErrorMessage, *UNREACHABLE) as error:
         # What nodes answer is no DriverException unless the driver knows it well.
         raise _translate(error, where, settings) from error
+
+
+def is_broken_off(error: NoHostAvailable) -> bool:
+    """Return whether a connection broke while it was made: the driver loses its place in what a
+    node sends, once in some thousand times ("CRC mismatch", its issue PYTHON-1337).
+    """
+    return any(isinstance(cause, ConnectionShutdown) for cause in _by_node(error))
 
 
 def is_undecided(error: Exception) -> bool:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from cassandra import DriverException
-from cassandra.cluster import Cluster, Session
+from cassandra.cluster import Cluster, NoHostAvailable, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ExponentialReconnectionPolicy
 from cassandra.protocol import ErrorMessage
@@ -28,7 +28,7 @@ from gossamer.store.cassandra.access import (
     profiles,
     tls,
 )
-from gossamer.store.cassandra.errors import is_undecided, translate_errors
+from gossamer.store.cassandra.errors import is_broken_off, is_undecided, translate_errors
 from gossamer.store.cassandra.writes import (
     IN_FLIGHT,
     Connection,
@@ -91,7 +91,7 @@ class Cassandra:
     def _connect(self, settings: CassandraSettings) -> Session:
         try:
             with self._errors():
-                return self._cluster.connect()
+                return self._connected(settings)
         except BaseException as error:
             known = {host.datacenter for host in self._cluster.metadata.all_hosts()} - {None}
             self.close()
@@ -101,6 +101,16 @@ class Cassandra:
                     f"{', '.join(sorted(known))}: name that in cassandra.datacenter"
                 ) from None
             raise
+
+    def _connected(self, settings: CassandraSettings) -> Session:
+        try:
+            return self._cluster.connect()
+        except NoHostAvailable as error:
+            if not is_broken_off(error):
+                raise
+        # One that has failed is shut down.
+        self._cluster = self._make_cluster(settings)
+        return self._cluster.connect()
 
     def close(self) -> None:
         """End the session."""
