@@ -55,7 +55,7 @@ def translate_errors(where: str, settings: CassandraSettings) -> Iterator[None]:
 
 def is_broken_off(error: NoHostAvailable) -> bool:
     """Return whether a connection broke while it was made: the driver loses its place in what a
-    node sends, once in some thousand times ("CRC mismatch", its issue PYTHON-1337).
+    node sends, rarely ("CRC mismatch", its issue PYTHON-1337).
     """
     return any(isinstance(cause, ConnectionShutdown) for cause in _by_node(error))
 
