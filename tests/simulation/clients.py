@@ -203,10 +203,13 @@ class SimConsumer:
             return
         if self._broker_up():
             ready = self._ready()
-            # Not all of them are at one broker, and what is not here yet is asked for again.
+            # Not all of them are at one broker.
             most = 1 if self.process.trickle else self._sim.random.randint(0, len(ready))
             for at in self._sim.random.sample(ready, min(most, len(ready))):
                 self._take(at, 1 if self.process.trickle else self._broker.fetched)
+            if not self._buffer:
+                # As a client does by itself, whether or not it is polled.
+                self._ask()
         if self._strand:
             self._sim.wake(self._strand)
 

@@ -218,6 +218,7 @@ def _jump(run: "Run", name: str | None, step: float) -> None:
         seconds = run.sim.random.choice([10.0, 60.0, 600.0])
         run.note(f"the clock of {name} is wrong by {step:+.0f} s for {seconds} s")
         run.far = max(run.far, abs(step))
+        run.right_at = max(run.right_at, run.sim.now + seconds)
 
         def wrong(by: float) -> None:
             run.fleet.skews[name] += by

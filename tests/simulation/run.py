@@ -85,8 +85,8 @@ class Run:
         """What kinds of harm are done."""
         self.nonsense = 0
         """Records that have to become dead letters."""
-        self.far = 0.0
-        """By how much a clock was wrong."""
+        self.far = self.right_at = 0.0
+        """By how much a clock was wrong; when all are right again."""
         self.over_at: float | None = None
 
     def _settings(self, folder: Path) -> dict[str, dict[str, object]]:
@@ -164,11 +164,10 @@ class Run:
 
     def _come_back_no_more(self) -> None:
         """See that everything is as fresh as it should be, and end that."""
-        if not self.slow:
-            # What a clock that was ahead has planned is due when it said; and hosts whose orders
-            # were refused for clocks that differ rest for a while longer.
-            wrong = self.far + REFUSED_WAIT_LIMIT if self.far else 0.0
-            latest = self.sim.now - 3 * self.scenario.interval - wrong
+        latest = self.sim.now - 3 * self.scenario.interval
+        # What a clock that was ahead has planned is due when it said; and hosts whose orders were
+        # refused for clocks that differ rest for a while longer.
+        if not self.slow and latest > self.right_at + self.far + REFUSED_WAIT_LIMIT:
             self.result.broken += promises.fresh(self._outcomes().values(), self.sites, latest)
         self.append(self.definition(again=False))
 
