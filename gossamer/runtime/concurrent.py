@@ -39,8 +39,8 @@ from gossamer.telemetry import observe
 IDLE_WAIT, IDLE_POLL = 0.02, 0.1
 """Seconds between two polls while nothing finishes; of one poll while nothing is under way."""
 GROUP = 0.1
-"""Seconds between two advances while there is much to move: what is done meanwhile is one append
-and one commit. What comes alone is moved at once."""
+"""Seconds between two advances with one append and one commit each, while there is much to move:
+what is alone under way is moved as soon as it ends."""
 HOLD_INTERVAL = 0.5
 """Seconds between two questions whether others are behind; on Kafka the brokers have to answer."""
 ANSWERS_LIMIT = 500
@@ -169,11 +169,12 @@ class ConcurrentRunner:
         moved = False
         if not self._processor.begins_once:
             self._begin()
-        if clock.steady() >= self._advanced_at + GROUP:
+        if not self._working or clock.steady() >= self._advanced_at + GROUP:
             moved = await self._step()
-        if moved and self._processor.begins_once:
+        if moved and self._processor.begins_once and self._working:
             # Nothing begins before the next advance, whatever ends meanwhile.
-            await asyncio.sleep(max(0.0, self._advanced_at + GROUP - clock.steady()))
+            rest = max(0.0, self._advanced_at + GROUP - clock.steady())
+            await asyncio.wait(self._working, timeout=rest)
         elif self._working or self._polled:
             await _wait_for(self._wakeup, IDLE_WAIT)
 

@@ -15,7 +15,7 @@ from gossamer.runtime.process import GROUP, Backends, Process, run_processor
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.conftest import Start
-from tests.runtime.manual import Manual, found, left, sow, until
+from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
 from tests.runtime.processors import Sower
 
 EACH = 0.01
@@ -68,6 +68,19 @@ def test_a_processor_that_is_behind_does_not_rest(
     run_processor(Backends(running, ObservedLog(log, running.health), store), Sower(store))
     assert advances() - before == 3
     assert stop.now == 0.0
+
+
+async def test_what_is_alone_under_way_is_moved_as_soon_as_it_ends(
+    start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(concurrent, "GROUP", 1000.0)
+    manual = ManualOnce(log)
+    async with start(manual):
+        for url in ("a", "b"):
+            sow(log, url)
+            await until(lambda: bool(manual.open()))
+            manual.done(url)
+            await until(lambda: len(found(log)) == len(manual.started))
 
 
 async def test_what_ends_close_together_is_moved_together(
