@@ -20,18 +20,16 @@ LIMIT = 200_000
 """Characters of a text that are looked at: 0.1 s at worst."""
 WIDTH = 4
 BYTES = 8
-FEW = 255
-"""Bits whose sum fits a byte."""
-PLACES = 1 << 18
-"""Features that are kept, in 4 MB: of pages in one language they are nine in ten of the next."""
+MANY = 768
+"""Numbers of which it takes less time to add up a third than to look at each bit."""
+PLACES = 1 << 19
+"""Features that are kept, in 8 MB: of pages in one language they are nine in ten of the next."""
 LETTERS = 6
 """Of which one word is taken for granted, in scripts that set no spaces between them."""
 
 _UNIT, _PAIR = numpy.uint64(16), numpy.uint64(32)
 _MIX = numpy.uint64(0x9E3779B97F4A7C15)
-_TO_PLACE = numpy.uint64(64 - 18)
-_SHIFTS = numpy.arange(7, -1, -1, dtype=numpy.uint64)
-_LOWEST = numpy.uint64(0x0101010101010101)
+_TO_PLACE = numpy.uint64(64 - 19)
 
 _letters = re.compile(r"[\w\u4e00-\u9fcc]+")
 _NO_LETTERS = bytes(code for code in range(128) if not _letters.match(chr(code)))
@@ -65,12 +63,27 @@ def _hash(feature: str) -> bytes:
 
 def _packed(hashes: _Array) -> bytes:
     """Return the bits that more than half of *hashes* have."""
-    # One bit of each byte at a time, so that eight of them are added up at once.
-    lanes = hashes[:, None] >> _SHIFTS & _LOWEST
-    starts = numpy.arange(0, len(hashes), FEW)
-    votes = numpy.add.reduceat(lanes, starts).view(numpy.uint8).reshape(-1, 8, BYTES)
-    counts = votes.sum(axis=0, dtype=numpy.int64).T
-    return numpy.packbits(2 * counts > len(hashes)).tobytes()
+    return numpy.packbits(2 * _votes(hashes) > len(hashes)).tobytes()
+
+
+def _votes(hashes: _Array) -> _Array:
+    """Return how many of *hashes* have each bit.
+
+    As adders do it: three numbers are one of sums and one of carries, which count twice.
+    """
+    votes, weight = numpy.zeros(8 * BYTES, numpy.int64), 1
+    while len(hashes):
+        carries = [hashes[:0]]
+        while len(hashes) >= MANY:
+            third = len(hashes) // 3
+            one, two, three = hashes[:third], hashes[third : 2 * third], hashes[2 * third :][:third]
+            differ = one ^ two
+            carries.append(one & two | differ & three)
+            hashes = numpy.concatenate((differ ^ three, hashes[3 * third :]))
+        bits = numpy.unpackbits(hashes.view(numpy.uint8)).reshape(-1, votes.size)
+        votes += weight * bits.sum(axis=0, dtype=numpy.int64)
+        hashes, weight = numpy.concatenate(carries), 2 * weight
+    return votes
 
 
 class _Met:
