@@ -38,7 +38,8 @@ Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 
 
 class CheckIn:
-    """Takes outcomes in; drops those that are not the next one of their host's last order."""
+    """Takes outcomes in; drops those that are not the next one of their host's last order, but for
+    the time that a host asks for."""
 
     def __init__(
         self,
@@ -60,9 +61,12 @@ class CheckIn:
         host = self._hosts.find(event.site, event.host)
         if (event.order, event.index) != (host.row.order, host.row.done):
             self._loading.wait_again(host)
+            self._overtaken(host, event, now)
             return
         if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
-            return  # One before it came after the lease, and ended the order.
+            # One before it came after the lease, and ended the order.
+            self._overtaken(host, event, now)
+            return
         row = self._remembered(_accounted(host.row, event), event, now)
         if event.started_at:
             row = weighed(row, event)
@@ -79,6 +83,13 @@ class CheckIn:
         if event.last or row.condition is not Condition.CHECKED_OUT:
             self._release(host, row, blocked_until, event)
         else:
+            self._hosts.update(host, row)
+
+    def _overtaken(self, host: Host, event: VisitEnded, now: float) -> None:
+        """Heed what *host* asked for in a visit that is told too late to count."""
+        if event.started_at and event.retry_after:
+            until = now + min(event.retry_after, self._settings.retry_after_limit)
+            row = replace(host.row, busy_until=max(until, host.row.busy_until))
             self._hosts.update(host, row)
 
     def _remembered(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:

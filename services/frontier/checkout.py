@@ -98,6 +98,8 @@ class CheckOut:
         until, why = sites.overrides.held_back(row, now)
         if not until and (end := left_alone_until(unread, self._settings)) > now:
             until, why = end, f"its last {unread.pages} pages could not be read"
+        if row.busy_until > max(now, until):
+            until, why = row.busy_until, "it asked for time"
         if until:
             row = replace(row, ready_at=until, blocked_why=why, blocked_by=HELD)
             self._loading.block(host, row, Trigger.HELD_BACK)

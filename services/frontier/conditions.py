@@ -145,7 +145,8 @@ TRANSITIONS = (
         Trigger.HELD_BACK,
         Condition.BLOCKED,
         "Its turn has come, and what was set for its site forbids a visit now: it is off, in its "
-        "quiet hours, or has had its visits of the day.",
+        "quiet hours, or has had its visits of the day. Or it has asked for time, in a visit that "
+        "was told after the next had been ordered.",
     ),
     Transition(
         Condition.READY,

@@ -33,6 +33,8 @@ class HostRow(Row, frozen=True):
     blocked_why: str = ""
     blocked_by: str = ""
     """The outcome that it is blocked for, or that its last order was handed back for."""
+    busy_until: float = 0.0
+    """Until when it asked to be left alone in a visit that was told after the next was ordered."""
 
     head: int = 0
     """The segment that the cursor is in."""

@@ -83,6 +83,30 @@ def test_a_certificate_that_is_refused_is_no_host_that_is_down() -> None:
     assert waits(sim, "/0") == pytest.approx([half_a_day, half_a_day], abs=2.0)
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("orders", [2, 3, 4])
+def test_the_time_that_a_host_asks_for_counts_though_it_was_ordered_again(
+    orders: int, restarted: bool
+) -> None:
+    sim = Simulation(lambda url: {**BUSY, "retry_after": 3600.0} if url in late else {}, batch=1)
+    late = {f"{HOST}/0"}
+    sim.admit(*urls(6))
+    while len(sim.pages()) < 1:
+        sim.run(steps=1)
+    (report,) = sim.lose()  # Its fetcher was stopped, and tells it when the lease is long over.
+    late.clear()
+    while len(sim.orders) < 1 + orders:
+        sim.run(steps=1)
+    asked = len(sim.visits)
+    sim.handle(report)
+    told_at = sim.now
+    if restarted:
+        sim.start()
+        asked = len(sim.visits)
+    sim.run()
+    assert len(sim.visits) > asked and sim.visits[asked][0] >= told_at + 3600.0
+
+
 def test_an_answer_ends_all_trouble() -> None:
     sim = answers_in_turn("/0", BUSY, BUSY)
     sim.admit(*urls(1))

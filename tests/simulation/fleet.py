@@ -236,9 +236,10 @@ class Fleet:
 
         code = retry(process_of, attempt)
         process.kill()
-        if code or name in self.wanted:
+        # One that was removed may have been added again while it stopped.
+        if code or not self.stops[name].is_set():
             self.exits.append((self.sim.now, name, code))
-            self.sim.later(BACK_OFF, self._again, name)
+        self.sim.later(BACK_OFF, self._again, name)
 
     def _dedup(self, backends: Backends) -> None:
         producer = SimProducer(
