@@ -104,6 +104,7 @@ class Store(Protocol):
         """
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* before and after each flush that writes: it raises if we are the owner no
-        more, so that nothing is written then, or what was may be void.
+        """Call *check* before each flush, and after each that writes: it raises if we are the owner
+        no more, so that nothing follows from what was read, nothing is written, or what was may be
+        void.
         """

@@ -19,6 +19,8 @@ from services.frontier.workbench import Host
 
 AT_A_TIME = 500
 """Hosts that are loaded in one step of the log: between steps a member says that it lives."""
+READS = 8
+"""Reads in one step, each of as many hosts as there is room for: what is listed may be outdated."""
 
 
 class Loading:
@@ -110,8 +112,8 @@ class Loading:
     def fill(self, now: float) -> None:
         """Load hosts from the directories while there is room, at most so many at a time."""
         left = AT_A_TIME
-        while left and (room := self._limit - len(self._bench)) > 0:
-            entries = self._take(min(left, room))
+        for _ in range(READS):
+            entries = self._take(min(left, self._limit - len(self._bench)))
             if not entries:
                 return
             left -= len(entries)

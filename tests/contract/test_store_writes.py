@@ -204,6 +204,20 @@ def test_who_is_no_owner_any_more_writes_nothing(data: Data, owners: tuple[Store
 
 
 @pytest.mark.only("fences")
+def test_who_is_no_owner_any_more_learns_it_with_nothing_to_write(
+    owners: tuple[Store, Store],
+) -> None:
+    old, _ = owners
+
+    def lost() -> None:
+        raise Unavailable("claimed by another")
+
+    old.guard(lost)
+    with pytest.raises(Unavailable):
+        old.flush()
+
+
+@pytest.mark.only("fences")
 def test_who_lost_its_claim_while_it_wrote_learns_it_before_anything_follows(
     owners: tuple[Store, Store],
 ) -> None:

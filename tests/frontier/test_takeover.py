@@ -12,7 +12,7 @@ from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.conditions import Condition
-from services.frontier.loading import AT_A_TIME
+from services.frontier.loading import AT_A_TIME, READS
 from services.frontier.rows import HostRow
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import START, Simulation, crawl
@@ -50,6 +50,29 @@ def test_hosts_are_read_many_at_a_time_and_in_steps(monkeypatch) -> None:  # typ
     assert len(sim.frontier._hosts.bench) == 1200
     assert single.count(HostRow) == 0
     assert sum(steps) == 1200 and max(steps) <= AT_A_TIME
+
+
+def test_entries_that_are_outdated_are_passed_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    sim = Simulation(loaded_limit=1)
+    sim.admit("http://real.test/")
+    listed = [f"http://gone{n}.test" for n in range(100)]
+    for number, host in enumerate(listed, 1):
+        site = host.removeprefix("http://")
+        sim.frontier._hosts.claims.of(site).directory.enlist(site, host, number)
+    sim.step()
+    reads = []
+    read_all = SqliteTable.get_all
+
+    def counted(table, keys):  # type: ignore[no-untyped-def]
+        reads.append(table._row)
+        return read_all(table, keys)
+
+    monkeypatch.setattr(SqliteTable, "get_all", counted)
+    sim.start()
+    assert reads.count(HostRow) <= READS
+    assert sim.frontier.due() == 0.0, "it goes on at once"
+    sim.run()
+    assert sim.pages() == ["http://real.test/"]
 
 
 def test_an_outcome_of_a_host_that_is_not_in_memory_is_taken_in() -> None:

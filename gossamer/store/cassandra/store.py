@@ -68,10 +68,10 @@ class CassandraStore:
 
         Deletes are sent last with an older timestamp, so later puts survive.
         """
+        self._guard()
         tables = [table for table in self._tables.values() if table.overlay]
         if not tables:
             return
-        self._guard()
         with timed("gossamer_store_flush_seconds"):
             self._write(tables)
         for table in tables:
