@@ -154,7 +154,7 @@ class Run:
         """Return the crawl as it is defined; not *again*: in which no page is visited again."""
         interval = self.scenario.interval if again else 0.0
         policy = f"fixed:{interval:.0f}s" if interval else "none"
-        return CrawlDefined(at=self.sim.now, scope="any()", max_depth=16, revisit=policy)
+        return CrawlDefined(at=self.sim.now, scope="any()", max_depth=64, revisit=policy)
 
     def append(self, event: Event) -> None:
         """Put *event* on its topic."""
