@@ -63,6 +63,8 @@ def grow(there: Fleet, servers: Servers, corner: dict[str, str], data: Path, url
             more += _urls_of(some)
         if not more:
             return
+        # How far they are behind is told every few seconds.
+        until(lambda: any(there.lag().values()), "that so many URLs are met", PATIENCE)
         until(lambda: _is_admitted(there), f"admission of {more} URLs", PATIENCE)
         total += more
         yield Grown(
