@@ -87,7 +87,8 @@ class CheckIn:
 
     def _overtaken(self, host: Host, event: VisitEnded, now: float) -> None:
         """Heed what *host* asked for in a visit that is told too late to count."""
-        if event.started_at and event.retry_after:
+        counted = event.order == host.row.order and event.index < host.row.done
+        if event.started_at and event.retry_after and not counted:
             until = now + min(event.retry_after, self._settings.retry_after_limit)
             row = replace(host.row, busy_until=max(until, host.row.busy_until))
             self._hosts.update(host, row)

@@ -107,6 +107,20 @@ def test_the_time_that_a_host_asks_for_counts_though_it_was_ordered_again(
     assert len(sim.visits) > asked and sim.visits[asked][0] >= told_at + 3600.0
 
 
+def test_what_is_told_twice_does_not_make_a_host_wait_for_longer() -> None:
+    sim = answers_in_turn("/0", {**BUSY, "retry_after": 3600.0})
+    sim.admit(*urls(1))
+    while len(sim.pages()) < 1:
+        sim.run(steps=1)
+    (report,) = sim.lose()
+    sim.handle(report)
+    told_at = sim.now
+    sim.run(until=told_at + 1800.0)
+    sim.handle(report)
+    sim.run()
+    assert sim.visits[-1] == (told_at + 3600.0, told_at + 3600.0, f"{HOST}/0")
+
+
 def test_an_answer_ends_all_trouble() -> None:
     sim = answers_in_turn("/0", BUSY, BUSY)
     sim.admit(*urls(1))
