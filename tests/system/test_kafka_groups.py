@@ -81,6 +81,12 @@ def left(log: KafkaLog, group: str) -> int:
     return sum(log.backlog(group, topic) for topic in TOPICS)
 
 
+def heard(log: KafkaLog, group: str, *members: Member) -> bool:
+    """Return whether all is read, and the members have said so, which comes a little later."""
+    said = {at for member in members for at in member.moved}
+    return left(log, group) == 0 and len(said) == log_length(log)
+
+
 def share(*members: Member) -> bool:
     """Return whether everybody has something, and each partition has its member."""
     held = [number for member in members for number in member.partitions]
@@ -106,23 +112,23 @@ def apart(*members: Member) -> bool:
 def test_partitions_are_shared_and_handed_over(log: KafkaLog, group: str, join: Join) -> None:
     append(log)
     first = join()
-    until(lambda: first.partitions == ALL and left(log, group) == 0, "one has everything")
+    until(lambda: first.partitions == ALL and heard(log, group, first), "one has everything")
     second, third = join(), join()
     until(lambda: share(first, second, third), "three share")
     append(log)
-    until(lambda: left(log, group) == 0, "all is read")
+    everybody = [first, second, third]
+    until(lambda: heard(log, group, *everybody), "all is read")
     assert second.moved and third.moved and apart(first, second, third)
     assert second.end() == 0
     until(lambda: share(first, third), "two share what the one who left had")
     append(log)
-    until(lambda: left(log, group) == 0, "all is read")
+    until(lambda: heard(log, group, *everybody), "all is read")
     third.end(signal.SIGKILL)
     append(log)
-    until(lambda: first.partitions == ALL and left(log, group) == 0, "the killed one is replaced")
+    until(lambda: first.partitions == ALL, "the killed one is replaced")
+    until(lambda: heard(log, group, *everybody), "all is read")
     # A killed one may have read what it did not move past; nothing else is read twice.
-    assert not twice(first, second, third)
-    everything = {at for member in (first, second, third) for at in member.moved}
-    assert len(everything) == log_length(log)
+    assert not twice(*everybody)
 
 
 def _has(member: Member, partitions: frozenset[int]) -> bool:
