@@ -10,7 +10,7 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
         host: str
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
@@ -59,6 +59,10 @@ class Table(Protocol[R]):
 
         Many are read at a time.
         """
+
+    def read_ahead(self, partitions: Iterable[str]) -> None:
+        """Read the rows of *partitions*, of which each is one row, where that is cheaper together:
+        `get` and `get_all` are then answered from here until the next flush."""
 
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then.

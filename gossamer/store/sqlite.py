@@ -1,6 +1,6 @@
 """The store on one SQLite file: a table for each row class, with typed columns to query."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Generic, get_type_hints
 
@@ -95,8 +95,10 @@ class SqliteTable(Generic[R]):
 
     def get(self, partition: str, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        if self._overlay.covers(partition, sort):
-            return self._overlay.get(partition, sort)
+        # In this order: meanwhile another thread may flush.
+        row = self._overlay.get(partition, sort)
+        if row is not None or partition in self._overlay.dropped:
+            return row
         keys = (partition, sort) if self._row.sort_key else (partition,)
         found = self._database.read(self._get, keys)
         return self._read(found[0]) if found else None
@@ -125,6 +127,9 @@ class SqliteTable(Generic[R]):
         with self._database.reading():
             found = [self.get(*each) for each in keys]
         return [row for row in found if row is not None]
+
+    def read_ahead(self, partitions: Iterable[str]) -> None:
+        """Read nothing: a row costs no less with others."""
 
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then."""

@@ -6,6 +6,7 @@ another, or is of another site and does not say the same. Of several who
 would take a place at once one does, and the others are its duplicates.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -63,6 +64,10 @@ class Content:
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
         self.aside, self.blacklist = Aside(), Blacklist()
+
+    def expect(self, pages: Sequence[PageParsed]) -> None:
+        """Read what is kept of texts like those of *pages*, which come next."""
+        self._near.expect(pages)
 
     def judge(
         self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float

@@ -14,7 +14,7 @@ changed last. So a record that comes again after a crash is told, and publishes,
 however many visits later the row is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -115,6 +115,10 @@ class Documents:
         self._rows = store.table(DocumentRow)
         self.comes_back = False
         """Whether pages are visited again."""
+
+    def expect(self, pages: Sequence[PageParsed]) -> None:
+        """Read the rows of *pages*, which come next."""
+        self._rows.read_ahead(page.visit.url for page in pages)
 
     def version(self, page: PageParsed) -> Version:
         """Compare *page* with the document that its URL had before.

@@ -75,14 +75,27 @@ class Listings:
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(ListingRow)
+        self._named: list[tuple[str, str]] = []
+        """Sitemaps and who names them."""
 
     def named(self, event: UrlsDiscovered) -> None:
-        """Take in which sitemaps another site's robots.txt names."""
+        """Take in which sitemaps another site's robots.txt names: `settle` writes it down."""
         is_robots = event.via.endswith("/robots.txt")
         if is_robots and (namer := linking_site(event.via, event.site)):
             for found in event.urls:
                 if found.purpose is Purpose.SITEMAP:
-                    self._name(found.url, namer)
+                    self._named.append((found.url, namer))
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether `settle` has something to write."""
+        return bool(self._named)
+
+    def settle(self) -> None:
+        """Write down who was named."""
+        named, self._named = self._named, []
+        for url, namer in named:
+            self._name(url, namer)
 
     def _name(self, url: str, *namers: str) -> None:
         row = self._rows.get(url) or ListingRow(url)

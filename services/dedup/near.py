@@ -8,6 +8,9 @@ pages; what fills it is boilerplate, and who finds it full is in the other bands
 nobody gets there, so a family of pages has its first in the rows, and no others.
 """
 
+from collections.abc import Sequence
+from itertools import chain
+
 from msgspec import Struct
 from simhash import Simhash
 
@@ -59,6 +62,11 @@ class Near:
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._limit = settings.near_distance
         self._rows, self._documents = store.table(NearRow), store.table(DocumentRow)
+
+    def expect(self, pages: Sequence[PageParsed]) -> None:
+        """Read the rows of *pages*, which come next."""
+        read = (bands(page.site, page.simhash) for page in pages if page.simhash)
+        self._rows.read_ahead(chain.from_iterable(read))
 
     def leader(self, page: PageParsed) -> str:
         """Return the URL that *page* is a near duplicate of; "" if of none: it is kept then.

@@ -1,6 +1,6 @@
 """Dedup's processor: from seeds and links to admitted URLs, from parsed pages to verdicts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -13,7 +13,6 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Event,
-    MissingPageRead,
     PageJudged,
     PageParsed,
     Purpose,
@@ -50,8 +49,8 @@ from services.dedup.new_links import marked
 from services.dedup.relevance import Kept, is_soft_404, kept
 from services.dedup.seen import Seen, finder_of, is_same
 from services.dedup.spelling import spelt
+from services.dedup.verdicts import absent, judged, missing, verdict_of
 
-UNPUBLISHED = "the page asks not to be indexed: it is not published"
 NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.SOFT_404)
 """What a document is gone for, if it is gone, that a 304 has not changed."""
 IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
@@ -95,6 +94,21 @@ class Dedup(Processor):
             case BlacklistChanged():
                 self._content.blacklist.change(event)
         return ()
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether discovered URLs have left something for `settle`: they write nothing themselves,
+        since a fleet reads them in another thread than the pages."""
+        return self._listings.unsettled
+
+    def settle(self) -> None:
+        """Write down which sitemaps were named."""
+        self._listings.settle()
+
+    def expect(self, pages: Sequence[PageParsed]) -> None:
+        """Read together, where that is cheaper, what is kept of *pages*: they come next."""
+        self._documents.expect(pages)
+        self._content.expect(pages)
 
     def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
         accept(seed)
@@ -149,14 +163,14 @@ class Dedup(Processor):
 
     def _parsed(self, parsed: PageParsed, now: float) -> Iterator[Event | Tombstone]:
         if parsed.visit.purpose is Purpose.PROBE:
-            yield from _missing(parsed, now)
+            yield from missing(parsed, now)
             return
         page = spelt(parsed, self._crawl, self._url_limit)
         gone = absence(page)
         if page.status == 304 and page.visit.conditions:
             yield self._not_modified(page, now)
         elif 200 <= page.status < 300 and Hazard.PARSER_FAULT in page.hazards:
-            yield _verdict(page, Verdict.UNREAD, now)
+            yield verdict_of(page, Verdict.UNREAD, now)
         elif 200 <= page.status < 300 and page.listing:
             yield from self._listed(page, now)
         elif 200 <= page.status < 300:
@@ -171,7 +185,7 @@ class Dedup(Processor):
             yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
         count_hazards(self.name, set(page.hazards).difference(parsed.hazards))
         for tombstone in self._documents.miss(page, gone) if gone else ():
-            yield from _absent(page, tombstone, now)
+            yield from absent(page, tombstone, now)
             yield tombstone
 
     def _listed(self, page: PageParsed, now: float) -> Iterator[Event]:
@@ -183,7 +197,7 @@ class Dedup(Processor):
         hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in listed.links.hazards else ()
         count_hazards(self.name, hazards)
         yield replace(
-            _verdict(page, VERDICTS[listed.change], now),
+            verdict_of(page, VERDICTS[listed.change], now),
             change=listed.change,
             links=len(listed.links.followed),
             hazards=page.hazards + hazards,
@@ -198,7 +212,7 @@ class Dedup(Processor):
         yield from judgement.set_aside
         yield from self._learn(page, judgement, now)
         judgement = self._named(page, judgement, version.change is None)
-        yield _judged(taken, judgement, version.change, now)
+        yield judged(taken, judgement, version.change, now)
         verdict, original = judgement.verdict, judgement.original
         if page.noindex:
             yield from self._documents.hide(page, version, hidden)
@@ -220,10 +234,10 @@ class Dedup(Processor):
 
     def _not_modified(self, page: PageParsed, now: float) -> PageJudged:
         row = self._documents.confirm(page)
-        judged = replace(_verdict(page, Verdict.UNCHANGED, now), change=0.0)
+        verdict = replace(verdict_of(page, Verdict.UNCHANGED, now), change=0.0)
         if row and row.gone not in NO_DOCUMENT:
-            return replace(judged, reason=IS_BACK, validators=NO_VALIDATORS)
-        return replace(judged, digest=row.digest if row else "")
+            return replace(verdict, reason=IS_BACK, validators=NO_VALIDATORS)
+        return replace(verdict, digest=row.digest if row else "")
 
     def _counted(self, answer: Iterator[Event | Tombstone]) -> Iterator[Event | Tombstone]:
         """Count the verdict of *answer*, which also tells of the links to its page."""
@@ -233,55 +247,3 @@ class Dedup(Processor):
                 if event.verdict not in GONE_VERDICTS:
                     event = replace(event, in_links=self._in_links.take(event.visit.url))
             yield event
-
-
-def _missing(page: PageParsed, now: float) -> Iterator[MissingPageRead]:
-    if 200 <= page.status < 300:
-        yield MissingPageRead(
-            crawl=page.crawl,
-            at=now,
-            site=page.site,
-            host=page.host,
-            digest=page.digest,
-            simhash=page.simhash,
-        )
-
-
-def _absent(page: PageParsed, tombstone: Tombstone, now: float) -> Iterator[PageJudged]:
-    """Yield the verdict that a document is gone; what came in its place may have one already."""
-    if not 200 <= page.status < 300:
-        verdict = _verdict(page, tombstone.verdict, now)
-        yield replace(verdict, redirects_to=tombstone.redirects_to, reason=tombstone.reason)
-
-
-def _verdict(page: PageParsed, verdict: Verdict, now: float) -> PageJudged:
-    return PageJudged(
-        crawl=page.crawl,
-        at=now,
-        site=page.site,
-        host=page.host,
-        visit=page.visit,
-        verdict=verdict,
-        digest=page.digest,
-        reason=page.reason,
-        fetched_at=page.fetched_at,
-        status=page.status,
-        size=page.size,
-        hazards=page.hazards,
-        validators=page.validators,
-        expires_at=page.expires_at,
-    )
-
-
-def _judged(taken: Kept, judgement: Judgement, change: float | None, now: float) -> PageJudged:
-    verdict, original, page = judgement.verdict, judgement.original, taken.page
-    reason = taken.reason or UNPUBLISHED * page.noindex
-    return replace(
-        _verdict(page, verdict, now),
-        duplicate_of=original if verdict is Verdict.DUPLICATE else "",
-        change=change,
-        near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
-        links=sum(len(event.urls) for event in judgement.released),
-        reason="; ".join(filter(None, (judgement.reason, reason))),
-        hazards=page.hazards + judgement.hazards,
-    )

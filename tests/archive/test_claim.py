@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gossamer.settings import ArchiveSettings
 from gossamer.store import R, Row, Sort
-from gossamer.store.cassandra import store as cassandra
+from gossamer.store.cassandra import timestamps
 from gossamer.store.overlay import Overlay
 from services.archive.service import Archive
 from tests.archive.harness import NOW, page, responses
@@ -23,7 +23,7 @@ class Stamped:
     """The tables of one process on nodes that all share, each write with its timestamp."""
 
     def __init__(self, disk: Disk) -> None:
-        self._disk, self._timestamps = disk, cassandra.Timestamps()
+        self._disk, self._timestamps = disk, timestamps.Timestamps()
         self._tables: dict[type[Row], StampedTable[Any]] = {}
 
     def table(self, row: type[R]) -> "StampedTable[R]":
@@ -71,7 +71,7 @@ class Fleet:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.disk, self.pages = folder, Disk(), 0
         self.now = NOW
-        monkeypatch.setattr(cassandra, "_now", lambda: int(self.now * 1e6))
+        monkeypatch.setattr(timestamps, "_now", lambda: int(self.now * 1e6))
 
     def run(self, clock: float, count: int) -> None:
         """Archive so many pages, each committed, beginning when the clock says *clock*."""

@@ -6,6 +6,7 @@ import pytest
 
 from gossamer.store import Row, Store
 from tests.contract.backends import Ports
+from tests.contract.conftest import Data
 from tests.contract.test_store import Settle, Simple, Single
 from tests.contract.test_store import settle as settle
 
@@ -117,6 +118,33 @@ def test_rows_of_many_partitions_are_read_at_once(store: Store, settle: Settle) 
     assert table.get_all([]) == []
     store.table(Single).put(Single("p", "one"))
     assert store.table(Single).get_all([("p", ""), ("q", "")]) == [Single("p", "one")]
+
+
+def test_what_is_read_ahead_is_read_as_it_is(store: Store, settle: Settle) -> None:
+    table, keys = store.table(Single), [f"p{n}" for n in range(30)]
+    for key in keys[:-1]:
+        table.put(Single(key, "old"))
+    settle(store)
+    table.put(Single("p1", "new"))
+    table.drop("p2")
+    table.read_ahead(keys)
+    table.put(Single("p3", "new"))
+    table.drop("p4")
+    found = {row.part: row.text for row in table.get_all([(key, "") for key in keys])}
+    assert found == {key: row.text for key in keys if (row := table.get(key))}
+    assert len(found) == 27
+    assert {key for key, text in found.items() if text == "new"} == {"p1", "p3"}
+    assert table.put_if_absent(Single("p29", "first")).text == "first"
+    assert table.get("p29") == Single("p29", "first")
+
+
+def test_what_was_read_ahead_is_forgotten_with_the_flush(data: Data) -> None:
+    one, other = data.open().store, data.open().store
+    one.table(Single).read_ahead(["p"])
+    other.table(Single).put(Single("p", "theirs"))
+    other.flush()
+    one.flush()
+    assert one.table(Single).get("p") == Single("p", "theirs")
 
 
 def test_fractions_are_in_order(store: Store, settle: Settle) -> None:

@@ -124,10 +124,13 @@ class Instance:
         process = Process("dedup", self.settings, self.health, self._stop)
         try:
             with closing(KafkaLog(self.settings.kafka)) as log:
-                store = SqliteStore(Database(self._folder / "store.db"))
-                work(Backends(process, ObservedLog(log, self.health), store))
+                work(Backends(process, ObservedLog(log, self.health), self.other_store()))
         except BaseException as error:
             self.failure = error
+
+    def other_store(self) -> SqliteStore:
+        """Return the instance's store as another process has it: with what was flushed."""
+        return SqliteStore(Database(self._folder / "store.db"))
 
     def start(self) -> "Instance":
         self._folder.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.errors import Locked
 from gossamer.log import partition_of
+from services.dedup.listings import ListingRow
 from tests.support.waiting import until
 
 from .instance import PARTITIONS, Brokers, Instance, Topic, discovered, event, parsed
@@ -97,6 +98,21 @@ def test_pages_that_wait_are_written_together(brokers: Brokers, instance: Instan
         brokers.flush()
         until(lambda: sum("/many." in str(e) for e in pages.read()) == count, "all documents")
     assert (REGISTRY.get_sample_value(name) or 0.0) - before < count / 2
+
+
+def test_who_names_a_sitemap_is_kept_before_the_log_moves_on(
+    brokers: Brokers, instance: Instance
+) -> None:
+    url = "http://named.example.org/map.xml"
+    found = [{"url": url, "purpose": "sitemap"}]
+    names = event(
+        event="urls_discovered", site=SITE, via="1.1.0@http://far.test/robots.txt", urls=found
+    )
+    with brokers.topic("urls.admitted") as admitted:
+        brokers.put("urls.discovered", names, SITE)
+        until(lambda: any(url in str(e) for e in admitted.read()), "it is admitted")
+    row = instance.other_store().table(ListingRow).get(url)
+    assert row and row.named_by == ("far.test",)
 
 
 def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(

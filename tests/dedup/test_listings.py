@@ -156,34 +156,40 @@ def named(url: str, by: str) -> UrlsDiscovered:
     return UrlsDiscovered(at=0.0, site=site, via=f"1.1.0@{by}", urls=(found,))
 
 
+def tell(dedup: Dedup, event: UrlsDiscovered) -> None:
+    """Handle *event*, and advance."""
+    list(dedup.handle(event, 0.0))
+    dedup.settle()
+
+
 def test_a_sitemap_speaks_for_its_own_site(dedup: Dedup) -> None:
     answer = told(dedup, listed(ONE, Entry("http://b.test/1", DAY), url=OTHERS))
     assert not followed(answer) and not hints(answer)
 
 
 def test_and_for_those_whose_robots_txt_names_it(dedup: Dedup) -> None:
-    list(dedup.handle(named(OTHERS, "http://a.test/robots.txt"), 0.0))
+    tell(dedup, named(OTHERS, "http://a.test/robots.txt"))
     answer = told(dedup, listed(ONE, Entry("http://b.test/1", DAY), url=OTHERS))
     assert followed(answer) == [hint.url for hint in hints(answer)] == [ONE.url]
 
 
 def test_a_page_that_links_to_a_sitemap_is_no_robots_txt(dedup: Dedup) -> None:
-    list(dedup.handle(named(OTHERS, "http://a.test/page"), 0.0))
+    tell(dedup, named(OTHERS, "http://a.test/page"))
     assert not followed(told(dedup, listed(ONE, url=OTHERS)))
 
 
 def test_who_names_it_later_counts_from_then_on(dedup: Dedup) -> None:
     page = listed(ONE, Entry("http://b.test/1"), url=OTHERS)
-    list(dedup.handle(named(OTHERS, "http://a.test/robots.txt"), 0.0))
+    tell(dedup, named(OTHERS, "http://a.test/robots.txt"))
     told(dedup, page)
-    list(dedup.handle(named(OTHERS, "http://b.test/robots.txt"), 0.0))
+    tell(dedup, named(OTHERS, "http://b.test/robots.txt"))
     answer = told(dedup, replace(page, fetched_at=11 * DAY))
     assert followed(answer) == [ONE.url, "http://b.test/1"]
 
 
 def test_who_names_an_index_names_what_is_in_it(dedup: Dedup) -> None:
     index, inner = OTHERS, "http://cdn.test/inner.xml"
-    list(dedup.handle(named(index, "http://a.test/robots.txt"), 0.0))
+    tell(dedup, named(index, "http://a.test/robots.txt"))
     told(dedup, listed(Entry(inner), url=index, listing=Listing.SITEMAP_INDEX))
     assert followed(told(dedup, listed(ONE, url=inner, depth=2))) == [ONE.url]
 

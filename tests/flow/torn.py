@@ -107,6 +107,9 @@ class TornTable(Generic[R]):
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         return [row for each in keys if (row := self.get(*each)) is not None]
 
+    def read_ahead(self, partitions: Iterable[str]) -> None:
+        pass
+
     def put(self, row: R, last: bool = False) -> None:
         partition, sort = self._keys(row)
         self.pending.setdefault(partition, {})[sort] = row

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.sqlite import Database
-from gossamer.store.cassandra.store import Timestamps
+from gossamer.store.cassandra.timestamps import Timestamps
 from gossamer.store.claims import Claimant, ClaimRow, claim_key
 from gossamer.store.sqlite import SqliteStore
 

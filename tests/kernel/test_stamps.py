@@ -3,7 +3,7 @@
 import pytest
 
 from gossamer import clock
-from gossamer.store.cassandra.store import Timestamps
+from gossamer.store.cassandra.timestamps import Timestamps
 
 
 class Clocks:

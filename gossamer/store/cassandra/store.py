@@ -10,20 +10,18 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, Generic
 
-from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import R, Row, Sort
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
+from gossamer.store.cassandra.timestamps import Timestamps
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
 SEVERAL = 10
 """Partitions that one request reads."""
-A_LITTLE = 0.002
-"""Seconds; a node's timestamps are whole milliseconds."""
 
 
 class CassandraStore:
@@ -70,13 +68,12 @@ class CassandraStore:
         """
         self._guard()
         tables = [table for table in self._tables.values() if table.overlay]
-        if not tables:
-            return
-        with timed("gossamer_store_flush_seconds"):
-            self._write(tables)
-        for table in tables:
-            table.overlay.clear()
-        self._guard()
+        if tables:
+            with timed("gossamer_store_flush_seconds"):
+                self._write(tables)
+        self.discard()
+        if tables:
+            self._guard()
 
     def _write(self, tables: "list[CassandraTable[Any]]") -> None:
         dropped, put = self._timestamps.next(), self._timestamps.next()
@@ -92,7 +89,7 @@ class CassandraStore:
     def discard(self) -> None:
         """Forget what was put and dropped since the last flush."""
         for table in self._tables.values():
-            table.overlay.clear()
+            table.clear()
 
     def claim(self, epoch: int) -> None:
         """Write as the owner of *epoch* from now on."""
@@ -103,38 +100,8 @@ class CassandraStore:
         self._guard = check
 
 
-class Timestamps:
-    """Issues the timestamps of writes, in microseconds: they only grow."""
-
-    def __init__(self) -> None:
-        self._last, self._claimed = 0, False
-        self._issued_at = 0.0
-
-    def next(self) -> int:
-        """Return one that is larger than all before."""
-        self._issued_at = clock.steady()
-        self._last = max(self._last + 1, 0 if self._claimed else _now())
-        return self._last
-
-    def claim(self, epoch: int) -> None:
-        """Count up from *epoch* from now on."""
-        self._last, self._claimed = max(self._last, epoch), True
-
-    def wait_to_pass(self) -> None:
-        """Wait until the timestamps that nodes give, in whole milliseconds, are later than ours.
-
-        By a clock that nobody sets: one that is set back by minutes must not stop us for as long.
-        """
-        while not self._claimed and clock.steady() <= self._issued_at + A_LITTLE:
-            clock.pause(0.0005)
-
-
 def _all_is_well() -> None:
     """Nothing has been claimed, so nothing can be void."""
-
-
-def _now() -> int:
-    return int(clock.now() * 1e6)
 
 
 class CassandraTable(Generic[R]):
@@ -146,11 +113,17 @@ class CassandraTable(Generic[R]):
         self._nodes, self._timestamps = nodes, timestamps
         self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
+        self._ahead: dict[str, R | None] = {}
+        """What was read ahead, by partition key."""
 
     def get(self, partition: str, sort: Sort = "") -> R | None:
         """Return the row, or None."""
-        if self.overlay.covers(partition, sort):
-            return self.overlay.get(partition, sort)
+        # In this order: meanwhile another thread may flush.
+        row = self.overlay.get(partition, sort)
+        if row is not None or partition in self.overlay.dropped:
+            return row
+        if partition in self._ahead:
+            return self._ahead[partition]
         found = self._query(self._statements.get, *self._keys(partition, sort))
         return found[0] if found else None
 
@@ -175,9 +148,22 @@ class CassandraTable(Generic[R]):
 
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
-        buffered = [self.overlay.get(*each) for each in keys]
-        others = [self._keys(*each) for each in keys if not self.overlay.covers(*each)]
-        return [*self._stored_all(others), *(row for row in buffered if row is not None)]
+        others = [each for each in keys if not self.overlay.covers(*each)]
+        asked = [self._keys(*each) for each in others if each[0] not in self._ahead]
+        here = [self.overlay.get(*each) for each in keys]
+        ahead = [self._ahead.get(partition) for partition, _ in others]
+        return [*self._stored_all(asked), *(row for row in [*here, *ahead] if row is not None)]
+
+    def read_ahead(self, partitions: Iterable[str]) -> None:
+        """Read what `get` and `get_all` will be asked for until the next flush."""
+        asked = {key: None for key in partitions if key not in self._ahead}
+        found = self._stored_all([(key,) for key in asked])
+        self._ahead |= asked | {self.overlay.keys(row)[0]: row for row in found}
+
+    def clear(self) -> None:
+        """Forget what was put, dropped and read ahead."""
+        self.overlay.clear()
+        self._ahead.clear()
 
     def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         if self.row.sort_key:
@@ -201,6 +187,7 @@ class CassandraTable(Generic[R]):
                 self.overlay.put(row)
             return buffered or row
         self._timestamps.wait_to_pass()
+        self._ahead.pop(keys[0], None)
         statements, values = self._statements, self._columns.values(row)
         found = self._nodes.insert_if_absent(
             statements.put_if_absent, values, statements.get, self._keys(*keys)
@@ -216,6 +203,7 @@ class CassandraTable(Generic[R]):
             if buffered and getattr(buffered, self.row.holder) == holder:
                 self.overlay.put(row)
             return
+        self._ahead.pop(keys[0], None)
         named = dict(zip(all_columns_of(self.row), self._columns.values(row), strict=True))
         values = [named[name] for name in self._statements.replaced]
         self._nodes.update_if(self._statements.replace, [*values, holder])

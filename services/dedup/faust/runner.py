@@ -9,10 +9,11 @@ not wait for that.
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
-from typing import Any, NamedTuple, cast
+from contextlib import nullcontext, suppress
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, cast
 
 import faust
 import structlog
@@ -21,8 +22,10 @@ from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
 from gossamer import clock
-from gossamer.errors import Unavailable
+from gossamer.errors import Poison, Unavailable
+from gossamer.events import PageParsed
 from gossamer.log import Message, Record, partition_of
+from gossamer.log.codec import decode
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.runner import answer, answer_all
 from gossamer.store import Store
@@ -44,6 +47,7 @@ LAST_WAIT = 5.0
 RETRY = 1.0
 
 Stream = faust.Stream[bytes]
+T = TypeVar("T")
 
 logger = structlog.get_logger()
 
@@ -77,8 +81,10 @@ class FaustRunner:
         """Answer seeds and discovered URLs."""
         async for event in stream.noack().events():
             taken = self._begin(event)
-            messages = answer(self.dedup, taken.record, clock.now())
-            await self._send_answers(taken, messages, self.seen.written())
+            messages, changed = answer(self.dedup, taken.record, clock.now()), self.seen.written()
+            if self.dedup.unsettled:
+                await self._in_thread(self._settled)
+            await self._send_answers(taken, messages, changed)
 
     async def line_up(self, stream: Stream) -> None:
         """Let parsed pages wait for `judge`."""
@@ -87,14 +93,13 @@ class FaustRunner:
 
     async def judge(self) -> None:
         """Answer the parsed pages that wait, all of them at once: the store is flushed once."""
-        loop = asyncio.get_running_loop()
         while True:
             taken = [await self._line.get()]
             began = clock.steady()
             while not self._line.empty():
                 taken.append(self._line.get_nowait())
             records = [one.record for one in taken]
-            judged = await loop.run_in_executor(self._pool, self._judged, records)
+            judged = await self._in_thread(partial(self._judged, records))
             for one, messages in zip(taken, judged, strict=True):
                 await self._send_answers(one, messages)
             if len(taken) < JUDGED:
@@ -114,17 +119,28 @@ class FaustRunner:
         self._quiet.clear()
         return Taken(record, clock.steady())
 
-    def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do *work* on the store, until it can be done."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._tried, work)
+
+    def _tried(self, work: Callable[[], T]) -> T:
         while True:
             try:
-                messages = answer_all(self.dedup, records, clock.now, self._store.discard)
-                self._store.flush()
+                return work()
             except Unavailable as error:
                 logger.warning("waiting", why=str(error))
                 if self._stopped.wait(RETRY):
                     raise
-            else:
-                return messages
+
+    def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
+        self.dedup.expect(pages_in(records))
+        messages = answer_all(self.dedup, records, clock.now, self._store.discard)
+        self._store.flush()
+        return messages
+
+    def _settled(self) -> None:
+        self.dedup.settle()
+        self._store.flush()
 
     async def _send_answers(
         self, taken: Taken, messages: Iterable[Message], changed: Iterable[Change] = ()
@@ -214,3 +230,13 @@ class FaustRunner:
         """Stop the thread."""
         self._stopped.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def pages_in(records: Sequence[Record]) -> list[PageParsed]:
+    """Return the parsed pages of *records*, without those that nobody can read."""
+    pages = list[PageParsed]()
+    for record in records:
+        with suppress(Poison):
+            if isinstance(event := decode(record), PageParsed):
+                pages.append(event)
+    return pages
