@@ -43,7 +43,7 @@ class Position(StrEnum):
     ASIDE = "aside"
 
 
-class Link(Struct, frozen=True, omit_defaults=True):
+class Link(Struct, frozen=True, omit_defaults=True, gc=False):
     """A link as found: canonical and absolute. A field that is missing has its default."""
 
     url: Url
@@ -100,7 +100,7 @@ class Listing(StrEnum):
     FEED = "feed"
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     """What a sitemap or a feed lists, and says of it."""
 
     url: Url

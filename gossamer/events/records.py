@@ -26,8 +26,8 @@ PRIORITY_LIMIT = 100
 Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
 
 
-class Event(Struct, frozen=True, kw_only=True, tag_field="event"):
-    """What every event carries."""
+class Event(Struct, frozen=True, kw_only=True, tag_field="event", gc=False):
+    """What every event carries. None is in a circle: the garbage collector looks at none."""
 
     version: int = 1
     """Of the event's description; see `schemas/README.md`."""
@@ -37,7 +37,7 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event"):
     """When the event was written."""
 
 
-class Discovery(Struct, frozen=True):
+class Discovery(Struct, frozen=True, gc=False):
     """A URL on its way to the frontier: canonical, with how it was found."""
 
     url: str
@@ -95,7 +95,7 @@ class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     urls: tuple[Discovery, ...]
 
 
-class Visit(Struct, frozen=True):
+class Visit(Struct, frozen=True, gc=False):
     """One URL of an order."""
 
     id: str

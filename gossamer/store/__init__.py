@@ -16,8 +16,11 @@ from typing import ClassVar, Protocol, TypeVar
 from msgspec import Struct
 
 
-class Row(Struct, frozen=True):
-    """The base of every row. Its fields are the columns; a new one needs a default."""
+class Row(Struct, frozen=True, gc=False):
+    """The base of every row. Its fields are the columns; a new one needs a default.
+
+    What is frozen is in no circle: the garbage collector need not look at the many that are kept.
+    """
 
     table: ClassVar[str]
     partition_key: ClassVar[str]

@@ -1,6 +1,8 @@
 """Admission: puts URLs into the queues of their hosts, or writes down which rule refuses them."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from msgspec.structs import replace
 
@@ -43,30 +45,36 @@ class Admission:
 
     def admit(self, event: UrlsAdmitted, crawl: CrawlDefined | None, now: float) -> None:
         """Queue the URLs of *event*, in their order, or write down why not."""
-        for found in event.urls:
-            host = self._hosts.find(event.site, host_key(found.url))
-            blacklist = self._refusals.blacklist
-            candidate = Candidate(found, host, crawl, blacklist, self._settings, self._hosts, now)
-            if refused := refusal(candidate):
-                how = admitted(found, event)
-                self._refusals.write(event.site, found, how, refused, now)
-            else:
-                self._accept(host, found, event, now)
+        for key, group in groupby(event.urls, _host_of):
+            host = self._hosts.find(event.site, key)
+            accepted = list[Discovery]()
+            for found in group:
+                candidate = Candidate(
+                    found, host, len(accepted), crawl, self._refusals.blacklist, self._settings,
+                    self._hosts, now,
+                )  # fmt: skip
+                if refused := refusal(candidate):
+                    how = admitted(found, event)
+                    self._refusals.write(event.site, found, how, refused, now)
+                else:
+                    accepted.append(found)
+            if accepted:
+                self._accept(host, accepted, event, now)
 
-    def _accept(self, host: Host, found: Discovery, event: UrlsAdmitted, now: float) -> None:
-        self._hosts.claims.of(event.site).tally.admitted += 1
-        row = replace(host.row, admitted=host.row.admitted + 1)
-        number = request_number(found.priority, self._moment(event.site, now))
-        how = admitted(found, event)
+    def _accept(
+        self, host: Host, accepted: list[Discovery], event: UrlsAdmitted, now: float
+    ) -> None:
+        self._hosts.claims.of(event.site).tally.admitted += len(accepted)
+        row = replace(host.row, admitted=host.row.admitted + len(accepted))
+        first = self._moment(event.site, now, len(accepted))
         linking = linking_site(event.via, event.site)
-        in_links = linked(0, linking, found.url) if linking else 0
-        statistics = _found(found.depth, found.priority, in_links, found.every)
-        url = QueuedUrl("", 0, found.url, number, statistics=statistics, **how)
+        urls = [_queued(found, event, linking, first + n) for n, found in enumerate(accepted)]
         if self._revisits.shares.limited:
             self._hosts.update(host, row)
-            self._revisits.hold(row, url, now)
+            for url in urls:
+                self._revisits.hold(row, url, now)
         else:
-            self._queue(host, row, url, now)
+            self._queue(host, row, urls, now)
 
     def again(self, due: DueRow, now: float) -> None:
         """Queue a URL whose time has come, unless that has been done."""
@@ -91,7 +99,7 @@ class Admission:
             **provenance(due, due.crawl),
         )
         host = self._hosts.find(due.site, due.host)
-        self._queue(host, host.row, url, now)
+        self._queue(host, host.row, [url], now)
 
     def refetch(self, site: str, key: str, url: str, now: float) -> None:
         """Queue a URL that was visited, however it fared and whenever it is due."""
@@ -129,7 +137,7 @@ class Admission:
             basis=basis,
             **provenance(visit, visit.crawl),
         )
-        self._queue(host, host.row, url, now)
+        self._queue(host, host.row, [url], now)
 
     def errand(self, event: RobotsAsked, now: float) -> None:
         """Queue a URL at which another host's robots.txt lies."""
@@ -137,24 +145,36 @@ class Admission:
         number = request_number(0, self._moment(event.site, now))
         url = QueuedUrl("", 0, event.url, number, hops=event.hops, asker=event.asker)
         url = replace(url, purpose=Purpose.ROBOTS)
-        self._queue(host, host.row, replace(url, crawl=event.crawl), now)
+        self._queue(host, host.row, [replace(url, crawl=event.crawl)], now)
 
-    def _queue(self, host: Host, row: HostRow, url: QueuedUrl, now: float) -> None:
-        row = self._hosts.queues.append(row, url)
+    def _queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
+        row = self._hosts.queues.append(row, urls)
         if row.condition is Condition.IDLE:
             self._loading.enter(host, row, now)
         else:
             self._hosts.update(host, row)
 
-    def _moment(self, site: str, now: float) -> int:
-        """Return microseconds that grow, whatever the clock does."""
+    def _moment(self, site: str, now: float, count: int = 1) -> int:
+        """Return the first of *count* microseconds in a row, which grow whatever the clock does."""
         last, moment = self._hosts.claims.last_number(), int(now * 1e6) + self._ahead
         if last - moment > BUCKET:
             # The clock was ahead. Time goes on from there, or all to come would be in one bucket.
             self._ahead += last - moment
         moment = max(last + 1, moment)
-        self._hosts.claims.of(site).tally.last_number = moment
+        self._hosts.claims.of(site).tally.last_number = moment + count - 1
         return moment
+
+
+def _host_of(found: Discovery) -> str:
+    return host_key(found.url)
+
+
+def _queued(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) -> QueuedUrl:
+    """Return *found*, which a page of the site *linking* links to, as it is queued."""
+    in_links = linked(0, linking, found.url) if linking else 0
+    statistics = _found(found.depth, found.priority, in_links, found.every)
+    number, how = request_number(found.priority, moment), admitted(found, event)
+    return QueuedUrl("", 0, found.url, number, statistics=statistics, **how)
 
 
 @lru_cache(maxsize=10_000)

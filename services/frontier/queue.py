@@ -9,6 +9,7 @@ whole. (Cassandra pays for deleted rows at every later read.)
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -88,19 +89,21 @@ class HostQueues:
         """Read everything anew: others may have written it meanwhile."""
         self._heads.forget()
 
-    def append(self, host: HostRow, url: QueuedUrl) -> HostRow:
-        """Put *url* behind all others of its queue; its segment and position are set here."""
-        again = is_again(url)
-        ends = _ends(host, again)
-        full = ends.tail_size >= SEGMENT
-        segment, position = (ends.tail + 1, 0) if full else (ends.tail, ends.tail_size)
-        url = replace(url, segment=_key(host, again, segment), position=position)
-        self._urls.put(url)
-        self._heads.append(url, is_first=not ends.queued)
+    def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
+        """Put *urls*, all of one queue, behind all others there, in their order; their segments and
+        positions are set here."""
+        again = is_again(urls[0])
+        head, cursor, segment, position, queued = _ends(host, again)
         if not host.queued:
-            host = replace(host, number=url.number, again=again)
-        ends = ends._replace(tail=segment, tail_size=position + 1, queued=ends.queued + 1)
-        return _with(host, again, ends)
+            host = replace(host, number=urls[0].number, again=again)
+        for url in urls:
+            if position >= SEGMENT:
+                segment, position = segment + 1, 0
+            url = replace(url, segment=_key(host, again, segment), position=position)
+            self._urls.put(url)
+            self._heads.append(url, is_first=not queued)
+            position, queued = position + 1, queued + 1
+        return _with(host, again, Ends(head, cursor, segment, position, queued))
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
         """Return the first *count* URLs of the queue whose turn it is, fewer at a segment's end.

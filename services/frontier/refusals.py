@@ -26,6 +26,8 @@ class Candidate(NamedTuple):
 
     found: Discovery
     host: Host
+    ahead: int
+    """How many URLs of the host are queued together with it, before it."""
     crawl: CrawlDefined | None
     blacklist: Blacklist
     settings: FrontierSettings
@@ -75,14 +77,19 @@ def _too_many_redirects(one: Candidate) -> str:
 
 def _too_many_hosts(one: Candidate) -> str:
     budget, asked_for = one.settings.host_budget, one.found.depth == 0 and one.found.hops == 0
-    if one.host.stored or asked_for or one.hosts.sites.hosts(one.host.row.site) < budget:
+    if (
+        one.host.stored
+        or one.ahead
+        or asked_for
+        or one.hosts.sites.hosts(one.host.row.site) < budget
+    ):
         return ""
     return f"the site's budget of {budget} hosts is used up"
 
 
 def _over_budget(one: Candidate) -> str:
     budget = one.settings.url_budget
-    used_up = one.host.row.admitted >= budget
+    used_up = one.host.row.admitted + one.ahead >= budget
     return f"the host's budget of {budget} URLs is used up" if used_up else ""
 
 

@@ -194,7 +194,7 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     queues = HostQueues(opened.store.table(QueuedUrl))
     row = host(condition=Condition.READY)
     for number, url in enumerate((f"{HOST}/first", URL), 1):
-        row = queues.append(row, QueuedUrl("", 0, url, number, via=f"1.0.0@{HOST}/{number}"))
+        row = queues.append(row, [QueuedUrl("", 0, url, number, via=f"1.0.0@{HOST}/{number}")])
     opened.store.table(HostRow).put(row)
     beside = HostRow("a.example", "https://a.example", condition=Condition.CHECKED_OUT)
     opened.store.table(HostRow).put(beside)

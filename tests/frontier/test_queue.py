@@ -9,9 +9,9 @@ from services.frontier.rows import HostRow, QueuedUrl
 def test_what_a_flush_cut_short_has_left_beyond_the_end_is_not_read() -> None:
     queues = HostQueues(SqliteStore(Database(":memory:")).table(QueuedUrl))
     url = QueuedUrl("", 0, "http://a.test/x", 1)
-    before = queues.append(HostRow("a.test", "http://a.test"), url)
+    before = queues.append(HostRow("a.test", "http://a.test"), [url])
     for number in range(2, 4):
-        queues.append(before, QueuedUrl("", 0, f"http://a.test/{number}", number))
-        after = queues.append(before, QueuedUrl("", 0, f"http://a.test/{number}", number))
-        queues.append(after, QueuedUrl("", 0, "http://a.test/beyond", 9))
+        queues.append(before, [QueuedUrl("", 0, f"http://a.test/{number}", number)])
+        after = queues.append(before, [QueuedUrl("", 0, f"http://a.test/{number}", number)])
+        queues.append(after, [QueuedUrl("", 0, "http://a.test/beyond", 9)])
     assert [one.url for one in queues.first(before, SEGMENT)] == [url.url]

@@ -31,7 +31,7 @@ def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, 
             for _ in range(count):
                 number += 1
                 url = QueuedUrl("", 0, f"http://a.test/{number}", number, earlier=number % 2)
-                host = queues.append(host, url)
+                host = queues.append(host, [url])
         elif what == "pass":
             host = queues.passed(host, min(count, host.queued))
         elif what == "forget":
@@ -48,7 +48,7 @@ def test_what_comes_and_goes_is_not_read() -> None:
     queues, host = HostQueues(table), HostRow("a.test", "http://a.test")
     table.scan = None  # type: ignore[method-assign,assignment]
     for number in range(3 * SEGMENT):
-        host = queues.append(host, QueuedUrl("", 0, f"http://a.test/{number}", number))
+        host = queues.append(host, [QueuedUrl("", 0, f"http://a.test/{number}", number)])
         assert [one.number for one in queues.first(host, 5)] == [number]
         host = queues.advance(host)
     database.close()

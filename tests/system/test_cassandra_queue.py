@@ -22,7 +22,7 @@ def run_through(store: CassandraStore, start: int, end: int, host: HostRow) -> H
     while visited < end:
         while appended < min(end, visited + AHEAD):
             url = QueuedUrl("", 0, URL.format(appended), appended, via="abc@https://example.org/")
-            host = queues.append(host, url)
+            host = queues.append(host, [url])
             appended += 1
         store.flush()
         for _ in range(STEP // BATCH):
