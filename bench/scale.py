@@ -1,12 +1,13 @@
 """A crawl as it grows: URLs admitted and visited a CPU second, memory and disk, decade by decade.
 
-    .venv/bin/python -m bench.scale [--urls 1000000] [--hosts 200000] [--visits 50000]
+    .venv/bin/python -m bench.scale [--urls 1000000] [--hosts 200000] [--visits 50000] [--one-site]
 
 Links to hosts whose sizes have a heavy tail (the largest a tenth of all) go through dedup and
 frontier, as a crawl in a folder runs them, twenty of a site at a time. Then a frontier begins anew
-on the file, and its orders are answered at once, without pages. Only the two are measured, in CPU
-seconds of this process; the links are put on the log beside them. Hosts may be large here: budgets
-are as high as the crawl.
+on the file, and its orders are answered at once, without pages; last, the file's free pages are
+counted, and it is written anew without them. Only the two are measured, in CPU seconds of this
+process; the links are put on the log beside them. Hosts may be large here: budgets are as high as
+the crawl. `--one-site` has them all be of one site; `--hosts 1` is one host.
 """
 
 import argparse
@@ -103,7 +104,7 @@ class Crawl:
         return sum(file.stat().st_size for file in files)
 
 
-def discovered(urls: int, hosts: int) -> Iterator[UrlsDiscovered]:
+def discovered(urls: int, hosts: int, one_site: bool) -> Iterator[UrlsDiscovered]:
     """Yield links to *hosts* hosts in random order, about *urls* of them."""
     random = np.random.default_rng(SEED)
     weights = 1.0 / np.arange(1, hosts + 1) ** TAIL
@@ -114,21 +115,21 @@ def discovered(urls: int, hosts: int) -> Iterator[UrlsDiscovered]:
     for n, number in enumerate(order.tolist()):
         first, last = int(done[number]), int(min(done[number] + TOGETHER, sizes[number]))
         done[number] = last
-        yield _event(n, f"host{number}.example", range(first, last))
+        site = "site.example" if one_site else f"host{number}.example"
+        host = f"host{number}.{site}" if one_site else site
+        yield _event(n, site, host, range(first, last))
 
 
-def _event(number: int, site: str, pages: range) -> UrlsDiscovered:
-    found = tuple(Discovery(f"http://{site}/some/folder/page-{page}.html", 3) for page in pages)
+def _event(number: int, site: str, host: str, pages: range) -> UrlsDiscovered:
+    found = tuple(Discovery(f"http://{host}/some/folder/page-{page}.html", 3) for page in pages)
     via = f"1.{number}.0@http://from{number % 1000}.example/{number}"
     return UrlsDiscovered(at=0.0, site=site, via=via, urls=found)
 
 
-def bench(folder: Path, urls: int, until: int, hosts: int, visits: int, loaded: int) -> None:
-    """Print both tables."""
-    crawl = Crawl(folder, loaded)
+def admit_all(crawl: Crawl, events: Iterator[UrlsDiscovered], until: int) -> None:
+    """Have *until* URLs admitted; print the table."""
     print(f"{'URLs':>10} {'URLs/CPU s':>11} {'MiB':>6} {'bytes on disk/URL':>18}", flush=True)
-    events, total, step, mark, spent = discovered(urls, hosts), 0, 100_000, 0, crawl.cpu
-    more = 1
+    total, step, mark, spent, more = 0, 100_000, 0, crawl.cpu, 1
     while total < until and more:
         more = crawl.admit(events)
         total += more
@@ -140,10 +141,9 @@ def bench(folder: Path, urls: int, until: int, hosts: int, visits: int, loaded: 
             )
             mark, spent = total, crawl.cpu
             step = max(step, total // 2)
-    _visit(folder, visits, loaded)
 
 
-def _visit(folder: Path, visits: int, loaded: int) -> None:
+def visit(folder: Path, visits: int, loaded: int) -> Crawl:
     """Begin anew on the file; print how long until the first order, and how visits go."""
     began = time.process_time()
     crawl = Crawl(folder, loaded)
@@ -165,6 +165,21 @@ def _visit(folder: Path, visits: int, loaded: int) -> None:
     print(
         f"{made:,} visits ordered and ended: {made / (crawl.cpu - spent):,.0f} a CPU second, "
         f"{_resident():,.0f} MiB, {crawl.disk / 2**20:,.0f} MiB on disk"
+    )
+    return crawl
+
+
+def compact(crawl: Crawl) -> None:
+    """Write the file anew; print how much of it was free, and what that has saved."""
+    [(free,)], [(size,)] = (
+        crawl.database.read(f"PRAGMA {name}", ()) for name in ("freelist_count", "page_size")
+    )
+    before, began = crawl.file.stat().st_size, time.process_time()
+    crawl.database.read("VACUUM", ())
+    crawl.database.read("PRAGMA wal_checkpoint(TRUNCATE)", ())
+    print(
+        f"{before / 2**20:,.0f} MiB of which {free * size / 2**20:,.0f} free; written anew "
+        f"{crawl.disk / 2**20:,.0f}, in {time.process_time() - began:.1f} CPU seconds"
     )
 
 
@@ -193,11 +208,14 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=200_000)
     parser.add_argument("--visits", type=int, default=50_000)
     parser.add_argument("--loaded", type=int, default=50_000)
+    parser.add_argument("--one-site", action="store_true")
     parser.add_argument("--folder", help="on which disk")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        until = options.until or options.urls
-        bench(Path(folder), options.urls, until, options.hosts, options.visits, options.loaded)
+        events = discovered(options.urls, options.hosts, options.one_site)
+        crawl = Crawl(Path(folder), options.loaded)
+        admit_all(crawl, events, options.until or options.urls)
+        compact(visit(Path(folder), options.visits, options.loaded))
 
 
 if __name__ == "__main__":

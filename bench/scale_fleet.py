@@ -55,7 +55,7 @@ def grow(there: Fleet, servers: Servers, corner: dict[str, str], data: Path, url
     prefix = corner["GOSSAMER_KAFKA__PREFIX"]
     crawled = Crawled(there, servers, prefix, corner["GOSSAMER_CASSANDRA__KEYSPACE"])
     log = KafkaLog(KafkaSettings(servers=servers.kafka, prefix=prefix))
-    events, total, step = discovered(urls, hosts), 0, FIRST
+    events, total, step = discovered(urls, hosts, one_site=False), 0, FIRST
     while True:
         spent, more = crawled.spent(), 0
         while more < step and (some := [*islice(events, AT_A_TIME)]):
