@@ -59,8 +59,10 @@ class Hosts:
             return loaded
         if recent := self._recent.get(key):
             return self._listed(recent)
-        new = Host(HostRow(site, key), stored=False, robots_read=True)
-        return self._listed(self.read(site, key) or new)
+        # Of a site without hosts nothing is stored.
+        if self.sites.hosts(site) and (found := self.read(site, key)):
+            return self._listed(found)
+        return Host(HostRow(site, key), stored=False, robots_read=True)
 
     def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
         """Return the hosts of *entries* that there are, each once and as `find` does."""
