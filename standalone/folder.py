@@ -101,5 +101,18 @@ class Opened:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.database = Database(folder.database)
+        _refuse_too_old(self.database)
         self.log = SqliteLog(self.database)
         self.store = SqliteStore(self.database)
+
+
+def _refuse_too_old(database: Database) -> None:
+    """Raise GossamerError for a folder with hosts that nobody has counted by site: we would take
+    all of them for new."""
+    found = database.read("SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')", ())
+    if found == [("hosts",)] and database.read("SELECT 1 FROM hosts LIMIT 1", ()):
+        raise GossamerError(
+            f"{database.path} was written by a version of before 2026-11-22 12:00, which cannot be "
+            "gone on with: begin anew in another folder with --data, or go on with that version; "
+            "the WARC files beside it are not affected"
+        )
