@@ -18,12 +18,13 @@ from statistics import correlation
 from typing import Any, NamedTuple
 
 from gossamer.settings import Settings
+from gossamer.text.folding import folded
 from gossamer.text.sketch import change, sketch_of
 from services.dedup.near import distance
 from services.parser.document import read
 from services.parser.scan import sane
 from services.parser.simhash import simhash_of
-from services.parser.text import folded, main_text
+from services.parser.text import main_text
 from services.parser.wiring import options_of
 
 NEAR = 0.9

@@ -9,6 +9,8 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from zlib import crc32
 
+from gossamer.text.folding import folded
+
 SEPARATOR = "\x1e"
 """Between the pieces of a text; to whom folds white space it is just that."""
 WORDS = 16
@@ -20,8 +22,7 @@ MOST = 4096
 def pieces_of(text: str) -> list[str]:
     """Return the pieces of *text*, which `SEPARATOR` sets apart, that have words; white space in
     them is folded."""
-    folded = (" ".join(piece.split()) for piece in text.split(SEPARATOR))
-    return [piece for piece in folded if piece]
+    return [piece for piece in map(folded, text.split(SEPARATOR)) if piece]
 
 
 def blocks_of(pieces: Iterable[str]) -> bytes:

@@ -33,6 +33,7 @@ ENOUGH = 8 * BITS
 
 _MIX, _SPREAD = numpy.uint64(0x9E3779B97F4A7C15), numpy.uint64(0xBF58476D1CE4E5B9)
 _STEP = numpy.uint64(0x94D049BB133111EB)
+_LAST = numpy.uint64((1 << 64) - 1)
 _HALF, _RANK = numpy.uint64(32), numpy.uint64(55)
 """Bits of an element's hash that say which is first in its bin; those above say which bin."""
 
@@ -45,18 +46,16 @@ def sketch_of(text: str) -> bytes:
     elements = _elements(counted)
     rounds = 1 + ENOUGH // elements.size
     while True:
-        dealt = _dealt(elements, rounds)
-        bins, first = numpy.unique((dealt >> _RANK).astype(numpy.uint16), return_index=True)
-        if bins.size >= BITS - BARE:
-            return _packed(bins, dealt[first] & 1, first // elements.size)
+        first, since = _first(elements, rounds)
+        if numpy.count_nonzero(since < rounds) >= BITS - BARE:
+            return _packed(first, since)
         rounds *= 2
 
 
-def _packed(bins: _Array, bits: _Array, filled: _Array) -> bytes:
-    """Return the sketch of which *bins* have these *bits* since the round in *filled*."""
-    last = numpy.sort(filled)[BITS - BARE - 1]
-    sketch = numpy.zeros(BITS, bool)
-    sketch[bins] = bits.astype(bool) & (filled <= last)
+def _packed(first: _Array, since: _Array) -> bytes:
+    """Return the sketch of which each bin has its *first* element *since* a round."""
+    last = numpy.sort(since)[BITS - BARE - 1]
+    sketch = (first & 1).astype(bool) & (since <= last)
     return numpy.packbits(sketch, bitorder="little").tobytes()
 
 
@@ -84,9 +83,15 @@ def _elements(counted: Counter[str]) -> _Array:
     return numpy.repeat(hashes, counts) | nth << _HALF
 
 
-def _dealt(elements: _Array, rounds: int) -> _Array:
-    """Return *elements* dealt so often: bin and rank in it of each, the first ones first."""
+def _first(elements: _Array, rounds: int) -> tuple[_Array, _Array]:
+    """Return the first element of each bin, and since which round it has some: *rounds* if none."""
     salts = numpy.arange(1, rounds + 1, dtype=numpy.uint64) * _STEP
     mixed = (elements + salts[:, None]) * _MIX
-    mixed = (mixed ^ mixed >> _HALF) * _SPREAD
-    return numpy.sort(mixed).ravel()
+    dealt = ((mixed ^ mixed >> _HALF) * _SPREAD).ravel()
+    bins = (dealt >> _RANK).astype(numpy.intp)
+    # To look for the least of each bin takes a fifth of the time of sorting.
+    nth, since = numpy.repeat(numpy.arange(rounds), elements.size), numpy.full(BITS, rounds)
+    numpy.minimum.at(since, bins, nth)
+    earliest, first = nth == since[bins], numpy.full(BITS, _LAST)
+    numpy.minimum.at(first, bins[earliest], dealt[earliest])
+    return first, since

@@ -10,10 +10,10 @@ from itertools import islice, product
 from typing import Any, NamedTuple
 
 from gossamer.events.pages import Source
+from gossamer.text.folding import folded
 from services.parser import linked_data
 from services.parser.elements import Element, Elements
 from services.parser.links import Resolver
-from services.parser.text import folded
 from services.parser.times import instant, instant_in
 
 AUTHOR_LIMIT = 200

@@ -11,13 +11,14 @@ from selectolax.lexbor import LexborHTMLParser
 from gossamer.events import Heading
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
+from gossamer.text.folding import folded
 from gossamer.web.directives import LENGTH, POLICY, RESERVATION, directives, meta_names
 from services.parser.about import Fields, about, meta_of
 from services.parser.collected import collect
 from services.parser.elements import Elements
 from services.parser.headings import headings
 from services.parser.options import Options
-from services.parser.text import NEVER_MAIN, folded
+from services.parser.text import NEVER_MAIN
 from services.parser.visible import UNSEEN
 
 TITLE_LIMIT = 500
@@ -57,7 +58,7 @@ def read(text: str, url: str, charset: str, options: Options, now: float = inf) 
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
     found = collect(elements, url, charset, options)
     said = about(elements, meta, found.resolver, url, now)
-    title, language = _title(tree), _language(tree)
+    title, language = _title(elements), _language(tree)
     # Sometimes the whole article is in there.
     linked = "" if options.text == "off" else _linked_data(tree)
     tree.strip_tags(UNSEEN, recursive=True)
@@ -81,10 +82,11 @@ def _pieces(tree: LexborHTMLParser) -> list[str]:
     return pieces_of(tree.body.text(separator=SEPARATOR, skip_empty=True)) if tree.body else []
 
 
-def _title(tree: LexborHTMLParser) -> str:
+def _title(elements: Elements) -> str:
     # Not the title of a picture: in SVG it is an element of the same name.
-    node = tree.css_first("head > title, body > title")
-    return folded(node.text()) if node else ""
+    titles = (element.node for element in elements.of("title"))
+    own = (node for node in titles if node.parent and node.parent.tag in ("head", "body"))
+    return next((folded(node.text()) for node in own), "")
 
 
 def _linked_data(tree: LexborHTMLParser) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from gossamer.events import Link
 from gossamer.events.pages import LinkKind
+from gossamer.text.folding import folded
 from gossamer.web.http import Headers, all_values, first_value
 from gossamer.web.url import BadUrl, canonicalize
 from services.parser.links import REL_LIMIT, TEXT_LIMIT
 from services.parser.targets import refresh_target, relation
-from services.parser.text import folded
 
 LINKS = 100
 """Most links of a response's headers."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.events import Heading
-from services.parser.text import folded
+from gossamer.text.folding import folded
 
 MOST = 100
 CANDIDATES = 500

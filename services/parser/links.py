@@ -13,10 +13,10 @@ from msgspec import json
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
+from gossamer.text.folding import folded
 from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize, host_key
 from services.parser.labels import codec_of
 from services.parser.options import Options
-from services.parser.text import folded
 
 TEXT_LIMIT = 200
 TEXT_BUDGET = 4_000_000

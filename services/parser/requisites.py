@@ -25,9 +25,13 @@ def requisites(elements: Elements, resolver: Resolver, limit: int) -> tuple[str,
         for target in _sources(element):
             if len(found) >= limit:
                 return tuple(found)
-            if target.strip() and not _inline.match(target) and (url := resolver.url(target)):
+            if _is_elsewhere(target) and (url := resolver.url(target)):
                 found[url] = None
     return tuple(found)
+
+
+def _is_elsewhere(target: str) -> bool:
+    return bool(target.strip()) and not (":" in target and _inline.match(target))
 
 
 def _sources(element: Element) -> Iterator[str]:
@@ -42,7 +46,8 @@ def _sources(element: Element) -> Iterator[str]:
             yield from (element.get("src"), element.get("poster"))
         case _:
             yield element.get("src")
-            yield from srcset(element.get("srcset"))
+            if candidates := element.get("srcset"):
+                yield from srcset(candidates)
 
 
 def srcset(value: str) -> list[str]:

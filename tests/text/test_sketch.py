@@ -1,11 +1,12 @@
 """How much a text has changed, from two sketches."""
 
 from collections import Counter
+from zlib import crc32
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.sketch import SIZE, change, sketch_of
+from gossamer.text.sketch import BARE, BITS, SIZE, change, sketch_of
 
 WORDS = [f"word{n}" for n in range(1200)]
 SD = 0.045
@@ -59,6 +60,36 @@ def test_a_sketch_is_always_as_small(text: str) -> None:
 def test_sketches_are_the_same_everywhere() -> None:
     """They are kept for years and compared with those of other machines."""
     assert sketch_of("to be or not to be").hex()[:16] == "2a83f08771c14e3a"
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=1000) | st.text().map(str.split))
+@settings(max_examples=25, deadline=None)
+def test_a_bin_has_the_first_element_that_was_dealt_to_it(words: list[str]) -> None:
+    assert sketch_of(" ".join(words)) == by_its_definition(words)
+
+
+def by_its_definition(words: list[str]) -> bytes:
+    """Deal all elements into the bins that are still empty, round by round."""
+    elements = [
+        crc32(word.encode(errors="replace")) | nth << 32
+        for word, count in Counter(words).items()
+        for nth in range(count)
+    ]
+    bins: dict[int, tuple[int, int]] = {}
+    rounds, wanted = 0, 1 + 8 * BITS // len(elements) if elements else 0
+    while rounds < wanted:
+        rounds += 1
+        salt, found = rounds * 0x94D049BB133111EB, dict[int, int]()
+        for element in elements:
+            mixed = (element + salt) * 0x9E3779B97F4A7C15 % (1 << 64)
+            mixed = (mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9 % (1 << 64)
+            found[mixed >> 55] = min(mixed, found.get(mixed >> 55, mixed))
+        bins = {at: (rounds, mixed) for at, mixed in found.items()} | bins
+        if rounds == wanted and len(bins) < BITS - BARE:
+            wanted *= 2
+    last = sorted(rounds for rounds, _ in bins.values())[BITS - BARE - 1] if bins else 0
+    kept = sum((mixed & 1) << at for at, (since, mixed) in bins.items() if since <= last)
+    return kept.to_bytes(SIZE, "little") if bins else b""
 
 
 def test_a_sketch_is_the_same_in_all_versions_of_the_program() -> None:

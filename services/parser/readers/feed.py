@@ -10,12 +10,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from gossamer.events import Listing, PageParsed
+from gossamer.text.folding import folded
 from services.parser.dates import instant
 from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
 from services.parser.options import Options
 from services.parser.readers.entries import Entries
 from services.parser.readers.xml import Element, children, elements, said, text_of
-from services.parser.text import folded, language_of
+from services.parser.text import language_of
 
 ROOTS = frozenset({"rss", "RDF", "feed"})
 OTHERS = ("alternate", "next", "previous", "prev-archive", "next-archive")

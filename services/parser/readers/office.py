@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
+from gossamer.text.folding import folded
 from services.parser.dates import instant
 from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
 from services.parser.readers.received import Received
 from services.parser.readers.xml import SAFELY, Element, name_of, text_of
-from services.parser.text import folded, language_of
+from services.parser.text import language_of
 
 FILES = ("docProps/core.xml", "meta.xml")
 LIMIT = 1 << 20

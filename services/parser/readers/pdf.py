@@ -15,12 +15,12 @@ from pypdfium2 import raw
 
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
+from gossamer.text.folding import folded
 from services.parser.dates import pdf_instant
 from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
 from services.parser.readers.plain import with_text
 from services.parser.readers.received import Received
 from services.parser.readers.targets import linked
-from services.parser.text import folded
 
 TEXT = 1_000_000
 """Characters of text that are read …"""

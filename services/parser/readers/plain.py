@@ -5,13 +5,14 @@ from msgspec.structs import replace
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
+from gossamer.text.folding import folded
 from gossamer.text.sketch import sketch_of
 from services.parser.extraction import Kind, kept
 from services.parser.options import Options
 from services.parser.passed_on import with_hazards
 from services.parser.readers.received import Received
 from services.parser.simhash import simhash_of
-from services.parser.text import digest_of, folded
+from services.parser.text import digest_of
 
 
 def read(received: Received) -> PageParsed:

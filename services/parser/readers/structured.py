@@ -12,11 +12,11 @@ from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
+from gossamer.text.folding import folded
 from services.parser.document import TITLE_LIMIT
 from services.parser.readers import feed
 from services.parser.readers.received import Received
 from services.parser.readers.targets import linked
-from services.parser.text import folded
 
 FEED = "https://jsonfeed.org/version/"
 LINKS = ("@id", "url", "href")

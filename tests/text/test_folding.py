@@ -1,0 +1,14 @@
+"""White space folded, whatever the text holds."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.text.folding import folded
+
+SPACES = "".join(chr(code) for code in range(0x110000) if chr(code).isspace())
+
+
+@settings(max_examples=50)
+@given(st.text() | st.text(f"ab{SPACES}") | st.text("a "))
+def test_runs_of_white_space_are_single_spaces(text: str) -> None:
+    assert folded(text) == " ".join(text.split())
