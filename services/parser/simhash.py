@@ -90,8 +90,8 @@ class _Met:
     """What the features that were met last hash to: a cache of fixed size, one place for each."""
 
     def __init__(self) -> None:
-        self._features = numpy.zeros(PLACES, numpy.uint64)
-        self._hashes = numpy.zeros(PLACES, numpy.uint64)
+        # Each beside its hash: to find both misses the processor's caches once.
+        self._known = numpy.zeros((PLACES, 2), numpy.uint64)
 
     def hashes(self, letters: str) -> _Array:
         """Return the hash of each feature of *letters*."""
@@ -102,13 +102,13 @@ class _Met:
         wide = units.astype(numpy.uint64)
         pairs = wide[:-1] << _UNIT | wide[1:]
         features = pairs[:-2] << _PAIR | pairs[2:]
-        places = features * _MIX >> _TO_PLACE
-        found: _Array = self._hashes[places]
-        fresh = numpy.flatnonzero(self._features[places] != features)
+        places = (features * _MIX >> _TO_PLACE).view(numpy.intp)
+        known = self._known.take(places, axis=0)
+        found: _Array = known[:, 1].copy()
+        fresh = numpy.flatnonzero(known[:, 0] != features)
         if fresh.size:
             found[fresh] = _hashes_of([letters[at : at + WIDTH] for at in fresh.tolist()])
-            at = places[fresh]
-            self._features[at], self._hashes[at] = features[fresh], found[fresh]
+            self._known[places[fresh]] = numpy.stack((features[fresh], found[fresh]), axis=1)
         return found
 
 
