@@ -22,6 +22,9 @@ LAYOUT = struct.Struct(f"<{CELLS}B{CELLS}B{CELLS}I")
 SIZE = LAYOUT.size
 """Bytes of a table."""
 
+_SALTS = numpy.array([[1 + (salt << 32)] for salt in range(PARTS + 1)], numpy.uint64)
+_FIRST = numpy.array([[part * PART] for part in range(PARTS)], numpy.uint64)
+"""Of each part, its first cell."""
 _ADDED, _REMOVED = 1, 255
 """What a cell counts, modulo 256, in which one element is left."""
 
@@ -55,11 +58,12 @@ class _Cells(NamedTuple):
 def table_of(elements: Iterable[int]) -> bytes:
     """Return the table of *elements*, a set of integers of 32 bits."""
     given = numpy.fromiter(elements, numpy.uint64)
-    places = numpy.concatenate([n * PART + _all_mixed(given, n) % PART for n in range(PARTS)])
+    mixed = _all_mixed(given)
+    places = (mixed[:PARTS] % numpy.uint64(PART) + _FIRST).astype(numpy.intp)
     checks, sums = numpy.zeros(CELLS, numpy.uint64), numpy.zeros(CELLS, numpy.uint64)
-    numpy.bitwise_xor.at(checks, places, numpy.tile(_all_mixed(given, PARTS), PARTS))
-    numpy.bitwise_xor.at(sums, places, numpy.tile(given, PARTS))
-    counts = numpy.bincount(places, minlength=CELLS)
+    numpy.bitwise_xor.at(checks, places, mixed[PARTS])
+    numpy.bitwise_xor.at(sums, places, given)
+    counts = numpy.bincount(places.ravel(), minlength=CELLS)
     return (
         counts.astype("u1").tobytes() + checks.astype("u1").tobytes() + sums.astype("<u4").tobytes()
     )
@@ -100,9 +104,10 @@ def _cells(element: int) -> Iterator[int]:
         yield part * PART + mixed(element, part) % PART
 
 
-def _all_mixed(elements: Elements, salt: int) -> Elements:
-    """Return what `mixed` does of all *elements*; numbers of 64 bits lose what is beyond."""
-    mixed = (elements + numpy.uint64(1 + (salt << 32))) * numpy.uint64(0x9E3779B97F4A7C15)
+def _all_mixed(elements: Elements) -> Elements:
+    """Return what `mixed` does of all *elements*, a row for each salt; numbers of 64 bits lose what
+    is beyond."""
+    mixed = (elements + _SALTS) * numpy.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(0xBF58476D1CE4E5B9)
     return mixed >> numpy.uint64(32)
 

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
+import numpy
+
 from gossamer.text.difference import SIZE as TABLE_SIZE
 from gossamer.text.difference import difference, table_of
 
@@ -36,6 +38,7 @@ _DIGEST = 8
 _PLACE = struct.Struct("<IB")
 LIMIT = _DIGEST + TABLE_SIZE + PLACES * _PLACE.size
 """Most bytes that are kept of a page."""
+_MIX, _SPREAD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _START, _END = 0, 1
 """Stand before the first block and behind the last one."""
 
@@ -86,11 +89,15 @@ def compare(state: bytes, blocks: Sequence[int]) -> Compared:
 
 def _numbered(blocks: Sequence[int]) -> list[int]:
     """Tell equal blocks apart by which of them they are."""
-    seen: dict[int, int] = {}
-    numbered = []
+    seen, nths = dict[int, int](), list[int]()
     for block in blocks:
         seen[block] = nth = seen.get(block, 0) + 1
-        numbered.append(_pair(block, nth))
+        nths.append(nth)
+    # What `_pair` does, of all at once.
+    pairs = numpy.array(blocks, numpy.uint64) << numpy.uint64(32) | numpy.array(nths, numpy.uint64)
+    mixed = pairs * numpy.uint64(_MIX)
+    mixed = (mixed ^ mixed >> numpy.uint64(29)) * numpy.uint64(_SPREAD)
+    numbered: list[int] = (mixed >> numpy.uint64(32)).tolist()
     return numbered
 
 
@@ -150,8 +157,8 @@ def _beyond(framed: Sequence[int], at: int, volatile: Mapping[int, int]) -> int:
 
 
 def _pair(first: int, second: int) -> int:
-    mixed = (first << 32 | second) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
-    return (mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9 >> 32 & 0xFFFFFFFF
+    mixed = (first << 32 | second) * _MIX & (1 << 64) - 1
+    return (mixed ^ mixed >> 29) * _SPREAD >> 32 & 0xFFFFFFFF
 
 
 def _digest(blocks: Sequence[int]) -> bytes:

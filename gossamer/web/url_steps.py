@@ -39,7 +39,9 @@ _names_session_id = re.compile(
 )
 _names_tracking = re.compile(rf"[?&](?:utm_|{'|'.join(CLICKS)})", re.IGNORECASE)
 _reordered = re.compile(r"/\?(?:[NMSD]=[AD]|C=[NMSD](?:[;&]O=[AD])?)(?:[;&][FVP]=[^;&]*)*$")
-_default = re.compile(r"(?<=/)(?:index\.s?html?|default\.html?)$", re.IGNORECASE)
+_DEFAULT = frozenset(
+    {"index.html", "index.htm", "index.shtml", "index.shtm", "default.html", "default.htm"}
+)
 IN_A_ROW = 3
 """So often a component of a path stands in a row where a server makes paths up."""
 
@@ -117,7 +119,8 @@ def unless_repeated(url: str) -> str:
 
 def without_default_document(url: str) -> str:
     """Return the directory of which *url* is the default document."""
-    return url if "?" in url or url.endswith("/") else _default.sub("", url)
+    name = url[url.rfind("/") + 1 :]
+    return url.removesuffix(name) if name.lower() in _DEFAULT and "?" not in url else url
 
 
 def in_lower_case(url: str) -> str:

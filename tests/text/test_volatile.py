@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from hashlib import md5
 
 import pytest
 from hypothesis import given, settings
@@ -164,3 +165,11 @@ def test_a_text_without_bounds_is_compared_by_its_digest_alone() -> None:
     assert len(blocks(lines[:-1])) == MOST
     assert not page.same(*lines)
     assert not page.same(*lines) and page.state == b""
+
+
+def test_what_is_kept_is_the_same_in_all_versions_of_the_program() -> None:
+    """It is compared with what visits years later find."""
+    before = [*range(7, 2000, 3), 7, 7, 10, (1 << 32) - 1, (1 << 32) - 1, 0]
+    kept = compare(b"", before).state
+    later = compare(kept, [*before[:50], 99999, *before[51:]]).state
+    assert md5(kept + later).hexdigest() == "e220f8e14569c4765c4f0b5819e12502"

@@ -9,6 +9,7 @@ and the child exits, at the latest when the page that it is reading is done or t
 """
 
 import contextlib
+import gc
 import logging
 import os
 import resource
@@ -45,6 +46,8 @@ def main() -> None:
     inbox, outbox = _pipes()
     logging.disable(logging.CRITICAL)
     warm_up()
+    # What is loaded stays: the collector need not look at it again after every few pages.
+    gc.freeze()
     held = _Held()
     baseline = _limit_memory(held, memory_limit)
     _allow_alarms()
