@@ -73,6 +73,9 @@ class Table(Protocol[R]):
         Where several processes write, this is decided at once and not at the flush.
         """
 
+    def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
+        """Do what `put_if_absent` does with each of *rows*, no two of one key, at once."""
+
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the row with its keys is still that of *old*'s holder.
 

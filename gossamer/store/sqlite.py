@@ -138,6 +138,10 @@ class SqliteTable(Generic[R]):
             self.put(row)
         return row if found is None else found
 
+    def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
+        """Do what `put_if_absent` does with each of *rows*."""
+        return [self.put_if_absent(row) for row in rows]
+
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the row with its keys is still that of *old*'s holder."""
         found, holder = self.get(*self._overlay.keys(row)), self._row.holder

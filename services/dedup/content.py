@@ -19,7 +19,7 @@ from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
 from services.dedup.documents import DocumentRow
-from services.dedup.links import Aside, digest_with_links, links_of, release
+from services.dedup.links import Aside, Links, digest_with_links, links_of, release
 from services.dedup.near import Near
 
 ATTEMPTS = 5
@@ -56,6 +56,15 @@ class Judgement(NamedTuple):
     hazards: tuple[Hazard, ...]
 
 
+class Linked(NamedTuple):
+    """A page, and its links as they are followed."""
+
+    page: PageParsed
+    links: Links
+    digest: str
+    """Of its text with its links."""
+
+
 class Content:
     """The content test of all instances: the store says who was first."""
 
@@ -64,10 +73,19 @@ class Content:
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
         self.aside, self.blacklist = Aside(), Blacklist()
+        self._linked: dict[str, Linked] = {}
+        """By the id of its visit."""
+        self._claimed: dict[DigestRow, DigestRow] = {}
+        """Who is first, by what was claimed."""
 
-    def expect(self, pages: Sequence[PageParsed]) -> None:
-        """Read what is kept of texts like those of *pages*, which come next."""
+    def expect(self, pages: Sequence[PageParsed], new: Sequence[Linked]) -> None:
+        """Read what is kept of texts like those of *pages*, which come next, and claim the texts of
+        *new* documents among them: together, as the nodes take a while to decide."""
         self._near.expect(pages)
+        self._linked = {one.page.visit.id: one for one in new}
+        firsts = {page.digest: page.visit.id for page in reversed(pages)}
+        own = [_own(one) for one in new if firsts[one.page.digest] == one.page.visit.id]
+        self._claimed = dict(zip(own, self._digests.put_all_if_absent(own), strict=True))
 
     def judge(
         self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float
@@ -76,10 +94,10 @@ class Content:
 
         *change* is how much it has changed since the visit before; None if there was none.
         """
-        links = links_of(self._followed(page), crawl, self.blacklist)
-        with_links = digest_with_links(page, links)
+        linked = self.with_links(page, crawl)
+        links, with_links = linked.links, linked.digest
         was_there = change == 0.0
-        first = self._leader(page, with_links, was_there)
+        first = self._leader(linked, was_there)
         verdict, original = self._verdict(page, first, change)
         duplicates = page.visit.duplicates + 1 if original else 0
         trapped = bool(links.followed) and duplicates > self._limit
@@ -99,6 +117,14 @@ class Content:
             tuple(hazard for hazard, met in hazards.items() if met),
         )
 
+    def with_links(self, page: PageParsed, crawl: CrawlDefined | None) -> Linked:
+        """Return *page* with its links as *crawl* follows them."""
+        known = self._linked.pop(page.visit.id, None)
+        if known and known.page is page:
+            return known
+        links = links_of(self._followed(page), crawl, self.blacklist)
+        return Linked(page, links, digest_with_links(page, links))
+
     def _followed(self, page: PageParsed) -> PageParsed:
         if self._canonical:
             return page
@@ -116,9 +142,9 @@ class Content:
             return Verdict.FIRST, ""
         return Verdict.CHANGED if change else Verdict.UNCHANGED, ""
 
-    def _leader(self, page: PageParsed, links: str, was_there: bool) -> DigestRow:
-        """Return the row of who has the text of *page* first: its own, if nobody else does now."""
-        own = DigestRow(page.digest, page.visit.url, links, page.fetched_at, page.canonical)
+    def _leader(self, linked: Linked, was_there: bool) -> DigestRow:
+        """Return the row of who has the text of a page first: its own, if nobody else does now."""
+        page, own = linked.page, _own(linked)
         if not page.noindex:
             return self._claim(own, page, was_there)
         # It is no document, and leads none: nothing is written.
@@ -136,7 +162,7 @@ class Content:
         # The links may have been released by yet another: that is asked for by themselves.
         heir = replace(own, links="")
         for _ in range(ATTEMPTS):
-            first = self._digests.put_if_absent(own)
+            first = self._claimed.pop(own, None) or self._digests.put_if_absent(own)
             if self._stands(first, page):
                 return first
             # Not `put`: what the nodes have decided has their time, and they may be ahead of ours.
@@ -170,6 +196,11 @@ class Content:
             first = self._claim(own, page, was_there)
         released = first.url != page.visit.url
         return f"the same links were released from {first.url}" if released else ""
+
+
+def _own(linked: Linked) -> DigestRow:
+    page = linked.page
+    return DigestRow(page.digest, page.visit.url, linked.digest, page.fetched_at, page.canonical)
 
 
 def _agrees(page: PageParsed, other: str) -> bool:

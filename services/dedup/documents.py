@@ -120,6 +120,10 @@ class Documents:
         """Read the rows of *pages*, which come next."""
         self._rows.read_ahead(page.visit.url for page in pages)
 
+    def is_new(self, page: PageParsed) -> bool:
+        """Return whether nothing was ever kept of the URL of *page*."""
+        return self._rows.get(page.visit.url) is None
+
     def version(self, page: PageParsed) -> Version:
         """Compare *page* with the document that its URL had before.
 

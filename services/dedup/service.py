@@ -1,6 +1,7 @@
 """Dedup's processor: from seeds and links to admitted URLs, from parsed pages to verdicts."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -36,7 +37,7 @@ from gossamer.web.http import REDIRECTS
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
 from gossamer.web.validators import NO_VALIDATORS
-from services.dedup.content import Content, Judgement
+from services.dedup.content import Content, Judgement, Linked
 from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
 from services.dedup.hints import of_links
@@ -76,6 +77,8 @@ class Dedup(Processor):
         self._host_steps, self._host_names = HostSteps(store), HostNames(store, settings)
         self._crawl: CrawlDefined | None = None
         self._url_limit = settings.url_limit
+        self._spelt: dict[str, PageParsed] = {}
+        """Pages that are expected, by the ids of their visits."""
 
     def handle(self, event: Event, now: float) -> Answer:
         """Answer a seed, discovered URLs or a parsed page."""
@@ -106,9 +109,23 @@ class Dedup(Processor):
         self._listings.settle()
 
     def expect(self, pages: Sequence[PageParsed]) -> None:
-        """Read together, where that is cheaper, what is kept of *pages*: they come next."""
+        """Ask the store together what it will be asked of *pages*, which come next."""
         self._documents.expect(pages)
-        self._content.expect(pages)
+        self._spelt, new = {}, list[Linked]()
+        for page in pages:
+            # What is wrong with one is said when it is handled.
+            with suppress(Exception):
+                known = self._spelt[page.visit.id] = spelt(page, self._crawl, self._url_limit)
+                if self._is_new(known):
+                    new.append(self._content.with_links(known, self._crawl))
+        self._content.expect(pages, new)
+
+    def _is_new(self, page: PageParsed) -> bool:
+        """Return whether *page* is a document for sure, and the first at its URL."""
+        is_page = 200 <= page.status < 300 and page.visit.purpose is not Purpose.PROBE
+        is_read = not page.listing and Hazard.PARSER_FAULT not in page.hazards
+        is_kept = not page.noindex and kept(page, self._crawl).page is page
+        return is_page and is_read and is_kept and self._documents.is_new(page)
 
     def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
         accept(seed)
@@ -165,7 +182,8 @@ class Dedup(Processor):
         if parsed.visit.purpose is Purpose.PROBE:
             yield from missing(parsed, now)
             return
-        page = spelt(parsed, self._crawl, self._url_limit)
+        known = self._spelt.pop(parsed.visit.id, None)
+        page = known or spelt(parsed, self._crawl, self._url_limit)
         gone = absence(page)
         if page.status == 304 and page.visit.conditions:
             yield self._not_modified(page, now)

@@ -117,6 +117,11 @@ def test_the_first_wins(store: Store, settle: Settle) -> None:
     assert table.put_if_absent(Single("p", "one")) == Single("p", "one")
     settle(store)
     assert table.put_if_absent(Single("p", "two")) == Single("p", "one")
+    table.put(Single("mine", "put"))
+    many = [Single(key, "many") for key in ("a", "p", "mine", "b")]
+    texts = [row.text for row in table.put_all_if_absent(many)]
+    assert texts == ["many", "one", "put", "many"]
+    assert table.put_all_if_absent([]) == []
     settle(store)
     assert table.get("p") == Single("p", "one")
 

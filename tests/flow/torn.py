@@ -122,6 +122,9 @@ class TornTable(Generic[R]):
             self._disk.setdefault(self._at(partition), {})[sort] = row
         return row if stands is None else stands
 
+    def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
+        return [self.put_if_absent(row) for row in rows]
+
     def replace(self, row: R, old: R) -> None:
         partition, sort = self._keys(row)
         stands, holder = self._rows(partition).get(sort), self._row.holder

@@ -158,6 +158,8 @@ class CarriedDedup(Processor):
     def handle(self, event: Event, now: float) -> Answer:
         """Answer one event, with the table of its partition."""
         self._table.partition = partition_of(getattr(event, "site", ""), self._partitions)
+        if isinstance(event, PageParsed):
+            self._dedup.expect([event])
         return self._dedup.handle(event, now)
 
     def due(self) -> float | None:

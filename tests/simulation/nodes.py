@@ -379,6 +379,11 @@ class SimCassandra(Cassandra):
         found = self._nodes.decide(meaning.table, meaning.keys(row), row, applies)
         return dict(zip(meaning.columns, meaning.read(found), strict=True)) if found else {}
 
+    def _insert_all(
+        self, insert: str, rows: Sequence[Sequence[Any]]
+    ) -> list[dict[str, Any] | None]:
+        return [self._decided(insert, values) for values in rows]
+
     def _serial_read(self, select: str, keys: Sequence[Any]) -> dict[str, Any]:
         meaning = self._meanings[select]
         partition, others = meaning.split(keys)

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from cassandra import DriverException
-from cassandra.cluster import Cluster, NoHostAvailable, Session
+from cassandra.cluster import Cluster, NoHostAvailable, ResultSet, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import ExponentialReconnectionPolicy
 from cassandra.protocol import ErrorMessage
@@ -154,20 +154,29 @@ class Cassandra:
             yield (write.timestamp, tuple(nodes) or first.routing_key), chain([first], bound)
 
     def insert_if_absent(
-        self, insert: str, values: Values, select: str, keys: Values
-    ) -> dict[str, Any]:
-        """Run *insert*, which is IF NOT EXISTS; return the row that was there, {} if none was.
+        self, insert: str, rows: Sequence[Values], select: str, keys: Sequence[Values]
+    ) -> list[dict[str, Any]]:
+        """Run *insert*, which is IF NOT EXISTS, for each of *rows*, many at a time; return the rows
+        that were there, {} where none was.
 
         Where that is open, *select* reads by its *keys* what has been decided.
         """
         with self._errors():
-            for _ in range(TRIES):
-                if (stood := self._decided(insert, values)) is not None:
-                    return stood
-                # It may have been applied, or may be yet: a serial read completes or rules it out.
-                if found := self._serial_read(select, keys):
-                    return found
-            return self._insert(insert, values)
+            stood = self._insert_all(insert, rows)
+            each = zip(stood, rows, keys, strict=True)
+            return [
+                self._settled(insert, values, select, key) if there is None else there
+                for there, values, key in each
+            ]
+
+    def _settled(self, insert: str, values: Values, select: str, keys: Values) -> dict[str, Any]:
+        for _ in range(TRIES):
+            # It may have been applied, or may be yet: a serial read completes or rules it out.
+            if found := self._serial_read(select, keys):
+                return found
+            if (stood := self._decided(insert, values)) is not None:
+                return stood
+        return self._insert(insert, values)
 
     def update_if(self, update: str, values: Values) -> None:
         """Run *update*, which has a condition, so that the nodes decide whether it applies.
@@ -186,10 +195,26 @@ class Cassandra:
                 return None
             raise
 
+    def _insert_all(self, insert: str, rows: Sequence[Values]) -> list[dict[str, Any] | None]:
+        """Return what `_decided` does, for each of *rows*."""
+        if len(rows) == 1:
+            return [self._decided(insert, rows[0])]
+        answers = execute_concurrent_with_args(
+            self._session,
+            self._prepare(insert),
+            rows,
+            concurrency=IN_FLIGHT,
+            raise_on_first_error=False,
+            execution_profile=CONDITIONAL,
+        )
+        for answer in answers:
+            if not answer.success and not is_undecided(answer.result_or_exc):
+                raise answer.result_or_exc
+        return [_stood(one.result_or_exc) if one.success else None for one in answers]
+
     def _insert(self, insert: str, values: Values) -> dict[str, Any]:
         bound = self._bound(insert, values)
-        found = dict(self._session.execute(bound, execution_profile=CONDITIONAL).one())
-        return {} if found.pop("[applied]") else found
+        return _stood(self._session.execute(bound, execution_profile=CONDITIONAL))
 
     def _serial_read(self, select: str, keys: Values) -> dict[str, Any]:
         bound = self._bound(select, keys)
@@ -210,3 +235,9 @@ class Cassandra:
 
     def _bound(self, cql: str, values: Values) -> BoundStatement:
         return self._prepare(cql).bind(values)
+
+
+def _stood(answer: ResultSet) -> dict[str, Any]:
+    """Return the row that was there, by the *answer* to a conditional write; {} if none was."""
+    found = dict(answer.one())
+    return {} if found.pop("[applied]") else found

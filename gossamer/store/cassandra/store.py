@@ -180,19 +180,34 @@ class CassandraTable(Generic[R]):
 
         At once, unless we have put or dropped what is there since the last flush.
         """
-        keys = self.overlay.keys(row)
-        if self.overlay.covers(*keys):
-            buffered = self.overlay.get(*keys)
-            if buffered is None:
-                self.overlay.put(row)
-            return buffered or row
+        return self.put_all_if_absent([row])[0]
+
+    def put_all_if_absent(self, rows: Sequence[R]) -> list[R]:
+        """Do what `put_if_absent` does with each of *rows*, many at a time."""
+        keys = [self.overlay.keys(row) for row in rows]
+        asked = [at for at, each in enumerate(keys) if not self.overlay.covers(*each)]
+        stand = dict(zip(asked, self._decided([rows[at] for at in asked]), strict=True))
+        return [stand.get(at) or self._put_if_absent(row) for at, row in enumerate(rows)]
+
+    def _put_if_absent(self, row: R) -> R:
+        buffered = self.overlay.get(*self.overlay.keys(row))
+        if buffered is None:
+            self.overlay.put(row)
+        return buffered or row
+
+    def _decided(self, rows: Sequence[R]) -> list[R]:
         self._timestamps.wait_to_pass()
-        self._ahead.pop(keys[0], None)
-        statements, values = self._statements, self._columns.values(row)
-        found = self._nodes.insert_if_absent(
-            statements.put_if_absent, values, statements.get, self._keys(*keys)
+        keys = [self.overlay.keys(row) for row in rows]
+        for partition, _ in keys:
+            self._ahead.pop(partition, None)
+        stand = self._nodes.insert_if_absent(
+            self._statements.put_if_absent,
+            [self._columns.values(row) for row in rows],
+            self._statements.get,
+            [self._keys(*each) for each in keys],
         )
-        return self._columns.named_row(found) if found else row
+        found = zip(stand, rows, strict=True)
+        return [self._columns.named_row(values) if values else row for values, row in found]
 
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the row with its keys is still that of *old*'s holder."""

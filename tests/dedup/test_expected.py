@@ -1,0 +1,59 @@
+"""Pages that are expected together are told what they are told one by one."""
+
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from gossamer.events import CrawlDefined, Link, PageParsed
+from gossamer.web.url import fingerprint
+
+from .test_documents import DAY, Instance, Seen, parsed
+
+URLS = tuple(f"http://{host}.test/{path}" for host in "ab" for path in "xyz")
+TEXTS = {"one": "00000000000000ff", "nearly one": "00000000000000fe", "two": "ff00000000000000"}
+"""With their simhashes."""
+
+
+@st.composite
+def visits(draw: st.DrawFn) -> list[PageParsed]:
+    """Return pages as a crawl may find them, in the order of their visits."""
+    found = list[PageParsed]()
+    for number in range(draw(st.integers(1, 12))):
+        status = draw(st.sampled_from((200, 200, 200, 304, 404, 410)))
+        text = draw(st.sampled_from(sorted(TEXTS)))
+        page = parsed(
+            draw(st.sampled_from(URLS)),
+            Seen(status, noindex=draw(st.booleans()) and draw(st.booleans())),
+            1.0 + number * DAY,
+            digest=fingerprint(text),
+            canonical=draw(st.sampled_from(("", "", *URLS))),
+            links=tuple(map(Link, draw(st.sets(st.sampled_from(URLS), max_size=3)))),
+        )
+        found.append(
+            replace(page, simhash=TEXTS[text], language=draw(st.sampled_from(("en", "pt"))))
+        )
+    return found
+
+
+def groups(pages: list[PageParsed], sizes: list[int]) -> Iterator[list[PageParsed]]:
+    """Yield *pages* in groups of these sizes, and all that are left in one."""
+    for size in sizes:
+        yield pages[:size]
+        pages = pages[size:]
+    yield pages
+
+
+@given(visits(), st.lists(st.integers(1, 5), max_size=6), st.sampled_from(("", 'language("pt")')))
+def test_who_is_expected_is_told_the_same(
+    pages: list[PageParsed], sizes: list[int], relevant: str
+) -> None:
+    expecting, other = Instance(), Instance()
+    for one in (expecting, other):
+        list(one.dedup.handle(CrawlDefined(at=0.0, scope="domain('test')", max_depth=9, relevant=relevant), 0.0))
+    for group in groups(pages, sizes):
+        expecting.dedup.expect(group)
+        for page in group:
+            assert expecting.answer(page) == other.answer(page)
+            assert expecting.answer(page) == other.answer(page), "it comes again"
