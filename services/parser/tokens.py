@@ -50,9 +50,15 @@ _in_script = re.compile(rf"<!--(?:-?>)?|-->|</?{_any_case('script')}(?=[{_S}/>])
 _few = rf"""(?:[^=>]{{0,60}}+(?<![{_S}/"'=])=(?:"[^"]*+"|'[^']*+')){{0,40}}+[^=>]{{0,60}}+>"""
 _special = "|".join(map(_any_case, (*RAW, *FOREIGN, "plaintext")))
 _formatting = "|".join(map(_any_case, FORMATTING))
+_usual = (
+    "p(?![lL])|s(?=[aeopu])|i(?=[mns])|t(?=[abdhr])|u(?=l)|b(?=[a-hj-z])|f(?=[ir])|m(?=e)|n(?=a)"
+    "|c(?=[aei])"
+)
+"""How most of the other names begin that are neither special nor formatting: by two letters that
+is seen in half of the time that it takes to look for those one after another."""
 _glances = [
-    rf"/?+(?:[adghj-loqrvwyz]|(?!(?:{_special})[{_S}/>]|(?:{_formatting})[{_S}])[a-zA-Z])"
-    rf"[^{_S}/>]*+{_few}",
+    rf"/?+(?:[adghj-loqrvwyz]|{_usual}"
+    rf"|(?!(?:{_special})[{_S}/>]|(?:{_formatting})[{_S}])[a-zA-Z])[^{_S}/>]*+(?:>|{_few})",
     r"!--(?!-?>)(?:[^-]++|-(?!-!?>))*+--!?>",
     *(
         rf"{name}(?=[{_S}/>]){_few}[^<]*+(?:<(?!/{name}[{_S}/>]|!--)[^<]*+)*+</{name}{_few}"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.parser.scan import FEW_TAGS, SECONDS, sane
-from services.parser.tokens import tags
+from services.parser.tokens import FOREIGN, FORMATTING, RAW, tags
 from tests.parser.pages import QUADRATIC, read, targets
 from tests.parser.shapes import LINEAR, SHAPES
 
@@ -91,6 +91,18 @@ def test_tags_are_found_once_and_in_order(markup: str, ordinary: bool) -> None:
 @given(MARKUP)
 def test_with_a_glance_no_tag_is_seen_that_is_none(markup: str) -> None:
     assert {*tags(markup, ordinary=False)} <= {*tags(markup)}
+
+
+NAMES = (*RAW, *FOREIGN, *FORMATTING, "plaintext")
+
+
+@given(st.data(), st.sampled_from(NAMES))
+def test_what_costs_is_no_matter_of_its_case(data: st.DataObject, name: str) -> None:
+    upper = data.draw(st.lists(st.booleans(), min_size=len(name), max_size=len(name)))
+    spelt = "".join(c.upper() if up else c for c, up in zip(name, upper, strict=True))
+    # One without an end, which no glance takes for an element of text.
+    found = [*tags(f"<p><{spelt} class='a'>", ordinary=False)]
+    assert [tag.name for tag in found] == [name]
 
 
 @given(MARKUP)
