@@ -51,7 +51,11 @@ def test_who_is_expected_is_told_the_same(
 ) -> None:
     expecting, other = Instance(), Instance()
     for one in (expecting, other):
-        list(one.dedup.handle(CrawlDefined(at=0.0, scope="domain('test')", max_depth=9, relevant=relevant), 0.0))
+        list(
+            one.dedup.handle(
+                CrawlDefined(at=0.0, scope="domain('test')", max_depth=9, relevant=relevant), 0.0
+            )
+        )
     for group in groups(pages, sizes):
         expecting.dedup.expect(group)
         for page in group:
