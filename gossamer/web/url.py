@@ -221,6 +221,8 @@ def _site(name: str) -> str:
 @lru_cache(maxsize=8192)
 def is_address(name: str) -> bool:
     """Whether a host name is an IP literal."""
+    if ":" not in name and not name[-1:].isdigit():
+        return False  # As are nearly all, and an exception costs as much as finding the site.
     try:
         ip_address(name.strip("[]"))
     except ValueError:
