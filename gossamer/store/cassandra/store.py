@@ -122,8 +122,9 @@ class CassandraTable(Generic[R]):
         row = self.overlay.get(partition, sort)
         if row is not None or partition in self.overlay.dropped:
             return row
-        if partition in self._ahead:
-            return self._ahead[partition]
+        ahead = self._ahead
+        if partition in ahead:
+            return ahead[partition]
         found = self._query(self._statements.get, *self._keys(partition, sort))
         return found[0] if found else None
 
@@ -156,14 +157,14 @@ class CassandraTable(Generic[R]):
 
     def read_ahead(self, partitions: Iterable[str]) -> None:
         """Read what `get` and `get_all` will be asked for until the next flush."""
-        asked = {key: None for key in partitions if key not in self._ahead}
+        asked: dict[str, R | None] = dict.fromkeys(partitions)
         found = self._stored_all([(key,) for key in asked])
         self._ahead |= asked | {self.overlay.keys(row)[0]: row for row in found}
 
     def clear(self) -> None:
         """Forget what was put, dropped and read ahead."""
         self.overlay.clear()
-        self._ahead.clear()
+        self._ahead = {}
 
     def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         if self.row.sort_key:
