@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+from contextlib import closing
 from pathlib import Path
 
 from gossamer import clock
@@ -11,6 +12,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database, no_space
 from gossamer.store.sqlite import SqliteStore
 
+TABLES = "SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')"
 LOCK_WAIT = 10.0
 """Seconds that the processes of a killed crawl may take to release the folder."""
 
@@ -49,7 +51,8 @@ class Folder:
         )
 
     def claim(self) -> None:
-        """Lock the folder for this crawl; raise Locked if another one holds it."""
+        """Lock the folder for this crawl; raise Locked if another one holds it, GossamerError if a
+        version wrote it that this one cannot go on from."""
         until = clock.steady() + LOCK_WAIT
         # Children hold it too, each on its own: it is free when the last of them is gone. Turning
         # an exclusive lock into a shared one is not atomic: another crawl may get in between.
@@ -65,6 +68,20 @@ class Folder:
             self._lock.write_text(str(os.getpid()))
         except OSError as error:
             raise self._unwritable(error) from error
+        if self.database.exists():
+            self._refuse_too_old()
+
+    def _refuse_too_old(self) -> None:
+        """Refuse hosts that nobody has counted by site: we would take all of them for new."""
+        with closing(Database(self.database)) as database:
+            found = database.read(TABLES, ())
+            refused = found == [("hosts",)] and database.read("SELECT 1 FROM hosts LIMIT 1", ())
+        if refused:
+            raise GossamerError(
+                f"{self.database} was written by a version of before 2026-11-22 12:00, which "
+                "cannot be gone on with: begin anew in another folder with --data, or go on with "
+                "that version; the WARC files beside it are not affected"
+            )
 
     def share(self) -> None:
         """Hold the lock too, as a child of the crawl that claimed the folder."""
@@ -101,18 +118,5 @@ class Opened:
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.database = Database(folder.database)
-        _refuse_too_old(self.database)
         self.log = SqliteLog(self.database)
         self.store = SqliteStore(self.database)
-
-
-def _refuse_too_old(database: Database) -> None:
-    """Raise GossamerError for a folder with hosts that nobody has counted by site: we would take
-    all of them for new."""
-    found = database.read("SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')", ())
-    if found == [("hosts",)] and database.read("SELECT 1 FROM hosts LIMIT 1", ()):
-        raise GossamerError(
-            f"{database.path} was written by a version of before 2026-11-22 12:00, which cannot be "
-            "gone on with: begin anew in another folder with --data, or go on with that version; "
-            "the WARC files beside it are not affected"
-        )

@@ -141,9 +141,10 @@ class Run:
         self.sim.later(WEIGH, self._weigh)
 
     def _sow(self) -> None:
+        urls = self.sites.all_urls() if self.scenario.all_sown else self.sites.seeds()
         events = [
             self.definition(),
-            *(SeedSown(url=url, priority=self._priority()) for url in self.sites.seeds()),
+            *(SeedSown(url=url, priority=self._priority()) for url in urls),
         ]
         for event in events:
             self.append(event)

@@ -100,6 +100,10 @@ class Sites:
         """Return the home pages to begin with."""
         return [f"{host}/" for host in sorted(self.sites)][::3]
 
+    def all_urls(self) -> list[str]:
+        """Return the URLs of all pages, in some order."""
+        return [f"{host}{path}" for host, site in sorted(self.sites.items()) for path in site.paths]
+
     def forbids(self, url: str) -> bool:
         """Return whether the robots.txt of its host excludes *url*."""
         host = host_key(url)
