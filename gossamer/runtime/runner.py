@@ -37,6 +37,7 @@ class Runner:
     ) -> None:
         self._processor, self._store, self._clock = processor, store, clock
         self._steps = steps if processor.reckons else None
+        self._was_set = False
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
         self._partitions: frozenset[int] | None = None
@@ -72,8 +73,8 @@ class Runner:
             self._arrears.read(record)
         if ended := self._arrears.ended():
             self._processor.caught_up(ended, self._clock())
-        due = self._processor.due()
-        if woken := due is not None and due <= (now := self._clock()):
+        now = self._clock()
+        if woken := self._is_due(now):
             answers += self._woken(now)
         if moved := bool(records or answers or woken):
             self._processor.settle()
@@ -96,11 +97,21 @@ class Runner:
             self._arrears.assign(self._partitions - before, before & self._partitions)
 
     def _look_back(self) -> None:
-        if self._steps and self._steps.seen():
+        if self._clock_was_set():
             logger.warning("the clock was set", service=self._processor.name)
+            self._was_set = False
             self._restart()
         if self._partitions and self._processor.must_catch_up(self._clock()):
             self._arrears.assign(self._partitions, frozenset())
+
+    def _is_due(self, now: float) -> bool:
+        due = self._processor.due()
+        # If it was set since the step began, what is due is known once times are reckoned anew.
+        return due is not None and due <= now and not self._clock_was_set()
+
+    def _clock_was_set(self) -> bool:
+        self._was_set |= self._steps is not None and self._steps.seen()
+        return self._was_set
 
     def _answers(self, records: Sequence[Record]) -> list[Message]:
         answers = answer_all(self._processor, records, self._clock, self._restart)

@@ -75,7 +75,8 @@ class FrontierSettings(Section):
     """Most hosts ordered from the fetchers at once, for each frontier. Half of them are shared out
     among its partitions, at least one to each: one that is held up leaves the others theirs."""
     loaded_limit: Hosts = 50_000
-    """Most hosts kept in a frontier's memory; the others wait in the store."""
+    """Most hosts kept in a frontier's memory; the others wait in the store. With fewer than
+    `checked_out_limit` the hosts of a partition that is held up may leave the others no room."""
     url_budget: Annotated[Positive, unit("URLs")] = 5000
     """Most URLs admitted to a host (hazard trap_urls)."""
     host_budget: Hosts = 1000

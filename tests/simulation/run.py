@@ -200,8 +200,9 @@ class Run:
     def unhindered(self, slow: str) -> None:
         """See that only what a slow archive has to read has waited for it."""
         self.fleet.running[slow].trickle = 0.0
-        if len(self.kinds) > 1:
-            return
+        frontier = self.fleet.settings["frontier"]
+        if len(self.kinds) > 1 or frontier["loaded_limit"] < frontier["checked_out_limit"]:
+            return  # Where memory has room for fewer hosts than are ordered, these fill it.
         members = self.broker.group("archive").members.values()
         others = {n for m in members if m.consumer.process.name != slow for n in m.owned}
         done = self._outcomes()

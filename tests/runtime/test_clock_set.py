@@ -1,0 +1,51 @@
+"""A frontier's loop and a clock that is set: nothing is ordered by it before the times written down
+by the former clock are reckoned anew.
+"""
+
+from collections.abc import Iterable
+
+import pytest
+
+from gossamer import clock
+from gossamer.clock import Steps
+from gossamer.events import Event
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.runner import Runner
+from gossamer.store.sqlite import SqliteStore
+from tests.runtime.manual import sow
+from tests.runtime.processors import Sower
+
+
+class Reckoning(Sower):
+    """Has something to do at 105 seconds; while it handles a record, somebody sets the clock."""
+
+    reckons = True
+
+    def __init__(self, store: SqliteStore) -> None:
+        super().__init__(store)
+        self.at, self.day = 105.0, 100.0
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Answer; it is ten minutes later by then."""
+        yield from super().handle(event, now)
+        self.day += 600.0
+
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Reckon anew: its time comes later."""
+        self.at = now + 5.0
+
+
+def test_nothing_is_done_by_a_clock_that_was_set_before_times_are_reckoned_anew(
+    log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = Reckoning(store)
+    monkeypatch.setattr(clock, "now", lambda: processor.day)
+    monkeypatch.setattr(clock, "steady", lambda: 0.0)
+    runner = Runner(processor, log, store, clock.now, Steps())
+    sow(log, "a")
+    runner.step()
+    runner.step()
+    assert "seed a" in processor.calls
+    assert not [call for call in processor.calls if call.startswith("wake")]
+    assert runner.due() == 705.0
+    runner.close()
