@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from gossamer.bounds import LeftOut
-from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
+from gossamer.events import CrawlDefined, HostCheckedOut, Outcome, Purpose, RobotsAnswered, Visit
 from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -95,13 +95,13 @@ class CheckOut:
         """Return how many visits *host* may have now, at most *most*; 0: it waits."""
         row, sites = host.row, self._hosts.sites
         unread = sites.unread(row.site, row.host)
-        until, why = sites.overrides.held_back(row, now)
+        (until, why), by = sites.overrides.held_back(row, now), HELD
         if not until and (end := left_alone_until(unread, self._settings)) > now:
             until, why = end, f"its last {unread.pages} pages could not be read"
         if row.busy_until > max(now, until):
-            until, why = row.busy_until, "it asked for time"
+            until, why, by = row.busy_until, "it asked for time", Outcome.BUSY
         if until:
-            row = replace(row, ready_at=until, blocked_why=why, blocked_by=HELD)
+            row = replace(row, ready_at=until, blocked_why=why, blocked_by=by)
             self._loading.block(host, row, Trigger.HELD_BACK)
             return 0
         most = sites.overrides.left_today(row, most, now)

@@ -7,6 +7,7 @@ import pytest
 
 from gossamer.events import Outcome
 from gossamer.web.robots import RobotsRules, parse_robots
+from services.frontier.conditions import Condition
 from services.frontier.politeness import SPREAD, spread
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
@@ -103,6 +104,10 @@ def test_the_time_that_a_host_asks_for_counts_though_it_was_ordered_again(
     if restarted:
         sim.start()
         asked = len(sim.visits)
+    sim.run(until=told_at + 1800.0)
+    row = sim.store.table(HostRow).get("a.test", HOST)
+    # Which `gossamer retry` does not lift, and says so.
+    assert row and (row.condition, row.blocked_by) == (Condition.BLOCKED, Outcome.BUSY)
     sim.run()
     assert len(sim.visits) > asked and sim.visits[asked][0] >= told_at + 3600.0
 
