@@ -37,7 +37,7 @@ class Runner:
     ) -> None:
         self._processor, self._store, self._clock = processor, store, clock
         self._steps = steps if processor.reckons else None
-        self._was_set = False
+        self._was_set = self._took_over = False
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
         self._partitions: frozenset[int] | None = None
@@ -89,6 +89,7 @@ class Runner:
 
     def _assign(self) -> None:
         if self._reader.partitions != self._partitions:
+            self._took_over = True
             before, self._partitions = self._partitions or frozenset(), self._reader.partitions
             self._processor.assign(self._partitions, self._clock())
             self._processor.settle()
@@ -105,9 +106,13 @@ class Runner:
             self._arrears.assign(self._partitions, frozenset())
 
     def _is_due(self, now: float) -> bool:
+        # A takeover may have lasted, and polling says that we live. If the clock was set since the
+        # step began, what is due is known once times are reckoned anew.
+        took_over, self._took_over = self._took_over, False
+        if took_over or self._clock_was_set():
+            return False
         due = self._processor.due()
-        # If it was set since the step began, what is due is known once times are reckoned anew.
-        return due is not None and due <= now and not self._clock_was_set()
+        return due is not None and due <= now
 
     def _clock_was_set(self) -> bool:
         self._was_set |= self._steps is not None and self._steps.seen()

@@ -250,6 +250,17 @@ def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> No
     assert runner.step() is False
 
 
+def test_a_processor_is_not_woken_in_the_step_in_which_it_takes_partitions_over(
+    runner: Runner, sower: Sower, log: SqliteLog
+) -> None:
+    sower.at = 0.0
+    sow(log, "a")
+    runner.step()
+    assert found(log) == ["a"]
+    runner.step()
+    assert found(log) == ["a", "wake"]
+
+
 def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
     runner: Runner, sower: Sower, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,7 +373,9 @@ def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 
     before = dropped()
-    Runner(Waking(store), log, store, lambda: 1.0).step()
+    runner = Runner(Waking(store), log, store, lambda: 1.0)
+    runner.step()
+    runner.step()
     assert found(log) == ["small"]
     assert dropped() == before + 1
 
@@ -372,6 +385,7 @@ def test_an_error_on_waking_stops_everything_before_it_is_written(
     log: SqliteLog, store: SqliteStore, error: Exception
 ) -> None:
     runner = Runner(Waking(store, error), log, store, lambda: 1.0)
+    runner.step()
     with pytest.raises(type(error)):
         runner.step()
     assert found(log) == []

@@ -69,6 +69,7 @@ SCENARIOS = (
         until=20.0,
         hosts=(2, 4),
         pages=(40, 60),
+        fan=1,  # Queues stay short: what lies beyond their ends is soon reached.
         delay=0.5,
         mood="flaky",
         settings={"frontier": {"batch": 4}},

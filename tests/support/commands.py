@@ -31,15 +31,22 @@ def run_command(
     patience: float = PATIENCE,
     folder: Path | None = None,
 ) -> Done:
-    """Run a command to its end, whatever its status; without *environment* in a clean one."""
-    done = subprocess.run(
-        command,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=patience,
-        env=clean_environment() if environment is None else environment,
-        cwd=folder,
-        check=False,
-    )
+    """Run a command to its end, whatever its status; without *environment* in a clean one.
+
+    AssertionError with what it has printed, if it has not ended after *patience* seconds.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=patience,
+            env=clean_environment() if environment is None else environment,
+            cwd=folder,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        printed = b"".join(it for it in (error.stdout, error.stderr) if it).decode()
+        raise AssertionError(f"{command} has not ended after {patience} s:\n{printed}") from None
     return Done(done.returncode, done.stdout, done.stderr)

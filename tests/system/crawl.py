@@ -102,20 +102,35 @@ def _environ(folder: Path) -> bytes:
 class Crawl:
     """The crawls of one data folder over one world."""
 
-    def __init__(self, web: SynthWeb, data: Path, delay: float = 0.1, scope: str = "any") -> None:
+    def __init__(
+        self,
+        web: SynthWeb,
+        data: Path,
+        delay: float = 0.1,
+        scope: str = "any",
+        config: Path | None = None,
+    ) -> None:
         self.web, self.data, self.delay, self.scope = web, data, delay, scope
+        self._config = ["--config", str(config)] if config else []
         self.said = data.parent / f"{data.name}-said"
 
     def command(self, *options: str, seeds: list[str] | None = None) -> list[str]:
-        manners = ["--contact", CONTACT, "--delay", str(self.delay)]
+        manners = [*self._config, "--contact", CONTACT, "--delay", str(self.delay)]
         where = ["--data", str(self.data), *LOOPBACK, "--nameserver", self.web.nameserver]
         scope = ["--scope", self.scope] if self.scope else []
         sown = self.web.seeds if seeds is None else seeds
         return [GOSSAMER, "crawl", *manners, *where, *scope, *options, *sown]
 
-    def run(self, *options: str, seeds: list[str] | None = None, stdin: str = "") -> Done:
-        """From start to end."""
-        return run(self.command(*options, seeds=seeds), stdin)
+    def run(
+        self,
+        *options: str,
+        seeds: list[str] | None = None,
+        stdin: str = "",
+        patience: float = PATIENCE,
+    ) -> Done:
+        """From start to end, for which it is given *patience* seconds."""
+        command = self.command(*options, seeds=seeds)
+        return run_command(command, stdin, environment(), patience)
 
     @contextmanager
     def start(self, *options: str, seeds: list[str] | None = None) -> Iterator[Started]:

@@ -13,16 +13,30 @@ from .kills import assert_as_if_never_killed, between, killed
 
 WORLD = World(seed=13, hosts=40, pages=8, silent=0, stuck=0, jitter=0.1)
 DELAY = 0.25
+CONFIG = """\
+[fetcher]
+connect_limit = 120.0
+first_byte_limit = 120.0
+between_bytes_limit = 120.0
+visit_limit = 600.0
+"""
+"""Where a machine stands still for some seconds, its servers are not blamed: the crawl would come
+back to them after ten minutes, or half a day."""
+LAST_PATIENCE, LIMIT = 900.0, 1800
+"""Seconds for the last run, which waits for hosts whose names were not told in time; and in all."""
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LIMIT)
 @pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.long)])
 def test_killed_many_times_it_ends_as_if_never_killed(tmp_path: Path, times: int) -> None:
     rng = random.Random(20)
     with SynthWeb(WORLD) as web:
-        crawl = Crawl(web, tmp_path / "data", DELAY)
+        config = tmp_path / "gossamer.toml"
+        config.write_text(CONFIG)
+        crawl = Crawl(web, tmp_path / "data", DELAY, config=config)
         kills = [killed(crawl, rng, group=number % 2 == 0) for number in range(times)]
-        last = crawl.run()
+        last = crawl.run(patience=LAST_PATIENCE)
         assert measured_early_and_late(web.requests(), kills), "the kills met no crawl"
         assert_as_if_never_killed(crawl, last, kills)
 
