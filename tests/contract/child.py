@@ -1,14 +1,22 @@
 """The other processes of the contracts, to be raced against and to be killed."""
 
 import os
-import sys
 from collections.abc import Callable
 from itertools import count
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from gossamer.log import Message
 from gossamer.store import Row
 from tests.contract.backends import BACKENDS, MEMBER, Ports
+
+Say = Callable[[str], None]
+
+# Children are forked from one process that has imported all of this: dozens of them would spend
+# more on imports than on what they are started for.
+forking = get_context("forkserver")
+forking.set_forkserver_preload([__name__])
 
 INPUT, OUTPUT, GROUP = "visits.ordered", "visits.ended", "fetcher"
 
@@ -23,19 +31,19 @@ class Worked(Row, frozen=True):
     value: bytes
 
 
-def append(ports: Ports, name: str, batches: str) -> None:
+def append(ports: Ports, say: Say, name: str, batches: int) -> None:
     """Append batches of ten, each with a number of its own, all over the partitions."""
     numbers = count()
-    for _ in range(int(batches)):
+    for _ in range(batches):
         values = [f"{name}-{next(numbers)}" for _ in range(10)]
         ports.log.append(Message(INPUT, v, v.encode(), f"{v}.example") for v in values)
 
 
-def work(ports: Ports, *_: str) -> None:
+def work(ports: Ports, say: Say) -> None:
     """Work off the input in small steps, saying when each is done, until there is none."""
     reader = ports.log.reader(GROUP, [INPUT], ports.store)
     table = ports.store.table(Worked)
-    print("begun", flush=True)
+    say("begun")
     while ports.log.backlog(GROUP, INPUT):
         records = reader.poll(1.0)
         for start in range(0, len(records), 3):
@@ -44,18 +52,53 @@ def work(ports: Ports, *_: str) -> None:
                 table.put(Worked(str(record.partition), record.offset, record.value))
             output = [Message(OUTPUT, r.key, r.value, r.key) for r in step]
             reader.advance(step, output)
-            print("advanced", flush=True)
+            say("advanced")
 
 
-def open_only(ports: Ports, *_: str) -> None:
+def open_only(ports: Ports, say: Say) -> None:
     """Open the data, and make a table, at the same moment as everybody else."""
     ports.store.table(Worked)
 
 
 PARTS: dict[str, Callable[..., None]] = {"append": append, "work": work, "open": open_only}
 
-if __name__ == "__main__":
-    part, backend, folder, server, *words = sys.argv[1:]
+
+class Child:
+    """A process that plays one of `PARTS` on the data of a backend."""
+
+    def __init__(self, part: str, backend: str, folder: Path, server: str, words: object) -> None:
+        self._said, saying = forking.Pipe(duplex=False)
+        given = (part, backend, folder, server, words, saying)
+        self._process = forking.Process(target=_play, args=given)
+        self._process.start()
+        saying.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return self._process.is_alive()
+
+    def heard(self) -> str:
+        """Wait for the next word from the process; return "" if the process ended without one."""
+        try:
+            return str(self._said.recv())
+        except EOFError:
+            return ""
+
+    def kill(self) -> None:
+        """Send SIGKILL, and wait for the end."""
+        self._process.kill()
+        self._process.join()
+
+    def ended(self) -> int | None:
+        """Wait for the end; return the exit status."""
+        self._process.join()
+        return self._process.exitcode
+
+
+def _play(
+    part: str, backend: str, folder: Path, server: str, words: tuple[object, ...], said: Connection
+) -> None:
     # Whoever takes the part again after a crash is the same member: nobody waits for the dead.
     os.environ[MEMBER] = part
-    PARTS[part](BACKENDS[backend].open(Path(folder), server), *words)
+    PARTS[part](BACKENDS[backend].open(folder, server), said.send, *words)

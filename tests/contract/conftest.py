@@ -1,7 +1,5 @@
 """Runs every contract over every implementation."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.backends import BACKENDS, LOGS, STORES, Backend, Ports
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.contract.child import Child
 
 
 @dataclass
@@ -37,13 +34,9 @@ class Data:
         """Return how many bytes the data take."""
         return sum(file.stat().st_size for file in self.path.rglob("*") if file.is_file())
 
-    def child(self, part: str, *words: object) -> "subprocess.Popen[str]":
+    def child(self, part: str, *words: object) -> Child:
         """Start another process on the same data; see `tests/contract/child.py` for the parts."""
-        where = (self.name, str(self.path), self.server)
-        command = [sys.executable, "-m", "tests.contract.child", part, *where]
-        return subprocess.Popen(
-            [*command, *map(str, words)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-        )
+        return Child(part, self.name, self.path, self.server, words)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,13 +1,10 @@
 """What the log promises when processes are killed, race one another, or never stop."""
 
-import signal
-import subprocess
-
 import pytest
 
 from gossamer.log import Message
 from tests.contract.backends import Ports
-from tests.contract.child import GROUP, INPUT, OUTPUT, Worked
+from tests.contract.child import GROUP, INPUT, OUTPUT, Child, Worked
 from tests.contract.conftest import Data
 from tests.contract.test_log import FETCHED, by_partition, drain, kept, reader, some, values
 
@@ -33,18 +30,14 @@ def settled(data: Data, total: int) -> int:
     return passed
 
 
-def ended(*children: "subprocess.Popen[str]") -> list[int]:
-    for child in children:
-        child.communicate()
-    return [child.returncode for child in children]
+def ended(*children: Child) -> list[int | None]:
+    return [child.ended() for child in children]
 
 
-def killed_after(child: "subprocess.Popen[str]", steps: int) -> None:
-    assert child.stdout
+def killed_after(child: Child, steps: int) -> None:
     for _ in range(steps):
-        child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.communicate()
+        child.heard()
+    child.kill()
 
 
 def test_killed_anywhere_cursor_output_and_rows_agree(data: Data) -> None:
@@ -80,7 +73,7 @@ def test_a_reader_sees_what_other_processes_append_while_it_waits(data: Data) ->
     found: list[str] = []
     while len(found) < 500:
         found += values(mine.poll(30.0))
-        assert found or child.poll() is None, "woken for nothing after the other had ended"
+        assert found or child.running, "woken for nothing after the other had ended"
     assert ended(child) == [0]
     assert sorted(found) == sorted(f"a-{i}" for i in range(500))
 
