@@ -114,7 +114,14 @@ def gaps(crawl: VirtualCrawl) -> list[float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [DAYS, pytest.param(2 * DAYS, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", ["one folder", "one folder that dies", "a fleet that dies"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("one folder", marks=pytest.mark.long),
+        "one folder that dies",
+        "a fleet that dies",
+    ],
+)
 def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
     tmp_path: Path, kind: str, days: int
 ) -> None:

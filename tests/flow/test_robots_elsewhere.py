@@ -84,7 +84,7 @@ def test_rules_come_from_where_they_lie_and_every_host_is_asked_politely(leads: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.long)])
 def test_so_they_do_wherever_they_lie_and_whatever_dies(examples: int) -> None:
     # Rules that lie in a circle are waited for a month, which takes seconds.
     @settings(max_examples=examples, phases=(Phase.generate,))

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -74,8 +74,10 @@ st.register_type_strategy(Speed, built(Speed))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("examples", [25, pytest.param(200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_event_comes_back_as_it_went(kind: type[Event]) -> None:
+def test_every_event_comes_back_as_it_went(kind: type[Event], examples: int) -> None:
+    @settings(max_examples=examples)
     @given(built(kind))
     def comes_back(event: Event) -> None:
         message = encode(event)
