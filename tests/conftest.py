@@ -2,9 +2,8 @@
 
 import gc
 import logging
-import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from tests.servers.fixtures import _launched as _launched
 from tests.servers.fixtures import cassandra as cassandra
 from tests.servers.fixtures import kafka as kafka
 from tests.servers.fixtures import shared_folder as shared_folder
+from tests.suites import data_folder, is_complete, load_suites
 
 # As services say it by default: a line an event is for those who ask for it.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
@@ -33,7 +33,7 @@ settings.load_profile("gossamer")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: None)
 
-SUITES = Path(__file__).resolve().parents[1] / ".." / "shared" / "suites"
+NO_DATA = "the third-party data is not here; `scripts/suites` fetches it"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -85,10 +85,22 @@ def store(database: Database) -> SqliteStore:
 
 
 @pytest.fixture
-def suites() -> Path:
-    """Return the folder of other people's test suites, which stands beside the repository."""
-    if SUITES.is_dir():
-        return SUITES
-    if os.environ.get("CI"):
-        pytest.fail(f"the suites are missing: {SUITES}")
-    pytest.skip(f"no suites at {SUITES}")
+def suite_folder() -> Callable[[str], Path]:
+    """Return a function that returns the folder of a suite's data, or skips the test without it."""
+
+    def folder_of(name: str) -> Path:
+        if not is_complete(name):
+            pytest.skip(load_suites()[1][name].not_fetched or NO_DATA)
+        return data_folder()
+
+    return folder_of
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end of a run how many tests were skipped because their data was not fetched."""
+    skipped = terminalreporter.getreports("skipped")
+    count = sum(NO_DATA in str(report.longrepr) for report in skipped)
+    if count:
+        were = "test was" if count == 1 else "tests were"
+        terminalreporter.write_line(f"{count} conformance {were} skipped: {NO_DATA}")

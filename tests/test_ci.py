@@ -12,7 +12,7 @@ def test_the_workflow_runs_the_parts_of_ci_run_in_their_order() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
     steps = [step["run"] for step in workflow["jobs"]["ci"]["steps"] if "run" in step]
     parts = re.findall(r"^scripts/.*$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    assert steps == ["scripts/bootstrap dev", *parts]
+    assert steps == ["scripts/bootstrap dev", "scripts/suites", *parts]
 
 
 def test_hooks_fetch_nothing() -> None:

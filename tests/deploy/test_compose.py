@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import tomllib
+from collections.abc import Callable
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.support.commands import Done, clean_environment, run_command
 from . import smallweb
 from .written import (
     COMPOSE,
+    OUR_SCHEMAS,
     ROOT,
     SERVICES,
     Fields,
@@ -37,13 +39,31 @@ def config(**more: str) -> Done:
     return run_command(command, environment=clean_environment(**more))
 
 
-def test_it_is_valid_by_the_specification(suites: Path) -> None:
-    schema = json.loads((suites / "deployment" / "compose-spec.json").read_text())
+@pytest.fixture(params=["our own", "the specification's"])
+def schema(request: pytest.FixtureRequest, suite_folder: Callable[[str], Path]) -> Fields:
+    """Return the schema of the fields that we use, or of all that there are."""
+    folder = OUR_SCHEMAS
+    if request.param != "our own":
+        folder = suite_folder("compose") / "deployment"
+    read: Fields = json.loads((folder / "compose-spec.json").read_text())
+    return read
+
+
+def wrongs(schema: Fields, written: Fields) -> list[str]:
     kind = validator_for(schema, default=Draft202012Validator)
-    wrongs = [
-        f"{error.json_path}: {error.message}" for error in kind(schema).iter_errors(compose())
-    ]
-    assert not wrongs, wrongs
+    errors = kind(schema).iter_errors(written)
+    return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+def test_it_is_valid_by_the_specification(schema: Fields) -> None:
+    assert wrongs(schema, compose()) == []
+
+
+def test_a_field_that_does_not_exist_is_invalid(schema: Fields) -> None:
+    written = compose()
+    written["services"]["fetcher"]["surprise"] = 1
+    (wrong,) = wrongs(schema, written)
+    assert "surprise" in wrong
 
 
 # Where there is no Compose, the specification above is what it is held against.

@@ -3,7 +3,7 @@ an error; listed, closed, and without a secret."""
 
 import json
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from referencing import Registry, Resource
 from .written import (
     K8S,
     LOCAL,
+    OUR_SCHEMAS,
     PRODUCTION,
     ROOT,
     SERVICES,
@@ -51,6 +52,15 @@ def objects(request: pytest.FixtureRequest) -> list[Fields]:
     return manifests(request.param)
 
 
+@pytest.fixture(params=["our own", "the operators'"])
+def operator_schemas(request: pytest.FixtureRequest, suite_folder: Callable[[str], Path]) -> Path:
+    """Return the folder of the schemas of the fields that we use, or of all that there are."""
+    if request.param == "our own":
+        return OUR_SCHEMAS
+    (folder,) = {suite_folder(name) / "deployment" for name in ("keda", "strimzi")}
+    return folder
+
+
 def called(one: Fields) -> str:
     return f"{one['kind']} {one['metadata']['name']}"
 
@@ -83,12 +93,14 @@ def definitions(folder: Path) -> "Registry[Any]":
     return (resource @ Registry()).crawl()
 
 
-def test_operators_know_every_object_and_field(objects: list[Fields], suites: Path) -> None:
+def test_operators_know_every_object_and_field(
+    objects: list[Fields], operator_schemas: Path
+) -> None:
     wrongs = []
     for one in objects:
         if one["kind"] not in CRDS:
             continue
-        schema = crd_schema(suites / "deployment" / f"{CRDS[one['kind']]}.crd.yaml", one)
+        schema = crd_schema(operator_schemas / f"{CRDS[one['kind']]}.crd.yaml", one)
         for error in Draft202012Validator(schema).iter_errors(one):
             wrongs.append(f"{called(one)}: {error.json_path}: {error.message}")
     assert not wrongs, "\n".join(wrongs)
@@ -123,14 +135,16 @@ def strict(schema: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", CRDS)
-def test_the_operators_schemas_refuse_what_they_do_not_know(suites: Path, kind: str) -> None:
+def test_the_operators_schemas_refuse_what_they_do_not_know(
+    operator_schemas: Path, kind: str
+) -> None:
     (one, *_) = (
         one
         for folder in (PRODUCTION, PRODUCTION / "kafka")
         for one in as_written(folder)
         if one["kind"] == kind
     )
-    schema = crd_schema(suites / "deployment" / f"{CRDS[kind]}.crd.yaml", one)
+    schema = crd_schema(operator_schemas / f"{CRDS[kind]}.crd.yaml", one)
     one["spec"]["surprise"] = 1
     (wrong,) = Draft202012Validator(schema).iter_errors(one)
     assert "surprise" in wrong.message

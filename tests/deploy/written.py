@@ -12,6 +12,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
 K8S = ROOT / "k8s"
+OUR_SCHEMAS = Path(__file__).parent / "schemas"
+"""Of the objects of operators, and of Compose files: with the fields that we use."""
 BASE, LOCAL, PRODUCTION = K8S / "base", K8S / "overlays/local", K8S / "overlays/production"
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 

@@ -1,6 +1,9 @@
 """Responses for the parser to read, and documents that are made to hurt it."""
 
 from gossamer.events import PageFetched, PageParsed, Purpose, Visit
+from gossamer.log import Record
+from gossamer.log.codec import decode, encode
+from gossamer.web.url import canonicalize
 from services.parser.options import Options
 from services.parser.page import parse
 
@@ -54,3 +57,12 @@ def read(body: str | bytes, *headers: tuple[str, str], status: int = 200) -> Pag
 def targets(parsed: PageParsed) -> list[str]:
     """Return where the links lead."""
     return [link.url for link in parsed.links]
+
+
+def holds(parsed: PageParsed) -> None:
+    """Check what is true of every page that was read."""
+    assert [link.url for link in parsed.links] == [canonicalize(url) for url in targets(parsed)]
+    assert len(set(targets(parsed))) == len(parsed.links)
+    assert len(set(parsed.hazards)) == len(parsed.hazards)
+    message = encode(parsed)
+    assert decode(Record(message.topic, 0, 0, message.key, message.value)) == parsed

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from gossamer.events import PageParsed
 from services.parser.page import parse
 from services.parser.times import BEFORE_THE_WEB, instant
+from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, fetched
 
 ROOT = "http://www.example.org"
@@ -193,10 +195,21 @@ def test_what_shows_nothing_without_scripts_needs_rendering(body: str, needs: bo
     assert read(body).needs_rendering == needs
 
 
+@pytest.mark.parametrize("name", ARTICLES)
+def test_an_article_says_when_and_by_whom_it_was_published(name: str) -> None:
+    article = ARTICLES[name]
+    page = read(article.html)
+    assert page.published_at == datetime.fromisoformat(article.published).timestamp()
+    assert page.author == article.author
+    assert page.image and not page.needs_rendering
+
+
 @pytest.mark.slow
-def test_real_pages_say_when_and_by_whom_they_were_published(suites: Path) -> None:
+def test_real_pages_say_when_and_by_whom_they_were_published(
+    suite_folder: Callable[[str], Path],
+) -> None:
     found = []
-    for file in sorted((suites / "pages").glob("*.html.gz")):
+    for file in sorted((suite_folder("pages") / "pages").glob("*.html.gz")):
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
         page = replace(fetched(file.read_bytes(), *headers), started_at=time.time())
         found.append(parse(page, replace(OPTIONS, text="off"), NOW))

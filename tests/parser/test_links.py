@@ -1,6 +1,7 @@
 """Every kind of link that a page has, what is said of it, and what is no link of a page."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from services.parser.guesses import GUESSES, literals
 from services.parser.links import TEXT_BUDGET, Resolver
 from services.parser.page import parse
 from services.parser.requisites import srcset
+from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
 
 ROOT = "http://www.example.org"
@@ -267,16 +269,26 @@ def test_there_is_an_end_to_the_forms_of_a_page() -> None:
     assert {len(form.fields) for form in parsed.forms} == {50}
 
 
+KINDS = {"link", "canonical", "feed", "amphtml", "frame", "script"}
+"""Those that articles have."""
+
+
+def test_an_article_has_links_of_each_kind() -> None:
+    parsed = read(ARTICLES["news with linked data"].html)
+    assert {link.kind for link in parsed.links} == KINDS
+    assert "malformed_url" not in parsed.hazards
+
+
 @pytest.mark.slow
-def test_real_pages_have_links_of_each_kind(suites: Path) -> None:
+def test_real_pages_have_links_of_each_kind(suite_folder: Callable[[str], Path]) -> None:
     found: set[str] = set()
-    for file in sorted((suites / "pages").glob("*.html.gz"))[:60]:
+    for file in sorted((suite_folder("pages") / "pages").glob("*.html.gz"))[:60]:
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
         page = fetched(file.read_bytes(), *headers)
         parsed = parse(page, replace(OPTIONS, text="off"), NOW)
         found |= {link.kind for link in parsed.links}
         assert "malformed_url" not in parsed.hazards or len(parsed.links) > 5
-    assert found >= {"link", "canonical", "feed", "amphtml", "frame", "script"}
+    assert found >= KINDS
 
 
 def test_the_texts_of_links_in_links_are_looked_at_as_long_as_there_is_time() -> None:

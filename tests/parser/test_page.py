@@ -1,10 +1,6 @@
 """What becomes of a response, by its status, its type and its bytes."""
 
 import gzip
-import json
-import string
-from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -12,13 +8,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed, Purpose
-from gossamer.log import Record
-from gossamer.log.codec import decode, encode
-from gossamer.web.url import canonicalize
 from gossamer.web.validators import Validators
 from services.parser.inline import InlineParser
 from services.parser.page import parse
-from tests.parser.pages import NOW, OPTIONS, URL, fetched, read, targets
+from tests.conformance.measures import f1_of
+from tests.parser.articles import ARTICLES
+from tests.parser.pages import NOW, OPTIONS, fetched, holds, read, targets
 
 
 def test_a_page_keeps_where_it_comes_from() -> None:
@@ -140,15 +135,6 @@ def test_pages_are_parsed_and_robots_files_are_not() -> None:
     assert not list(parser.handle(fetched(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
 
 
-def holds(parsed: PageParsed) -> None:
-    """Check what is true of every page that was read."""
-    assert [link.url for link in parsed.links] == [canonicalize(url) for url in targets(parsed)]
-    assert len(set(targets(parsed))) == len(parsed.links)
-    assert len(set(parsed.hazards)) == len(parsed.hazards)
-    message = encode(parsed)
-    assert decode(Record(message.topic, 0, 0, message.key, message.value)) == parsed
-
-
 PIECES = """<a href= /x http://b.org?é ' " > <base href= </a> <div> <table> <svg> <template> <!--
 --> <script> </script> <meta charset=koi8-r> <meta name=robots content=none> <title> &amp; mailto:x
 <iframe src= <link rel=next href= //[ javascript:x %zz <plaintext>"""
@@ -209,30 +195,9 @@ def test_any_bytes_under_any_headers_are_read(
     holds(parse(fetched(body, *headers, status=status), OPTIONS, NOW))
 
 
-def words(text: str) -> Counter[str]:
-    table = str.maketrans(string.punctuation, " " * len(string.punctuation))
-    return Counter(text.lower().translate(table).split())
-
-
-def f1(found: str, true: str) -> float:
-    both = (words(found) & words(true)).total()
-    return 2 * both / (words(found).total() + words(true).total())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
-def test_the_main_text_of_real_pages_is_found(suites: Path, each: int) -> None:
-    truth = json.loads(gzip.decompress((suites / "pages-ground-truth.json.gz").read_bytes()))
-    scores = []
-    files = sorted((suites / "pages").glob("*.html.gz"))
-    assert len(files) == 181
-    for file in files[::each]:
-        headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
-        page = fetched(file.read_bytes(), *headers, url=URL)
-        parsed = parse(page, OPTIONS, NOW)
-        holds(parsed)
-        assert parsed.title and parsed.links
-        true = truth[file.name.removesuffix(".html.gz")]["articleBody"]
-        scores.append((f1(parsed.text or "", true), bool(parsed.text)))
-    assert each * sum(not has_text for _, has_text in scores) <= 4
-    assert sum(score for score, _ in scores) / len(scores) > 0.9
+@pytest.mark.parametrize("name", ARTICLES)
+def test_the_main_text_of_an_article_is_found(name: str) -> None:
+    article = ARTICLES[name]
+    parsed = read(article.html, ("Content-Type", "text/html; charset=utf-8"))
+    holds(parsed)
+    assert f1_of(parsed.text or "", article.text) > 0.95

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gossamer.errors import Poison
-from gossamer.events import Purpose
+from gossamer.events import PageFetched, Purpose
 from gossamer.log.codec import encode
 from services.parser.labels import ENCODINGS
 from services.parser.page import parse
@@ -28,7 +28,9 @@ from services.parser.sandbox.kernel import syscall
 from services.parser.sandbox.landlock import CREATE_RULESET, VERSION
 from services.parser.sandbox.seccomp import ALLOWED
 from services.parser.warm_up import SAMPLES
+from tests.parser.articles import ARTICLES
 from tests.parser.legacy import TEXTS
+from tests.parser.listings import LISTINGS
 from tests.parser.pages import NOW, OPTIONS, fetched
 from tests.parser.pdfs import pdf
 from tests.parser.test_files import SOUND
@@ -221,34 +223,48 @@ def test_each_reader_is_warmed_up() -> None:
     assert SAMPLES.keys() == READERS.keys()
 
 
-@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
-async def test_all_that_reading_needs_is_there_before_the_first_page(
-    suites: Path, each: int
-) -> None:
-    """A module or a table that is loaded only then would be missing: no file can be opened."""
-    pages = [
-        *(fetched(body) for body in bodies(suites, each)),
-        *(
-            fetched(file.read_bytes(), ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
-            for file in sorted((suites / "sitemaps").iterdir())
-        ),
-        *(fetched(body, ("Content-Type", kind)) for kind, body in SOUND.items()),
-        fetched(PLAIN_FONTS, ("Content-Type", "application/pdf")),
-        *(
-            fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
-            for name in ENCODINGS
-        ),
-        *(
-            fetched(text.encode(name, "ignore"), ("Content-Type", "text/plain"))
-            for _, text in TEXTS
-            for name in BYTES
-        ),
-    ]
+async def all_are_read_inside(pages: list[PageFetched]) -> None:
     async with Pool(2, PATIENCE, 512 << 20) as pool:
         inside = await asyncio.gather(*(pool.parse(Request(page, OPTIONS, NOW)) for page in pages))
     assert [encode(one) for one in inside] == [encode(parse(page, OPTIONS, NOW)) for page in pages]
 
 
-def bodies(suites: Path, each: int) -> Iterator[bytes]:
-    for file in sorted((suites / "pages").glob("*.html.gz"))[::each]:
-        yield gzip.decompress(file.read_bytes())
+async def test_all_that_reading_needs_is_there_before_the_first_page() -> None:
+    """A module or a table that is loaded only then would be missing: no file can be opened."""
+    await all_are_read_inside(
+        [
+            *(fetched(article.html.encode()) for article in ARTICLES.values()),
+            *(
+                fetched(body, ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
+                for body in LISTINGS.values()
+            ),
+            *(fetched(body, ("Content-Type", kind)) for kind, body in SOUND.items()),
+            fetched(PLAIN_FONTS, ("Content-Type", "application/pdf")),
+            *(
+                fetched(b"<p>" + bytes(range(256)), ("Content-Type", f"text/html; charset={name}"))
+                for name in ENCODINGS
+            ),
+            *(
+                fetched(text.encode(name, "ignore"), ("Content-Type", "text/plain"))
+                for _, text in TEXTS
+                for name in BYTES
+            ),
+        ]
+    )
+
+
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
+async def test_real_pages_and_sitemaps_are_read_inside_as_they_are_outside(
+    suite_folder: Callable[[str], Path], each: int
+) -> None:
+    pages = sorted((suite_folder("pages") / "pages").glob("*.html.gz"))[::each]
+    sitemaps = sorted((suite_folder("sitemaps") / "sitemaps").iterdir())
+    await all_are_read_inside(
+        [
+            *(fetched(gzip.decompress(file.read_bytes())) for file in pages),
+            *(
+                fetched(file.read_bytes(), ("Content-Type", "text/xml"), purpose=Purpose.SITEMAP)
+                for file in sitemaps
+            ),
+        ]
+    )

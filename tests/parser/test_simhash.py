@@ -9,7 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from simhash import Simhash
 
+from services.dedup.near import distance
 from services.parser.simhash import simhash_of
+from tests.parser.articles import ARTICLES
 from tests.parser.pages import read
 
 WORDS = [f"word{n} of some text" for n in range(60)]
@@ -74,3 +76,13 @@ def test_a_page_carries_the_simhash_of_its_text(kind: str) -> None:
     body = f"<p>{TEXT}</p>" if kind == "text/html" else TEXT
     parsed = read(body, ("Content-Type", kind))
     assert parsed.simhash == simhash_of(parsed.text or "", 50) != ""
+
+
+def test_few_bits_differ_where_few_words_do() -> None:
+    """At most three bits of near duplicates differ; about half of those of other texts do."""
+    article, *others = (article.text for article in ARTICLES.values())
+    edited = article.replace("Tuesday", "Friday").replace("sixty", "seventy")
+    assert edited != article
+    assert distance(simhash_of(article, 50), simhash_of(edited, 50)) <= 3
+    for other in others:
+        assert distance(simhash_of(article, 50), simhash_of(other, 50)) > 20

@@ -1,17 +1,12 @@
 """One spelling of each URL, and what it is grouped by."""
 
-import json
-import re
 from hashlib import blake2b
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gossamer.web.url import (
-    BAD_PORTS,
     MAX_LENGTH,
     BadUrl,
     UrlTooLong,
@@ -168,51 +163,6 @@ def test_any_text_is_refused_or_has_one_spelling(text: str) -> None:
     assert surt(spelt).endswith(")" + spelt.removeprefix(host_key(spelt)))
 
 
-def wpt(suites: Path) -> list[dict[str, Any]]:
-    cases = json.loads((suites / "url-wpt-urltestdata.json").read_text(encoding="utf-8"))
-    return [case for case in cases if isinstance(case, dict)]
-
-
-def test_what_the_standard_refuses_is_refused(suites: Path) -> None:
-    cases = [case for case in wpt(suites) if case.get("failure")]
-    assert len(cases) > 200
-    accepted = [case for case in cases if spelling(case) is not None]
-    assert accepted == []
-
-
-def test_what_the_standard_spells_is_spelt_so(suites: Path) -> None:
-    cases = [case for case in wpt(suites) if is_ours(case)]
-    assert len(cases) > 150
-    assert [case for case in cases if spelling(case) != canonicalize(case["href"])] == []
-    plain = [case for case in cases if not TOUCHED.search(case["href"])]
-    assert len(plain) > 100
-    assert [case for case in plain if spelling(case) != case["href"]] == []
-
-
-def test_what_the_standard_parses_and_is_not_the_web_is_refused(suites: Path) -> None:
-    cases = [c for c in wpt(suites) if c.get("href") and c["protocol"] not in ("http:", "https:")]
-    assert len(cases) > 200
-    assert [case for case in cases if spelling(case) is not None] == []
-
-
-TOUCHED = re.compile(r"[%#@]|\.(:\d+)?/")
-"""What our own steps may change of what the standard spells."""
-NAMELESS = {"http://./", "http://../", "http://foo.09../"}
-"""Accepted by the standard; without the root dot no host is left that it would accept."""
-
-
-def is_ours(case: dict[str, Any]) -> bool:
-    on_the_web = case.get("protocol") in ("http:", "https:") and case["href"] not in NAMELESS
-    return on_the_web and int(case["port"] or 80) not in BAD_PORTS
-
-
-def spelling(case: dict[str, Any]) -> str | None:
-    try:
-        return canonicalize(case["input"], case["base"] or "")
-    except BadUrl:
-        return None
-
-
 GROUPED = [
     # URL, host key, host name, site, SURT
     (
@@ -300,3 +250,27 @@ def test_a_fingerprint_is_128_bits_of_the_url() -> None:
     url = "http://example.org/"
     assert fingerprint(url) == blake2b(url.encode(), digest_size=16).hexdigest()
     assert len({fingerprint(f"{url}{i}") for i in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(
+    ("domain", "ascii_form"),
+    [
+        ("aa--", "aa--"),
+        ("-a", "-a"),
+        ("straße.example", "xn--strae-oqa.example"),
+        ("FAẞ.example", "xn--fa-hia.example"),
+        ("a\u00adb.example", "ab.example"),
+        ("\uff45xample\uff0eorg", "example.org"),
+        ("xn--strae-oqa.example", "xn--strae-oqa.example"),
+        ("日本語.jp", "xn--wgv71a119e.jp"),
+        ("a\u200db.example", None),
+        ("אa.example", None),
+        ("\u0301a.example", None),
+    ],
+)
+def test_a_domain_has_one_form_in_ascii(domain: str, ascii_form: str | None) -> None:
+    if ascii_form is None:
+        with pytest.raises(BadUrl):
+            canonicalize(f"http://{domain}/")
+    else:
+        assert host_name(canonicalize(f"http://{domain}/")) == ascii_form

@@ -1,0 +1,319 @@
+"""What our code does with third-party test data: the results that tests assert and docs publish."""
+
+import gzip
+import json
+import re
+import string
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gossamer.events import PageParsed, Purpose
+from gossamer.web.robots import parse_robots
+from gossamer.web.url import BAD_PORTS, BadUrl, canonicalize, host_name
+from services.dedup.near import distance
+from services.parser.charset import characters
+from services.parser.page import parse
+from services.parser.simhash import simhash_of
+from tests.parser.pages import NOW, OPTIONS, URL, fetched
+
+
+class Deviation(NamedTuple):
+    """A case in which we decide otherwise than the suite, on purpose."""
+
+    case: str
+    ours: str
+    reason: str
+
+
+@dataclass
+class Agreement:
+    """How many cases of a suite end as it expects."""
+
+    cases: int = 0
+    deviations: list[Deviation] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    """Cases that end otherwise than the suite expects, or than we promise, for no reason."""
+
+    @property
+    def agreed(self) -> int:
+        """Return how many cases end as the suite expects."""
+        return self.cases - len(self.deviations) - len(self.failures)
+
+    def count(self, case: str, agrees: bool, deviation: Deviation | None = None) -> None:
+        """Count *case*; a *deviation* that agrees after all is a failure: its reason is void."""
+        self.cases += 1
+        if deviation and not agrees:
+            self.deviations.append(deviation)
+        elif deviation or not agrees:
+            self.failures.append(case)
+
+
+ALWAYS_ALLOWED = "RFC 9309, 2.2.2: `/robots.txt` is implicitly allowed"
+NOT_ASCII = (
+    "RFC 9309, 2.2.2: octets outside ASCII are percent-encoded before they are compared; "
+    "Google's parser leaves that to its caller"
+)
+UNRESERVED = (
+    "RFC 9309, 2.2.2: percent-encoded unreserved octets are decoded before they are compared; "
+    "Google's parser leaves that to its caller"
+)
+EXTENSION = (
+    "RFC 9309, 2.2.2 compares paths; that `/index.html` also stands for `/` is Google's extension"
+)
+ROBOTS_DEVIATIONS = {
+    ("327748.textproto", "asdfbot", "http://m.example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("369883.textproto", "BarBot", "http://example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("369883.textproto", "AB", "http://example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("860237.textproto", "XYZ", "http://example.com/robots.txt"): ALWAYS_ALLOWED,
+    ("non-ascii-paths.textproto", "FooBot", "http://foo.bar/foo/bar/ツ"): NOT_ASCII,
+    ("non-ascii-paths.textproto", "FooBot", "http://foo.bar/foo/bar/baz"): UNRESERVED,
+    ("index-page.textproto", "foobot", "http://foo.com/allowed-slash/"): EXTENSION,
+}
+"""Why we decide otherwise than Google, by file, agent and URL."""
+
+
+def measure_robots(folder: Path) -> Agreement:
+    """Decide Google's cases as a crawl under the case's product token does."""
+    found = Agreement()
+    for case in _read_json_lines(folder / "robots-google-spec.jsonl.gz"):
+        body = case["robots"].encode("latin-1")
+        read = parse_robots(body, case["agent"], 0.0, 0.0, "http://example.org/robots.txt", False)
+        allowed = read.rules.allows(case["url"])
+        reason = ROBOTS_DEVIATIONS.get((case["file"], case["agent"], case["url"]))
+        name = f"`{case['file']}`: {case['url']}"
+        ours = Deviation(name, "allowed" if allowed else "disallowed", reason or "")
+        found.count(name, allowed == case["allowed"], ours if reason else None)
+    return found
+
+
+FORBIDDEN_PORT = "The Fetch standard blocks requests to this port"
+NO_NAME = "We remove the root dot from a host's name; nothing is left of this one"
+TOUCHED = re.compile(r"[%#@]|\.(:\d+)?/")
+"""What our own steps may change in a URL that is spelt as the standard says."""
+
+
+def measure_urls(folder: Path) -> Agreement:
+    """Canonicalize what the URL standard refuses, and what it finds to be a URL of the Web.
+
+    A URL of the Web agrees if it is spelt as the standard's own spelling of it is.
+    """
+    found = Agreement()
+    for case in _read_cases(folder / "url-wpt-urltestdata.json"):
+        spelt = _canonicalize(case["input"], case["base"] or "")
+        name = f"`{case['input']}`"
+        if case.get("failure"):
+            found.count(name, spelt is None)
+        elif case["protocol"] in ("http:", "https:"):
+            expected = _canonicalize(case["href"])
+            exact = TOUCHED.search(case["href"]) or spelt == case["href"]
+            agrees = spelt is not None and spelt == expected and bool(exact)
+            found.count(name, agrees, _url_deviation(case))
+    return found
+
+
+def _url_deviation(case: dict[str, Any]) -> Deviation | None:
+    name = f"`{case['href']}`"
+    if int(case["port"] or 80) in BAD_PORTS:
+        return Deviation(name, "refused", FORBIDDEN_PORT)
+    if not case["hostname"].strip(".") or case["hostname"].endswith(".."):
+        return Deviation(name, "refused", NO_NAME)
+    return None
+
+
+def measure_other_schemes(folder: Path) -> Agreement:
+    """Canonicalize what the URL standard parses and what is not a URL of the Web: it is refused."""
+    found = Agreement()
+    for case in _read_cases(folder / "url-wpt-urltestdata.json"):
+        if case.get("href") and case["protocol"] not in ("http:", "https:"):
+            spelt = _canonicalize(case["input"], case["base"] or "")
+            found.count(case["input"], spelt is None)
+    return found
+
+
+def measure_domains(folder: Path) -> Agreement:
+    """Canonicalize URLs with international domain names."""
+    found = Agreement()
+    for case in _read_cases(folder / "url-wpt-toascii.json"):
+        spelt = _canonicalize(f"http://{case['input']}/")
+        found.count(case["input"], (host_name(spelt) if spelt else None) == case["output"])
+    return found
+
+
+def _canonicalize(url: str, base: str = "") -> str | None:
+    try:
+        return canonicalize(url, base)
+    except BadUrl:
+        return None
+
+
+def measure_encodings(folder: Path) -> Agreement:
+    """Find the encoding of pages by their first bytes.
+
+    To each page one byte is added that is not UTF-8: it rules out that UTF-8 is found by its bytes,
+    which comes before `meta` with us.
+    """
+    found = Agreement()
+    for name in ("tests1", "tests2", "test-yahoo-jp"):
+        parts = re.split(rb"(?:^|\n)#data\n", (folder / f"encoding-{name}.dat").read_bytes())[1:]
+        for data, expected in (part.rsplit(b"\n#encoding\n", 1) for part in parts):
+            encoding = characters(data + b"\xfe", "text/html", is_html=True).encoding
+            agrees = encoding == expected.decode().strip().lower()
+            found.count(f"{name}: {data[:200]!r}: {encoding}", agrees)
+    return found
+
+
+LISTING_ENTRIES = {
+    "atom.xml": 2,
+    "do-not-visit.txt": 1,
+    "feed.rss": 4,
+    "hebdenbridgetimes-articles-sitemap.xml": 74,
+    "pagemaps-sitemap.xml": 2,
+    "shinpaideshou-news-sitemap.xml": 3,
+    "sitemap-images.xml": 1,
+    "sitemap-links.xml": 3,
+    "sitemap-mobile.xml": 3,
+    "sitemap-news.xml": 2,
+    "sitemap-videos-tvshow.xml": 1,
+    "sitemap-videos.xml": 3,
+    "sitemap-with-bom.txt": 2,
+    "sitemap.badns.xml": 2,
+    "sitemap.index.xml": 15,
+    "sitemap.ns.xml": 2,
+    "sitemap.txt": 2,
+    "sitemap.txt.gz": 5,
+    "xmlRss_pubDate.xml": 7,
+    "xmlSitemap.gz": 5,
+}
+"""How many entries each file of crawler-commons has, counted by hand."""
+LISTING_TYPES = {".gz": "application/gzip", ".txt": "text/plain", ".rss": "application/rss+xml"}
+
+
+def measure_sitemaps(folder: Path) -> Agreement:
+    """Read sitemaps and feeds; each is to have all its entries and no hazard."""
+    found = Agreement()
+    for file in sorted((folder / "sitemaps").iterdir()):
+        kind = LISTING_TYPES.get(file.suffix, "application/xml")
+        page = fetched(
+            file.read_bytes(),
+            ("Content-Type", kind),
+            url="http://www.example.org/maps/sitemap.xml",
+            purpose=Purpose.SITEMAP,
+        )
+        parsed = parse(page, OPTIONS, NOW)
+        is_whole = len(parsed.entries) == LISTING_ENTRIES[file.name] and not parsed.hazards
+        found.count(file.name, bool(parsed.listing) and is_whole)
+    return found
+
+
+NEAR_SIMILARITY = 0.9
+"""Part of their words that two near duplicates have in common at least."""
+SIMHASH_WORDS = 50
+"""A text of fewer words has no simhash."""
+
+
+class Compared(NamedTuple):
+    """Two texts."""
+
+    distance: int
+    """In how many bits their simhashes differ."""
+    similarity: float
+
+
+class Precision(NamedTuple):
+    """How well a limit on the distance finds near duplicates."""
+
+    pairs: int
+    near: int
+    """Pairs that are near duplicates by their words."""
+    found: int
+    right: int
+    """Pairs that are found and near."""
+
+    @property
+    def precision(self) -> float:
+        """Return which part of what was found is near."""
+        return self.right / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Return which part of what is near was found."""
+        return self.right / self.near
+
+
+def measure_near_duplicates(folder: Path) -> Precision:
+    """Compare pairs of texts by their simhashes, with the limit of a crawl that sets none."""
+    return count_found(compare_pairs(folder / "near-duplicate-pairs.jsonl.gz"), limit=3)
+
+
+def compare_pairs(file: Path) -> list[Compared]:
+    """Return the pairs in *file* of which both texts have a simhash."""
+    found = []
+    for pair in _read_json_lines(file):
+        one, other = (simhash_of(pair[which], SIMHASH_WORDS) for which in "ab")
+        if one and other:
+            found.append(Compared(distance(one, other), pair["similarity"]))
+    return found
+
+
+def count_found(pairs: list[Compared], limit: int) -> Precision:
+    """Return what is found if simhashes of near duplicates differ in at most *limit* bits."""
+    near = [pair.similarity >= NEAR_SIMILARITY for pair in pairs]
+    found = [pair.distance <= limit for pair in pairs]
+    right = sum(a and b for a, b in zip(near, found, strict=True))
+    return Precision(len(pairs), sum(near), sum(found), right)
+
+
+class MainText(NamedTuple):
+    """What was read of an article."""
+
+    parsed: PageParsed
+    f1: float
+
+
+class MainTexts(list[MainText]):
+    """What was read of all articles."""
+
+    @property
+    def mean_f1(self) -> float:
+        """Return the mean over all articles; of one without a text it is 0."""
+        return sum(one.f1 for one in self) / len(self)
+
+    @property
+    def without_text(self) -> int:
+        """Return in how many articles no main text was found."""
+        return sum(not one.parsed.text for one in self)
+
+
+def measure_main_texts(folder: Path) -> MainTexts:
+    """Read article pages, and compare their main texts with the true ones."""
+    truth = json.loads(gzip.decompress((folder / "pages-ground-truth.json.gz").read_bytes()))
+    headers = ("Content-Type", "text/html"), ("Content-Encoding", "gzip")
+    found = MainTexts()
+    for file in sorted((folder / "pages").glob("*.html.gz")):
+        parsed = parse(fetched(file.read_bytes(), *headers, url=URL), OPTIONS, NOW)
+        true = truth[file.name.removesuffix(".html.gz")]["articleBody"]
+        found.append(MainText(parsed, f1_of(parsed.text or "", true)))
+    return found
+
+
+def f1_of(found: str, true: str) -> float:
+    """Return the harmonic mean of precision and recall of the words of *found*."""
+    both = (_words(found) & _words(true)).total()
+    return 2 * both / (_words(found).total() + _words(true).total())
+
+
+def _words(text: str) -> Counter[str]:
+    table = str.maketrans(string.punctuation, " " * len(string.punctuation))
+    return Counter(text.lower().translate(table).split())
+
+
+def _read_json_lines(file: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, gzip.decompress(file.read_bytes()).splitlines())
+
+
+def _read_cases(file: Path) -> list[dict[str, Any]]:
+    """Return what is not a comment in a list of web-platform-tests."""
+    return [one for one in json.loads(file.read_text(encoding="utf-8")) if isinstance(one, dict)]

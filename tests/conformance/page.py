@@ -1,0 +1,166 @@
+"""Writes the results on third-party test data into docs/conformance.md.
+
+python -m tests.conformance.page      (what scripts/suites measure runs)
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from schemas.markdown import row, table
+from tests.conformance.measures import (
+    Agreement,
+    MainTexts,
+    Precision,
+    measure_domains,
+    measure_encodings,
+    measure_main_texts,
+    measure_near_duplicates,
+    measure_other_schemes,
+    measure_robots,
+    measure_sitemaps,
+    measure_urls,
+)
+from tests.suites import ROOT, data_folder, is_complete, load_suites
+
+FILE = ROOT / "docs" / "conformance.md"
+
+Result = Agreement | Precision | MainTexts
+
+
+class Measure(NamedTuple):
+    """A row of the table, and a section, of the page."""
+
+    title: str
+    suite: str
+    """Its name in tests/suites.toml."""
+    run: Callable[[Path], Result]
+    text: str
+    """What is measured, in one sentence."""
+
+
+MEASURES = {
+    "robots": Measure(
+        "robots.txt, RFC 9309", "robots", measure_robots,
+        "For each robots.txt, crawler and URL of Google's suite, our matcher decides whether the "
+        "crawler may visit the URL.",
+    ),
+    "urls": Measure(
+        "URLs, WHATWG standard", "urls", measure_urls,
+        "Each URL that the standard refuses must be refused, and each `http` or `https` URL must "
+        "get the spelling that the standard gives it, except for the steps in [URLs](urls.md).",
+    ),
+    "other_schemes": Measure(
+        "URLs of other schemes", "urls", measure_other_schemes,
+        "Each URL that the standard parses, and whose scheme is neither `http` nor `https`, must "
+        "be refused.",
+    ),
+    "domains": Measure(
+        "International domain names", "urls", measure_domains,
+        "The host of a URL must be the ASCII form of each domain, and the URL must be refused if "
+        "the domain has none.",
+    ),
+    "encodings": Measure(
+        "Encodings, html5lib", "encodings", measure_encodings,
+        "The encoding that a page declares in its first bytes must be found as the HTML standard "
+        "says.",
+    ),
+    "sitemaps": Measure(
+        "Sitemaps and feeds", "sitemaps", measure_sitemaps,
+        "Each sitemap, sitemap index and feed must be read with all its entries; the entries were "
+        "counted by hand.",
+    ),
+    "near_duplicates": Measure(
+        "Near duplicates", "near_duplicates", measure_near_duplicates,
+        "A pair of texts is found if their simhashes differ in at most 3 bits; it is near if at "
+        "least 90 % of their words are the same.",
+    ),
+    "main_texts": Measure(
+        "Main text", "pages", measure_main_texts,
+        "The words of the main text that is read of an article page are compared with those of "
+        "the article that people marked by hand (F1, the harmonic mean of precision and recall).",
+    ),
+}  # fmt: skip
+
+
+def score(result: Result) -> str:
+    """Return *result* in a few words."""
+    match result:
+        case Agreement():
+            return f"{result.agreed} of {result.cases}"
+        case Precision():
+            return f"precision {result.precision:.3f}, recall {result.recall:.3f}"
+        case MainTexts():
+            return f"mean F1 {result.mean_f1:.3f}"
+
+
+def with_result(page: str, name: str, result: Result) -> str:
+    """Return *page* with the row and the section of the measure *name* as they are to be."""
+    title = re.escape(MEASURES[name].title)
+    page = _replace(rf"^\| \[{title}\][^\n]*", table_row(name, result), page)
+    return _replace(rf"^## {title}\n.*?(?=^## |\Z)", "\n".join(_section(name, result)), page)
+
+
+def _replace(pattern: str, text: str, page: str) -> str:
+    replaced, count = re.subn(pattern, lambda _: text, page, flags=re.MULTILINE | re.DOTALL)
+    if count != 1:
+        raise ValueError(f"{FILE.name} has {count} places for {pattern}")
+    return replaced
+
+
+def table_row(name: str, result: Result) -> str:
+    """Return the line of the measure *name* in the page's table."""
+    measure = MEASURES[name]
+    anchor = re.sub(r"[^\w\- ]", "", measure.title.lower()).replace(" ", "-")
+    suite = load_suites()[1][measure.suite]
+    source = f"{suite.repository} `{suite.commit[:7]}`"
+    return row(f"[{measure.title}](#{anchor})", score(result), source, suite.licence)
+
+
+def _section(name: str, result: Result) -> Iterator[str]:
+    yield f"## {MEASURES[name].title}"
+    yield ""
+    yield MEASURES[name].text
+    yield ""
+    match result:
+        case Agreement(deviations=[]):
+            yield f"{result.agreed} of {result.cases} cases agree."
+        case Agreement():
+            yield f"{result.agreed} of {result.cases} cases agree. We deviate on purpose from:"
+            yield ""
+            yield from table(("case", "we", "reason"), sorted(result.deviations))
+        case Precision():
+            yield (
+                f"{result.near} of {result.pairs} pairs are near, {result.found} are found, and "
+                f"{result.right} are both: precision {result.precision:.3f}, recall "
+                f"{result.recall:.3f}."
+            )
+        case MainTexts():
+            over = sum(one.f1 > 0.9 for one in result)
+            yield (
+                f"The mean F1 of {len(result)} pages is {result.mean_f1:.3f}; {over} pages are "
+                f"above 0.9, and {result.without_text} have no text."
+            )
+    yield ""
+    yield ""
+
+
+def main() -> int:
+    """Measure, and write the page; return the exit code."""
+    missing = {one.suite for one in MEASURES.values() if not is_complete(one.suite)}
+    page = FILE.read_text(encoding="utf-8")
+    for name, measure in MEASURES.items():
+        if measure.suite not in missing:
+            result = measure.run(data_folder())
+            print(f"{measure.title}: {score(result)}")
+            page = with_result(page, name, result)
+    FILE.write_text(page, encoding="utf-8")
+    for suite in sorted(missing):
+        print(f"{suite}: the data is missing, its results were left as they are", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

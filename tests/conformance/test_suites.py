@@ -1,0 +1,220 @@
+"""Fetching and verifying third-party test data, against an upstream on this machine."""
+
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests import suites
+from tests.suites import ROOT, convert_robots_cases, load_suites, main
+
+
+class Upstream:
+    """A server of files, by path, that remembers which were asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.broken = 0
+        """How many requests are answered 503 from now on."""
+        self.requests: list[str] = []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        upstream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                upstream.requests.append(self.path)
+                broken, upstream.broken = upstream.broken > 0, max(0, upstream.broken - 1)
+                body = upstream.files.get(self.path, b"")
+                self.send_response(503 if broken else 200 if body else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                pass
+
+        return Handler
+
+
+@pytest.fixture
+def upstream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    running = Upstream()
+    thread = threading.Thread(target=running.server.serve_forever)
+    thread.start()
+    yield running
+    running.server.shutdown()
+    thread.join()
+    running.server.server_close()
+
+
+TEXT, PAGE = b'{"a": 1}', gzip.compress(b"<p>", mtime=0)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def listed(upstream: Upstream, tmp_path: Path) -> Path:
+    """Return a list of two files, which are upstream, and of one that is only in copies."""
+    upstream.files |= {"/o/r/c0ffee/data/a%20b.json": TEXT, "/o/r/c0ffee/page.gz": PAGE}
+    file = tmp_path / "suites.toml"
+    file.write_text(
+        f"""
+        upstream = "{upstream.url}/{{repository}}/{{commit}}/{{path}}"
+        [both]
+        content = "two files"
+        repository = "o/r"
+        commit = "c0ffee"
+        licence = "MIT"
+        [both.files]
+        "a.json.gz" = ["data/a b.json", "{sha256(TEXT)}"]
+        "pages/page.gz" = ["page.gz", "{sha256(PAGE)}"]
+        [copies]
+        content = "one file"
+        repository = "o/other"
+        commit = "c0ffee"
+        licence = "MIT"
+        not_fetched = "it was collected by hand"
+        [copies.derived]
+        "by-hand.gz" = "{sha256(b"collected")}"
+        """
+    )
+    return file
+
+
+def fetch(listed: Path, folder: Path) -> int:
+    return main(["--list", str(listed), "--folder", str(folder)])
+
+
+def test_files_are_fetched_once_and_stored_under_our_names(
+    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "data"
+    assert fetch(listed, folder) == 0
+    assert gzip.decompress((folder / "a.json.gz").read_bytes()) == TEXT
+    assert (folder / "pages" / "page.gz").read_bytes() == PAGE
+    assert len(upstream.requests) == 2
+    assert fetch(listed, folder) == 0
+    assert len(upstream.requests) == 2
+    said = capsys.readouterr().out
+    assert "both: 2 files verified" in said
+    assert "copies: not fetched: it was collected by hand" in said
+
+
+def test_a_damaged_file_is_fetched_again(listed: Path, upstream: Upstream, tmp_path: Path) -> None:
+    assert fetch(listed, tmp_path) == 0
+    (tmp_path / "pages" / "page.gz").write_bytes(b"damaged")
+    assert fetch(listed, tmp_path) == 0
+    assert (tmp_path / "pages" / "page.gz").read_bytes() == PAGE
+    assert upstream.requests[2:] == ["/o/r/c0ffee/page.gz"]
+
+
+def test_a_file_with_another_sha256_is_refused_and_not_stored(
+    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upstream.files["/o/r/c0ffee/page.gz"] = b"something else"
+    assert fetch(listed, tmp_path) == 1
+    assert f"/page.gz has SHA-256 {sha256(b'something else')}, not" in capsys.readouterr().err
+    assert not (tmp_path / "pages").exists()
+
+
+@pytest.mark.parametrize(("broken", "code"), [(1, 0), (1000, 1)])
+def test_a_failing_upstream_is_asked_three_times(
+    listed: Path, upstream: Upstream, tmp_path: Path, broken: int, code: int
+) -> None:
+    upstream.broken = broken
+    assert fetch(listed, tmp_path) == code
+    assert len(upstream.requests) == (3 if code == 0 else 6)
+
+
+def test_a_copy_is_verified_and_never_written(
+    listed: Path,
+    upstream: Upstream,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = tmp_path / "copy"
+    assert fetch(listed, copy) == 0
+    (copy / "by-hand.gz").write_bytes(gzip.compress(b"collected"))
+    monkeypatch.setenv("GOSSAMER_SUITES", str(copy))
+    assert main(["--list", str(listed)]) == 0
+    assert "copies: 1 file verified" in capsys.readouterr().out
+    (copy / "a.json.gz").unlink()
+    (copy / "by-hand.gz").write_bytes(gzip.compress(b"damaged"))
+    assert main(["--list", str(listed)]) == 1
+    said = capsys.readouterr().err
+    assert "a.json.gz is missing" in said and "by-hand.gz has SHA-256" in said
+    assert len(upstream.requests) == 2
+
+
+def test_the_copy_that_is_used_is_the_named_one_then_that_beside_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GOSSAMER_SUITES", raising=False)
+    monkeypatch.setattr(suites, "KEPT_COPY", tmp_path / "beside")
+    assert suites.data_folder() == ROOT / ".suites"
+    (tmp_path / "beside").mkdir()
+    assert suites.data_folder() == tmp_path / "beside"
+    monkeypatch.setenv("GOSSAMER_SUITES", str(tmp_path / "named"))
+    assert suites.data_folder() == tmp_path / "named"
+
+
+def test_robots_cases_are_read_from_the_text_format_of_protobuf(tmp_path: Path) -> None:
+    file = tmp_path / "ours.textproto"
+    file.write_text(
+        r"""# proto-file: ours
+        tests: [{
+            robotstxt:  "\xEFuser-agent: a\n"
+                "allow: \"ツ\"\n"
+            test_expectations: [
+              { testurl: "http://a.test/ツ" useragent: "a" expected_outcome: ALLOWED
+                additional_explanation: "why: " "so" },
+              { testurl: "http://a.test/" useragent: "b" expected_outcome: DISALLOWED }
+            ]
+        }]""",
+        encoding="utf-8",
+    )
+    robots = '"robots": "\\u00efuser-agent: a\\nallow: \\"\\u00e3\\u0083\\u0084\\"\\n"'
+    assert convert_robots_cases([file]).decode().splitlines() == [
+        f'{{"file": "ours.textproto", {robots}, "url": "http://a.test/\\u30c4", "agent": "a", '
+        '"allowed": true, "why": "why: so"}',
+        f'{{"file": "ours.textproto", {robots}, "url": "http://a.test/", "agent": "b", '
+        '"allowed": false, "why": ""}',
+    ]
+
+
+def test_the_list_is_whole() -> None:
+    template, listed = load_suites()
+    assert template.startswith("https://")
+    digests = set()
+    for suite in listed.values():
+        assert len(suite.commit) == 40 and suite.licence and suite.content
+        assert suite.files or suite.not_fetched
+        digests |= {digest for _, digest in suite.files.values()} | {*suite.derived.values()}
+    assert {len(digest) for digest in digests} == {64}
+
+
+@pytest.mark.slow
+def test_a_run_without_the_data_passes_and_says_how_to_fetch_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "1"]
+    command += ["tests/deploy/test_compose.py", "-k", "specification or exist"]
+    environment = os.environ | {"GOSSAMER_SUITES": str(tmp_path), "CI": "true"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    said = done.stdout.splitlines()
+    line = "2 conformance tests were skipped: the third-party data is not here; "
+    assert said[-2] == line + "`scripts/suites` fetches it"
+    assert "2 passed, 2 skipped" in said[-1]

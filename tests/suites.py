@@ -1,0 +1,221 @@
+"""Third-party test data: where its folder is, whether a suite is complete, and how to fetch it.
+
+    scripts/suites                   (it runs python -m tests.suites)
+
+`tests/suites.toml` lists the files. Their folder is the one that the environment variable
+GOSSAMER_SUITES names, else `../shared/suites` beside the repository if that exists, else `.suites`.
+The first two are copies that somebody keeps: they are verified, and nothing is written into them.
+"""
+
+import argparse
+import gzip
+import hashlib
+import http.client
+import json
+import os
+import re
+import sys
+import tomllib
+import urllib.parse
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = Path(__file__).with_suffix(".toml")
+KEPT_COPY = ROOT.parent / "shared" / "suites"
+FETCHED = ROOT / ".suites"
+DOWNLOADS_AT_ONCE = 8
+ATTEMPTS = 3
+DOWNLOAD_TIMEOUT = 60.0  # seconds
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Some files of one upstream repository."""
+
+    name: str
+    content: str
+    repository: str
+    commit: str
+    licence: str
+    not_fetched: str = ""
+    """Why only a kept copy can have it; "" if it can be fetched."""
+    files: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Path upstream and SHA-256, by our name."""
+    derived: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the uncompressed content, by our name."""
+
+
+class SuiteError(Exception):
+    """A file could not be fetched, or is not the listed one."""
+
+
+def load_suites(file: Path = LIST) -> tuple[str, dict[str, Suite]]:
+    """Return the template of upstream's URLs, and the suites by name."""
+    listed = tomllib.loads(file.read_text(encoding="utf-8"))
+    upstream = listed.pop("upstream")
+    return upstream, {name: Suite(name, **fields) for name, fields in listed.items()}
+
+
+def data_folder() -> Path:
+    """Return the folder that holds the data, or will hold it."""
+    if named := os.environ.get("GOSSAMER_SUITES"):
+        return Path(named)
+    return KEPT_COPY if KEPT_COPY.is_dir() else FETCHED
+
+
+@cache
+def is_complete(name: str) -> bool:
+    """Return whether every file of the suite *name* that tests read is in the data folder."""
+    suite = load_suites()[1][name]
+    return all((data_folder() / file).is_file() for file in suite.derived or suite.files)
+
+
+def find_defects(suite: Suite, folder: Path) -> list[str]:
+    """Return a line for each file that tests read and that is missing or is not the listed one."""
+    wanted = suite.derived or {name: digest for name, (_, digest) in suite.files.items()}
+    return [line for name in wanted if (line := _defect(suite, folder, name, wanted[name]))]
+
+
+def _defect(suite: Suite, folder: Path, name: str, digest: str) -> str:
+    if not (folder / name).is_file():
+        return f"{name} is missing"
+    stored = (folder / name).read_bytes()
+    upstream, _ = suite.files.get(name, ("", ""))
+    try:
+        content = gzip.decompress(stored) if _is_compressed_here(name, upstream) else stored
+    except (OSError, EOFError):
+        content = stored
+    if (found := _digest(content)) != digest:
+        return f"{name} has SHA-256 {found}, not {digest}"
+    return ""
+
+
+def _is_compressed_here(name: str, upstream: str) -> bool:
+    return name.endswith(".gz") and not upstream.endswith(".gz")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def fetch_suite(suite: Suite, template: str, folder: Path) -> None:
+    """Fetch what *folder* lacks of *suite* and derive the rest; raise SuiteError if that fails."""
+    missing = [name for name, (_, digest) in suite.files.items()
+               if _defect(suite, folder, name, digest)]  # fmt: skip
+    with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
+        for _ in pool.map(lambda name: _fetch_file(suite, template, folder, name), missing):
+            pass
+    if suite.name == "robots":
+        files = [folder / name for name in suite.files]
+        (derived,) = suite.derived
+        _store(folder / derived, gzip.compress(convert_robots_cases(files), mtime=0))
+    if defects := find_defects(suite, folder):
+        raise SuiteError("; ".join(defects))
+
+
+def _fetch_file(suite: Suite, template: str, folder: Path, name: str) -> None:
+    path, digest = suite.files[name]
+    url = template.format(
+        repository=suite.repository, commit=suite.commit, path=urllib.parse.quote(path)
+    )
+    content = _download(url)
+    if (found := _digest(content)) != digest:
+        raise SuiteError(f"{url} has SHA-256 {found}, not {digest}")
+    compressed = _is_compressed_here(name, path)
+    _store(folder / name, gzip.compress(content, mtime=0) if compressed else content)
+
+
+def _download(url: str) -> bytes:
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as response:
+                content: bytes = response.read()
+                return content
+        except (OSError, http.client.HTTPException) as error:
+            if attempt == ATTEMPTS:
+                raise SuiteError(f"{url}: {error}") from error
+    raise AssertionError
+
+
+def _store(file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.part")
+    part.write_bytes(content)
+    part.replace(file)
+
+
+FIELD = re.compile(rb'(\w+):\s*((?:"(?:[^"\\]|\\.)*"\s*)+|[A-Z_]+)')
+STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"')
+
+
+def convert_robots_cases(files: list[Path]) -> bytes:
+    """Return the expectations in Google's *files*, in protobuf's text format, as lines of JSON.
+
+    A line has `file`, `robots` (its bytes as Latin-1), `url`, `agent`, `allowed` and `why`.
+    """
+    cases = [case for file in files for case in _robots_cases(file)]
+    return "".join(f"{json.dumps(case)}\n" for case in cases).encode()
+
+
+TEXTS = {b"testurl": "url", b"useragent": "agent", b"additional_explanation": "why"}
+
+
+def _robots_cases(file: Path) -> list[dict[str, object]]:
+    robots = ""
+    cases: list[dict[str, object]] = []
+    for name, value in FIELD.findall(file.read_bytes()):
+        if name == b"robotstxt":
+            robots = _unescape(value).decode("latin-1")
+        elif name == b"expected_outcome":
+            cases[-1]["allowed"] = value == b"ALLOWED"
+        elif name in TEXTS:
+            if name == b"testurl":
+                empty = {"url": "", "agent": "", "allowed": False, "why": ""}
+                cases.append({"file": file.name, "robots": robots, **empty})
+            cases[-1][TEXTS[name]] = _unescape(value).decode("utf-8", "replace")
+    return cases
+
+
+def _unescape(strings: bytes) -> bytes:
+    """Return the bytes of adjacent quoted *strings*, which C escapes may stand for."""
+    joined = b"".join(STRING.findall(strings))
+    return joined.decode("unicode_escape").encode("latin-1")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Fetch and verify the data, or verify a copy; return the exit code."""
+    parser = argparse.ArgumentParser(description="Fetch and verify third-party test data.")
+    parser.add_argument("--list", type=Path, default=LIST, help="default: tests/suites.toml")
+    parser.add_argument("--folder", type=Path, help="fetch into this folder")
+    given = parser.parse_args(arguments)
+    template, suites = load_suites(given.list)
+    folder = given.folder or data_folder()
+    fetches = given.folder is not None or folder == FETCHED
+    print(f"{'Fetching into' if fetches else 'Verifying the copy in'} {folder}")
+    failed = False
+    for suite in suites.values():
+        try:
+            print(f"{suite.name}: {_provide(suite, template, folder, fetches)}", flush=True)
+        except SuiteError as error:
+            print(f"{suite.name}: {error}", file=sys.stderr)
+            failed = True
+    return int(failed)
+
+
+def _provide(suite: Suite, template: str, folder: Path, fetches: bool) -> str:
+    if suite.not_fetched and not any((folder / name).exists() for name in suite.derived):
+        return f"not fetched: {suite.not_fetched}"
+    if fetches and not suite.not_fetched:
+        fetch_suite(suite, template, folder)
+    elif defects := find_defects(suite, folder):
+        raise SuiteError("; ".join(defects))
+    count = len(suite.derived or suite.files)
+    return f"{count} {'file' if count == 1 else 'files'} verified"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
