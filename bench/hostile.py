@@ -1,11 +1,12 @@
 """What hostile pages, and mutants of real ones, do to the parser: crashes, kills, the slowest.
 
-    .venv/bin/python -m bench.hostile ../shared/suites/pages [--mutants 10000] [--seed 1]
+    .venv/bin/python -m bench.hostile [--mutants 10000] [--seed 1] [--pages FOLDER]
 
 Each page is read by a child of the pool, under the limits of a crawl, as pages of a crawl are. A
 mutant is a real page of which pieces were cut out, doubled, moved, overwritten with random bytes or
 with what parsers stumble over. A page that a child crashed at, or took too long for, is named with
-its number: the same seed makes the same page.
+its number: the same seed makes the same page. FOLDER has the real
+pages, `*.html.gz`; by default they are those that `scripts/suites` fetches.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 from services.parser.wiring import options_of
 from tests.parser.hostile import HOSTILE
+from tests.suites import data_folder
 
 STUMBLES = (
     b"<!--", b"-->", b"<script>", b"</script", b"<svg>", b"<table>", b"<b id=1>", b"<template>",
@@ -120,11 +122,13 @@ def _fetched(body: bytes) -> PageFetched:
 def main() -> None:
     """Print what became of hostile pages and mutants."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("pages", type=Path)
+    parser.add_argument("--pages", type=Path, default=data_folder() / "pages")
     parser.add_argument("--mutants", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     pages = [gzip.decompress(file.read_bytes()) for file in sorted(given.pages.glob("*.gz"))]
+    if not pages:
+        parser.error(f"no pages in {given.pages}: scripts/suites fetches some")
     settings = Settings()
     hostile = [(name, make()) for name, make in HOSTILE.items()]
     _report("hostile pages", asyncio.run(read_all(hostile, settings)))

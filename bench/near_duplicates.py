@@ -1,8 +1,9 @@
 """What near duplicates and changes are told by, measured on texts that others have collected.
 
-    .venv/bin/python -m bench.near_duplicates --pairs FILE.jsonl.gz --pages FOLDER
+    .venv/bin/python -m bench.near_duplicates [--pairs FILE.jsonl.gz] [--pages FOLDER]
 
-FILE has pairs of texts, `{"a", "b", "similarity", "kind"}` a line, FOLDER real pages, `*.html.gz`.
+FILE has pairs of texts, `{"a", "b", "similarity", "kind"}` a line, FOLDER real pages, `*.html.gz`;
+by default they are those of the suites (`scripts/suites`).
 Two texts are near duplicates if nine of ten words are the same. Printed are precision and recall by
 how many bits of the simhashes may differ: on the pairs, and on the pages' main texts beside edited
 copies of themselves and beside each other. Last, how well sketches tell how much has changed.
@@ -15,7 +16,7 @@ import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import correlation
-from typing import Any, NamedTuple
+from typing import Any
 
 from gossamer.settings import Settings
 from gossamer.text.folding import folded
@@ -26,37 +27,26 @@ from services.parser.scan import sane
 from services.parser.simhash import simhash_of
 from services.parser.text import main_text
 from services.parser.wiring import options_of
+from tests.conformance.measures import SIMHASH_WORDS, Compared, compare_pairs, count_found
+from tests.suites import data_folder
 
-NEAR = 0.9
 DISTANCES = range(9)
-WORDS = 50
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 """Parts of a text's words that an edit replaces."""
 
 
-class Compared(NamedTuple):
-    """Two texts."""
-
-    distance: int
-    similarity: float
-
-
 def main() -> None:
     """Print the tables."""
+    suites = data_folder()
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--pairs", type=Path, required=True)
-    parser.add_argument("--pages", type=Path, required=True)
+    parser.add_argument("--pairs", type=Path, default=suites / "near-duplicate-pairs.jsonl.gz")
+    parser.add_argument("--pages", type=Path, default=suites / "pages")
     arguments = parser.parse_args()
     pairs = list(map(json.loads, gzip.decompress(arguments.pairs.read_bytes()).splitlines()))
-    compared = [_compared(pair["a"], pair["b"], pair["similarity"]) for pair in pairs]
-    _table(f"{len(compared)} pairs of texts", [one for one in compared if one])
+    compared = compare_pairs(arguments.pairs)
+    _table(f"{len(compared)} pairs of texts", compared)
     _table("Real pages: edited copies, and each other", list(_edited(_texts(arguments.pages))))
     _sketches(pairs)
-
-
-def _compared(one: str, other: str, similarity: float) -> Compared | None:
-    first, second = simhash_of(one, WORDS), simhash_of(other, WORDS)
-    return Compared(distance(first, second), similarity) if first and second else None
 
 
 def _texts(folder: Path) -> list[str]:
@@ -65,18 +55,21 @@ def _texts(folder: Path) -> list[str]:
         html = sane(gzip.decompress(path.read_bytes()).decode("utf-8", "replace"))
         text = main_text(read(html, "http://page.test/", "utf-8", options).markup)
         found.append(folded(text))
-    return [text for text in found if simhash_of(text, WORDS)]
+    return [text for text in found if simhash_of(text, SIMHASH_WORDS)]
 
 
 def _edited(texts: list[str]) -> Iterator[Compared]:
     chance = random.Random(1)
-    whole = [simhash_of(text, WORDS) for text in texts]
+    whole = [simhash_of(text, SIMHASH_WORDS) for text in texts]
     others = [word for text in texts for word in text.split()]
     for text, simhash in zip(texts, whole, strict=True):
         for share in SHARES:
             for edit in (_scattered, _in_one_piece):
-                copy = simhash_of(" ".join(edit(text.split(), share, others, chance)), WORDS)
-                yield Compared(distance(simhash, copy), 1 - share)
+                copy = simhash_of(
+                    " ".join(edit(text.split(), share, others, chance)), SIMHASH_WORDS
+                )
+                if copy:  # A copy with shorter words may be too short for one.
+                    yield Compared(distance(simhash, copy), 1 - share)
     for at, one in enumerate(whole):
         yield from (Compared(distance(one, other), 0.0) for other in whole[:at])
 
@@ -99,14 +92,12 @@ def _in_one_piece(
 
 
 def _table(title: str, compared: list[Compared]) -> None:
-    near = sum(one.similarity >= NEAR for one in compared)
+    near = count_found(compared, 0).near
     print(f"\n{title}: {near} of {len(compared)} are near duplicates")
     print(f"{'distance':>10} {'found':>7} {'precision':>10} {'recall':>7}")
     for limit in DISTANCES:
-        found = [one for one in compared if one.distance <= limit]
-        right = sum(one.similarity >= NEAR for one in found)
-        precision = right / len(found) if found else 1.0
-        print(f"{limit:>10} {len(found):>7} {precision:>10.3f} {right / near:>7.3f}")
+        one = count_found(compared, limit)
+        print(f"{limit:>10} {one.found:>7} {one.precision:>10.3f} {one.recall:>7.3f}")
 
 
 def _sketches(pairs: Iterable[dict[str, Any]]) -> None:
