@@ -40,6 +40,7 @@ OTHER_VARIABLES = {
     "GOSSAMER_PYTHON": "The interpreter that the scripts make the virtual environment with.",
     "GOSSAMER_VENV": "The folder of the virtual environment, instead of `.venv`.",
     "GOSSAMER_SERVERS": "Where `scripts/fleet` keeps the programs of Kafka and Cassandra.",
+    "GOSSAMER_SUITES": "The folder of a copy of the third-party test data of `scripts/suites`.",
 }
 """What is read before there are settings: by the shell scripts, or for the file's name."""
 RENAMED = {"house": "standalone"}

@@ -83,6 +83,7 @@ def test_scripts_have_variables_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("GOSSAMER_PYTHON", "python3")
     monkeypatch.setenv("GOSSAMER_VENV", "venv")
     monkeypatch.setenv("GOSSAMER_SERVERS", "/servers")
+    monkeypatch.setenv("GOSSAMER_SUITES", "/suites")
     assert load_settings() == Settings()
 
 
