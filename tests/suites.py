@@ -10,24 +10,24 @@ The first two are copies that somebody keeps: they are verified, and nothing is 
 import argparse
 import gzip
 import hashlib
-import http.client
 import json
 import os
 import re
 import sys
+import tarfile
 import tomllib
-import urllib.parse
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
+import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 KEPT_COPY = ROOT.parent / "shared" / "suites"
 FETCHED = ROOT / ".suites"
-DOWNLOADS_AT_ONCE = 8
 ATTEMPTS = 3
 DOWNLOAD_TIMEOUT = 60.0  # seconds
 
@@ -54,10 +54,10 @@ class SuiteError(Exception):
 
 
 def load_suites(file: Path = LIST) -> tuple[str, dict[str, Suite]]:
-    """Return the template of upstream's URLs, and the suites by name."""
+    """Return the template of the URLs of upstream's archives, and the suites by name."""
     listed = tomllib.loads(file.read_text(encoding="utf-8"))
-    upstream = listed.pop("upstream")
-    return upstream, {name: Suite(name, **fields) for name, fields in listed.items()}
+    archives = listed.pop("archives")
+    return archives, {name: Suite(name, **fields) for name, fields in listed.items()}
 
 
 def data_folder() -> Path:
@@ -104,11 +104,13 @@ def _digest(content: bytes) -> str:
 
 def fetch_suite(suite: Suite, template: str, folder: Path) -> None:
     """Fetch what *folder* lacks of *suite* and derive the rest; raise SuiteError if that fails."""
-    missing = [name for name, (_, digest) in suite.files.items()
-               if _defect(suite, folder, name, digest)]  # fmt: skip
-    with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
-        for _ in pool.map(lambda name: _fetch_file(suite, template, folder, name), missing):
-            pass
+    missing = {path: name for name, (path, digest) in suite.files.items()
+               if _defect(suite, folder, name, digest)}  # fmt: skip
+    if missing:
+        url = template.format(repository=suite.repository, commit=suite.commit)
+        fetched = _fetch_files(url, missing.keys())
+        for path, name in missing.items():
+            _store_verified(suite, folder, name, fetched.get(path))
     if suite.name == "robots":
         files = [folder / name for name in suite.files]
         (derived,) = suite.derived
@@ -117,28 +119,42 @@ def fetch_suite(suite: Suite, template: str, folder: Path) -> None:
         raise SuiteError("; ".join(defects))
 
 
-def _fetch_file(suite: Suite, template: str, folder: Path, name: str) -> None:
-    path, digest = suite.files[name]
-    url = template.format(
-        repository=suite.repository, commit=suite.commit, path=urllib.parse.quote(path)
-    )
-    content = _download(url)
-    if (found := _digest(content)) != digest:
-        raise SuiteError(f"{url} has SHA-256 {found}, not {digest}")
-    compressed = _is_compressed_here(name, path)
-    _store(folder / name, gzip.compress(content, mtime=0) if compressed else content)
-
-
-def _download(url: str) -> bytes:
+def _fetch_files(url: str, paths: Collection[str]) -> dict[str, bytes]:
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as response:
-                content: bytes = response.read()
-                return content
-        except (OSError, http.client.HTTPException) as error:
+            return _read_archive(url, paths)
+        except (OSError, EOFError, HTTPException, tarfile.TarError, zlib.error) as error:
             if attempt == ATTEMPTS:
                 raise SuiteError(f"{url}: {error}") from error
     raise AssertionError
+
+
+def _read_archive(url: str, paths: Collection[str]) -> dict[str, bytes]:
+    """Return the content of the files *paths* in the archive of a commit, and read no further."""
+    found: dict[str, bytes] = {}
+    with (
+        urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as response,
+        tarfile.open(fileobj=response, mode="r|gz") as archive,
+    ):
+        for member in archive:
+            # All is in one folder, which is called after the repository and the commit.
+            path = member.name.partition("/")[2]
+            if path in paths and (content := archive.extractfile(member)):
+                found[path] = content.read()
+            if len(found) == len(paths):
+                break
+    return found
+
+
+def _store_verified(suite: Suite, folder: Path, name: str, content: bytes | None) -> None:
+    path, digest = suite.files[name]
+    source = f"{path} in {suite.repository} at {suite.commit}"
+    if content is None:
+        raise SuiteError(f"there is no {source}")
+    if (found := _digest(content)) != digest:
+        raise SuiteError(f"{source} has SHA-256 {found}, not {digest}")
+    compressed = _is_compressed_here(name, path)
+    _store(folder / name, gzip.compress(content, mtime=0) if compressed else content)
 
 
 def _store(file: Path, content: bytes) -> None:

@@ -2,9 +2,11 @@
 
 import gzip
 import hashlib
+import io
 import os
 import subprocess
 import sys
+import tarfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -65,14 +67,25 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def archive(files: dict[str, bytes]) -> bytes:
+    """Return an archive of a commit."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for path, content in files.items():
+            member = tarfile.TarInfo(f"r-c0ffee/{path}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
 @pytest.fixture
 def listed(upstream: Upstream, tmp_path: Path) -> Path:
     """Return a list of two files, which are upstream, and of one that is only in copies."""
-    upstream.files |= {"/o/r/c0ffee/data/a%20b.json": TEXT, "/o/r/c0ffee/page.gz": PAGE}
+    upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT, "page.gz": PAGE, "c": b"c"})
     file = tmp_path / "suites.toml"
     file.write_text(
         f"""
-        upstream = "{upstream.url}/{{repository}}/{{commit}}/{{path}}"
+        archives = "{upstream.url}/{{repository}}/{{commit}}"
         [both]
         content = "two files"
         repository = "o/r"
@@ -105,9 +118,9 @@ def test_files_are_fetched_once_and_stored_under_our_names(
     assert fetch(listed, folder) == 0
     assert gzip.decompress((folder / "a.json.gz").read_bytes()) == TEXT
     assert (folder / "pages" / "page.gz").read_bytes() == PAGE
-    assert len(upstream.requests) == 2
+    assert not (folder / "c").exists()
     assert fetch(listed, folder) == 0
-    assert len(upstream.requests) == 2
+    assert upstream.requests == ["/o/r/c0ffee"]
     said = capsys.readouterr().out
     assert "both: 2 files verified" in said
     assert "copies: not fetched: it was collected by hand" in said
@@ -118,16 +131,25 @@ def test_a_damaged_file_is_fetched_again(listed: Path, upstream: Upstream, tmp_p
     (tmp_path / "pages" / "page.gz").write_bytes(b"damaged")
     assert fetch(listed, tmp_path) == 0
     assert (tmp_path / "pages" / "page.gz").read_bytes() == PAGE
-    assert upstream.requests[2:] == ["/o/r/c0ffee/page.gz"]
+    assert len(upstream.requests) == 2
 
 
 def test_a_file_with_another_sha256_is_refused_and_not_stored(
     listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    upstream.files["/o/r/c0ffee/page.gz"] = b"something else"
+    upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT, "page.gz": b"other"})
     assert fetch(listed, tmp_path) == 1
-    assert f"/page.gz has SHA-256 {sha256(b'something else')}, not" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"page.gz in o/r at c0ffee has SHA-256 {sha256(b'other')}, not {sha256(PAGE)}" in said
     assert not (tmp_path / "pages").exists()
+
+
+def test_a_file_that_is_not_upstream_is_named(
+    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upstream.files["/o/r/c0ffee"] = archive({"data/a b.json": TEXT})
+    assert fetch(listed, tmp_path) == 1
+    assert "there is no page.gz in o/r at c0ffee" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("broken", "code"), [(1, 0), (1000, 1)])
@@ -136,7 +158,15 @@ def test_a_failing_upstream_is_asked_three_times(
 ) -> None:
     upstream.broken = broken
     assert fetch(listed, tmp_path) == code
-    assert len(upstream.requests) == (3 if code == 0 else 6)
+    assert len(upstream.requests) == (2 if code == 0 else 3)
+
+
+def test_an_archive_that_breaks_off_is_an_error(
+    listed: Path, upstream: Upstream, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upstream.files["/o/r/c0ffee"] = upstream.files["/o/r/c0ffee"][:100]
+    assert fetch(listed, tmp_path) == 1
+    assert "both: http://127.0.0.1" in capsys.readouterr().err
 
 
 def test_a_copy_is_verified_and_never_written(
@@ -157,7 +187,7 @@ def test_a_copy_is_verified_and_never_written(
     assert main(["--list", str(listed)]) == 1
     said = capsys.readouterr().err
     assert "a.json.gz is missing" in said and "by-hand.gz has SHA-256" in said
-    assert len(upstream.requests) == 2
+    assert len(upstream.requests) == 1
 
 
 def test_the_copy_that_is_used_is_the_named_one_then_that_beside_the_repository(
