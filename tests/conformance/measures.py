@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gossamer.events import PageParsed, Purpose
+from gossamer.settings import DedupSettings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import BAD_PORTS, BadUrl, canonicalize, host_name
 from services.dedup.near import distance
@@ -187,7 +188,7 @@ LISTING_ENTRIES = {
     "xmlRss_pubDate.xml": 7,
     "xmlSitemap.gz": 5,
 }
-"""How many entries each file of crawler-commons has, counted by hand."""
+"""How many entries each file of crawler-commons has."""
 LISTING_TYPES = {".gz": "application/gzip", ".txt": "text/plain", ".rss": "application/rss+xml"}
 
 
@@ -244,8 +245,9 @@ class Precision(NamedTuple):
 
 
 def measure_near_duplicates(folder: Path) -> Precision:
-    """Compare pairs of texts by their simhashes, with the limit of a crawl that sets none."""
-    return count_found(compare_pairs(folder / "near-duplicate-pairs.jsonl.gz"), limit=3)
+    """Compare pairs of texts by their simhashes, as a crawl with default settings does."""
+    pairs = compare_pairs(folder / "near-duplicate-pairs.jsonl.gz")
+    return count_found(pairs, DedupSettings().near_distance)
 
 
 def compare_pairs(file: Path) -> list[Compared]:

@@ -69,8 +69,8 @@ MEASURES = {
     ),
     "sitemaps": Measure(
         "Sitemaps and feeds", "sitemaps", measure_sitemaps,
-        "Each sitemap, sitemap index and feed must be read with all its entries; the entries were "
-        "counted by hand.",
+        "Each sitemap, sitemap index and feed must be read with all its entries, and without a "
+        "hazard.",
     ),
     "near_duplicates": Measure(
         "Near duplicates", "near_duplicates", measure_near_duplicates,
@@ -79,8 +79,8 @@ MEASURES = {
     ),
     "main_texts": Measure(
         "Main text", "pages", measure_main_texts,
-        "The words of the main text that is read of an article page are compared with those of "
-        "the article that people marked by hand (F1, the harmonic mean of precision and recall).",
+        "The words of the main text that we find in an article page are compared with those of "
+        "the article in the suite's ground truth. F1 is the harmonic mean of precision and recall.",
     ),
 }  # fmt: skip
 

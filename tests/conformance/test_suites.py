@@ -52,7 +52,7 @@ class Upstream:
 def upstream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     running = Upstream()
-    thread = threading.Thread(target=running.server.serve_forever)
+    thread = threading.Thread(target=running.server.serve_forever, args=(0.02,))
     thread.start()
     yield running
     running.server.shutdown()
