@@ -25,7 +25,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -216,9 +215,9 @@ async def bare(seeds: list[str], bodies: Path, text: bool) -> None:
 
 
 def _extractor() -> Callable[[str], str | None]:
-    import trafilatura
+    from services.parser.text import main_text
 
-    return partial(trafilatura.extract, fast=True, include_comments=False)
+    return main_text
 
 
 def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int, profile: str) -> None:

@@ -14,18 +14,34 @@ Turkish to it.
 """
 
 import re
+import sys
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import distribution
 from itertools import islice
+from types import ModuleType
 from typing import Any
 
 import fasttext
-import trafilatura
 from resiliparse.extract.html2text import extract_plain_text
-from trafilatura.settings import MANUALLY_CLEANED
 
 from gossamer.text.folding import folded
+
+
+class _Babel(ModuleType):
+    """The two names that courlan imports from Babel, to tell the language of a URL by its path.
+
+    Trafilatura imports courlan and never asks that. Babel is 33 MB, and the lock files lack it.
+    """
+
+    Locale = None
+    UnknownLocaleError = LookupError
+
+
+sys.modules.setdefault("babel", _Babel("babel"))
+
+import trafilatura  # noqa: E402
+from trafilatura.settings import MANUALLY_CLEANED  # noqa: E402
 
 LIMIT = 1_000_000
 """Characters of HTML that are looked through for the main text."""
