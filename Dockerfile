@@ -2,10 +2,12 @@
 FROM python:3.13-slim-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/gossamer
-COPY requirements-fleet.lock /app/
-# Wheels only: what would have to be compiled is not in the lock file, and no compiler is here.
-# The lock file is complete, hence --no-deps.
-RUN /opt/gossamer/bin/pip install --no-deps --require-hashes --only-binary=:all: -r /app/requirements-fleet.lock
+COPY requirements-fleet.lock requirements-parquet.lock /app/
+# Wheels only: what would have to be compiled is not in the lock files, and no compiler is here.
+# A lock file is complete, hence --no-deps. What is in both has the same version.
+RUN for kind in fleet parquet; do \
+      /opt/gossamer/bin/pip install --no-deps --require-hashes --only-binary=:all: -r /app/requirements-$kind.lock || exit 1; \
+    done
 COPY pyproject.toml README.md LICENSE /app/
 COPY gossamer /app/gossamer
 COPY services /app/services

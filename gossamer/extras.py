@@ -23,7 +23,7 @@ def need(extra: str) -> None:
     if missing:
         raise GossamerError(
             f"{', '.join(missing)} not installed: pip install 'gossamer[{extra}]', "
-            "or scripts/bootstrap fleet in a checkout"
+            f"or scripts/bootstrap {extra} in a checkout"
         )
 
 

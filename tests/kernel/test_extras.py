@@ -82,8 +82,9 @@ def test_pages_as_parquet_say_what_to_install_before_anything_is_written(tmp_pat
         ("pyarrow",), "console.cli.main", "pages", "--format", "parquet", "--output", str(output)
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        "gossamer: pyarrow not installed: pip install 'gossamer[parquet]'"
+    assert done.stderr == (
+        "gossamer: pyarrow not installed: pip install 'gossamer[parquet]', "
+        "or scripts/bootstrap parquet in a checkout\n"
     )
     assert not output.exists()
 

@@ -1,0 +1,109 @@
+"""Setting up: which lock file each kind installs, and what they hold."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+UV = """#!/bin/sh
+echo "$@" >>"$0.calls"
+"""
+CLIENTS = {"aiokafka", "cassandra-driver", "confluent-kafka", "faust-streaming", "rocksdict"}
+
+
+class Checkout:
+    """A checkout in which a stand-in for uv writes down what it is asked to install."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root, self._uv = folder / "checkout", folder / "bin" / "uv"
+        (self._root / "scripts").mkdir(parents=True)
+        shutil.copy(ROOT / "scripts" / "bootstrap", self._root / "scripts")
+        for file in [ROOT / "pyproject.toml", *ROOT.glob("requirements*.lock")]:
+            shutil.copy(file, self._root)
+        self._uv.parent.mkdir()
+        self._uv.write_text(UV)
+        self._uv.chmod(0o755)
+
+    def run(self, *kind: str) -> "subprocess.CompletedProcess[str]":
+        path = f"{self._uv.parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "GOSSAMER_VENV": ".venv"}
+        command = [str(self._root / "scripts" / "bootstrap"), *kind]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def installed_by(self, *kind: str) -> list[str]:
+        """Return the lock files that `scripts/bootstrap *kind*` installs."""
+        calls = self._uv.with_suffix(".calls")
+        calls.unlink(missing_ok=True)
+        done = self.run(*kind)
+        assert done.returncode == 0, done.stderr
+        return re.findall(r"-r (\S+)", calls.read_text()) if calls.exists() else []
+
+    def change(self, lock: str) -> None:
+        with (self._root / lock).open("a") as file:
+            file.write("# changed\n")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) -> None:
+    assert checkout.installed_by() == ["requirements.lock"]
+    assert checkout.installed_by("parquet") == ["requirements-parquet.lock"]
+    assert checkout.installed_by("fleet") == ["requirements-fleet.lock"]
+    for kind in ((), ("run",), ("parquet",), ("fleet",)):
+        assert checkout.installed_by(*kind) == []
+
+
+def test_dev_holds_all_other_kinds(checkout: Checkout) -> None:
+    assert checkout.installed_by("dev") == ["requirements-dev.lock"]
+    for kind in ("run", "parquet", "fleet"):
+        assert checkout.installed_by(kind) == []
+
+
+def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None:
+    checkout.installed_by("parquet")
+    checkout.installed_by("fleet")
+    checkout.change("requirements.lock")
+    assert checkout.installed_by("fleet") == ["requirements-fleet.lock"]
+    assert checkout.installed_by("parquet") == ["requirements-parquet.lock"]
+
+
+def test_unknown_kind_is_refused_with_those_there_are(checkout: Checkout) -> None:
+    done = checkout.run("flet")
+    assert done.returncode == 2
+    assert done.stderr == "scripts/bootstrap [run|parquet|fleet|dev]: there is no flet\n"
+
+
+def locked(kind: str = "") -> dict[str, str]:
+    """Return the packages of a lock file, with their versions and markers."""
+    lines = (ROOT / f"requirements{kind}.lock").read_text(encoding="utf-8").splitlines()
+    found: dict[str, str] = {}
+    for line in lines:
+        if not line.startswith((" ", "#")):
+            name, _, version = line.rstrip("\\ ").partition("==")
+            found[name] = f"{found.get(name, '')} {version}"
+    return found
+
+
+def test_parquet_adds_only_pyarrow_and_a_fleet_only_its_clients() -> None:
+    run = locked()
+    assert not {"pyarrow", *CLIENTS} & set(run)
+    assert set(locked("-parquet")) - set(run) == {"pyarrow"}
+    assert set(locked("-fleet")) >= CLIENTS
+    assert "pyarrow" not in locked("-fleet")
+
+
+@pytest.mark.parametrize("kind", ["-parquet", "-fleet", "-dev"])
+def test_a_kind_holds_a_crawl_in_the_same_versions(kind: str) -> None:
+    assert locked(kind).items() >= locked().items()
+
+
+@pytest.mark.parametrize("kind", ["-parquet", "-fleet"])
+def test_dev_holds_every_kind_in_the_same_versions(kind: str) -> None:
+    assert locked("-dev").items() >= locked(kind).items()
