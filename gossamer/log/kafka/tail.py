@@ -18,6 +18,7 @@ from gossamer.settings.servers import KafkaSettings
 
 BATCH_BYTES = 8 << 20
 SLICE = 0.1
+"""Most seconds of one wait while there are records to catch up with, which brokers may not send."""
 
 
 class KafkaTail:
@@ -51,7 +52,7 @@ class KafkaTail:
         size, began = 0, clock.steady()
         while len(found) < BATCH and size < BATCH_BYTES:
             wait = 0.0 if found else self._wait(began, timeout)
-            message = self._consumer.poll(min(SLICE, wait))
+            message = self._consumer.poll(wait)
             if message is None:
                 if wait == 0.0:
                     break
