@@ -9,20 +9,18 @@
 """
 
 import argparse
-import gc
 import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from multiprocessing import get_context
 
 from tests.simulation.run import Result, simulate
-from tests.simulation.scenarios import ANYTHING, OTHERS, SCENARIOS, scenario_of
+from tests.simulation.scenarios import ANYTHING, OTHERS, SCENARIOS, seeds_of
 
 NAMES = [scenario.name for scenario in (ANYTHING, *OTHERS.values(), *SCENARIOS)]
-HASHES = "PYTHONHASHSEED"
 
 
 def main() -> int:
@@ -38,19 +36,12 @@ def main() -> int:
     parser.add_argument("--log", action="store_true", help="print what the processes log")
     parser.add_argument("--stop", action="store_true", help="stop at the first that fails")
     options = parser.parse_args()
-    if os.environ.get(HASHES) != "0":
-        # The order of a set of strings is part of the run.
-        os.execve(sys.executable, [sys.executable, "-m", "bench.simulate", *sys.argv[1:]],
-                  {**os.environ, HASHES: "0"})  # fmt: skip
     if options.seed is not None:
-        return report(simulate(options.seed, log=options.log))
-    named = (seed for seed in count(options.first) if options.scenario in (None, name_of(seed)))
-    return run([*islice(named, options.seeds)], options.cores, options.stop)
-
-
-def name_of(seed: int) -> str:
-    """Return the name of a seed's scenario."""
-    return scenario_of(seed).name
+        result = simulate(options.seed, log=options.log)
+        print(result.report())
+        return 1 if result.broken else 0
+    seeds = seeds_of(options.scenario, options.first) if options.scenario else count(options.first)
+    return run([*islice(seeds, options.seeds)], options.cores, options.stop)
 
 
 def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
@@ -62,7 +53,7 @@ def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
         if result.broken:
             failed += 1
             kinds.update({kind_of(line) for line in result.broken})
-            report(result)
+            print(result.report())
             print(f"  again: python -m bench.simulate --seed {result.seed}", flush=True)
             if stop:
                 break
@@ -81,39 +72,14 @@ def results(seeds: Sequence[int], cores: int) -> Iterator[Result]:
     if cores == 1:
         yield from map(simulate, seeds)
         return
-    with get_context("spawn").Pool(cores, _begin, maxtasksperchild=200) as pool:
+    with get_context("spawn").Pool(cores, maxtasksperchild=200) as pool:
         yield from pool.imap_unordered(simulate, seeds)
-
-
-def _begin() -> None:
-    """Look for garbage seldom: a fifth of the time went there."""
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
 
 
 def kind_of(line: str) -> str:
     """Return *line* without what differs from run to run."""
     words = (word for word in line.split() if "/" not in word and not any(map(str.isdigit, word)))
     return " ".join(words)[:60]
-
-
-def report(result: Result, most: int = 12) -> int:
-    """Print what was done in a run, and what broke; return 1 if anything did."""
-    print(
-        f"seed {result.seed} ({result.scenario}): {result.requests} requests in "
-        f"{result.seconds:.0f} simulated seconds"
-    )
-    show("  ", result.harms)
-    show("  ! ", result.broken[:most])
-    if len(result.broken) > most:
-        print(f"  ! … and {len(result.broken) - most} more")
-    return 1 if result.broken else 0
-
-
-def show(before: str, lines: Iterable[str]) -> None:
-    """Print *lines*, each with *before* in front."""
-    for line in lines:
-        print(f"{before}{line}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Protocol
 from confluent_kafka import KafkaError, KafkaException
 
 from gossamer.events.topics import CONTROL, TOPICS
-from tests.simulation.kernel import Process, Sim, Strand
+from tests.simulation.kernel import Process, Sim
 
 At = tuple[str, int]
 """Topic and partition."""
@@ -31,6 +31,9 @@ class Client(Protocol):
 
     def fence(self) -> None:
         """Learn that another has taken its place."""
+
+    def hear(self, at: At) -> None:
+        """Learn that a record was appended while it waits in a poll."""
 
 
 @dataclass
@@ -148,7 +151,8 @@ class Broker:
         """Where a partition begins, once records were deleted."""
         self.groups: dict[str, Group] = {}
         self.on_append: list[Callable[[str, int, bytes | None], None]] = []
-        self._waiting: list[Strand] = []
+        self.waiting: dict[Client, None] = {}
+        """The consumers that wait in a poll, in the order in which they began to."""
         self._check()
 
     def topic(self, name: str, partitions: int) -> None:
@@ -186,11 +190,6 @@ class Broker:
         log.append((key, value))
         for hear in self.on_append:
             hear(at[0], at[1], value)
-        waiting, self._waiting = self._waiting, []
-        for strand in waiting:
-            self.sim.wake(strand)
+        for consumer in self.waiting:
+            consumer.hear(at)
         return len(log) - 1
-
-    def await_records(self, strand: Strand) -> None:
-        """Wake *strand* when something is appended."""
-        self._waiting.append(strand)

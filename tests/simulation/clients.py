@@ -23,7 +23,7 @@ from tests.simulation.kernel import Process, Strand
 
 LATEST = -1
 CALL = 0.0005
-"""Seconds that a call takes which finds nothing."""
+"""Seconds that a poll takes that finds nothing and does not wait."""
 
 
 class SimMessage:
@@ -77,6 +77,7 @@ class SimConsumer:
         self._buffer: deque[SimMessage] = deque()
         self._paused: set[At] = set()
         self._strand: Strand | None = None
+        """The strand that waits in a poll."""
         self._asked = False
         """Whether an answer to a fetch is on its way."""
         self.polled_at = self._sim.now
@@ -129,17 +130,31 @@ class SimConsumer:
             self._ask()
             left = until - self._sim.now
             if left <= 0:
-                self._sim.effect(CALL)
+                if not timeout:
+                    self._sim.effect(CALL)
                 return None
-            self._broker.await_records(self._listening())
-            self._sim.wait(min(left, 1.0) if self._news or not self._broker_up() else left)
+            self._wait(min(left, 1.0) if self._news or not self._broker_up() else left)
             self._serve()
         return self._buffer.popleft()
 
-    def _listening(self) -> Strand:
-        assert self._sim.current
+    def _wait(self, seconds: float) -> None:
+        """Wait until there is an answer to a fetch, or news of the group."""
         self._strand = self._sim.current
-        return self._sim.current
+        self._broker.waiting[self] = None
+        try:
+            self._sim.wait(seconds)
+        finally:
+            self._strand = None
+            del self._broker.waiting[self]
+
+    def hear(self, at: At) -> None:
+        """Fetch the record that was appended, if it is one of ours."""
+        if at not in self._positions or at in self._paused:
+            return
+        if self._broker_up():
+            self._ask()
+        elif self._strand:
+            self._sim.wake(self._strand)
 
     def _broker_up(self) -> bool:
         return self._broker.reachable(self.process)
@@ -414,7 +429,7 @@ class _Sending:
     def wait(self) -> Iterable[At]:
         while self._open and self._sim.now < self._until:
             self._sim.wait(self._until - self._sim.now)
-        given_up, self._open = list(self._open), set()
+        given_up, self._open = sorted(self._open), set()
         return given_up
 
 

@@ -7,6 +7,7 @@ written before the answers, as `services/dedup/faust` has it.
 """
 
 import asyncio
+import logging
 import traceback
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
@@ -76,10 +77,8 @@ class SimStop:
 class SimPool:
     """Stands for the parser's children: the same work, in simulated time."""
 
-    sim: Sim
-
-    def __init__(self, *sizes: Any) -> None:
-        pass
+    def __init__(self, sim: Sim, *sizes: Any) -> None:
+        self._sim = sim
 
     async def __aenter__(self) -> "SimPool":
         return self
@@ -88,7 +87,7 @@ class SimPool:
         pass
 
     async def parse(self, request: ParserRequest) -> PageParsed:
-        await asyncio.sleep(self.sim.between(0.005, 0.3))
+        await asyncio.sleep(self._sim.between(0.005, 0.3))
         return parse(request.page, request.options, request.now)
 
 
@@ -301,8 +300,8 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
         "services.frontier.hosts.Workbench": bench,
-        "services.fetcher.wiring.Web": SimWeb,
-        "services.parser.wiring.Pool": SimPool,
+        "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
+        "services.parser.wiring.Pool": partial(SimPool, sim),
         "services.parser.wiring.os.cpu_count": lambda: 2,
         "services.archive.files.segment.os.fsync": lambda handle: None,
     }
@@ -314,7 +313,6 @@ def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
 
     They wait up to *turn* seconds for records before they look at anything else.
     """
-    SimWeb.sites, SimPool.sim = fleet.sites, fleet.sim
     with ExitStack() as stack:
         turns = dict.fromkeys(TURNS, turn)
         for target, value in {**PACE, **turns, **_stand_ins(fleet)}.items():
@@ -327,16 +325,17 @@ def logged(shown: bool) -> Iterator[None]:
     """Show what the processes log, with the time that each believes in, or drop it."""
 
     def line(logger: Any, method: str, event: Any) -> Any:
-        if shown:
-            process = getattr(clock.now, "__self__", None)
-            name = process.process.name if process and process.current else "-"
-            print(f"{clock.now():.2f} {name} {method}", event)
-            if event.get("exc_info"):
-                traceback.print_exc()
+        sim = getattr(clock.now, "__self__", None)
+        name = sim.process.name if sim and sim.current else "-"
+        print(f"{clock.now():.2f} {name} {method}", event)
+        if event.get("exc_info"):
+            traceback.print_exc()
         raise structlog.DropEvent
 
     before = structlog.get_config()
-    structlog.configure(processors=[line])
+    level = logging.NOTSET if shown else logging.CRITICAL
+    wrapper = structlog.make_filtering_bound_logger(level)
+    structlog.configure(processors=[line], wrapper_class=wrapper)
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from heapq import heappop, heappush
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -124,6 +125,8 @@ class Sim:
         self.current: Strand | None = None
         self.graveyard: list[object] = []
         """What dead processes have left."""
+        self.numbers = count()
+        """Numbers of the tasks of all event loops."""
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._hub = greenlet.getcurrent()
@@ -159,10 +162,11 @@ class Sim:
         if seconds is not None:
             self.at(self.now + max(0.0, seconds), partial(self.resume, strand, strand.turn))
         # An event loop that blocks, as at its start, stays the running one of its strand alone.
-        loop = events._get_running_loop()
-        events._set_running_loop(None)
+        if loop := events._get_running_loop():
+            events._set_running_loop(None)
         self._hub.switch()
-        events._set_running_loop(loop)
+        if loop:
+            events._set_running_loop(loop)
         if strand.process.dead:
             raise Killed
 

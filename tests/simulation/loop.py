@@ -3,19 +3,16 @@
 import asyncio
 from asyncio import events
 from collections.abc import Callable, Coroutine
-from itertools import count
 from typing import Any
 
 from tests.simulation.kernel import Sim, Strand
 
-_numbers = count()
-
 
 class _Task(asyncio.Task[Any]):
-    """A task whose place in a set does not depend on where it lies in memory."""
+    """A task whose place in a set depends on its *number*, and not on its address in memory."""
 
-    def __init__(self, *parts: Any, **named: Any) -> None:
-        self._number = next(_numbers)
+    def __init__(self, number: int, *parts: Any, **named: Any) -> None:
+        self._number = number
         super().__init__(*parts, **named)
         self._log_destroy_pending = False
 
@@ -48,7 +45,9 @@ class SimLoop(asyncio.BaseEventLoop):
         self._waiting = self._woken = False
         self._selector = _Selector(self)
         self._clock_resolution = 1e-6  # Epoch seconds as a float are no finer.
-        self.set_task_factory(lambda loop, coro, **named: _Task(coro, loop=loop, **named))
+        self.set_task_factory(
+            lambda loop, coro, **named: _Task(next(sim.numbers), coro, loop=loop, **named)
+        )
         self.set_exception_handler(lambda loop, context: None)
 
     def time(self) -> float:

@@ -1,5 +1,6 @@
 """One seed, one run: a world, a fleet, what is done to it, and whether the promises held."""
 
+import gc
 import signal
 import sys
 import tempfile
@@ -37,6 +38,8 @@ HOPELESS = 30
 """So often may processes end with errors before the run is given up."""
 READ = ("page", "redirect", "not_modified")
 """The outcomes of URLs whose links are known."""
+REPORTED = 12
+"""Broken promises that a report lists."""
 LOOK, WEIGH = 15.0, 2.0
 SETTLED = 30.0
 
@@ -51,6 +54,18 @@ class Result:
     harms: list[str] = field(default_factory=list)
     requests: int = 0
     seconds: float = 0.0
+
+    def report(self) -> str:
+        """Return what was done in the run, and what broke."""
+        lines = [
+            f"seed {self.seed} ({self.scenario}): {self.requests} requests in "
+            f"{self.seconds:.0f} simulated seconds",
+            *(f"  {harm}" for harm in self.harms),
+            *(f"  ! {broken}" for broken in self.broken[:REPORTED]),
+        ]
+        if len(self.broken) > REPORTED:
+            lines.append(f"  ! … and {len(self.broken) - REPORTED} more")
+        return "\n".join(lines)
 
 
 class Run:
@@ -303,13 +318,31 @@ class Hung(BaseException):
 
 def simulate(seed: int, log: bool = False) -> Result:
     """Run *seed* in a folder of its own, in memory where the system has such a place."""
-    # What a dead process has left half done is ended by Python, which complains of it.
-    sys.unraisablehook = lambda _: None
     memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        run = Run(seed, Path(folder))
-        with limited(CPU_LIMIT), logged(log):
-            return run.execute()
+    place = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
+    with place as folder, contained(), limited(CPU_LIMIT), logged(log):
+        return Run(seed, Path(folder)).execute()
+
+
+@contextmanager
+def contained() -> Iterator[None]:
+    """Destroy at the end of the block, and not before, what the block leaves in cycles.
+
+    Dead processes leave coroutines half done. Python complains of each as it destroys it, and would
+    do so in the middle of another process. To collect garbage as usual costs a fifth of the time.
+    """
+    hook, enabled = sys.unraisablehook, gc.isenabled()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        sys.unraisablehook = lambda _: None
+        gc.collect()
+        sys.unraisablehook = hook
+        gc.unfreeze()
+        if enabled:
+            gc.enable()
 
 
 @contextmanager

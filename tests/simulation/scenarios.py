@@ -4,8 +4,9 @@ Chance alone rarely brings together what one fault needs: a host that asks for t
 frontiers are away for longer than a lease. (Groce and others, *Swarm testing*, 2012.)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 
 Setting = int | float
 
@@ -143,3 +144,8 @@ def scenario_of(seed: int) -> Scenario:
     if seed % 2 and turn % SCENARIOS[place].rounds == 0:
         return SCENARIOS[place]
     return OTHERS.get(seed % 32, ANYTHING)
+
+
+def seeds_of(name: str, first: int = 0) -> Iterator[int]:
+    """Yield the seeds of the scenario of that *name*, from *first* on."""
+    return (seed for seed in count(first) if scenario_of(seed).name == name)

@@ -182,10 +182,10 @@ def links_of(body: str) -> list[str]:
 class SimWeb:
     """Stands for `services.fetcher.http.client.Web` in one process."""
 
-    sites: Sites
-
-    def __init__(self, settings: FetcherSettings, clock: Any, slots: Any = None) -> None:
-        self.settings, self.clock = settings, clock
+    def __init__(
+        self, sites: Sites, settings: FetcherSettings, clock: Any, slots: Any = None
+    ) -> None:
+        self.sites, self.settings, self.clock = sites, settings, clock
         self.blacklist, self.trust = Blacklist(), Trust()
         self.process = self.sites.sim.process
 

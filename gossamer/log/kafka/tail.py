@@ -44,7 +44,9 @@ class KafkaTail:
         self._behind = {
             (name, number) for name, topic in self._names.items() for number in range(counts[topic])
         }
-        self._consumer.assign([TopicPartition(*at, OFFSET_BEGINNING) for at in self._behind])
+        self._consumer.assign(
+            [TopicPartition(*at, OFFSET_BEGINNING) for at in sorted(self._behind)]
+        )
 
     def poll(self, timeout: float) -> list[Record]:
         """Return the next records of all partitions."""

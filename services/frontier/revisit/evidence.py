@@ -71,7 +71,7 @@ def weighed(site: SiteState, page: PageState, visit: Visit) -> SiteState:
     told |= {kind: until <= visit.at for kind, until in promises(page).items()}
     said |= {kind for kind, is_so in told.items() if is_so}
     trust = dict(site.trust)
-    for kind in said | set(told) | (set(trust) - PROMISES):
+    for kind in sorted(said | set(told) | (set(trust) - PROMISES)):
         counted = [FADE * n for n in trust.get(kind, (0.0, 0.0, 0.0, 0.0))]
         counted[2 * (kind not in said) + (not visit.changed)] += 1
         trust[kind] = (counted[0], counted[1], counted[2], counted[3])
