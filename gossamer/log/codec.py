@@ -4,6 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from gossamer.events.topics import SITE_KEYED, Topic
 from gossamer.log import Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
 
+E = TypeVar("E", bound=Event)
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 LARGE = 1_000_000_000
 """The largest depth of a seed: what fits the integers of every store."""
@@ -40,6 +42,7 @@ def decoder(topic: Topic) -> msgspec.json.Decoder[Event]:
 
 
 _encoder = msgspec.json.Encoder()
+_seed_decoder = msgspec.json.Decoder(SeedSown)
 _decoders = {name: decoder(topic) for name, topic in topics.TOPICS.items()}
 _keys = {
     kind.type: kind.key.split("/") for topic in topics.TOPICS.values() for kind in topic.events
@@ -123,9 +126,15 @@ def decode(record: Record) -> Event:
     return event
 
 
+def validated(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
+    """Return the event in the JSON *value*; raise msgspec.MsgspecError if it is not of that *kind*
+    or a field is out of bounds."""
+    return kind.decode(value)
+
+
 def _event(record: Record) -> Event:
     try:
-        return _decoders[record.topic].decode(record.value)
+        return validated(record.value, _decoders[record.topic])
     except UNREADABLE as error:
         raise Poison(f"not an event of {record.topic}: {error}") from error
 
@@ -138,7 +147,7 @@ def _seed(record: Record) -> SeedSown:
             raise Poison("neither a URL nor a seed in JSON: it is empty")
         if not text.startswith("{"):
             return SeedSown(url=text, via=origin)
-        seed = msgspec.json.decode(_tagged(record.value), type=SeedSown)
+        seed = validated(_tagged(record.value), _seed_decoder)
     except UNREADABLE as error:
         raise Poison(f"neither a URL nor a seed in JSON: {error}") from error
     if not 0 <= seed.depth <= LARGE:

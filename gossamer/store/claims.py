@@ -64,9 +64,7 @@ class Claimant:
         """
         # An owner's writes to one partition are stamped by its newest claim on any.
         newest = self._rows.get(self._newest)
-        micros = int(now * 1e6)
-        # The last digits are the claimant's own: no two epochs are the same.
-        epoch = max(micros, newest.epoch + LEAP + micros % SPREAD if newest else 0)
+        epoch = next_epoch(newest, now)
         keys = [claim_key(partition, self._kind) for partition in partitions]
         self.release(partitions)
         claimed = {key: ClaimRow(key, epoch, now) for key in keys}
@@ -100,6 +98,15 @@ class Claimant:
                 "on, both have the same service.instance"
             )
         self._seen = newest
+
+
+def next_epoch(newest: ClaimRow | None, now: float) -> int:
+    """Return the epoch of a claim made at *now*: beyond the *newest* claim's, whatever clocks say.
+
+    The last digits are the claimant's own: no two epochs are equal.
+    """
+    micros = int(now * 1e6)
+    return max(micros, newest.epoch + LEAP + micros % SPREAD) if newest else micros
 
 
 def claim_key(partition: int | str, kind: str = "") -> str:

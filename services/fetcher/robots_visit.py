@@ -45,12 +45,17 @@ def _follow(pace: Pace, visit: Visit, passed: list[Passed]) -> Conversation[Endi
             return _answered(pace, answer, assessment, at)
         target = redirect_target(answer.status, answer.headers, at)
         hops += 1
-        if host_name(target) != host_name(visit.url):
+        if leaves_host(visit.url, target):
             why = f"robots.txt is asked for at {target}"
             lies = replace(assessment, location=target, reason=why)
             return Ending(assessment=lies, answer=answer, url=at, elsewhere=(target, hops))
         passed.append(Passed(at, answer))
         at = target
+
+
+def leaves_host(url: str, target: str) -> bool:
+    """Return whether a redirect from *url* to *target* leads to another host."""
+    return host_name(target) != host_name(url)
 
 
 def _unreachable(pace: Pace, failure: Failure, elsewhere: bool) -> Ending:

@@ -154,11 +154,7 @@ class Fetcher:
         order = run.order
         for wait in waits():
             try:
-                epoch = await self._epoch_of(order.site)
-                if order.epoch >= epoch:
-                    # What an earlier run has left on the log is old without any skew.
-                    self._skew.met(order.at, run.came_at)
-                return refusal(order, epoch, run.now())
+                return await self._refusal_now(run)
             except Unavailable as error:
                 latest = order.expires_at - self._terms.visit_limit
                 if run.now() + wait > latest:
@@ -166,6 +162,16 @@ class Fetcher:
                 logger.warning("order waits", order=order.order, why=str(error), seconds=wait)
                 await asyncio.sleep(wait)
         raise AssertionError("waits never end")
+
+    async def _refusal_now(self, run: "OrderRun") -> str:
+        """Return why the order of *run* must not be begun, or ""; raise Unavailable if the store
+        does not answer."""
+        order = run.order
+        epoch = await self._epoch_of(order.site)
+        if order.epoch >= epoch:
+            # An order that an earlier run left on the log is old, whatever the clocks say.
+            self._skew.met(order.at, run.came_at)
+        return refusal(order, epoch, run.now())
 
     async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure:
         """Make a request in its turn at the site; that may come when it is too late."""

@@ -91,15 +91,22 @@ class Balance:
         """
         if self._ask is None:
             return HOME
-        if other := self._bench.checked_out(site):
-            return other.sent_to
-        if (last := self._last.get(site)) and self._is_late(last, now):
-            return last.sent_to
+        bound_to = self._bound_to(site, now)
+        if bound_to is not None:
+            return bound_to
         home, orders = self._claims.partition_of(site), self._orders(now)
         if not is_full(home, orders):
             return HOME
         at = choose(home, orders, self._are_unread(now))
         return HOME if at == home else at
+
+    def _bound_to(self, site: str, now: float) -> int | None:
+        """Return the partition that *site* must not leave yet: its fetcher has orders of the site,
+        or visited it less than a gap ago. None if *site* is inactive."""
+        if other := self._bench.checked_out(site):
+            return other.sent_to
+        last = self._last.get(site)
+        return last.sent_to if last and self._is_late(last, now) else None
 
     def _orders(self, now: float) -> list[int]:
         if not 0 <= now - self._looked_at < LOOK_EVERY:

@@ -33,6 +33,11 @@ class Ends(NamedTuple):
     tail_size: int
     queued: int
 
+    def readable(self, count: int) -> int:
+        """Return how many of *count* rows belong to the queue: a flush that a crash cut short may
+        have left rows beyond the end."""
+        return min(count, self.queued)
+
 
 class Heads:
     """The first URLs of queues, in memory: what comes alone is visited soon, and is not read.
@@ -113,8 +118,7 @@ class HostQueues:
         if not host.queued:
             return []
         ends = _ends(host, host.again)
-        # Beyond the end there may be rows of a flush that a crash has cut short.
-        most = min(count, ends.queued)
+        most = ends.readable(count)
         segment = _key(host, host.again, ends.head)
         if found := self._heads.first(segment, ends.cursor, most):
             return found

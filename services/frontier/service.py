@@ -225,7 +225,7 @@ class Frontier(Processor):
 
     def wake(self, now: float) -> Iterator[Event]:
         """Update the hosts and URLs whose time has come, then yield all orders that may be made."""
-        read_until = min(now, self._read_until)
+        read_until = self._leases_may_end_until(now)
         for host in self._hosts.bench.expired(read_until) if self._claims.caught_up else ():
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
@@ -236,6 +236,10 @@ class Frontier(Processor):
         if crawl := self._crawl:
             yield from self._refusals.take_up(crawl, now)
             yield from self._orders(crawl, now)
+
+    def _leases_may_end_until(self, now: float) -> float:
+        """Return until when leases may end at *now*: the outcomes from before then were read."""
+        return min(now, self._read_until)
 
     def _bring_back(self, now: float) -> None:
         left = DUE_AT_A_TIME

@@ -1,65 +1,56 @@
-"""The simulation sees: what once broke a promise, planted again, breaks one within so many seeds.
+"""The simulation sees: a fault that once broke a promise breaks one again within so many seeds."""
 
-Each file in `planted/` says what is planted, in how many seeds of which scenario it has to be found
-and by what line of a report, and is a patch of the services' code.
-"""
-
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
+from itertools import islice
 
 import pytest
 from _pytest.mark import ParameterSet
 
-ROOT = Path(__file__).resolve().parents[2]
-PLANTED = sorted((Path(__file__).parent / "planted").glob("*.patch"))
-PARTS = (
-    "gossamer",
-    "services",
-    "schemas",
-    "standalone",
-    "console",
-    "local_fleet",
-    "tests",
-    "bench",
-)
-OPTIONS = ("--cores", "1", "--stop")
-HEADER = re.compile(r"Scenario: (?P<scenario>.+)\nSeeds: (?P<seeds>\d+)\nFound by: (?P<line>.+)\n")
-RARE = 10
-"""What needs more seeds than that is looked for in the long run."""
+from services.frontier.politeness import refused_wait
+from tests.simulation.planted import FAULTS, Fault, planted
+from tests.simulation.run import simulate
+from tests.simulation.scenarios import seeds_of
+
+NORMAL_SEEDS = 10
+"""A fault that needs more seeds is looked for in the long run."""
 
 
-def planted() -> Iterator[ParameterSet]:
-    for patch in PLANTED:
-        header = HEADER.search(patch.read_text())
-        assert header, f"{patch.name} does not say how it is found"
-        marks = [pytest.mark.long] if int(header["seeds"]) > RARE else []
-        yield pytest.param(patch, header, marks=marks, id=patch.stem)
+def faults() -> Iterator[ParameterSet]:
+    for fault in FAULTS:
+        marks = [pytest.mark.long] if fault.seeds > NORMAL_SEEDS else []
+        yield pytest.param(fault, marks=marks, id=fault.name)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize(("patch", "header"), [*planted()])
-def test_what_is_planted_is_found(patch: Path, header: re.Match[str], tmp_path: Path) -> None:
-    for part in PARTS:
-        shutil.copytree(ROOT / part, tmp_path / part)
-    apply = ["git", "apply", "--whitespace=nowarn", str(patch)]
-    applied = subprocess.run(apply, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert applied.returncode == 0, f"the code has changed: {applied.stderr}"
-    run = subprocess.run(
-        [
-            *(sys.executable, "-m", "bench.simulate", *OPTIONS, "--seeds", header["seeds"]),
-            *("--scenario", header["scenario"]),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONHASHSEED": "0"},
-        check=False,
+@pytest.mark.parametrize("fault", [*faults()])
+def test_planted_fault_is_found(fault: Fault) -> None:
+    with planted(fault):
+        for seed in islice(seeds_of(fault.scenario, fault.first), fault.seeds):
+            result = simulate(seed)
+            if any(re.search(fault.report, line) for line in result.broken):
+                return
+    pytest.fail(f"{fault.sentence} Not found in {fault.seeds} seeds.")
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_seams_of_planted_fault_are_functions_of_the_services(fault: Fault) -> None:
+    with planted(fault):
+        pass
+
+
+def test_seam_that_does_not_exist_is_an_error() -> None:
+    fault = Fault("gone", "", "anything", 1, "", {"services.frontier.checkin.gone": refused_wait})
+    with pytest.raises(AttributeError), planted(fault):
+        pass
+
+
+def test_seam_with_other_parameters_is_an_error() -> None:
+    def short_wait(delay: float) -> float:
+        return 0.0
+
+    fault = Fault(
+        "other", "", "anything", 1, "", {"services.frontier.checkin.refused_wait": short_wait}
     )
-    assert run.returncode == 1, f"not found:\n{run.stdout}{run.stderr}"
-    assert re.search(header["line"], run.stdout), run.stdout
+    with pytest.raises(TypeError, match="refused_wait"), planted(fault):
+        pass

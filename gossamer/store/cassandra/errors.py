@@ -67,6 +67,11 @@ def is_undecided(error: Exception) -> bool:
     return isinstance(error, Timeout | OperationTimedOut)
 
 
+def is_temporary(error: Exception) -> bool:
+    """Return whether nodes that answered with *error* may accept the request later."""
+    return isinstance(error, TOO_SLOW) or is_undecided(error)
+
+
 def _translate(error: Exception, where: str, settings: CassandraSettings) -> GossamerError:
     causes = [error, *_by_node(error)]
     text = _one_line(causes[-1])
@@ -86,7 +91,7 @@ def _translate(error: Exception, where: str, settings: CassandraSettings) -> Gos
             f"{where} does not answer ({text}): see that it runs, and whether cassandra.tls is "
             "as it wants it"
         )
-    if isinstance(error, TOO_SLOW) or is_undecided(error):
+    if is_temporary(error):
         return Unavailable(
             f"{where} was too slow or overloaded, or too few of its nodes are up for consistency "
             f"{settings.consistency} ({text})"

@@ -1,0 +1,300 @@
+"""Faults that once broke a promise, to be planted again: does the simulation still see them?
+
+A fault replaces functions of the services, its seams, with faulty versions. A seam that was renamed
+or has other parameters is an error: a refactoring must not turn a fault into one that does nothing.
+"""
+
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from heapq import heappush
+from typing import Any
+from unittest import mock
+
+import msgspec
+from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
+
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered, VisitEnded
+from gossamer.log import Log
+from gossamer.log.codec import E, validated
+from gossamer.log.unread import unread_partitions
+from gossamer.store.cassandra.errors import is_temporary
+from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.claims import ClaimRow
+from services.fetcher.service import Fetcher, OrderRun
+from services.frontier.balance import Balance
+from services.frontier.checkin import CheckIn
+from services.frontier.checkout import CheckOut
+from services.frontier.claim import Claim, Claims
+from services.frontier.hosts import Hosts
+from services.frontier.loading import Loading
+from services.frontier.queue import Ends
+from services.frontier.rows import DueRow, HostRow, ListedHost
+from services.frontier.schedule import Schedule
+from services.frontier.service import Frontier
+from services.frontier.workbench import Host
+
+PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, and how it is found."""
+
+    name: str
+    sentence: str
+    scenario: str
+    """Of the seeds in which it is looked for."""
+    seeds: int
+    """How many of these, at most, are run until it is found."""
+    report: str
+    """A pattern of a line in the report of the run that breaks a promise."""
+    seams: Mapping[str, Callable[..., Any] | property]
+    """Dotted name of a function of the services → its faulty version."""
+    first: int = 0
+    """The first seed that may be run."""
+
+
+@contextmanager
+def planted(fault: Fault) -> Iterator[None]:
+    """Replace the seams of *fault*; raise TypeError if one has other parameters than it expects."""
+    with ExitStack() as stack:
+        for seam, faulty in fault.seams.items():
+            original = pkgutil.resolve_name(seam)
+            if _shape(original) != _shape(faulty):
+                raise TypeError(
+                    f"{seam} is {_shape(original)}, and is replaced by {_shape(faulty)}"
+                )
+            stack.enter_context(mock.patch(seam, faulty))
+        yield
+
+
+def _shape(function: Any) -> tuple[object, ...]:
+    if isinstance(function, property):
+        return ("property", *_shape(function.fget))
+    parameters = inspect.signature(function).parameters.values()
+    kinds = [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
+    return inspect.iscoroutinefunction(function), *kinds
+
+
+def _any_priority(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
+    """Decode *value* without the bounds of its priorities."""
+    event = validated(PRIORITY.sub(b'"priority":0', value), kind)
+    priorities = map(int, PRIORITY.findall(value))
+    match event:
+        case SeedSown():
+            return msgspec.structs.replace(event, priority=next(priorities, 0))
+        case UrlsDiscovered() | UrlsAdmitted():
+            urls = [
+                msgspec.structs.replace(url, priority=next(priorities, 0)) for url in event.urls
+            ]
+            return msgspec.structs.replace(event, urls=tuple(urls))
+    return event
+
+
+def _beyond_the_end(self: Ends, count: int) -> int:
+    return count
+
+
+def _never_others(self: CheckOut, row: HostRow, claim: Claim) -> bool:
+    return False
+
+
+def _always_caught_up(self: Claims) -> bool:
+    return True
+
+
+def _as_written(self: Loading, row: HostRow, now: float) -> HostRow:
+    return row
+
+
+def _never_catches_up(self: Frontier, now: float) -> bool:
+    return False
+
+
+def _until_now(self: Frontier, now: float) -> float:
+    return now
+
+
+_ended = CheckIn.ended
+
+
+def _only_in_memory(self: CheckIn, event: VisitEnded, now: float) -> None:
+    if event.host in self._hosts.bench.hosts:
+        _ended(self, event, now)
+
+
+def _next_of_the_last(newest: ClaimRow | None, now: float) -> int:
+    return max(int(now * 1e6), newest.epoch + 1 if newest else 0)
+
+
+def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
+    pass
+
+
+def _one_by_one(self: Hosts, entries: Sequence[ListedHost | DueRow]) -> dict[tuple[str, str], Host]:
+    found = {(e.site, e.host): self.read(e.site, e.host) for e in entries}
+    return {key: host for key, host in found.items() if host}
+
+
+def _never_leaves(url: str, target: str) -> bool:
+    return False
+
+
+def _heap_only_grows(self: Schedule, host: str, key: float) -> None:
+    self._keys[host] = key
+    heappush(self._heap, (key, host))
+
+
+async def _ends_at_once(self: Fetcher, run: OrderRun) -> str:
+    try:
+        return await self._refusal_now(run)
+    except Unavailable as error:
+        raise GossamerError(str(error)) from error
+
+
+def _short_wait(delay: float, refused: int) -> float:
+    return 2.0
+
+
+def _all_if_any(log: Log, most: int) -> set[int]:
+    return {*range(log.partitions)} if unread_partitions(log, most) else set()
+
+
+def _not_if_overloaded(error: Exception) -> bool:
+    overloaded = isinstance(error, OverloadedErrorMessage | IsBootstrappingErrorMessage)
+    return not overloaded and is_temporary(error)
+
+
+def _bound_after_a_visit(self: Balance, site: str, now: float) -> int | None:
+    last = self._last.get(site)
+    return last.sent_to if last and self._is_late(last, now) else None
+
+
+FAULTS = (
+    Fault(
+        "priority",
+        "A seed's priority has no bounds: the number of its request exceeds 64 bits.",
+        scenario="anything",
+        seeds=3,
+        report="in no dead letter",
+        seams={"gossamer.log.codec.validated": _any_priority},
+    ),
+    Fault(
+        "torn flush",
+        "What lies beyond a queue's end, left by a flush that was cut short, is ordered.",
+        scenario="torn flushes",
+        seeds=100,
+        report="admitted, and has no outcome|did not come to its end|for what was answered before",
+        seams={
+            "services.frontier.queue.Ends.readable": _beyond_the_end,
+            "services.frontier.checkout.CheckOut._was_others": _never_others,
+        },
+    ),
+    Fault(
+        "unread",
+        "Leases end before outcomes that came in time were read.",
+        scenario="nobody reads the outcomes",
+        seeds=10,
+        first=3,
+        report="Retry-After of .* broken|requests for what was answered before",
+        seams={
+            "services.frontier.claim.Claims.caught_up": property(_always_caught_up),
+            "services.frontier.loading.Loading._reckoned": _as_written,
+            "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
+            "services.frontier.service.Frontier._leases_may_end_until": _until_now,
+        },
+    ),
+    Fault(
+        "not loaded",
+        "Outcomes of hosts that are not in memory are dropped.",
+        scenario="little memory",
+        seeds=10,
+        first=125,
+        report="Retry-After of .* broken|requests for what was answered before",
+        seams={"services.frontier.checkin.CheckIn.ended": _only_in_memory},
+    ),
+    Fault(
+        "epoch",
+        "The next epoch is one more than the last, whatever clocks say, and no flush checks it.",
+        scenario="frontiers' clocks",
+        seeds=80,
+        report="admitted, and has no outcome|did not come to its end",
+        seams={
+            "gossamer.store.claims.next_epoch": _next_of_the_last,
+            "gossamer.store.cassandra.store.CassandraStore.guard": _unguarded,
+        },
+    ),
+    Fault(
+        "one by one",
+        "A frontier that takes over reads one host after the other, and does not poll meanwhile.",
+        scenario="taking over slowly",
+        seeds=5,
+        report="was put out for not polling",
+        seams={"services.frontier.hosts.Hosts.read_all": _one_by_one},
+    ),
+    Fault(
+        "elsewhere",
+        "A redirect of robots.txt is followed within the visit, to any host.",
+        scenario="anything",
+        seeds=10,
+        first=12,
+        report="s between two requests|two requests at once",
+        seams={"services.fetcher.robots_visit.leaves_host": _never_leaves},
+    ),
+    Fault(
+        "heaps",
+        "A heap grows by an entry with every change of a host.",
+        scenario="many links",
+        seeds=16,
+        report="entries for . hosts in memory",
+        seams={"services.frontier.schedule.Schedule.put": _heap_only_grows},
+    ),
+    Fault(
+        "hiccup",
+        "A store that is away for a moment ends the fetcher's order.",
+        scenario="hiccups of the store",
+        seeds=10,
+        first=163,
+        report="was never answered: it cost a lease|fetcher-. ended with status",
+        seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
+    ),
+    Fault(
+        "hot loop",
+        "An order that a fetcher's clock refuses is made again after two seconds, however often.",
+        scenario="fetchers' clocks",
+        seeds=8,
+        first=13,
+        report="times in a row until",
+        seams={"services.frontier.checkin.refused_wait": _short_wait},
+    ),
+    Fault(
+        "one archive",
+        "An archive that is behind stops all hosts, not only those of its partitions.",
+        scenario="one slow archive",
+        seeds=10,
+        first=33,
+        report="which does not read its pages",
+        seams={"services.fetcher.wiring.unread_partitions": _all_if_any},
+    ),
+    Fault(
+        "overloaded",
+        "A node that has too many requests ends the service that asks.",
+        scenario="hiccups of the store",
+        seeds=3,
+        report="ended with status 1",
+        seams={"gossamer.store.cassandra.errors.is_temporary": _not_if_overloaded},
+    ),
+    Fault(
+        "two fetchers",
+        "A site moves to another partition while orders of it are unanswered.",
+        scenario="wide",
+        seeds=3,
+        report="had orders at two partitions at once",
+        seams={"services.frontier.balance.Balance._bound_to": _bound_after_a_visit},
+    ),
+)
