@@ -25,3 +25,22 @@ class Steps:
         """Return whether it was set since the last call."""
         before, self._apart = self._apart, now() - steady()
         return abs(self._apart - before) > STEP
+
+
+class Quiet:
+    """How long nothing has happened, and so how often to look whether something has."""
+
+    def __init__(self) -> None:
+        self._since = steady()
+
+    def end(self) -> None:
+        """Start anew: something has happened."""
+        self._since = steady()
+
+    def poll_interval(self, shortest: float, longest: float) -> float:
+        """Return the seconds until the next poll: a tenth of the quiet time, within these bounds.
+
+        So what comes is found at most a tenth later than it could be, and waiting for long is
+        cheap.
+        """
+        return max(shortest, min((steady() - self._since) / 10, longest))

@@ -14,12 +14,14 @@ from threading import RLock
 from typing import Any
 
 from gossamer import clock
+from gossamer.clock import Quiet
 from gossamer.errors import Corrupt, GossamerError, NoSpace
 
 APPLICATION_ID = 0x47534D52
 FORMAT = 1
 BUSY_TIMEOUT = 60.0
-POLL = 0.005
+POLL, LONGEST_POLL = 0.005, 0.25
+"""Seconds between two looks whether anybody has committed; they grow while nobody does."""
 
 # A checkpoint at 32 MB and not at 8: a page that many commits change is written back less often.
 PRAGMAS = """
@@ -40,6 +42,7 @@ class Database:
         self._lock = RLock()
         self._depth = 0
         self._commits = 0
+        self._quiet = Quiet()
         mode = "rwc" if create else "rw"
         memory = str(path) == ":memory:"
         where = ":memory:" if memory else f"{self.path.absolute().as_uri()}?mode={mode}"
@@ -137,8 +140,11 @@ class Database:
     def wait(self, version: tuple[int, int] | None, timeout: float) -> tuple[int, int] | None:
         """Wait at most *timeout* seconds until :meth:`changed_since` returns a version."""
         until = clock.steady() + timeout
-        while (current := self.changed_since(version)) is None and clock.steady() < until:
-            clock.pause(min(POLL, timeout))
+        while (current := self.changed_since(version)) is None:
+            if (left := until - clock.steady()) <= 0:
+                return None
+            clock.pause(min(self._quiet.poll_interval(POLL, LONGEST_POLL), left))
+        self._quiet.end()
         return current
 
     def check(self) -> None:

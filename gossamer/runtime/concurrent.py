@@ -21,7 +21,7 @@ from typing import TypeVar
 import structlog
 
 from gossamer import clock
-from gossamer.clock import Clock
+from gossamer.clock import Clock, Quiet
 from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
 from gossamer.events import Event
 from gossamer.log import BATCH, Log, Message, Record
@@ -36,8 +36,11 @@ from gossamer.runtime.trace import handling
 from gossamer.store import Store
 from gossamer.telemetry import observe
 
-IDLE_WAIT, IDLE_POLL = 0.02, 0.1
-"""Seconds between two polls while nothing finishes; of one poll while nothing is under way."""
+IDLE_WAIT, LONGEST_IDLE_WAIT = 0.02, 0.25
+"""Seconds between two polls while nothing finishes; they grow while nothing happens."""
+IDLE_POLL, LONGEST_IDLE_POLL = 0.1, 0.5
+"""Seconds that one poll waits while nothing is under way; they grow while nothing happens. The
+control topic, and whether to stop, are looked at between polls."""
 GROUP = 0.1
 """Seconds between two advances with one append and one commit each, while there is much to move:
 what is alone under way is moved as soon as it ends."""
@@ -88,6 +91,7 @@ class ConcurrentRunner:
         """By topic, partition and offset: what waits for the log to move past that record."""
         self._working: set[asyncio.Task[None]] = set()
         self._wakeup = asyncio.Event()
+        self._quiet = Quiet()
         # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
         self._thread = ThreadPoolExecutor(1, "log")
 
@@ -163,7 +167,9 @@ class ConcurrentRunner:
         await asyncio.gather(*self._working, return_exceptions=True)
 
     async def _turn(self) -> None:
-        self._wakeup.clear()
+        if self._wakeup.is_set():
+            self._wakeup.clear()
+            self._quiet.end()
         await self._take_in()
         self._start()
         moved = False
@@ -176,7 +182,8 @@ class ConcurrentRunner:
             rest = max(0.0, self._advanced_at + GROUP - clock.steady())
             await asyncio.wait(self._working, timeout=rest)
         elif self._working or self._polled:
-            await _wait_for(self._wakeup, IDLE_WAIT)
+            interval = self._quiet.poll_interval(IDLE_WAIT, LONGEST_IDLE_WAIT)
+            await _wait_for(self._wakeup, interval)
 
     async def _step(self) -> bool:
         """Advance, then begin what may only begin then; return whether there was anything to do."""
@@ -198,7 +205,7 @@ class ConcurrentRunner:
     async def _take_in(self) -> None:
         """Poll: with patience where there is nothing to do, rarely where there is enough."""
         if not self._working and not self._polled:
-            await self._poll(IDLE_POLL, BATCH)
+            await self._poll(self._quiet.poll_interval(IDLE_POLL, LONGEST_IDLE_POLL), BATCH)
             return
         wanted = self._polled.lacks(self._held) and len(self._working) < self._limit
         if clock.steady() >= self._polled_at + (IDLE_WAIT if wanted else GROUP):
@@ -206,10 +213,13 @@ class ConcurrentRunner:
 
     async def _poll(self, timeout: float, most: int) -> None:
         while news := await self._in_thread(lambda: self._control.poll(0)):
+            self._quiet.end()
             for record in news:
                 self._learn(record)
         records = await self._in_thread(lambda: self._reader.poll(timeout, most))
         self._polled_at = clock.steady()
+        if records:
+            self._quiet.end()
         if self._reader.partitions != self._partitions:
             self._rebalance(self._reader.partitions)
         self._polled.add(records)

@@ -1,4 +1,4 @@
-"""A clock that is set is noticed; one that is corrected gently is not."""
+"""A clock that is set is noticed, one that is corrected gently is not; how long it is quiet."""
 
 import pytest
 
@@ -18,3 +18,16 @@ def test_a_clock_that_is_set_is_noticed_once(monkeypatch: pytest.MonkeyPatch) ->
         day += by
         assert steps.seen()
         assert not steps.seen()
+
+
+def test_polls_grow_rarer_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = 0.0
+    monkeypatch.setattr(clock, "steady", lambda: passed)
+    quiet = clock.Quiet()
+    assert quiet.poll_interval(0.01, 0.5) == 0.01
+    passed += 2.0
+    assert quiet.poll_interval(0.01, 0.5) == 0.2
+    passed += 3600.0
+    assert quiet.poll_interval(0.01, 0.5) == 0.5
+    quiet.end()
+    assert quiet.poll_interval(0.01, 0.5) == 0.01
