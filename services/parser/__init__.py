@@ -13,10 +13,15 @@ added (`headers`), and what the page asks for is set against the settings. What 
 
 Why processes. What reads HTML quickly is native code, and hostile HTML can make it crash, loop
 without end or swallow memory; no thread can interrupt it. So only a child imports the native
-parsers, and the process that holds the log never looks inside a page. Each child has pipes of its
-own and shares nothing with the others, so that its death, at whatever instant, costs at most one
-page. The libraries for such pools lose more than that when a worker is killed (docs/decisions,
+parsers, and the process that holds the log never looks inside a page. Each child has a connection
+of its own and shares nothing with the others, so that its death, at whatever instant, costs at most
+one page. The libraries for such pools lose more than that when a worker is killed (docs/decisions,
 "Parser processes of our own").
+
+Why a fork server. Loading the native parsers and their tables takes most of a second of CPU. One
+process loads them when the first page comes, and forks a child whenever one is wanted: in
+milliseconds, with most of its memory shared. It starts with an environment without secrets and
+never sees a page, so its children find nothing in it.
 
 Why the kernel enforces the limits. A timer in the parent ends nothing once the parent is dead, and
 a signal handler in Python does not run while native code loops. Alarms that the child sets before

@@ -1,11 +1,16 @@
-"""The process in which pages are read, one after another: `python -m services.parser.pool.child`.
+"""The processes in which pages are read, one after another: `python -m services.parser.pool.child`.
 
-Requests come on standard input, replies go to standard output, each as MessagePack preceded by its
+That is the fork server (`fork_server.py` says why). Its standard input is a socket that brings the
+connections of new children. It reads no page, has one thread, and starts with an environment
+without secrets, so that its children find none.
+
+A child gets requests and sends replies by its connection, each as MessagePack preceded by its
 length in four bytes. The kernel enforces the limits: an unhandled alarm ends the process when a
 page takes too much of the CPU, in native code as well, and a limit on its address space refuses it
 more memory than a page may take. Before the first page it enters the sandbox, where it opens no
-file any more, not even a module. No process is left behind: when the parent dies the input ends,
-and the child exits, at the latest when the page that it is reading is done or the alarm goes off.
+file any more, not even a module. No process is left behind: when the parent dies its connections
+end, and every process exits, at the latest when the page that it is reading is done or the alarm
+goes off.
 """
 
 import contextlib
@@ -14,6 +19,7 @@ import logging
 import os
 import resource
 import signal
+import socket
 import sys
 from typing import BinaryIO
 
@@ -23,6 +29,7 @@ from services.parser.page import parse
 from services.parser.pool.messages import (
     ALARMS,
     LENGTH,
+    NUMBER,
     Ready,
     Reply,
     Request,
@@ -41,13 +48,51 @@ KEPT = 0.25
 
 
 def main() -> None:
-    """Read pages until the input ends; arguments: seconds and bytes that a page may take."""
+    """Fork children until the input ends; arguments: seconds and bytes that a page may take."""
     page_limit, memory_limit = float(sys.argv[1]), int(sys.argv[2])
-    inbox, outbox = _pipes()
     logging.disable(logging.CRITICAL)
     warm_up()
     # What is loaded stays: the collector need not look at it again after every few pages.
     gc.freeze()
+    if connection := _fork_children():
+        _read_pages(connection, page_limit, memory_limit)
+
+
+def _fork_children() -> int | None:
+    """Fork until the input ends, then return None; return its connection in each child."""
+    with socket.socket(fileno=0) as control:
+        while True:
+            order, descriptors, *_ = socket.recv_fds(control, NUMBER.size, 1)
+            if not order:
+                return None
+            (pid,) = NUMBER.unpack(order)
+            if not descriptors:
+                control.send(NUMBER.pack(_end(pid)))
+                continue
+            (connection,) = descriptors
+            if (pid := os.fork()) == 0:
+                return connection
+            # A copy of it, here or in later children, would hide the end of this one.
+            os.close(connection)
+            control.send(NUMBER.pack(pid))
+
+
+def _end(pid: int) -> int:
+    """Kill a child if it still runs; return its exit status, negative for a signal."""
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return -signal.SIGKILL  # It was a child of the fork server before this one.
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _read_pages(connection: int, page_limit: float, memory_limit: int) -> None:
+    inbox, outbox = os.fdopen(connection, "rb"), os.fdopen(os.dup(connection), "wb")
+    # What a library prints must not be taken for anything else.
+    os.dup2(2, 1)
     held = _Held()
     baseline = _limit_memory(held, memory_limit)
     _allow_alarms()
@@ -61,13 +106,6 @@ def main() -> None:
         _send(outbox, message)
         if leaving:
             return
-
-
-def _pipes() -> tuple[BinaryIO, BinaryIO]:
-    # What a library prints must not be taken for a reply.
-    outbox = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return sys.stdin.buffer, outbox
 
 
 def _reply(request: Request) -> Reply:

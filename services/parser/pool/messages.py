@@ -1,4 +1,8 @@
-"""The messages between parent and child: MessagePack, preceded by its length in four bytes."""
+"""The messages between parent and child: MessagePack, preceded by its length in four bytes.
+
+The fork server is sent a number: 0, with the descriptor of a connection, for a new child, whose
+process id it answers; or a child's process id to end that child, whose exit status it answers.
+"""
 
 import signal
 import struct
@@ -11,6 +15,7 @@ from services.parser.options import Options
 ALARMS = (signal.SIGPROF, signal.SIGALRM)
 """Signals by which a child ends whose page takes too long: of the CPU, by the clock."""
 LENGTH = struct.Struct(">I")
+NUMBER = struct.Struct(">i")
 
 
 class Ready(Struct, frozen=True):

@@ -1,26 +1,25 @@
 """The children that read pages, and what becomes of a page whose child dies.
 
-Each child has pipes of its own and shares nothing with the others, so that whatever happens to
-one, at whatever instant, happens to one page. A page is tried a second time when its child died of
-anything but the time limit: an operator may have killed it, or a kernel that was short of memory.
+Each child has a connection of its own and shares nothing with the others, so that whatever happens
+to one, at whatever instant, happens to one page. A page is tried a second time when its child died
+of anything but the time limit: an operator may have killed it, or a kernel that was short of
+memory.
 """
 
 import asyncio
-import contextlib
-import os
-import signal
-import sys
-from asyncio.subprocess import PIPE, Process
+import socket
 from functools import cache
 from types import TracebackType
 
 import structlog
 from msgspec import DecodeError
 
+from gossamer import clock
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
+from services.parser.pool.fork_server import Died, ForkServer
 from services.parser.pool.messages import (
     ALARMS,
     LENGTH,
@@ -31,35 +30,34 @@ from services.parser.pool.messages import (
     ready_in,
     reply_in,
 )
-from services.parser.sandbox.entering import environment
 
 TRIES = 2
+IDLE_LIMIT = 30.0
+"""Seconds after which a child without pages ends."""
 REPLY_LIMIT = 64 << 20
 """Bytes: more than any page makes. A child may be in the hands of whoever wrote the page."""
 logger = structlog.get_logger()
 
 
-class Died(Exception):
-    """A child ended before it replied; *code* is its exit status, negative for a signal."""
-
-    def __init__(self, code: int, ready: bool) -> None:
-        super().__init__(signal.Signals(-code).name if code < 0 else f"exit status {code}")
-        self.code, self.ready = code, ready
-
-
 class Pool:
-    """*size* children; a page may take *page_limit* seconds of CPU, and *memory_limit* bytes."""
+    """Up to *size* children; a page may take *page_limit* seconds of CPU, *memory_limit* bytes.
+
+    A child is started when a page comes and all others are at work. One that has had none for
+    IDLE_LIMIT ends; the fork server stays, so that the next page waits for milliseconds only.
+    """
 
     def __init__(self, size: int, page_limit: float, memory_limit: int) -> None:
         self._page_limit = page_limit
-        self._children = [Child(page_limit, memory_limit) for _ in range(size)]
-        self._free: asyncio.Queue[Child] = asyncio.Queue()
+        self._server = ForkServer(page_limit, memory_limit)
+        self._children = [Child(self._server) for _ in range(size)]
+        # The last used one first: it runs already.
+        self._free: asyncio.LifoQueue[Child] = asyncio.LifoQueue()
 
     async def __aenter__(self) -> "Pool":
-        """Start all children; they warm up while the first page is on its way."""
+        """Be ready for pages."""
         for child in self._children:
-            await child.start()
             self._free.put_nowait(child)
+        self._ending = asyncio.create_task(self._end_idle_children())
         return self
 
     async def __aexit__(
@@ -69,11 +67,13 @@ class Pool:
         traceback: TracebackType | None,
     ) -> None:
         """Kill all children, whatever they are doing."""
+        self._ending.cancel()
         await asyncio.gather(*(child.stop() for child in self._children))
+        await self._server.stop()
 
     @property
     def pids(self) -> list[int]:
-        """The children's process ids."""
+        """The process ids of the children that run."""
         return [child.pid for child in self._children if child.pid]
 
     async def parse(self, request: Request) -> PageParsed:
@@ -84,8 +84,9 @@ class Pool:
             with timed("gossamer_parse_seconds"):
                 reply = await self._ask(child, message)
             if reply.leaving:
-                await child.start()
+                await child.stop()
         finally:
+            child.used_at = clock.steady()
             self._free.put_nowait(child)
         if reply.parsed is None:
             raise Poison(f"the parser cannot read this page: {reply.fault}")
@@ -99,9 +100,19 @@ class Pool:
             except Died as death:
                 tried += 1
                 count("gossamer_parser_replaced_total")
-                await child.start()
                 if error := self._blame(death, tried):
                     raise error from death
+
+    async def _end_idle_children(self) -> None:
+        while True:
+            await asyncio.sleep(IDLE_LIMIT)
+            # While they are taken no page comes to them.
+            taken = [self._free.get_nowait() for _ in range(self._free.qsize())]
+            for child in taken:
+                if clock.steady() - child.used_at >= IDLE_LIMIT:
+                    await child.stop()
+            for child in reversed(taken):
+                self._free.put_nowait(child)
 
     def _blame(self, death: Died, tried: int) -> GossamerError | None:
         if -death.code in ALARMS:
@@ -114,76 +125,64 @@ class Pool:
 
 
 class Child:
-    """One child and its successors: a new process whenever the last one is gone."""
+    """One child and its successors: a new process whenever a page comes and the last is gone."""
 
-    def __init__(self, page_limit: float, memory_limit: int) -> None:
-        self._arguments = (str(page_limit), str(memory_limit))
-        self._process: Process | None = None
+    def __init__(self, server: ForkServer) -> None:
+        self.used_at = 0.0
+        self._server = server
+        self._pid = 0
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._ready = False
 
     @property
     def pid(self) -> int:
         """The id of the running process; 0 if there is none."""
-        return self._process.pid if self._process and self._process.returncode is None else 0
-
-    async def start(self) -> None:
-        """Start a process in place of the last one, without waiting until it is ready."""
-        await self.stop()
-        self._ready = False
-        try:
-            # A session of its own: Ctrl-C is for the parent. -P: no module is imported from the
-            # working directory.
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-W", "ignore", "-m", "services.parser.pool.child"),
-                *self._arguments,
-                stdin=PIPE,
-                stdout=PIPE,
-                start_new_session=True,
-                env=environment(os.environ),
-            )
-        except OSError as error:
-            raise GossamerError(f"a parser process cannot be started: {error}") from error
+        return self._pid
 
     async def ask(self, message: bytes) -> Reply:
         """Return the reply to a framed *message*; raise Died if the process ends first."""
-        if not self.pid:
-            await self.start()
+        reader, writer = self._streams or await self._start()
         try:
-            return await self._exchange(message)
+            return await self._exchange(message, reader, writer)
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise Died(await self._reaped(), self._ready) from error
+            raise Died(await self.stop(), self._ready) from error
         except BaseException:
             # Cancelled in the middle of a page: the reply would be taken for the next page's.
             await self.stop()
             raise
 
-    async def _exchange(self, message: bytes) -> Reply:
-        process = self._process
-        assert process and process.stdin and process.stdout
+    async def _start(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        ours, theirs = socket.socketpair()
+        self._ready = False
+        with theirs:
+            try:
+                self._pid = await self._server.fork(theirs)
+            except BaseException:
+                ours.close()
+                raise
+        self._streams = streams = await asyncio.open_connection(sock=ours)
+        return streams
+
+    async def _exchange(
+        self, message: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Reply:
         if not self._ready:
-            _tell(**ready_in(await _received(process.stdout)).missing)
+            _tell(**ready_in(await _received(reader)).missing)
             self._ready = True
-        process.stdin.write(message)
-        await process.stdin.drain()
+        writer.write(message)
+        await writer.drain()
         try:
-            return reply_in(await _received(process.stdout))
+            return reply_in(await _received(reader))
         except DecodeError as error:
             raise Poison(f"the parser's reply to this page is none: {error}") from error
 
-    async def stop(self) -> None:
-        """Kill the process, if there is one, and wait until it is gone."""
-        if self._process:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._reaped()
-
-    async def _reaped(self) -> int:
-        process, self._process = self._process, None
-        assert process and process.stdin and process.stdout
-        process.stdin.close()
-        # Read to the end: only then does asyncio close the pipes.
-        await process.stdout.read()
-        return await process.wait()
+    async def stop(self) -> int:
+        """Kill the process, if there is one; return its exit status."""
+        pid, streams = self._pid, self._streams
+        self._pid, self._streams = 0, None
+        if streams:
+            streams[1].close()
+        return await self._server.end(pid) if pid else 0
 
 
 @cache
@@ -193,8 +192,8 @@ def _tell(**missing: str) -> None:
         logger.warning("the sandbox of the parser's processes is not whole", missing=missing)
 
 
-async def _received(stdout: asyncio.StreamReader) -> bytes:
-    (length,) = LENGTH.unpack(await stdout.readexactly(LENGTH.size))
+async def _received(reader: asyncio.StreamReader) -> bytes:
+    (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     if length > REPLY_LIMIT:
         raise Poison(f"the parser's reply to this page is {length} bytes long")
-    return await stdout.readexactly(length)
+    return await reader.readexactly(length)

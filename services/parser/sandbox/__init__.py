@@ -6,8 +6,8 @@ parent's secrets), and by what the kernel refuses it from then on (`enter`). Two
 behind the other, since not every kernel has both.
 
 *Seccomp* lets through the system calls of a process that computes, manages its memory and uses the
-pipes that it has; whatever else there is, or will be, is refused. So it opens no file at all, not
-even to read a module: whatever reading needs is loaded before (`services.parser.warm_up`).
+connection that it has; whatever else there is, or will be, is refused. So it opens no file at all,
+not even to read a module: whatever reading needs is loaded before (`services.parser.warm_up`).
 
 *Landlock* knows files and connections instead of calls. It grants nothing here, and it keeps a
 process from looking into those outside, such as the parent's memory and environment in /proc, and
