@@ -1,15 +1,17 @@
 """A whole crawl on one machine: everything embedded, in one folder.
 
-**Who runs.** The parent only watches: four times a second it reads the totals from the store and
-shows them. Three children do the work, each with its own connection to the one SQLite file:
-*processors* (dedup, frontier and archive, one after another, since each step is short and a file
-has one writer at a time), *fetcher*, and *parser* with its worker processes. They meet on the log
-alone, as in a fleet, and run the same classes.
+**Who runs.** The parent only watches: four times a second it looks whether anything was committed,
+and if so it reads the totals from the store and shows them. Three children do the work, each with
+its own connection to the one SQLite file: *processors* (dedup, frontier and archive, one after
+another, since each step is short and a file has one writer at a time), *fetcher*, and *parser* with
+its worker processes. They meet on the log alone, as in a fleet, and run the same classes.
 
-**How it starts.** The folder is locked and its file checked. The definition of the crawl (scope,
-limits) goes to the `control` topic and the seeds to `seeds`, as an operator of a fleet would send
-them. The lock proves that no process of an earlier run is alive. So hosts that were checked out
-then are free after their delay, without waiting for a lease, and orders of earlier epochs are void.
+**How it starts.** The parent forks its children before it opens a file or starts a thread, so that
+what all of them import is loaded once and shared. The folder is locked and its file checked. The
+definition of the crawl (scope, limits) goes to the `control` topic and the seeds to `seeds`, as an
+operator of a fleet would send them. The lock proves that no process of an earlier run is alive. So
+hosts that were checked out then are free after their delay, without waiting for a lease, and orders
+of earlier epochs are void.
 
 **How it ends.** By itself when every topic is read to its end and no host has anything to do; hosts
 that are blocked for longer than `standalone.patience` are left to another run. At a limit or at

@@ -1,15 +1,20 @@
-"""The child processes of a crawl: what each runs, how it is stopped, how it reports its failure."""
+"""The child processes of a crawl: what each runs, how it is stopped, how it reports its failure.
 
+They are forked before the parent opens a file or starts a thread. So what all of them import is
+loaded once, and most of its memory is shared. Each child waits for its configuration. It closes
+the pipes of the children before it, since an open copy would hide from them that the parent died.
+"""
+
+import gc
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.resource_tracker import ensure_running
 
 import structlog
 
@@ -17,11 +22,14 @@ from gossamer.errors import GossamerError
 from gossamer.runtime.event_loop import run_async
 from gossamer.settings import Settings
 from gossamer.telemetry import configure_logs
+from services.fetcher import wiring as fetcher_wiring
+from services.parser import wiring as parser_wiring
 from standalone.folder import Folder, Opened
 from standalone.metrics import Scraped, answer_scrapes
+from standalone.processors import run_processors
 
 logger = structlog.get_logger()
-_spawn = get_context("spawn")
+_fork = get_context("fork")
 
 
 @dataclass(frozen=True)
@@ -37,45 +45,53 @@ class ChildConfig:
 
 def fetcher(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run the fetcher until *stop*."""
-    from services.fetcher.wiring import Others, alone_since, serve
-
-    log, store, ours = opened.log, opened.store, Others(alone_since(config.void_through + 1))
-    run_async(lambda ended: serve(config.settings, log, store, ours, ended), stop)
+    others = fetcher_wiring.Others(fetcher_wiring.alone_since(config.void_through + 1))
+    run_async(
+        lambda ended: fetcher_wiring.serve(
+            config.settings, opened.log, opened.store, others, ended
+        ),
+        stop,
+    )
 
 
 def parser(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run the parser until *stop*."""
-    from services.parser.wiring import serve
-
-    run_async(lambda ended: serve(config.settings, opened.log, opened.store, ended), stop)
+    run_async(
+        lambda ended: parser_wiring.serve(config.settings, opened.log, opened.store, ended), stop
+    )
 
 
 def processors(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run dedup, frontier and archive until *stop*."""
-    from standalone.processors import run_processors
-
     run_processors(config.settings, opened, stop)
 
 
-# Each of them imports only what it runs: the processes are smaller, and start sooner.
 KINDS = {"processors": processors, "fetcher": fetcher, "parser": parser}
 
 
 class Child:
-    """A child process as its parent sees it. It starts at once."""
+    """A child process as its parent sees it. It waits until it may begin."""
 
-    def __init__(self, kind: str, config: ChildConfig) -> None:
+    def __init__(self, kind: str, elder: Sequence["Child"]) -> None:
         self.kind = kind
-        self._pipe, theirs = _spawn.Pipe()
-        scraping, scraped = _spawn.Pipe()
-        self.scraped = Scraped(scraping)
-        self._process: BaseProcess = _spawn.Process(
-            target=_child, args=(kind, config, theirs, scraped), name=f"gossamer {kind}"
+        self._pipe, theirs = _fork.Pipe()
+        self._scraping, scraped = _fork.Pipe()
+        self.scraped = Scraped(self._scraping)
+        # Of all descriptors that it inherits these are the ones that it must not have.
+        unwanted = [pipe for child in (*elder, self) for pipe in (child._pipe, child._scraping)]
+        self._process: BaseProcess = _fork.Process(
+            target=_child, args=(kind, theirs, scraped, unwanted), name=f"gossamer {kind}"
         )
-        with _sigint_blocked():
+        with _signals_blocked():
             self._process.start()
         theirs.close()
         scraped.close()
+
+    def begin(self, config: ChildConfig) -> None:
+        """Let the child work."""
+        # One that has died already is noticed by `failure`.
+        with suppress(OSError):
+            self._pipe.send(config)
 
     def failure(self) -> str | None:
         """Return why the child ended; None while it runs."""
@@ -109,22 +125,43 @@ class Child:
         return not self._process.is_alive()
 
 
+def start_children() -> list[Child]:
+    """Start a child of each kind."""
+    # A collection would write to the pages of all objects, which then would not be shared.
+    gc.freeze()
+    children: list[Child] = []
+    for kind in KINDS:
+        children.append(Child(kind, children))
+    return children
+
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
 @contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """Block Ctrl-C here and in what is started meanwhile; ours is delivered afterwards."""
-    ensure_running()  # If it started within, it would undo the mask.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _signals_blocked() -> Iterator[None]:
+    """Block signals here, and in a child until it has handlers; ours are delivered afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _child(kind: str, config: ChildConfig, parent: Connection, scraped: Connection) -> None:
+def _child(
+    kind: str, parent: Connection, scraped: Connection, unwanted: Iterable[Connection]
+) -> None:
     stop = threading.Event()
     # The terminal sends Ctrl-C to everybody; what to do about it the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    for pipe in unwanted:
+        pipe.close()
+    try:
+        config: ChildConfig = parent.recv()
+    except (EOFError, OSError):
+        os._exit(0)
     threading.Thread(target=_die_with_parent, args=(parent,), daemon=True).start()
     threading.Thread(target=answer_scrapes, args=(scraped,), daemon=True).start()
     if config.logs_to_file:

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import FrameType
 
@@ -20,7 +20,7 @@ from gossamer.settings.policies import NEVER
 from gossamer.telemetry import gauge
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
-from standalone.processes import KINDS, Child, ChildConfig
+from standalone.processes import Child, ChildConfig, start_children
 from standalone.progress import Progress, last_epoch, read_progress, takes_up
 
 INTERVAL = 0.25
@@ -54,17 +54,25 @@ class Run:
     started_at: float
     interrupts: int = 0
     ending: End | None = None
+    progress: Progress = field(default_factory=Progress)
+    """How the crawl stood when the database last changed."""
+    has_more: bool = True
+    """Whether more was to do then, now or later, than to wait for a time."""
+    version: tuple[int, int] | None = None
+    """Which state of the database these two are of."""
 
-    def look(self, now: float) -> tuple[Progress, End | None]:
-        """Return how the crawl stands, and why it has ended, if it has."""
-        progress = read_progress(self.opened)
+    def look(self, now: float) -> End | None:
+        """Bring `progress` up to date; return why the crawl has ended, if it has."""
+        if version := self.opened.database.changed_since(self.version):
+            self.version, self.progress = version, read_progress(self.opened)
+            self.has_more = not self.progress.drained or takes_up(self.opened, self.crawl)
         if self.interrupts > 1:
-            return progress, End.KILLED
+            return End.KILLED
         if self.ending is None:
             self._limits(now)
         if self.ending:
-            return progress, self.ending if progress.drained else None
-        return progress, self._natural_end(progress, now)
+            return self.ending if self.progress.drained else None
+        return self._natural_end(now)
 
     def _limits(self, now: float) -> None:
         if self.interrupts:
@@ -76,10 +84,10 @@ class Run:
         self.ending = why
         self.opened.log.append([encode(replace(self.crawl, at=now, paused=True))])
 
-    def _natural_end(self, progress: Progress, now: float) -> End | None:
-        if not progress.drained or takes_up(self.opened, self.crawl):
+    def _natural_end(self, now: float) -> End | None:
+        if self.has_more:
             return None
-        crawl = self.crawl
+        crawl, progress = self.crawl, self.progress
         if crawl.max_pages and progress.pages >= crawl.pages_before + crawl.max_pages:
             return End.PAGES
         soon = 0 < progress.next_due_at <= now + self.settings.standalone.patience
@@ -103,16 +111,20 @@ def run_crawl(
     if not folder.database.exists():
         # What makes no sense is refused before anything is made.
         define(request, None, 0, clock.now())
-    children: list[Child] = []
-    with serve_metrics(metrics_port, children):
-        folder.make()
-        folder.claim()
-        opened = Opened(folder)
-        opened.database.check()
-        pin(opened.log, opened.store, clock.now())
-        run = _prepare(settings, opened, request, max_time)
-        with _interrupts(run):
-            return _run(run, children, show), read_progress(opened)
+    children = start_children()
+    try:
+        with serve_metrics(metrics_port, children):
+            folder.make()
+            folder.claim()
+            opened = Opened(folder)
+            opened.database.check()
+            pin(opened.log, opened.store, clock.now())
+            run = _prepare(settings, opened, request, max_time)
+            with _interrupts(run):
+                return _run(run, children, show), read_progress(opened)
+    finally:
+        for child in children:
+            child.kill()
 
 
 def _run(run: Run, children: list[Child], show: Show) -> End:
@@ -120,12 +132,9 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
     config = ChildConfig(
         settings, opened.folder, last_epoch(opened), logs_to_file=not settings.logs.json_lines
     )
-    try:
-        children.extend(Child(kind, config) for kind in KINDS)
-        return _stop(run, children, _watch(run, children, show))
-    finally:
-        for child in children:
-            child.kill()
+    for child in children:
+        child.begin(config)
+    return _stop(run, children, _watch(run, children, show))
 
 
 def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time: float) -> Run:
@@ -138,24 +147,23 @@ def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time
 
 def _watch(run: Run, children: list[Child], show: Show) -> End:
     while True:
-        progress, end = run.look(clock.now())
-        if end:
+        if end := run.look(clock.now()):
             return end
         for child in children:
             if why := child.failure():
                 raise GossamerError(why)
-        for topic, records in progress.backlog.items():
+        for topic, records in run.progress.backlog.items():
             gauge("gossamer_consumer_lag", records, topic=topic)
-        show(progress, _notice(run, progress))
+        show(run.progress, _notice(run))
         clock.pause(INTERVAL)
 
 
-def _notice(run: Run, progress: Progress) -> str:
+def _notice(run: Run) -> str:
     if run.ending is None:
         return ""
-    waiting = sum(progress.backlog.values())
+    waiting = sum(run.progress.backlog.values())
     return (
-        f"{run.ending.value}: finishing what is under way (hosts: {progress.checked_out}, "
+        f"{run.ending.value}: finishing what is under way (hosts: {run.progress.checked_out}, "
         f"records: {waiting}); Ctrl-C again to stop at once"
     )
 
@@ -176,12 +184,15 @@ def _interrupts(run: Run) -> Iterator[None]:
 
 
 def _stop(run: Run, children: list[Child], end: End) -> End:
-    """Stop the children in good order; return KILLED if a second Ctrl-C came instead."""
+    """Stop the children, in good order unless a second Ctrl-C comes: then return KILLED."""
     if end is not End.KILLED:
         for child in children:
             child.stop()
         until = clock.steady() + STOP_LIMIT
         while not all([child.join(JOIN) for child in children]) and clock.steady() < until:
             if run.interrupts > 1:
-                return End.KILLED
+                end = End.KILLED
+                break
+    for child in children:
+        child.kill()
     return end

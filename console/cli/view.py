@@ -78,9 +78,11 @@ class LiveView(NoView):
     """A view that is drawn over and over in a terminal."""
 
     def __init__(self, console: Console) -> None:
-        self._live = Live(console=console, refresh_per_second=4, transient=True)
+        # It is drawn when it is called, by no thread: the crawl forks its processes meanwhile.
+        self._live = Live(console=console, auto_refresh=False, transient=True)
         self._speed = Speed()
         self._started_at = clock.now()
+        self._drawn: tuple[Progress, str, int] | None = None
 
     def __enter__(self) -> "LiveView":
         self._live.start()
@@ -91,10 +93,15 @@ class LiveView(NoView):
         self._live.stop()
 
     def __call__(self, progress: Progress, notice: str) -> None:
-        """Draw how the crawl stands."""
+        """Draw how the crawl stands, if the view shows anything new: its clock shows seconds."""
         now = clock.now()
         rate = self._speed.measure(progress.pages, now)
-        self._live.update(draw(progress, rate, now - self._started_at, notice, now))
+        wanted = progress, notice, int(now)
+        if wanted == self._drawn:
+            return
+        self._drawn = wanted
+        view = draw(progress, rate, now - self._started_at, notice, now)
+        self._live.update(view, refresh=True)
 
 
 def draw(progress: Progress, rate: float, elapsed: float, notice: str, now: float) -> Group:
