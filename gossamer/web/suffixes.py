@@ -11,6 +11,7 @@ Public License 2.0. Whoever replaces it makes a release that cannot go on with o
 """
 
 import re
+from functools import cache
 from importlib.resources import files
 
 from publicsuffixlist import PublicSuffixList
@@ -21,9 +22,25 @@ assert _version, "the file names its version"
 
 SUFFIX_LIST: str = _version[1]
 """The version of the list: when it was published, as its file says."""
-_suffixes = PublicSuffixList(_text)
 
 
 def registrable_domain(name: str) -> str:
     """Return the registrable domain of a host *name*; "" if it is a public suffix itself."""
-    return _suffixes.privatesuffix(name) or ""
+    return _suffixes().privatesuffix(name) or ""
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    rules = [line for line in _text.splitlines() if line and not line.startswith("//")]
+    # The library would encode all ten thousand as IDNA, for which most of the time would go.
+    encoded = [_encoded(rule) for rule in rules if not rule.isascii()]
+    return PublicSuffixList(rules + encoded, accept_encoded_idn=False)
+
+
+def _encoded(rule: str) -> str:
+    """Return a *rule* of the list as names in ASCII have it; the list is in normal form."""
+    mark, name = ("!", rule[1:]) if rule.startswith("!") else ("", rule)
+    return mark + ".".join(
+        label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
+        for label in name.split(".")
+    )
