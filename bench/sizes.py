@@ -39,8 +39,8 @@ from gossamer.web.url import fingerprint, site_of
 from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow
-from services.dedup.documents import DocumentRow
 from services.dedup.near import Kept, NearRow, bands
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import finder_of
 from services.frontier.aside import AsideRow
 from services.frontier.plan_rows import DueVisit, PlanRow

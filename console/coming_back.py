@@ -8,7 +8,7 @@ from console.figures import instant, number, percent, plural
 from gossamer.web.in_links import sites_in
 from gossamer.web.url import site_of
 from gossamer.web.validators import EVERY, Trust, Validators
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.frontier.plan_rows import PlanRow
 from services.frontier.revisit import (
     Known,

@@ -16,7 +16,7 @@ from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
 from services.archive.rows import CaptureRow
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import EarlierSeenRow, SeenRow, SeenTable
 from services.frontier.conditions import Condition
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow

@@ -5,14 +5,18 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gossamer.errors import Unavailable
 from gossamer.log import Log
 from gossamer.runtime.backends import open_log, open_store
 from gossamer.runtime.pinned import check_topics
-from gossamer.settings import Settings
 from gossamer.store import Store
 from standalone.folder import Folder, Opened
+
+if TYPE_CHECKING:
+    # A folder is opened without settings, which take longer to import than all else together.
+    from gossamer.settings import Settings
 
 DATA = Path("gossamer-data")
 
@@ -32,12 +36,14 @@ class OpenCrawl:
 
 
 @contextmanager
-def open_crawl(settings: Settings, data: Path | None, create: bool = False) -> Iterator[OpenCrawl]:
+def open_crawl(
+    settings: "Settings | None", data: Path | None, create: bool = False
+) -> Iterator[OpenCrawl]:
     """Open the folder *data*, or else the fleet of *settings*, or else the usual folder.
 
     A folder that is not there is made if *create*; else GossamerError says what to do.
     """
-    if data is None and settings.kafka.servers:
+    if data is None and settings and settings.kafka.servers:
         with _of_fleet(settings) as crawl:
             check_topics(crawl.log)
             yield crawl
@@ -48,7 +54,7 @@ def open_crawl(settings: Settings, data: Path | None, create: bool = False) -> I
 
 
 @contextmanager
-def _of_fleet(settings: Settings) -> Iterator[OpenCrawl]:
+def _of_fleet(settings: "Settings") -> Iterator[OpenCrawl]:
     with ExitStack() as opened:
         with _reached("kafka.servers"):
             log = opened.enter_context(open_log(settings))

@@ -11,8 +11,7 @@ from gossamer.errors import BadSettings
 from gossamer.store import Store
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of, spellings
 from gossamer.web.url_steps import STEPS, host_image, host_images, merged
-from services.dedup.host_names import HostNameRow, original_of
-from services.dedup.host_steps import ASSUMED, HostStepsRow
+from services.dedup.rows import ASSUMED, HostNameRow, HostStepsRow, original_of
 from services.frontier.rows import UrlRow
 
 

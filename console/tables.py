@@ -6,12 +6,10 @@ from gossamer.store.cassandra.cql import SHORT_LIVED
 from gossamer.store.claims import ClaimRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
-from services.dedup.documents import DocumentRow
 from services.dedup.guesses import GuessesRow
-from services.dedup.host_names import HostNameRow
-from services.dedup.host_steps import HostStepsRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
+from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.slots import AddressSlot
 from services.frontier.aside import AsideRow
 from services.frontier.partition_rows import PartitionRow, TallyRow

@@ -20,8 +20,8 @@ from gossamer.events import (
 )
 from gossamer.log import Log
 from gossamer.log.control import in_force
+from gossamer.policies import parse_policy
 from gossamer.relevance import parse_relevance
-from gossamer.settings.policies import parse_policy
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merged

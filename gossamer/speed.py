@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gossamer.errors import Poison
 from gossamer.events import Speed, SpeedSet
-from gossamer.settings.policies import DAY
+from gossamer.policies import DAY
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 FIRST = 3

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import Enum
 
 from gossamer.bounds import limits
 from gossamer.crawl import blacklist_of
@@ -16,6 +17,17 @@ from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisiting import Revisiting
 from standalone.folder import Opened
+
+
+class End(Enum):
+    """Why a run ended."""
+
+    DONE = "nothing is left to do"
+    WAITING = "only hosts and URLs are left that wait for their time"
+    PAGES = "the page limit is reached"
+    TIME = "the time limit is reached"
+    INTERRUPTED = "interrupted"
+    KILLED = "interrupted at once"
 
 
 @dataclass

@@ -4,7 +4,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 from types import FrameType
 
 from msgspec.structs import replace
@@ -14,14 +13,14 @@ from gossamer.crawl import CrawlRequest, define, last_definition
 from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, SeedSown
 from gossamer.log.codec import encode
+from gossamer.policies import NEVER
 from gossamer.runtime.pinned import pin
 from gossamer.settings import Settings
-from gossamer.settings.policies import NEVER
 from gossamer.telemetry import gauge
 from standalone.folder import Folder, Opened
 from standalone.metrics import serve_metrics
 from standalone.processes import Child, ChildConfig, start_children
-from standalone.progress import Progress, last_epoch, read_progress, takes_up
+from standalone.progress import End, Progress, last_epoch, read_progress, takes_up
 
 INTERVAL = 0.25
 """Seconds between two looks at how the crawl stands."""
@@ -30,17 +29,6 @@ STOP_LIMIT, JOIN = 30.0, 0.05
 
 Show = Callable[[Progress, str], None]
 """Takes how the crawl stands, and a notice for the person who waits for it to stop."""
-
-
-class End(Enum):
-    """Why a run ended."""
-
-    DONE = "nothing is left to do"
-    WAITING = "only hosts and URLs are left that wait for their time"
-    PAGES = "the page limit is reached"
-    TIME = "the time limit is reached"
-    INTERRUPTED = "interrupted"
-    KILLED = "interrupted at once"
 
 
 @dataclass

@@ -26,8 +26,8 @@ from gossamer.telemetry import configure_logs
 from services.fetcher.identity import request_headers
 from services.frontier.conditions import Condition
 from standalone.folder import Folder
-from standalone.progress import read_progress
-from standalone.run import End, run_crawl
+from standalone.progress import End, read_progress
+from standalone.run import run_crawl
 from standalone.seeds import no_page
 from standalone.waiting import read_waiting
 

@@ -1,19 +1,24 @@
 """What several commands share: where the crawl is, and how values are read."""
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.open_crawl import DATA, OpenCrawl, open_crawl
 from gossamer.errors import BadSettings
-from gossamer.settings import Nested, Settings, load_settings
-from gossamer.settings.policies import POLICIES
+from gossamer.policies import POLICIES
 from gossamer.telemetry import configure_logs
 
+if TYPE_CHECKING:
+    from gossamer.settings import Nested, Settings
+
+PREFIX = "GOSSAMER_"
+"""Of the variables in the environment that are settings."""
 IN_A_FLEET = "optimal"
 """The revisit policy of a fleet for which no other is set."""
 REVISITS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -69,8 +74,10 @@ def add_config(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config", type=Path, metavar="FILE", help="settings in TOML")
 
 
-def settings_of(options: argparse.Namespace, overrides: Nested | None = None) -> Settings:
+def settings_of(options: argparse.Namespace, overrides: "Nested | None" = None) -> "Settings":
     """Return the settings of a command, and log as they ask."""
+    from gossamer.settings import load_settings
+
     settings = load_settings(options.config, overrides)
     logs = settings.logs
     # What libraries warn of meanwhile is harmless, or becomes an error of ours.
@@ -94,6 +101,10 @@ def open_from(
     options: argparse.Namespace, create: bool = False
 ) -> AbstractContextManager[OpenCrawl]:
     """Open the crawl that *options* mean."""
+    if options.config is None and not any(name.startswith(PREFIX) for name in os.environ):
+        # Nothing is set. Importing the settings takes longer than all else of a short command.
+        configure_logs(as_json=False, level="error")
+        return open_crawl(None, options.data, create)
     return open_crawl(settings_of(options), options.data, create)
 
 

@@ -13,8 +13,7 @@ from gossamer.events import Outcome
 from services.frontier.conditions import Condition
 from services.frontier.revisit import spelled
 from standalone.folder import Folder
-from standalone.progress import Progress
-from standalone.run import End
+from standalone.progress import End, Progress
 from standalone.waiting import Waiting
 
 SEEDS = 3

@@ -32,8 +32,8 @@ from gossamer.crawl import (
 from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
+from gossamer.policies import NEVER
 from gossamer.settings import CrawlSettings, Nested
-from gossamer.settings.policies import NEVER
 from gossamer.web.scope import parse_scope
 
 REVISITING = ("revisit", "budget", "discovery_share")

@@ -12,7 +12,7 @@ from gossamer.crawl import speed_of
 from gossamer.errors import BadSettings
 from gossamer.events import Speed, SpeedSet
 from gossamer.log.codec import encode
-from gossamer.settings.policies import DAY
+from gossamer.policies import DAY
 from gossamer.speed import Speeds, parse_when
 
 NONE = "none"

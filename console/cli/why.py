@@ -17,7 +17,7 @@ from gossamer.events.outcomes import OUTCOMES, Outcome
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
-from services.dedup.documents import HIDDEN, DocumentRow
+from services.dedup.rows import HIDDEN, DocumentRow
 from services.frontier.conditions import Condition
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 

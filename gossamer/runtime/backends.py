@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING
 
 from gossamer.errors import BadSettings
 from gossamer.extras import need
-from gossamer.settings import Settings
 
 if TYPE_CHECKING:
     # At run time only when they are opened, so that what is missing can be said in words.
     from gossamer.log.kafka.log import KafkaLog
+    from gossamer.settings import Settings
     from gossamer.store.cassandra.store import CassandraStore
 
 
 @contextmanager
-def open_fleet(settings: Settings, member: str) -> Iterator[tuple["KafkaLog", "CassandraStore"]]:
+def open_fleet(settings: "Settings", member: str) -> Iterator[tuple["KafkaLog", "CassandraStore"]]:
     """Open both; raise Unavailable if one does not answer. *member* is our name in groups."""
     with open_log(settings, member) as log, open_store(settings) as store:
         yield log, store
 
 
-def open_log(settings: Settings, member: str = "") -> "AbstractContextManager[KafkaLog]":
+def open_log(settings: "Settings", member: str = "") -> "AbstractContextManager[KafkaLog]":
     """Open the log."""
     from gossamer.log.kafka.log import KafkaLog
 
     return closing(KafkaLog(settings.kafka, member))
 
 
-def open_store(settings: Settings) -> "AbstractContextManager[CassandraStore]":
+def open_store(settings: "Settings") -> "AbstractContextManager[CassandraStore]":
     """Open the store; raise BadSettings if none is named."""
     check_fleet(settings)
     from gossamer.store.cassandra.store import CassandraStore
@@ -36,7 +36,7 @@ def open_store(settings: Settings) -> "AbstractContextManager[CassandraStore]":
     return closing(CassandraStore(settings.cassandra))
 
 
-def check_fleet(settings: Settings) -> None:
+def check_fleet(settings: "Settings") -> None:
     """Raise BadSettings unless *settings* name the servers of a fleet.
 
     Raise GossamerError if its libraries are missing.

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from gossamer.errors import BadSettings
+from gossamer.policies import parse_policy
 from gossamer.relevance import parse_relevance
-from gossamer.settings.policies import parse_policy
 from gossamer.settings.units import Natural, Section, unit
 from gossamer.web.scope import parse_scope
 from gossamer.web.url_steps import ALL_STEPS, check_steps

@@ -18,9 +18,9 @@ from gossamer.events.pages import LinkKind
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
-from services.dedup.documents import DocumentRow
 from services.dedup.links import Aside, Links, digest_with_links, links_of, release
 from services.dedup.near import Near
+from services.dedup.rows import DocumentRow
 
 ATTEMPTS = 5
 """How often a place is asked for that others take, and lose, or that is left open, meanwhile."""

@@ -24,60 +24,18 @@ from gossamer.events.gone import PATIENCE, Gone
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind, contents_of
 from gossamer.settings import DedupSettings
-from gossamer.store import Row, Store
+from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.text.blocks import unpacked
 from gossamer.text.sketch import change
 from gossamer.text.volatile import compare
 from gossamer.web.http import REDIRECTS
 from services.dedup.new_links import new_links, sketch_of
+from services.dedup.rows import HIDDEN, NONE_BEFORE, DocumentRow
 
 FOR_GOOD = frozenset({301, 308})
 OURS = frozenset({412, 429})
 """Refusals of our pace or our conditions, which say nothing about the page."""
-HIDDEN = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
-"""Why a page that is there is not published."""
-NONE_BEFORE = -1.0
-
-
-class DocumentRow(Row, frozen=True):
-    """A URL of which `pages` has, or had, a document; or a page that is not to be published."""
-
-    table = "documents"
-    partition_key = "url"
-
-    url: str
-    at: float
-    """When the visit was made that this row was last changed by."""
-    digest: str = ""
-    """Of its text; "" once it is gone, and not a page that is not published."""
-    gone: str = ""
-    """Why `pages` has a tombstone instead, or nothing; "" while it has the document."""
-    missed: int = 0
-    """How many visits in a row did not find it."""
-    missed_since: float = 0.0
-    """When the first of them was made."""
-    simhash: str = ""
-    """Of its text: by which others are its near duplicates."""
-    sketch: bytes = b""
-    """Of its text: says by how much the next version differs (`gossamer.text.sketch`)."""
-    volatile: bytes = b""
-    """What is known of the places that every visit changes (`gossamer.text.volatile`)."""
-    change: float = NONE_BEFORE
-    """How much the visit at `last_changed` found changed, from 0 to 1; -1: there was no document
-    before."""
-    first_seen: float = 0.0
-    """When the first visit was made that found the document; it stays while that is gone."""
-    last_changed: float = 0.0
-    """When the visit was made that found it first, or changed."""
-    published_at: float = 0.0
-    """When the visit was made whose document was published last because it was news; 0: none
-    was."""
-    copy_of: str = ""
-    """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
-    links: bytes = b""
-    """Of its links to its own site, if the crawl comes back: says which of the next version are new
-    (`services.dedup.new_links`)."""
 
 
 class Version(NamedTuple):

@@ -20,7 +20,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.settings import DedupSettings
-from gossamer.store import Row, Store
+from gossamer.store import Store
 from gossamer.web.soft_404 import is_home_page
 from gossamer.web.url import (
     BadUrl,
@@ -31,6 +31,7 @@ from gossamer.web.url import (
     is_address,
     site_of,
 )
+from services.dedup.rows import HostNameRow, original_of
 
 LEAST = 10
 """Pages of a host of which a share says something."""
@@ -40,35 +41,6 @@ change together one is always seen first."""
 REMEMBERED = 50_000
 """Hosts of which an instance has in memory whether they are replicas."""
 SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
-
-
-class HostNameRow(Row, frozen=True):
-    """A host some of whose pages another host had before, under the same paths."""
-
-    table = "host_names"
-    partition_key, sort_key = "site", "host"
-
-    site: str
-    host: str
-    original: str = ""
-    """The host that had them."""
-    rule: str = ""
-    """The hazard that it is a case of, `www_alias` or `duphost`; "": that is not proven."""
-    until: float = 0.0
-    """When the verdict expires."""
-    home: bool = False
-    """Whether both have the same home page, or this one's leads there."""
-    misses: int = 0
-    """Visits in a row since, that found another one."""
-    alike: int = 0
-    """Other pages that both have …"""
-    others: int = 0
-    """… and those that only this one has, since the first of these."""
-
-
-def original_of(row: HostNameRow | None, now: float) -> str:
-    """Return the host that the one of *row* is taken for; "" if it stands for itself."""
-    return row.original if row and row.rule and now < row.until else ""
 
 
 def parse_pair(text: str) -> tuple[str, str]:

@@ -15,50 +15,21 @@ needed, in the row of the host, and nobody else needs to know it.
 from collections import OrderedDict
 from collections.abc import Iterator
 
-from msgspec import field
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
-from gossamer.store import Row, Store
+from gossamer.store import Store
 from gossamer.text.sketch import change
 from gossamer.web.url import fingerprint, host_key
 from gossamer.web.url_steps import host_image, host_images, without_default_document
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import ASSUMED, DocumentRow, HostStepsRow
 
-ASSUMED = "default_document"
-"""A rule that holds unless it is refuted: no exception was found in viuva-negra's crawls (4.3)."""
-PROOFS = {"session_id": 3, "letter_case": 5}
-"""Step → how many texts prove a rule of it. To take one name for another at a host that tells them
-apart would lose pages; a wiki may show a few pages under several names."""
 DIFFERENT = 0.5
 """Part of the words by which the text of a URL and of its image differ when they are two pages."""
 MET = 10
 """Default documents of a host that are kept to be compared."""
 REMEMBERED = 10_000
 """Hosts whose rows an instance has in memory."""
-
-
-class HostStepsRow(Row, frozen=True):
-    """What a host has shown."""
-
-    table = "host_steps"
-    partition_key = "host"
-
-    host: str
-    proofs: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Rule → the digests of texts that a URL and its image had alike."""
-    refuted: tuple[str, ...] = ()
-    """Rules that do not hold there."""
-    met: tuple[str, ...] = ()
-    """Default documents that were visited under their own URLs, the last ones."""
-
-    def holds(self, rule: str) -> bool:
-        """Return whether URLs are taken for one by *rule*."""
-        return rule not in self.refuted and (rule == ASSUMED or self.is_proven(rule))
-
-    def is_proven(self, rule: str) -> bool:
-        """Return whether there are proofs enough of *rule*."""
-        return len(self.proofs.get(rule, ())) >= PROOFS.get(rule.partition(" ")[0], 1)
 
 
 def known_at(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:

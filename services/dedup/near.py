@@ -17,7 +17,7 @@ from simhash import Simhash
 from gossamer.events import PageParsed
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 
 BANDS, BITS = 4, 16
 MOST = 32

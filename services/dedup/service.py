@@ -28,9 +28,9 @@ from gossamer.events.gone import Gone
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.provenance import by_site, sown
+from gossamer.policies import NEVER
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import DedupSettings
-from gossamer.settings.policies import NEVER
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS

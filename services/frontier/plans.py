@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from gossamer.settings.policies import NEVER
+from gossamer.policies import NEVER
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier import revisit

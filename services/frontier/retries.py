@@ -12,7 +12,7 @@ from services.frontier.admission import Admission
 from services.frontier.conditions import Condition
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.unreadable import Unread
+from services.frontier.rows import Unread
 from services.frontier.workbench import Host
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gossamer.settings.policies import NEVER
+from gossamer.policies import NEVER
 from services.frontier import revisit
 from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisit import CrawlState

@@ -25,7 +25,7 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import GONE_VERDICTS, Outcome
 from gossamer.events.provenance import Provenance, ended, provenance
-from gossamer.settings.policies import NEVER
+from gossamer.policies import NEVER
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators

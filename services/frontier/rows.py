@@ -1,5 +1,7 @@
 """What the frontier keeps in the store. An operator may read all of it."""
 
+from typing import NamedTuple
+
 from msgspec import field
 
 from gossamer.events import DEFAULT_CRAWL, Purpose
@@ -9,13 +11,20 @@ from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.conditions import Condition
-from services.frontier.unreadable import Unread
 
 YEAR = 365 * 86400
 BUCKETS = 16
 """Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
 HOME = -1
 """Stands for the partition of a site, whichever it is."""
+
+
+class Unread(NamedTuple):
+    """The last pages of a host, none of which could be read."""
+
+    pages: int = 0
+    at: float = 0.0
+    """When the last of them was judged."""
 
 
 class HostRow(Row, frozen=True):

@@ -6,7 +6,7 @@ out in the same way.
 """
 
 from gossamer.events import CrawlDefined
-from gossamer.settings.policies import NEVER
+from gossamer.policies import NEVER
 from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.hosts import Hosts

@@ -17,8 +17,7 @@ from gossamer.web.validators import Trust
 from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.revisit.times import quiet_time
-from services.frontier.rows import SiteRow
-from services.frontier.unreadable import Unread
+from services.frontier.rows import SiteRow, Unread
 
 SAMPLE = 100
 """Of the URLs of a site that a rule refuses for good, so many have a row each."""

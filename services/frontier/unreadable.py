@@ -5,21 +5,12 @@ nothing but such pages must not take the parsers from everybody else. It is the 
 it back: its URLs wait in their queue, and none is fetched to be thrown away unread.
 """
 
-from typing import NamedTuple
-
 from gossamer.events import PageJudged, Verdict
 from gossamer.settings import FrontierSettings
+from services.frontier.rows import Unread
 
 LONGEST = 86400.0
 """The longest that a host is left alone for it, in seconds."""
-
-
-class Unread(NamedTuple):
-    """The last pages of a host, none of which could be read."""
-
-    pages: int = 0
-    at: float = 0.0
-    """When the last of them was judged."""
 
 
 def is_unreadable(unread: Unread, settings: FrontierSettings) -> bool:

@@ -14,7 +14,7 @@ from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.validators import Lie, Trust, Validators
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.revisit import CrawlState, Known, PageState, SiteState, Visit, make, packed
 from services.frontier.rows import SiteRow, UrlRow

@@ -19,8 +19,7 @@ from services.frontier.conditions import Condition
 from services.frontier.revisiting import Revisiting
 from services.frontier.rows import HostRow, UrlRow
 from standalone.folder import Folder, Opened
-from standalone.progress import Progress
-from standalone.run import End
+from standalone.progress import End, Progress
 from standalone.waiting import Waiting
 
 NOW = 2_000_000_000.0

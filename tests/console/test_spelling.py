@@ -8,7 +8,7 @@ from console.cli.main import main
 from gossamer.events import CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.url_steps import ALL_STEPS
-from services.dedup.host_steps import HostStepsRow
+from services.dedup.rows import HostStepsRow
 from services.frontier.rows import UrlRow
 from standalone.folder import Folder, Opened
 

@@ -15,7 +15,7 @@ from gossamer.settings import Settings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from services.archive.rows import CaptureRow
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, finder_of
 from services.frontier.conditions import Condition
 from services.frontier.queue import HostQueues

@@ -23,7 +23,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.flow.torn import Fate, TornStore

@@ -15,7 +15,7 @@ from gossamer.sqlite import Database
 from gossamer.store import R
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from gossamer.web.validators import NO_VALIDATORS, Validators
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from tests.dedup.test_documents import (
     COPY,
     DAY,

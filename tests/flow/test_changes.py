@@ -12,7 +12,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.text.volatile import LIMIT, SURE
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.parser.page import parse

@@ -12,7 +12,7 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
-from services.dedup.host_names import HostNameRow
+from services.dedup.rows import HostNameRow
 from services.fetcher.outcome import Reply
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import counted, reported

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gossamer.events import Purpose
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.plan_rows import PlanRow
 from services.frontier.rows import UrlRow

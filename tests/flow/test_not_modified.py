@@ -24,7 +24,7 @@ from gossamer.runtime.runner import Runner
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
 from tests.archive.harness import assert_readable, files, records
 from tests.flow.virtual import START, VirtualCrawl

@@ -12,7 +12,7 @@ from gossamer.log.codec import decode
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url_steps import ALL_STEPS
-from services.dedup.host_steps import HostStepsRow
+from services.dedup.rows import HostStepsRow
 from services.fetcher.outcome import Reply
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import counted, reported

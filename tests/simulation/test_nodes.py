@@ -12,7 +12,7 @@ from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.content import Content, DigestRow
-from services.dedup.documents import DocumentRow
+from services.dedup.rows import DocumentRow
 from tests.simulation.kernel import Process, Sim
 from tests.simulation.nodes import Nodes, SimCassandra
 

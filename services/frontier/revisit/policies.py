@@ -1,6 +1,6 @@
 """Which policies there are: each by the name that a person gives it."""
 
-from gossamer.settings.policies import parse_policy
+from gossamer.policies import parse_policy
 from services.frontier.revisit.adaptive import Adaptive
 from services.frontier.revisit.fixed import Fixed
 from services.frontier.revisit.none import Never
@@ -11,7 +11,7 @@ from services.frontier.revisit.state import DAY
 
 
 def make(text: str) -> Policy:
-    """Return the policy that *text* names, as `gossamer.settings.policies` reads it.
+    """Return the policy that *text* names, as `gossamer.policies` reads it.
 
     Raise ValueError if there is no such policy, or it takes no interval.
     """
