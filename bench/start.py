@@ -71,8 +71,7 @@ def crawl(
     """Run a crawl of *site* into *folder* meanwhile."""
     command = [gossamer, "crawl", "--data", str(folder), "--contact", "bench@example.org"]
     command += ["--allow-network", "127.0.0.0/8", "--delay", "0.05", "--quiet", *options, site.url]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GOSSAMER_")}
-    with subprocess.Popen(command, env=environment) as process:
+    with subprocess.Popen(command, env=environment()) as process:
         try:
             yield process
         finally:
@@ -108,6 +107,12 @@ def start(gossamer: str, site: Site, folder: Path) -> tuple[float, float]:
     return used[0], used[1]
 
 
+def environment() -> dict[str, str]:
+    """Return ours without settings, and without a path that leads to another tree."""
+    left_out = ("GOSSAMER_", "PYTHONPATH")
+    return {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+
+
 def wait_for_pages(site: Site) -> None:
     """Wait until every page was asked for."""
     until = time.monotonic() + PATIENCE
@@ -120,7 +125,7 @@ def wait_for_pages(site: Site) -> None:
 def timed(command: list[str]) -> tuple[float, float]:
     """Return CPU seconds and seconds that *command* takes."""
     before, began = os.times(), time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())
     took, after = time.monotonic() - began, os.times()
     used = after.children_user + after.children_system
     return used - before.children_user - before.children_system, took
