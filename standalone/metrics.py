@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from gossamer.errors import GossamerError
+from gossamer.telemetry import show_counters
 
 ADDRESS = "127.0.0.1"
 PATIENCE = 2.0
@@ -24,6 +25,7 @@ PATIENCE = 2.0
 
 def answer_scrapes(parent: Connection) -> None:
     """In a child: send all metrics whenever the parent asks, until the parent is gone."""
+    show_counters()
     with suppress(EOFError, OSError):
         while True:
             parent.recv()
@@ -91,6 +93,7 @@ def serve_metrics(port: int | None, children: Iterable[Process]) -> Iterator[Non
     if port is None:
         yield
         return
+    show_counters()
     registry = CollectorRegistry()
     registry.register(AllProcesses(children))
     try:

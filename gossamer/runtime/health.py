@@ -17,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import ServiceSettings
-from gossamer.telemetry import gauge, gauges
+from gossamer.telemetry import gauge, gauges, show_counters
 
 STUCK = 60.0
 """Seconds without a turn of the loop after which a process counts as stuck."""
@@ -107,6 +107,7 @@ class Health:
 
     def listen(self, settings: ServiceSettings) -> int:
         """Answer HTTP until the process ends; return the port, GossamerError if it is taken."""
+        show_counters()
         try:
             server = _Server((settings.address, settings.port), self)
         except OSError as error:

@@ -6,6 +6,6 @@ lines to standard error. `docs/metrics.md` is written from the register.
 """
 
 from gossamer.telemetry.logs import configure_logs
-from gossamer.telemetry.metrics import count, gauge, gauge_age, gauges, observe
+from gossamer.telemetry.metrics import count, gauge, gauge_age, gauges, observe, show_counters
 
-__all__ = ["configure_logs", "count", "gauge", "gauge_age", "gauges", "observe"]
+__all__ = ["configure_logs", "count", "gauge", "gauge_age", "gauges", "observe", "show_counters"]

@@ -1,19 +1,23 @@
 """The register of metrics: every one has a sentence, and one that has none cannot be counted.
 
-Names carry their unit (`_seconds`, `_bytes`, `_ratio`), counters end in `_total`. A counter is
-shown from the start, at 0; a gauge or a histogram once its process has a value for it, so that
-nobody takes the 0 of a process that measures nothing for a measurement.
+Names carry their unit (`_seconds`, `_bytes`, `_ratio`), counters end in `_total`. A process that
+shows its metrics calls `show_counters`: a counter is shown from the start, at 0; a gauge or a
+histogram once its process has a value for it, so that nobody takes the 0 of a process that measures
+nothing for a measurement.
+
+prometheus_client is imported with the first metric. A command that only reads has none.
 """
 
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
-
-from prometheus_client import Counter, Gauge, Histogram
+from typing import TYPE_CHECKING, TypeVar
 
 from gossamer import clock
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter, Gauge, Histogram
 
 
 @dataclass(frozen=True)
@@ -169,12 +173,18 @@ HISTOGRAMS: dict[str, About] = {
     ),
 }
 
-M = TypeVar("M", Counter, Gauge, Histogram)
+M = TypeVar("M", "Counter", "Gauge", "Histogram")
 
-_counters = {name: Counter(name, about.sentence, about.labels) for name, about in COUNTERS.items()}
-_gauges: dict[str, Gauge] = {}
-_histograms: dict[str, Histogram] = {}
+_counters: "dict[str, Counter]" = {}
+_gauges: "dict[str, Gauge]" = {}
+_histograms: "dict[str, Histogram]" = {}
 _making = threading.Lock()
+
+
+def show_counters() -> None:
+    """Have all counters shown, at 0 until something is counted."""
+    for name in COUNTERS:
+        _unlabelled_counter(name)
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
@@ -183,9 +193,20 @@ def count(name: str, amount: float = 1, **labels: str) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _counter(name: str, labels: tuple[tuple[str, str], ...]) -> Counter:
+def _counter(name: str, labels: tuple[tuple[str, str], ...]) -> "Counter":
     # Counted at each request: prometheus_client looks a label up under a lock.
-    return _labelled(_counters[name], dict(labels))
+    return _labelled(_unlabelled_counter(name), dict(labels))
+
+
+def _unlabelled_counter(name: str) -> "Counter":
+    about = COUNTERS[name]
+    if name not in _counters:
+        from prometheus_client import Counter
+
+        with _making:  # Twice would be an error of prometheus_client's.
+            if name not in _counters:
+                _counters[name] = Counter(name, about.sentence, about.labels)
+    return _counters[name]
 
 
 def gauge(name: str, value: float, **labels: str) -> None:
@@ -214,18 +235,22 @@ def _labelled(metric: M, labels: dict[str, str]) -> M:
     return metric.labels(**labels) if labels else metric
 
 
-def _gauge(name: str) -> Gauge:
+def _gauge(name: str) -> "Gauge":
     about = GAUGES[name]
     if name not in _gauges:
-        with _making:  # Twice would be an error of prometheus_client's.
+        from prometheus_client import Gauge
+
+        with _making:
             if name not in _gauges:
                 _gauges[name] = Gauge(name, about.sentence, about.labels)
     return _gauges[name]
 
 
-def _histogram(name: str) -> Histogram:
+def _histogram(name: str) -> "Histogram":
     about = HISTOGRAMS[name]
     if name not in _histograms:
+        from prometheus_client import Histogram
+
         with _making:
             if name not in _histograms:
                 made = Histogram(name, about.sentence, about.labels, buckets=about.buckets)

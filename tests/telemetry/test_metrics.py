@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gossamer import clock
-from gossamer.telemetry import count, gauge, gauge_age, gauges, observe
+from gossamer.telemetry import count, gauge, gauge_age, gauges, observe, show_counters
 from gossamer.telemetry.metrics import COUNTERS, GAUGES, HISTOGRAMS
 from gossamer.telemetry.timing import timed
 from schemas import metrics
@@ -129,6 +129,7 @@ def test_buckets_grow_and_an_operator_finds_the_limits_among_them() -> None:
 
 
 def test_prometheus_reads_what_is_shown() -> None:
+    show_counters()
     families = text_string_to_metric_families(generate_latest().decode())
     found = {family.name: family.documentation for family in families}
     for name, about in COUNTERS.items():
