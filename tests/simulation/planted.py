@@ -56,7 +56,7 @@ class Fault:
     seams: Mapping[str, Callable[..., Any] | property]
     """Dotted name of a function of the services → its faulty version."""
     first: int = 0
-    """The first seed that may be run."""
+    """The first seed that may be run: one that finds it, when this was written."""
 
 
 @contextmanager
@@ -223,6 +223,7 @@ FAULTS = (
         "The next epoch is one more than the last, whatever clocks say, and no flush checks it.",
         scenario="frontiers' clocks",
         seeds=80,
+        first=457,
         report="admitted, and has no outcome|did not come to its end",
         seams={
             "gossamer.store.claims.next_epoch": _next_of_the_last,
@@ -251,6 +252,7 @@ FAULTS = (
         "A heap grows by an entry with every change of a host.",
         scenario="many links",
         seeds=16,
+        first=183,
         report="entries for . hosts in memory",
         seams={"services.frontier.schedule.Schedule.put": _heap_only_grows},
     ),
@@ -258,7 +260,7 @@ FAULTS = (
         "hiccup",
         "A store that is away for a moment ends the fetcher's order.",
         scenario="hiccups of the store",
-        seeds=10,
+        seeds=60,
         first=163,
         report="was never answered: it cost a lease|fetcher-. ended with status",
         seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
@@ -268,7 +270,7 @@ FAULTS = (
         "An order that a fetcher's clock refuses is made again after two seconds, however often.",
         scenario="fetchers' clocks",
         seeds=8,
-        first=13,
+        first=189,
         report="times in a row until",
         seams={"services.frontier.checkin.refused_wait": _short_wait},
     ),
