@@ -12,7 +12,7 @@ from tests.simulation.run import simulate
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 10
 """Seeds of one test: five seconds of CPU."""
-BLOCKS = (*range(9), *(pytest.param(block, marks=pytest.mark.long) for block in range(9, 60)))
+BLOCKS = (*range(5), *(pytest.param(block, marks=pytest.mark.long) for block in range(5, 60)))
 BUSY_SEED = 19
 """A seed with takeovers, in which every service logs."""
 
