@@ -81,8 +81,9 @@ OPTIONS = Options(
 
 def warm_up() -> None:
     """Load all that reading a page takes, whatever its kind."""
-    for encoding in aliases.values():
-        # Whoever guesses may name any of them; one is for Windows alone.
+    # Whoever guesses may name any of them; one is for Windows alone. A name of a host is encoded by
+    # the last, which is no alias of any.
+    for encoding in (*aliases.values(), "idna"):
         with suppress(LookupError):
             codecs.lookup(encoding)
     for encoding in ENCODINGS:

@@ -1,5 +1,7 @@
 """How values are read from the command line."""
 
+import subprocess
+import sys
 from argparse import ArgumentTypeError
 from importlib import import_module
 from pkgutil import iter_modules
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from console import cli
 from console.cli.main import COMMANDS, main
 from console.cli.options import natural, port, seconds, whole
+
+LARGE = {"aiohttp", "numpy", "prometheus_client", "pydantic"}
 
 
 @pytest.mark.parametrize(
@@ -97,3 +101,16 @@ def test_every_module_of_a_command_is_a_command_and_helps(
         with pytest.raises(SystemExit, match="0"):
             main([name, "--help"])
         assert COMMANDS[name][:30] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["status", "why", "history", "pages"])
+def test_a_command_that_reads_a_folder_starts_without_large_libraries(command: str) -> None:
+    """Each of them alone would take as long to import as the command may take."""
+    code = f"import sys, console.cli.{command}; print(sorted(LARGE & sys.modules.keys()))"
+    done = subprocess.run(
+        [sys.executable, "-c", code.replace("LARGE", repr(LARGE))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
