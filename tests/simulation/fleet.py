@@ -291,7 +291,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.clock.pause": sim.wait,
         "gossamer.log.kafka.log.Consumer": consumer,
         "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),
-        "gossamer.log.kafka.reader.Consumer": consumer,
+        "gossamer.log.kafka.reader.GroupConsumer": consumer,
         "gossamer.log.kafka.tail.Consumer": consumer,
         "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.trimming.Consumer": consumer,

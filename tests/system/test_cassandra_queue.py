@@ -41,7 +41,7 @@ def figure(stats: str, name: str) -> float:
     return float(found[1])
 
 
-@pytest.mark.parametrize("total", [10_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("total", [4_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_a_queue_leaves_no_tombstones_in_the_way(cassandra: int, total: int) -> None:
     mine = settings(cassandra, f"k{uuid4().hex[:20]}")
     code, _, err = apply(mine)

@@ -49,7 +49,9 @@ def resumed_without_repeats(crawl: Crawl) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
 def test_one_signal_ends_the_run_in_good_order(
     tmp_path: Path, web: SynthWeb, number: signal.Signals
 ) -> None:

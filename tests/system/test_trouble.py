@@ -72,7 +72,9 @@ def disk(folder: Path, size: str) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "hosts"), [("4k", 10), ("900k", 30), ("2500k", 60)])
+@pytest.mark.parametrize(
+    ("size", "hosts"), [("4k", 10), ("900k", 30), pytest.param("2500k", 60, marks=pytest.mark.long)]
+)
 def test_a_full_disk_stops_the_crawl_and_room_lets_it_go_on(
     tmp_path: Path, size: str, hosts: int
 ) -> None:
@@ -219,7 +221,7 @@ def test_a_fetcher_that_is_killed_ends_the_run_and_the_next_goes_on(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [0, 2])
+@pytest.mark.parametrize("which", [0, pytest.param(2, marks=pytest.mark.long)])
 def test_whichever_process_is_killed_nothing_is_lost(tmp_path: Path, which: int) -> None:
     with SynthWeb(World.plain(seed=6, hosts=12, pages=6)) as web:
         crawl = Crawl(web, tmp_path / "data", delay=0.2)

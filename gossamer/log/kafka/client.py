@@ -5,9 +5,12 @@ gives up in the end asks :class:`Trouble` for the error that a person can act on
 """
 
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import confluent_kafka
+import structlog
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from gossamer import clock
@@ -16,7 +19,11 @@ from gossamer.events.topics import LARGEST
 from gossamer.log import Headers, Record
 from gossamer.settings.servers import KafkaSettings
 
+logger = structlog.get_logger()
 _library = logging.getLogger("librdkafka")
+
+CLOSE_SLACK = 15.0
+"""Seconds that leaving a group may take beyond the session of a member."""
 
 LONGEST_BACKOFF = 2000
 """Most milliseconds between two attempts to reach a broker."""
@@ -269,3 +276,42 @@ def _headers(found: Any) -> Headers:
     return tuple(
         (name, (value or b"").decode("utf-8", "backslashreplace")) for name, value in found or ()
     )
+
+
+class GroupConsumer(confluent_kafka.Consumer):
+    """A member of a group, with a `close` that ends.
+
+    librdkafka may wait for ever within `close` for its own answer to the last unassignment, after
+    brokers were away (confluentinc/librdkafka#4884). Then the brokers end the membership, as they
+    do for a member that died: when its session is over.
+    """
+
+    def __init__(self, configuration: dict[str, Any]) -> None:
+        super().__init__(configuration)
+        self._close_limit = configuration["session.timeout.ms"] / 1000 + CLOSE_SLACK
+
+    def close(self) -> None:
+        """Leave the group."""
+        if not ends_within(self._close_limit, super().close):
+            logger.warning("left the group without an answer", seconds=self._close_limit)
+
+
+def ends_within(seconds: float, call: Callable[[], None]) -> bool:
+    """Return whether *call* ends within *seconds*; if not, leave it to a thread of its own.
+
+    Raise what *call* raises.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="closing", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    return not thread.is_alive()

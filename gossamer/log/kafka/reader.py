@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import BATCH, Log, Message, Record
-from gossamer.log.kafka.client import Trouble, client, consumer, error_of, record
+from gossamer.log.kafka.client import GroupConsumer, Trouble, client, consumer, error_of, record
 from gossamer.log.kafka.trimming import Trimmer
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
@@ -77,7 +77,7 @@ class KafkaReader:
         self._paused = self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._trimmer = Trimmer(settings, topics)
-        self._consumer: Any = Consumer(self._configuration(member))
+        self._consumer: Any = GroupConsumer(self._configuration(member))
         self._consumer.subscribe([next(iter(self._names))], self._assigned, self._revoked)
 
     def _configuration(self, member: Member) -> dict[str, Any]:
@@ -162,13 +162,13 @@ class KafkaReader:
     def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
         return [TopicPartition(name, number) for name in self._names for number in partitions]
 
-    def _assigned(self, _: Consumer, fresh: list[TopicPartition]) -> None:
+    def _assigned(self, _: Any, fresh: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in fresh)
         # No offset means the committed one.
         self._consumer.incremental_assign(self._of_all_topics(numbers))
         self._change(self._partitions | numbers)
 
-    def _revoked(self, _: Consumer, gone: list[TopicPartition]) -> None:
+    def _revoked(self, _: Any, gone: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in gone)
         self._consumer.incremental_unassign(self._of_all_topics(numbers))
         self._change(self._partitions - numbers)

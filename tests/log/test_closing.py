@@ -1,0 +1,31 @@
+"""Leaving a group ends, though the library that does it may never answer."""
+
+import threading
+
+import pytest
+
+from gossamer.log.kafka.client import ends_within
+
+
+def test_call_that_never_ends_is_given_up() -> None:
+    never = threading.Event()
+    assert not ends_within(0.01, lambda: assert_set(never))
+    never.set()
+
+
+def assert_set(event: threading.Event) -> None:
+    assert event.wait(600)
+
+
+def test_call_that_ends_is_waited_for() -> None:
+    done: list[int] = []
+    assert ends_within(600, lambda: done.append(1))
+    assert done == [1]
+
+
+def test_error_of_the_call_is_raised() -> None:
+    def fail() -> None:
+        raise RuntimeError("consumer closed")
+
+    with pytest.raises(RuntimeError, match="consumer closed"):
+        ends_within(600, fail)
