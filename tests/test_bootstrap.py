@@ -52,6 +52,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
+@pytest.mark.slow
 def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) -> None:
     assert checkout.installed_by() == ["requirements.lock"]
     assert checkout.installed_by("parquet") == ["requirements-parquet.lock"]
@@ -60,12 +61,14 @@ def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) ->
         assert checkout.installed_by(*kind) == []
 
 
+@pytest.mark.slow
 def test_dev_holds_all_other_kinds(checkout: Checkout) -> None:
     assert checkout.installed_by("dev") == ["requirements-dev.lock"]
     for kind in ("run", "parquet", "fleet"):
         assert checkout.installed_by(kind) == []
 
 
+@pytest.mark.slow
 def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None:
     checkout.installed_by("parquet")
     checkout.installed_by("fleet")

@@ -117,6 +117,7 @@ def test_a_robots_capture_is_kept_but_not_published(tmp_path: Path) -> None:
     assert responses(tmp_path / "warc") == [url, "http://site1.example/page/4?q=1"]
 
 
+@pytest.mark.slow
 def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, segment_size=20_000)
     for i in range(30):
@@ -141,6 +142,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
         assert event.url.encode() in record_at(tmp_path / "warc", event)
 
 
+@pytest.mark.slow
 def test_every_run_has_files_of_its_own_and_leaves_only_complete_ones(tmp_path: Path) -> None:
     for i in range(3):
         archived(tmp_path, page(i))

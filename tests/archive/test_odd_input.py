@@ -34,6 +34,7 @@ def stored(folder: Path, **fields: object) -> tuple[bytes, bytes]:
     return head, body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "headers, expected",
     [
@@ -68,6 +69,7 @@ def test_headers_are_kept_as_far_as_they_can_be(
     assert body == b"Hello"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reason, line", [("", b"404 "), ("Not\r\nFound", b"404 Not Found"), ("\xe9", b"404 \xe9")]
 )
@@ -83,6 +85,7 @@ def test_a_message_that_never_has_a_body_keeps_its_content_length(tmp_path: Path
     assert body == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [b"", b"\r\n\r\n", b"\0" * 100_000, os.urandom(3 << 20), b"WARC/1.1\r\n\r\n\x1f\x8b"],
@@ -118,6 +121,7 @@ def test_an_address_that_is_none_is_left_out(tmp_path: Path) -> None:
     assert addresses == {"e/1?q=1": None, "e/2?q=1": "2001:db8::7"}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_a_record_goes_to_the_dead_letters_whole(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     crawl.fetched(

@@ -48,6 +48,7 @@ def test_what_is_blocked_is_listed_said_of_its_urls_and_lifted(command: Commands
     assert "is no rule" in command("unblock", "*.b.example", status=1)
 
 
+@pytest.mark.slow
 def test_rules_are_read_from_a_file(command: Commands, tmp_path: Path) -> None:
     given = tmp_path / "rules.txt"
     given.write_text(

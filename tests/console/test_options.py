@@ -103,6 +103,7 @@ def test_every_module_of_a_command_is_a_command_and_helps(
         assert COMMANDS[name][:30] in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["status", "why", "history", "pages"])
 def test_a_command_that_reads_a_folder_starts_without_large_libraries(command: str) -> None:
     """Each of them alone would take as long to import as the command may take."""

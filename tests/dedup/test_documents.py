@@ -177,6 +177,7 @@ anything = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     found=st.lists(st.tuples(st.sampled_from((URL, COPY)), anything), max_size=12), again=st.data()
 )

@@ -98,6 +98,7 @@ def test_a_page_is_no_near_duplicate_of_itself() -> None:
     assert not site.visit("http://a.test/1", SIMHASH ^ 1)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sets(BIT, max_size=4), max_size=12))
 @settings(max_examples=50, deadline=None)
 def test_a_record_that_comes_again_is_judged_as_before(pages: list[set[int]]) -> None:

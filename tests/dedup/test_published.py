@@ -202,6 +202,7 @@ KINDS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @example([("a", URL), ("b", URL), ("not modified", URL)], 0)
 @example([("a", COPY), ("a", URL), ("b", COPY), ("a", URL), ("a", URL)], 1)
 @given(

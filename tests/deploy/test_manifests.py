@@ -65,6 +65,7 @@ def called(one: Fields) -> str:
     return f"{one['kind']} {one['metadata']['name']}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_kubernetes_knows_every_object_and_field(objects: list[Fields], version: str) -> None:
     wrongs = [
@@ -93,6 +94,7 @@ def definitions(folder: Path) -> "Registry[Any]":
     return (resource @ Registry()).crawl()
 
 
+@pytest.mark.slow
 def test_operators_know_every_object_and_field(
     objects: list[Fields], operator_schemas: Path
 ) -> None:
@@ -182,6 +184,7 @@ def patched(folder: Path, written: Fields) -> Iterator[str]:
         yield f"StatefulSet {it['name']}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [LOCAL, PRODUCTION], ids=lambda folder: folder.name)
 def test_pods_may_do_little(folder: Path) -> None:
     for one in manifests(folder):

@@ -54,6 +54,7 @@ SECRETS = {"GOSSAMER_KAFKA__PASSWORD", "GOSSAMER_CASSANDRA__PASSWORD"}
 OTHERWISE = {"GOSSAMER_FETCHER__CONTACT"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERVICES + FIRST)
 def test_compose_and_kubernetes_say_the_same(name: str) -> None:
     here, there = environment(name), in_cluster(name)

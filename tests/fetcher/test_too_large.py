@@ -14,6 +14,7 @@ from tests.fetcher.servers import page, serving
 from tests.fetcher.test_runner import Tail, put, serving_orders
 
 
+@pytest.mark.slow
 async def test_the_order_comes_to_its_end(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

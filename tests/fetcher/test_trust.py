@@ -46,6 +46,7 @@ def trusting(certificate: str, site: str = SITE) -> SiteOverridden:
     return SiteOverridden(at=1.0, site=site, certificate=certificate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["authority", "pem", "digest"])
 async def test_a_certificate_is_trusted_where_it_was_said_and_as_long(kind: str) -> None:
     issued = Issued()

@@ -105,6 +105,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 async def test_no_answer_however_broken_is_a_mistake_of_ours() -> None:
     chance, emitted = random.Random(7), Emitted()
     answers = {

@@ -55,6 +55,7 @@ def counted(crawl: VirtualCrawl) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["b.test", "*.test", "a.test/x/*", "http://b.test/3"])
 def test_what_is_forbidden_is_not_asked_and_found_again_when_it_may_be(
     tmp_path: Path, rule: str
@@ -102,6 +103,7 @@ def test_an_order_that_is_out_is_handed_back_and_the_budget_of_the_host_is_not_u
     assert asked(crawl) == Counter([f"{B}/", *(f"{B}/{number}" for number in range(8))])
 
 
+@pytest.mark.slow
 def test_a_page_that_was_known_comes_back_by_its_plan(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, WEB, 0.0)
     crawl.sow(f"{A}/x/2", revisit="fixed:1d")

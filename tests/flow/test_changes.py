@@ -77,6 +77,7 @@ KINDS = [date, counter, advert, session, everything]
 Kind = Callable[[int], str]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_every_visit_changes_is_no_change_once_it_is_known(kind: Kind) -> None:
     page = Visited()

@@ -32,6 +32,7 @@ DEEP = {"http://b.test/orphan", "http://b.test/leaf", "http://d.test/deep"}
 HOME = {"http://b.test/", "http://b.test/1", "http://c.test/"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "visited"),
     [

@@ -100,6 +100,7 @@ def test_pages_says_what_is_gone_and_why_whatever_dies(
     assert there == {"", "stays", "refused"}
 
 
+@pytest.mark.slow
 def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path: Path) -> None:
     def vanishing(url: str, now: float) -> tuple[float, Reply | Failure]:
         path = url.removeprefix(SEED)

@@ -87,6 +87,7 @@ def names(crawl: VirtualCrawl) -> dict[str, tuple[str, str]]:
     return {row.host: (row.original, row.rule) for row in rows if row.rule}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(BARE, WWW), (WWW, BARE)])
 def test_two_names_with_one_home_page_are_one_host_the_one_that_was_first(
     tmp_path: Path, first: str, second: str
@@ -145,6 +146,7 @@ def mirrored(same: int, hub: str = "") -> Web:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("heuristic", "same", "is_one"),
     [

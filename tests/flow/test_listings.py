@@ -140,6 +140,7 @@ def changed_at(page: int, now: float) -> float:
     return float(int(last))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["sitemap", "feed"])
 def test_a_date_brings_the_next_visit_forward(tmp_path: Path, form: str) -> None:
     crawl = VirtualCrawl(tmp_path, Changing(form), delay=1.0)

@@ -67,6 +67,7 @@ def judged(crawl: VirtualCrawl, path: str) -> JudgementRow:
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relevant", "kept", "in_archive"),
     [

@@ -78,6 +78,7 @@ two_at_each_other = {HOSTS[0]: f"{HOSTS[1]}/robots.txt", HOSTS[1]: f"{HOSTS[0]}/
 around = {a: f"{b}/robots.txt" for a, b in zip(HOSTS, [*HOSTS[1:], HOSTS[0]], strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leads", [everybody_to_g, two_at_each_other, around])
 def test_rules_come_from_where_they_lie_and_every_host_is_asked_politely(leads: Leads) -> None:
     assert_kept(leads, [])

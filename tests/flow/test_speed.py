@@ -36,6 +36,7 @@ def made(crawl: VirtualCrawl, begin: float, end: float) -> float:
     return sum(begin <= at < end for at, _, _ in crawl.requests) / (end - begin)
 
 
+@pytest.mark.slow
 def test_it_is_in_force_within_five_seconds_for_orders_that_are_out_too(tmp_path: Path) -> None:
     crawl = crawled(tmp_path, hosts=20, delay=4.0)
     crawl.run(until=START + 30)
@@ -52,6 +53,7 @@ def test_it_is_in_force_within_five_seconds_for_orders_that_are_out_too(tmp_path
     assert made(crawl, free + IN_FORCE, free + 35) > 0.8 * fast
 
 
+@pytest.mark.slow
 def test_the_hour_changes_the_speed_of_orders_that_are_out(tmp_path: Path) -> None:
     crawl = crawled(tmp_path, hosts=10, delay=40.0, each=100)
     begin, end = (f"{int(at % DAY // HOUR):02}:00" for at in (NEXT_HOUR, NEXT_HOUR + HOUR))
@@ -74,6 +76,7 @@ def test_bytes_are_limited_as_they_come(tmp_path: Path) -> None:
     assert 0.8 * 200 <= sum(sizes) / 270 <= 1.2 * 200
 
 
+@pytest.mark.slow
 def test_a_site_that_is_turned_off_is_asked_nothing_though_orders_are_out(tmp_path: Path) -> None:
     crawl = crawled(tmp_path, hosts=2, delay=4.0)
     crawl.run(until=START + 30)

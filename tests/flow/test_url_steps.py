@@ -129,6 +129,7 @@ def sessions(name: str, pages: int, visits: int) -> Site:
     return site
 
 
+@pytest.mark.slow
 def test_a_perhaps_session_is_dropped_once_texts_have_proven_it(tmp_path: Path) -> None:
     site = sessions("sid", pages=6, visits=60)
     crawl = run(tmp_path, site, ("/0?sid=0",))
@@ -139,6 +140,7 @@ def test_a_perhaps_session_is_dropped_once_texts_have_proven_it(tmp_path: Path) 
     assert len(counts) < 60, "without the proof there are 360"
 
 
+@pytest.mark.slow
 def test_a_parameter_that_means_something_is_kept(tmp_path: Path) -> None:
     site: Site = {f"/story?sid={n}": f"This is story {n}." for n in range(30)}
     site |= {f"/gone?sid={n}": "There is no such story." for n in range(5)}

@@ -93,6 +93,7 @@ def torn(fleet: Fleet) -> Iterator[str]:
                 yield site
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sizes", "took", "idle"),
     [
@@ -144,6 +145,7 @@ def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted()
     assert not any(claim.tally.sent for claim in frontier._claims)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frontiers", [2, 4])
 def test_frontiers_know_what_the_others_have_ordered(frontiers: int) -> None:
     alike = fleet([0.5] * 4, frontiers=frontiers, checked_out_limit=80 // frontiers)
@@ -155,6 +157,7 @@ def test_frontiers_know_what_the_others_have_ordered(frontiers: int) -> None:
     assert len(moved) < 0.05 * len(early)
 
 
+@pytest.mark.slow
 def test_a_frontier_sends_orders_to_partitions_of_another() -> None:
     busy = fleet([4.0, 0.5], frontiers=2)
     busy.admit(hosts(sites=200, pages=10))
@@ -180,6 +183,7 @@ unread = st.sets(st.integers(0, PARTITIONS - 1))
 times = st.lists(st.tuples(st.floats(0.5, 60.0), unread, st.booleans()), max_size=5)
 
 
+@pytest.mark.slow
 @given(
     took=speeds,
     frontiers=st.integers(1, 2),

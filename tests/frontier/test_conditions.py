@@ -140,6 +140,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", TRANSITIONS, ids=lambda row: f"{row.before}-{row.trigger}")
 def test_what_the_table_says_happens_and_leads_to_an_end(row: Transition) -> None:
     sim = SCENARIOS[row.before, row.trigger]()

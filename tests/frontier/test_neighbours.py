@@ -142,6 +142,7 @@ hosts = st.builds(
 acts = st.lists(st.one_of(st.just("restart"), st.just("lose"), hosts), min_size=1, max_size=25)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(acts, st.integers(1, 4), st.integers(1, 8), st.booleans())
 def test_neighbours_are_left_alone_whatever_happens(

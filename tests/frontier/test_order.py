@@ -153,6 +153,7 @@ def _coming(sim: Simulation, until: float) -> bool:
     return end is not None and end <= until
 
 
+@pytest.mark.slow
 def test_many_hosts_beyond_the_memory_limit_are_all_visited_in_order() -> None:
     sim = Simulation(loaded_limit=20, checked_out_limit=10, batch=3)
     wanted = [f"http://h{h}.test/{n}" for n in range(4) for h in range(300)]

@@ -35,6 +35,7 @@ def host(sim: Simulation) -> HostRow:
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "least"),
     [
@@ -58,6 +59,7 @@ def test_a_delay_is_a_least_one_unless_the_owner_has_set_it(
     assert min(gap for name, gap in sim.gaps() if name == OTHER) >= min(1.0, 1.5 * 0.5)
 
 
+@pytest.mark.slow
 def test_a_host_has_so_many_visits_a_day_and_the_others_go_on() -> None:
     sim = simulated()
     midnight = START - START % DAY + DAY
@@ -74,6 +76,7 @@ def test_a_host_has_so_many_visits_a_day_and_the_others_go_on() -> None:
     assert asked(sim, HOST, midnight + 2 * DAY) == 50, "those that it has had already count"
 
 
+@pytest.mark.slow
 def test_a_site_that_is_off_is_left_alone_until_it_is_not() -> None:
     sim = simulated()
     sim.run(START + 60)

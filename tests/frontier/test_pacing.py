@@ -38,6 +38,7 @@ def most_in(moments: Sequence[float], window: float) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [0.5, 5.0, 20.0])
 def test_no_more_visits_are_made_than_the_speed_allows_and_no_less(pages: float) -> None:
     sim = busy()
@@ -49,6 +50,7 @@ def test_no_more_visits_are_made_than_the_speed_allows_and_no_less(pages: float)
     assert most_in(made, 20.0) <= 20 * pages * 1.3 + 1
 
 
+@pytest.mark.slow
 def test_another_speed_is_in_force_at_once() -> None:
     sim = busy()
     sim.handle(speed(START, Speed("", pages=40.0)))
@@ -80,6 +82,7 @@ def test_the_hours_of_the_week_have_their_speeds() -> None:
     assert 0.09 <= rate(18.1, 24) <= 0.11
 
 
+@pytest.mark.slow
 def test_bytes_are_paid_for_when_they_have_come() -> None:
     sim = busy(size=100_000)
     sim.handle(speed(START, Speed("", bytes=500_000.0)))
@@ -89,6 +92,7 @@ def test_bytes_are_paid_for_when_they_have_come() -> None:
     assert most_in(made, 30.0) <= 30 * 5 * 1.4
 
 
+@pytest.mark.slow
 def test_the_shares_of_all_frontiers_are_the_speed() -> None:
     made = 0
     for partitions in ({0}, {1, 2, 3}):

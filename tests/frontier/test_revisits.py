@@ -98,6 +98,7 @@ def test_without_a_policy_a_page_is_visited_once() -> None:
     assert plan(sim).at == 0 and "once" in plan(sim).why
 
 
+@pytest.mark.slow
 def test_a_fixed_interval_is_kept_but_for_a_twentieth() -> None:
     sim = simulated("fixed:1d")
     sim.admit(URL)
@@ -190,6 +191,7 @@ def test_a_page_is_asked_for_on_condition_but_for_every_eighth_time() -> None:
     assert conditions(sim)[:17] == [False, *[True] * 6, False, *[True] * 7, False, True]
 
 
+@pytest.mark.slow
 def test_a_304_is_a_visit_after_which_the_page_is_planned_again() -> None:
     sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
     old = {"outcome": Outcome.NOT_MODIFIED}
@@ -267,6 +269,7 @@ def test_a_hint_brings_a_page_forward_as_far_as_its_site_has_earned_it() -> None
     assert at_once[0] >= 6 and at_once[0] > at_once[1] + 2
 
 
+@pytest.mark.slow
 def test_a_failed_revisit_is_tried_again_with_what_is_known_of_the_page() -> None:
     sim = simulated("fixed:1d", Changing(validators=Validators('"1"')))
     sim.admit(URL)

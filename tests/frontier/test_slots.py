@@ -55,6 +55,7 @@ def hosts(partition: int, count: int) -> list[str]:
             == partition][:count]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loaded", [8, 50, 1000])
 def test_hosts_of_a_partition_that_is_held_up_hold_up_no_others(loaded: int) -> None:
     held, others = hosts(0, 100), hosts(1, 40) + hosts(2, 40)

@@ -79,6 +79,7 @@ def test_while_both_wait_a_host_gives_new_urls_the_share_that_is_set(share: floa
     assert share - 0.05 < len({*made} & {*NEW}) / len(made) < share + 0.05
 
 
+@pytest.mark.slow
 def test_what_a_person_asks_for_does_not_wait_for_all_new_urls() -> None:
     sim = hourly(revisit="none")
     sim.run(START + HOUR)

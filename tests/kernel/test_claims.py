@@ -53,6 +53,7 @@ claims = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(claims)
 def test_who_claims_writes_over_all_earlier_owners_by_whatever_clock(
     claims: list[tuple[int, frozenset[int], float, int]],

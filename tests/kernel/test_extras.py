@@ -47,6 +47,7 @@ def test_what_is_imported_already_is_installed() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("service", ["archive", "dedup", "fetcher", "frontier", "parser"])
 def test_a_service_of_a_fleet_says_what_to_install(service: str) -> None:
     done = without(
@@ -62,6 +63,7 @@ def test_a_service_of_a_fleet_says_what_to_install(service: str) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["pages", "why http://example.org/", "topics apply", "store apply"]
 )

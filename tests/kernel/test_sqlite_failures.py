@@ -140,6 +140,7 @@ def folder() -> Iterator[Path]:
         Path(name).chmod(0o755)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [True, False])
 def test_a_folder_that_is_read_only_is_named(folder: Path, there: bool) -> None:
     path = folder / "gossamer.db"

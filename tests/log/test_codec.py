@@ -153,6 +153,7 @@ def test_of_a_document_that_is_too_large_the_text_goes_last() -> None:
     assert (fitting.text, fitting.links) == (page.text, ("https://example.org/",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * TOO_LARGE, "\0" * TOO_LARGE, "\0ä" * TOO_LARGE])
 def test_of_a_text_that_is_too_large_the_beginning_is_kept(text: str) -> None:
     message = encode(replace(PAGE, text=text, links=("https://example.org/",)))
@@ -326,6 +327,7 @@ def test_what_is_no_seed_is_poison(value: bytes) -> None:
 seeds = st.deferred(lambda: built(SeedSown))
 
 
+@pytest.mark.slow
 @given(seeds.filter(lambda seed: 0 <= seed.depth < 10**9))
 def test_a_seed_comes_back_with_its_origin_if_it_names_none(seed: SeedSown) -> None:
     expected = seed if seed.via else msgspec.structs.replace(seed, via=ORIGIN)

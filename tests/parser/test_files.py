@@ -66,6 +66,7 @@ def test_it_has_a_limit_of_its_own() -> None:
     assert cut.truncated and not cut.title
 
 
+@pytest.mark.slow
 def test_of_a_long_text_the_beginning_is_kept() -> None:
     parsed = read(pdf(*["word " * 12_000] * 20), PDF)
     assert len(parsed.text or "") <= 1_100_000 and parsed.cut == ("text",)
@@ -108,6 +109,7 @@ def test_another_archive_says_nothing() -> None:
     assert read(archive(readme_txt="x"), ("Content-Type", "application/zip")).title == ""
 
 
+@pytest.mark.slow
 def test_of_an_archive_that_swells_only_the_beginning_is_unpacked() -> None:
     bomb = archive(docProps__core_xml=CORE[:-20] + " " * 100_000_000)
     assert len(bomb) < 1_000_000
@@ -190,6 +192,7 @@ SOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SOUND)
 def test_a_broken_file_is_read_as_far_as_it_goes(kind: str) -> None:
     for mutant in mutants(SOUND[kind], 400):
@@ -225,6 +228,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_file_costs_little(name: str) -> None:
     kind, body = HOSTILE[name]
@@ -238,6 +242,7 @@ def test_any_bytes_are_read_by_any_reader(body: bytes, kind: str) -> None:
     encode(read(body, ("Content-Type", kind)))
 
 
+@pytest.mark.slow
 def test_any_beginning_with_noise_behind_it_is_read() -> None:
     chance = random.Random(7)
     for start in (b"%PDF-1.7\n", b"PK\x03\x04", b"\x1f\x8b\x08", b"<html xmlns='", b"{"):

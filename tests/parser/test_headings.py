@@ -79,6 +79,7 @@ def test_the_looks_can_be_left_alone() -> None:
     assert "physical_markup" not in parsed.hazards
 
 
+@pytest.mark.slow
 @given(st.integers(0, 200), st.text("ab <b>", max_size=300))
 def test_headings_are_bounded(times: int, words: str) -> None:
     parsed = read(f"<h2>{words}</h2>" * times + "<p><b>x</b></p>" * times)

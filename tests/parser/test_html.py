@@ -173,6 +173,7 @@ def test_malformed_html_is_read_as_browsers_read_it(markup: str) -> None:
     assert f"{ROOT}/x" in targets(read(markup))
 
 
+@pytest.mark.slow
 def test_there_is_an_end_to_the_links_of_a_page() -> None:
     links = "".join(f"<a href=/{i}>" for i in range(10_000))
     once_more = read(links + "<a href=/7 rel=nofollow>")
@@ -181,6 +182,7 @@ def test_there_is_an_end_to_the_links_of_a_page() -> None:
     assert (another.links, another.hazards) == (once_more.links, ("too_many_links",))
 
 
+@pytest.mark.slow
 def test_a_long_base_makes_no_event_of_a_page_that_no_log_takes() -> None:
     base = f"<base href='{ROOT}/{'b/' * 900}'>"
     text = "\1" * 250

@@ -178,6 +178,7 @@ def test_more_entries_than_are_taken_are_counted() -> None:
     assert listed(body, options=replace(OPTIONS, entries_limit=20)).hazards == ()
 
 
+@pytest.mark.slow
 def test_the_largest_sitemap_fits_the_log() -> None:
     rows = "".join(f"<url><loc>http://a.org/{n}{'x' * 900}</loc></url>" for n in range(50_000))
     parsed = listed(f"<urlset>{rows}</urlset>")
@@ -188,6 +189,7 @@ def test_the_largest_sitemap_fits_the_log() -> None:
     encode(short)
 
 
+@pytest.mark.slow
 def test_what_is_packed_too_well_is_cut() -> None:
     bomb = gzip.compress(b"<urlset>" + b" " * (60 << 20))
     parsed = listed(bomb)
@@ -234,6 +236,7 @@ def mutants(body: bytes, count: int) -> Iterator[bytes]:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body", [URLSET, RSS, gzip.compress(URLSET.encode(), mtime=0), HOSTILE["bomb"]]
 )

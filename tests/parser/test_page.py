@@ -143,6 +143,7 @@ MARKUP = st.lists(
 ).map("".join)
 
 
+@pytest.mark.slow
 @given(MARKUP)
 def test_any_markup_is_read(markup: str) -> None:
     holds(read(markup.encode("utf-8", "surrogatepass")))
@@ -176,6 +177,7 @@ def test_an_answer_to_a_condition_that_was_not_sent_says_nothing() -> None:
     assert not_modified(False, ("ETag", '"2"')).validators == Validators()
 
 
+@pytest.mark.slow
 @given(
     st.binary(max_size=2000),
     st.lists(

@@ -227,6 +227,7 @@ async def test_no_child_outlives_a_parent_that_is_killed() -> None:
     await until_gone(pids)
 
 
+@pytest.mark.slow
 async def test_a_child_writes_nothing_to_its_parent_but_replies(pool: Pool) -> None:
     """What a library prints would be taken for a reply, and the replies would not fit the pages."""
     pages = [fetched(body) for body in (b"", b"\0", b"<html>", b"<p>x", "<p>é".encode("latin-1"))]

@@ -36,7 +36,7 @@ def in_their_time() -> Iterator[ParameterSet]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", in_their_time())
+@pytest.mark.parametrize("name", [*in_their_time()])
 def test_what_is_left_of_a_document_is_read(name: str) -> None:
     parsed = read(BEFORE + SHAPES[name](24_000) + AFTER)
     assert parsed.title == "Before"

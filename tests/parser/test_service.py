@@ -83,6 +83,7 @@ async def test_every_page_is_parsed_or_becomes_a_dead_letter(
     assert hazards("non_web_link") == before[1] + 1
 
 
+@pytest.mark.slow
 async def test_a_page_whose_answer_is_too_large_is_not_lost_for_who_waits_for_it(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ async def test_a_page_whose_answer_is_too_large_is_not_lost_for_who_waits_for_it
     assert hazards("parser_fault") == before + 1
 
 
+@pytest.mark.slow
 async def test_of_a_host_that_has_nothing_but_such_pages_few_are_kept(
     log: SqliteLog, store: SqliteStore
 ) -> None:
@@ -125,6 +127,7 @@ async def test_pages_under_way_are_parsed_by_the_next_run(
     assert {event.title for event in parsed} == {str(number) for number in range(60)}
 
 
+@pytest.mark.slow
 async def test_directives_are_read_for_the_product_that_the_settings_name(
     log: SqliteLog, store: SqliteStore
 ) -> None:

@@ -40,6 +40,7 @@ def test_a_feature_may_come_as_often_as_it_likes(times: int) -> None:
     assert simhash_of(text, 1) == by_definition(text)
 
 
+@pytest.mark.slow
 def test_what_was_met_before_makes_no_difference() -> None:
     """More features than are remembered: most take the place of another."""
     chance = Random(1)

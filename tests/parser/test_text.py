@@ -163,6 +163,7 @@ def test_compounds_are_words_where_a_language_makes_them() -> None:
     assert without_misread(word, 0) == word, "it is turned off"
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(1, 40))
 def test_nothing_is_added_and_short_strings_stay(text: str, longest: int) -> None:
     kept = without_misread(text, longest)

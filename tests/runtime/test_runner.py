@@ -272,6 +272,7 @@ def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
     assert log.backlog("dedup", "seeds") == 0
 
 
+@pytest.mark.slow
 def test_a_step_waits_for_records(runner: Runner, log: SqliteLog, database: Database) -> None:
     runner.step()
     runner.step()

@@ -71,6 +71,7 @@ def test_digests_and_traces_are_as_long_as_the_code_makes_them(example: Path) ->
         assert not found or found.startswith("sha1:") or len(found) == 32, name
 
 
+@pytest.mark.slow
 def test_the_schemas_are_those_of_the_structs() -> None:
     for name, schema in generate.all_schemas().items():
         path = SCHEMAS / "events" / name

@@ -100,6 +100,7 @@ def assert_counted(samples: Samples, process: str, amount: int) -> None:
     assert samples["gossamer_fetch_seconds_sum", process] == pytest.approx(amount * 0.02)
 
 
+@pytest.mark.slow
 def test_counters_gauges_and_histograms_are_those_of_each_process(endpoint: int) -> None:
     for _ in range(2):
         samples = scrape(endpoint)
@@ -109,6 +110,7 @@ def test_counters_gauges_and_histograms_are_those_of_each_process(endpoint: int)
         assert samples["process_start_time_seconds", "one"] > 0
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_missing_and_its_successor_is_there(
     endpoint: int, children: list[Child]
 ) -> None:
@@ -123,6 +125,7 @@ def test_a_process_that_is_killed_is_missing_and_its_successor_is_there(
     assert_counted(samples, "two", 2)
 
 
+@pytest.mark.slow
 def test_a_process_that_hangs_holds_up_nobody(
     endpoint: int, children: list[Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def truth_at(world: World, scope: Scope | None = None) -> tuple[Atlas, Truth]:
     return atlas, truth_of(atlas, atlas.seeds, scope)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS, ids=str)
 def test_what_is_required_is_what_reading_the_pages_leads_to(world: World) -> None:
     atlas, truth = truth_at(world)

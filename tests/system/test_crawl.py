@@ -82,6 +82,7 @@ def test_a_crawl_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "pyarrow not installed" in pages.err
 
 
+@pytest.mark.slow
 def test_the_report_says_what_came_of_it(tiny: Finished) -> None:
     pages = len(readable(tiny.web.truth))
     assert re.search(rf"pages +{pages:,} in this run .* {pages:,} in all", tiny.done.out)

@@ -228,6 +228,7 @@ def test_what_makes_no_sense_starts_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "fleet" / "fleet.json").exists()
 
 
+@pytest.mark.slow
 def test_without_java_it_is_said_what_to_install(tmp_path: Path) -> None:
     one = ByHand(tmp_path / "fleet", PATH=str(Path(SCRIPT[0]).parent))
     done = one("up", "--contact", CONTACT)

@@ -100,6 +100,7 @@ def test_a_disk_that_may_only_be_read_is_told(tmp_path: Path) -> None:
         assert web.requests() == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     data = tmp_path / "notes.txt" / "data"
@@ -261,6 +262,7 @@ def test_a_nameserver_that_says_nothing_delays_and_loses_nothing(tmp_path: Path)
 # --- the request
 
 
+@pytest.mark.slow
 def test_what_makes_no_sense_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     data = tmp_path / "nothing"
     err = told(

@@ -68,6 +68,7 @@ def test_what_every_visit_brings_soon_counts_no_more(kind: Kind) -> None:
     assert told == [False] * (SURE + 1) + [True] * (11 - SURE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(
     st.integers(SURE, 10),
@@ -144,6 +145,7 @@ def test_equal_lines_are_told_apart() -> None:
     assert not page.same(*lines[:19], "7 views", *lines[19:])
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=12), max_size=30))
 def test_a_version_that_is_judged_again_is_judged_alike(versions: list[list[str]]) -> None:
     page = Page()

@@ -122,6 +122,7 @@ def test_how_much_a_body_may_grow_can_be_said() -> None:
     assert stopped.bomb and len(stopped.data) < len(TEXT)
 
 
+@pytest.mark.slow
 def test_a_bomb_within_a_bomb_is_stopped_too() -> None:
     bomb = gzip.compress(gzip.compress(bytes(100 << 20)))
     result = decoded(bomb, "gzip, gzip", LIMIT)

@@ -236,6 +236,7 @@ steps = st.lists(st.tuples(urls, st.lists(texts, max_size=4), st.floats(0, 60)),
 """All of one site, as the visits of an order are."""
 
 
+@pytest.mark.slow
 @given(steps, st.integers(0, 3))
 def test_a_cookie_is_of_its_site_few_small_and_told(
     given_steps: list[tuple[str, list[str], float]], most: int

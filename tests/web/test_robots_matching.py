@@ -76,6 +76,7 @@ def naively_allowed(rules: Sequence[Rule], url: str) -> tuple[int, bool] | None:
     return max(matching, default=None)
 
 
+@pytest.mark.slow
 @given(rule_sets, urls)
 def test_the_matcher_decides_as_a_naive_one_does(found: list[Rule], url: str) -> None:
     rule = RobotsRules(rules=tuple(found)).deciding_rule(url)

@@ -120,6 +120,7 @@ def test_none_never_looks_and_what_it_met_is_known_to_the_policy_after_it() -> N
     assert plan.at == pytest.approx(BEGIN + 6 * HOUR, abs=HOUR)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([*Absence, None]), st.floats(0, 100 * DAY))))
 def test_whatever_happens_it_is_looked_for_again_within_half_a_year(
     life: list[tuple[Absence | None, float]],

@@ -9,6 +9,7 @@ from services.frontier.revisit.budget import SAVED, next_token_at, paid, refille
 from services.frontier.revisit.state import DAY
 
 
+@pytest.mark.slow
 @given(
     st.floats(0.5, 5000),
     st.lists(st.floats(0, 3 * DAY), min_size=1, max_size=200),

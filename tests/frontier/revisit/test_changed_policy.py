@@ -77,6 +77,7 @@ lives = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(lives, st.tuples(*[st.sampled_from((0.0, 1.0, 1000.0))] * 2))
 def test_the_sums_are_those_of_the_pages_whatever_is_done(
     life: list[tuple[int, str, str, bool]], limits: tuple[float, float]

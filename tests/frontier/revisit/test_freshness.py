@@ -35,6 +35,7 @@ def test_optimal_comes_close_to_the_best_constant_rates_without_being_told_a_rat
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("web", ["memoryless", "polite", "periodic"])
 def test_the_budget_is_spent_and_not_exceeded(web: str) -> None:
     allowed = BUDGET * (DAYS - WARM)

@@ -80,6 +80,7 @@ def test_what_was_remembered_before_weights_could_change_keeps_its_weight() -> N
     assert weights_after(PageState(weight=0.3), Visit(URL, BEGIN)) == [pytest.approx(0.3)]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 40), st.booleans()), max_size=25

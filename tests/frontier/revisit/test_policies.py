@@ -43,6 +43,7 @@ def live(policy: Policy, life: list[tuple[float, bool, bool]], known: Known) -> 
     return known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(life=lives, weight=st.floats(0.01, 100))
 @settings(max_examples=40)
@@ -59,6 +60,7 @@ def test_the_next_visit_is_later_and_the_state_is_bounded(
     assert unpacked_crawl(packed(known.crawl)) == known.crawl
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @given(life=lives)
 @settings(max_examples=20)

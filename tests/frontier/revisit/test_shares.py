@@ -21,6 +21,7 @@ def curve(some: list[tuple[float, float | None, float]]) -> Curve:
     return made
 
 
+@pytest.mark.slow
 @given(st.lists(pages, min_size=1, max_size=8), budgets)
 def test_partitions_get_the_budget_and_none_gets_nothing(
     partitions: list[list[tuple[float, float | None, float]]], budget: float
