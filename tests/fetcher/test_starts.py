@@ -51,7 +51,7 @@ async def test_four_hosts_of_a_site_are_asked_one_after_another() -> None:
 
 
 async def test_an_order_whose_turn_comes_too_late_is_handed_back_unasked() -> None:
-    async with serving(a=page()) as server, fetcher(visit_limit=1.0) as processor:
+    async with serving(a=page()) as server, fetcher(visit_limit=30.0) as processor:
         first, second = Emitted(), Emitted()
         await processor.work(order(f"{server.root}/a", site_gap=100.0), first.emit)
         late = order(f"{server.root}/a", site_gap=100.0, expires_at=time.time() + 50.0)

@@ -118,7 +118,7 @@ class Appender:
 
 
 def test_a_broker_that_is_killed_has_what_it_acknowledged_and_all_go_on(broker: Broker) -> None:
-    log, hasty = KafkaLog(broker.settings(timeout=90.0)), KafkaLog(broker.settings(timeout=1.0))
+    log, hasty = KafkaLog(broker.settings(timeout=90.0)), KafkaLog(broker.settings(timeout=5.0))
     reader = log.reader("reads-on", [TOPIC], Nothing())  # type: ignore[arg-type]
     tail = log.tail([TOPIC])
     appender = Appender(log)
