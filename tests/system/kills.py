@@ -40,7 +40,7 @@ def killed(crawl: Crawl, rng: random.Random, group: bool) -> float:
     asked = len(crawl.web.requests())
     with crawl.start() as started:
         if rng.random() < 0.4:
-            time.sleep(rng.uniform(0.0, 2.0))  # Anywhere while it starts, if the machine is idle.
+            time.sleep(rng.uniform(0.0, 0.4))  # Anywhere while it starts.
         else:
             wanted = asked + rng.randrange(1, 60)
             until(lambda: at_work(crawl, started, wanted), "requests, or the end of the crawl")

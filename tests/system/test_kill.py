@@ -28,7 +28,7 @@ LAST_PATIENCE, LIMIT = 900.0, 1800
 
 @pytest.mark.slow
 @pytest.mark.timeout(LIMIT)
-@pytest.mark.parametrize("times", [6, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [8, pytest.param(20, marks=pytest.mark.long)])
 def test_killed_many_times_it_ends_as_if_never_killed(tmp_path: Path, times: int) -> None:
     rng = random.Random(20)
     with SynthWeb(WORLD) as web:
