@@ -142,6 +142,7 @@ def idle(gossamer: str, site: Site, folder: Path, settle: float, seconds: float)
         time.sleep(seconds)
         used = cpu(pids) - before
         asked = len(site.paths)
+        pids = family(process.pid)  # A parser without pages may have ended its children.
         pss, rss = memory(pids, "Pss:"), memory(pids, "Rss:")
     return (
         f"idle      {used / seconds:6.2%} of a core, {pss:.0f} MB (PSS), {rss:.0f} MB (RSS), "
