@@ -103,6 +103,15 @@ def test_what_is_added_twice_for_one_time_comes_once() -> None:
     assert due(calendar, START + 1.0) == ["a"]
 
 
+def test_memory_holds_a_bounded_part_of_one_busy_hour() -> None:
+    calendar = Kept(most=100).open(START)
+    wanted = [f"{n}" for n in range(1000)]
+    for n, url in reversed([*enumerate(wanted)]):
+        add(calendar, START + n / 10, url)
+        assert len(calendar) <= 200
+    assert due(calendar, START + HOUR) == wanted
+
+
 def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None:
     kept = Kept(most=200)
     calendar = kept.open(START)

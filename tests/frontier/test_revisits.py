@@ -20,7 +20,7 @@ from gossamer.events import (
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow
-from services.frontier.rows import HostRow, SiteRow
+from services.frontier.rows import HostRow, JudgementRow, SiteRow
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
 
 HOUR, DAY = 3600.0, 86400.0
@@ -365,3 +365,22 @@ def test_what_was_visited_is_not_planned_anew_once_more() -> None:
         defined(sim, revisit=policy)
         sim.run(until=sim.now + 10.0)
         assert [row.planned for row in shares(sim) if row.spent] == [planned]
+
+
+def test_refetch_leaves_urls_alone_that_were_never_visited() -> None:
+    sim = Simulation()
+    sim.admit("http://a.test/1", "http://a.test/2")
+    urls = "http://a.test/2", "http://a.test/never-admitted"
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=urls))
+    sim.run()
+    assert sim.pages() == ["http://a.test/1", "http://a.test/2"]
+
+
+@pytest.mark.parametrize("field", ["duplicate_of", "near_duplicate_of"])
+def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
+    sim = Simulation()
+    sim.judge = lambda ended: replace(Changing()(ended), **{field: "http://a.test/original"})
+    sim.admit(URL)
+    sim.run()
+    row = SqliteStore(sim.database).table(JudgementRow).get(HOST, URL)
+    assert row and row.duplicate_of == "http://a.test/original"

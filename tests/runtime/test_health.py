@@ -198,3 +198,15 @@ def test_who_goes_away_or_says_nothing_disturbs_nobody(
         silent.sendall(b"\x16\x03\x01 not HTTP\r\n\r\n")
         assert asked.get("/healthz")[0] == 200
     assert capfd.readouterr().err == ""
+
+
+def test_readiness_probe_alone_finds_lost_servers(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask() -> dict[str, int]:
+        raise Unavailable("no broker")
+
+    monkeypatch.setattr(health, "PATIENCE", 60.0)
+    asked.health.ready()
+    asked.health.watch(ask)
+    assert asked.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"

@@ -86,3 +86,11 @@ def test_new_records_may_begin_while_others_complete(count: int) -> None:
         if offset:
             tracker.complete(record(offset))
             assert tracker.passed() == [record(offset)]
+
+
+def test_record_of_a_lost_partition_is_not_passed_when_it_completes() -> None:
+    tracker = OffsetTracker()
+    tracker.begin(record(0, partition=1))
+    tracker.release(frozenset({0}))
+    tracker.complete(record(0, partition=1))
+    assert tracker.passed() == [], "another member commits that partition now"

@@ -40,6 +40,14 @@ def test_the_first_process_writes_its_list_down_and_the_next_ones_go_by_it() -> 
     assert row and row.version == SUFFIX_LIST
 
 
+def test_restarts_append_nothing_to_control() -> None:
+    database = Database(":memory:")
+    log, store = SqliteLog(database), SqliteStore(database)
+    for _ in range(3):
+        pin(log, store, 1.0)
+    assert log.backlog("nobody", "control") == 1
+
+
 @pytest.mark.parametrize("where", ["topics", "store"])
 def test_a_process_with_another_list_refuses_to_start_and_says_what_to_do(where: str) -> None:
     database = Database(":memory:")
