@@ -31,6 +31,17 @@ def test_robots_txt_comes_first_and_alone() -> None:
     assert sim.pages() == urls("a.test", 3)
 
 
+def test_robots_txt_is_kept_over_a_restart() -> None:
+    sim = Simulation()
+    sim.admit(*urls("a.test", 2))
+    sim.run()
+    sim.start()
+    sim.admit(*urls("a.test", 4)[2:])
+    sim.run()
+    assert sim.pages() == urls("a.test", 4)
+    assert [url for _, _, url in sim.visits].count("http://a.test/robots.txt") == 1
+
+
 @pytest.mark.parametrize(("batch", "last"), [(1, 2.0), (2, 15.0), (10, 2.0)])
 def test_a_host_rests_between_visits_for_the_largest_of_its_delays(batch: int, last: float) -> None:
     rules = RobotsRules(crawl_delay=40.0, fetched_at=START, expires_at=START + 1e6)

@@ -19,6 +19,7 @@ from gossamer.events import (
 )
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
+from services.frontier.partition_rows import TallyRow
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.rows import HostRow, JudgementRow, SiteRow
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
@@ -384,3 +385,15 @@ def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
     sim.run()
     row = SqliteStore(sim.database).table(JudgementRow).get(HOST, URL)
     assert row and row.duplicate_of == "http://a.test/original"
+
+
+def test_tallies_count_each_verdict_for_the_report() -> None:
+    sim = simulated("fixed:1d")
+    sim.admit(URL, "http://a.test/2")
+    sim.run(until=START + 1.5 * DAY)
+    rows = SqliteStore(sim.database).table(TallyRow)
+    counted = Counter[str]()
+    for partition in range(PARTITIONS):
+        if row := rows.get(str(partition)):
+            counted += Counter(row.verdicts)
+    assert counted == {Verdict.FIRST: 2, Verdict.UNCHANGED: 2}
