@@ -43,8 +43,8 @@ def finished(name: str, world: World, delay: float, shared_folder: Path) -> Fini
 
 @pytest.fixture(scope="session")
 def tiny(shared_folder: Path) -> Finished:
-    """Six hosts, half of them strange."""
-    return finished("tiny", TINY, 0.02, shared_folder)
+    """Six hosts, half of them strange. The delay makes it outlast the first progress line's second."""
+    return finished("tiny", TINY, 0.5, shared_folder)
 
 
 @pytest.fixture(scope="session")

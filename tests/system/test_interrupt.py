@@ -223,7 +223,8 @@ def test_quiet_says_nothing_and_json_says_it_all_in_json(tmp_path: Path) -> None
     with SynthWeb(World.plain(seed=4, hosts=4, pages=3)) as web:
         quiet = Crawl(web, tmp_path / "quiet", delay=0.02).run("--quiet")
         assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
-        told = Crawl(web, tmp_path / "json", delay=0.02).run("--json-logs")
+        # The first progress line is due after a second, which the delay makes the crawl outlast.
+        told = Crawl(web, tmp_path / "json", delay=1.0).run("--json-logs")
         assert told.code == 0
         entries = [json.loads(line) for line in told.err.splitlines()]
         assert entries and all(isinstance(entry, dict) for entry in entries)

@@ -24,9 +24,9 @@ from gossamer.store.sqlite import SqliteStore
 from tests.runtime.processors import Sower, drain
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings of topics that only these tests use."""
+    """Return settings of topics that only one test uses: each reads a topic from its beginning."""
     prefix = f"records-{uuid4().hex[:8]}."
     found = KafkaSettings(servers=kafka, prefix=prefix, partitions=4, replication=1)
     list(Topics(found).apply())
