@@ -1,5 +1,6 @@
 """The store on one SQLite file: a table for each row class, with typed columns to query."""
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Generic, get_type_hints
@@ -43,9 +44,9 @@ class SqliteStore:
         changed = [table for table in self._tables.values() if table.changed]
         if not changed:
             return
-        with timed("gossamer_store_flush_seconds"), self._database.transaction():
+        with timed("gossamer_store_flush_seconds"), self._database.transaction() as db:
             for table in changed:
-                table.flush()
+                table.flush(db)
 
     def discard(self) -> None:
         """Forget what was put and dropped since the last flush."""
@@ -77,6 +78,9 @@ class SqliteTable(Generic[R]):
         self._direction, self._beyond = ("DESC", "<") if row.newest_first else ("ASC", ">")
         where = " AND ".join(f'"{key}" = ?' for key in keys)
         self._get = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
+        slots = ", ".join("?" * len(self._types))
+        self._put = f"INSERT OR REPLACE INTO {self._name} ({self._columns}) VALUES ({slots})"
+        self._drop = f'DELETE FROM {self._name} WHERE "{row.partition_key}" = ?'
         self._create(keys)
 
     def _create(self, keys: list[str]) -> None:
@@ -193,27 +197,21 @@ class SqliteTable(Generic[R]):
         """Forget what was put and dropped."""
         self._overlay.clear()
 
-    def flush(self) -> None:
-        """Write what was put and dropped."""
+    def flush(self, db: sqlite3.Connection) -> None:
+        """Write buffered drops and rows in the caller's transaction."""
         rows = [self._values(row) for part in self._overlay.rows.values() for row in part.values()]
-        slots = ", ".join("?" * len(self._types))
-        with self._database.transaction() as db:
+        if self._overlay.dropped:
+            db.executemany(self._drop, [(partition,) for partition in self._overlay.dropped])
+        if rows:
+            db.executemany(self._put, rows)
+        if self._row.lifetime:
             db.executemany(
-                f'DELETE FROM {self._name} WHERE "{self._row.partition_key}" = ?',
-                [(partition,) for partition in self._overlay.dropped],
+                f"{self._drop} AND {self._order} < ?",
+                [
+                    (partition, max(part) - self._row.lifetime)  # type: ignore[operator]
+                    for partition, part in self._overlay.rows.items()
+                ],
             )
-            db.executemany(
-                f"INSERT OR REPLACE INTO {self._name} ({self._columns}) VALUES ({slots})", rows
-            )
-            if self._row.lifetime:
-                db.executemany(
-                    f'DELETE FROM {self._name} WHERE "{self._row.partition_key}" = ? '
-                    f"AND {self._order} < ?",
-                    [
-                        (partition, max(part) - self._row.lifetime)  # type: ignore[operator]
-                        for partition, part in self._overlay.rows.items()
-                    ],
-                )
         self._overlay.clear()
 
     def _values(self, row: R) -> Sequence[Any]:

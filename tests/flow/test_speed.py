@@ -70,10 +70,10 @@ def test_bytes_are_limited_as_they_come(tmp_path: Path) -> None:
     crawl.run(until=START + 20)
     slow = set_speed(crawl, Speed("", bytes=200.0))
     before = crawl.backlog
-    crawl.run(until=slow + 300)
+    crawl.run(until=slow + 150)
     assert before() == 0
     sizes = [len(crawl.web(url, at)[1].body) for at, _, url in crawl.requests if at > slow + 30]  # type: ignore[union-attr]
-    assert 0.8 * 200 <= sum(sizes) / 270 <= 1.2 * 200
+    assert 0.8 * 200 <= sum(sizes) / 120 <= 1.2 * 200
 
 
 @pytest.mark.slow

@@ -68,18 +68,18 @@ def test_another_speed_is_in_force_at_once() -> None:
 @pytest.mark.slow
 def test_the_hours_of_the_week_have_their_speeds() -> None:
     sim = busy()
-    at_work = Speed("08:00-18:00", pages=0.01)
+    at_work = Speed("04:00-07:00", pages=0.01)
     sim.handle(speed(START, Speed("00:00-01:00", pages=0.0), at_work, Speed("", pages=0.1)))
-    sim.run(MIDNIGHT + DAY)
+    sim.run(MIDNIGHT + 9 * HOUR)
 
     def rate(begin: float, end: float) -> float:
         made = times(sim, MIDNIGHT + begin * HOUR, MIDNIGHT + end * HOUR)
         return len(made) / (end - begin) / HOUR
 
     assert rate(0.02, 1) == 0
-    assert 0.09 <= rate(1.1, 8) <= 0.11
-    assert 0.009 <= rate(8.1, 18) <= 0.011
-    assert 0.09 <= rate(18.1, 24) <= 0.11
+    assert 0.09 <= rate(1.1, 4) <= 0.11
+    assert 0.009 <= rate(4.1, 7) <= 0.011
+    assert 0.09 <= rate(7.1, 9) <= 0.11
 
 
 @pytest.mark.slow
