@@ -3,6 +3,7 @@
 import argparse
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -40,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # Here too, because of what is imported: Ctrl-C may come at any time.
         options = _parser(given).parse_args(given)
-        return int(options.run(options))
+        status = int(options.run(options))
+        sys.stdout.flush()
+        return status
     except BadSettings as error:
         print(f"gossamer: {error}", file=sys.stderr)
         return 2
@@ -53,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    finally:
+        if arguments is None:
+            # From here on Ctrl-C ends the process at once: Python's own handler would print a
+            # traceback of whatever the interpreter is closing.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _parser(given: list[str]) -> argparse.ArgumentParser:

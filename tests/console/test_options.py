@@ -1,5 +1,6 @@
 """How values are read from the command line."""
 
+import signal
 import subprocess
 import sys
 from argparse import ArgumentTypeError
@@ -85,6 +86,20 @@ def test_an_interrupt_while_it_is_still_being_loaded_is_none_to_complain_of(
     monkeypatch.setattr("console.cli.main.import_module", interrupted)
     assert main(["crawl", "http://a.example/"]) == 130
     assert capsys.readouterr().err == ""
+
+
+def test_interrupt_after_the_command_ended_prints_no_traceback() -> None:
+    ended = """
+import atexit, signal, sys
+from console.cli.main import main
+atexit.register(signal.raise_signal, signal.SIGINT)
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", ended, "--version"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.startswith("gossamer")
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
 
 
 def test_every_module_of_a_command_is_a_command_and_helps(
