@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -51,6 +51,11 @@ class Death:
             raise Killed
         return os.write(handle, data)
 
+    def close(self, handle: int) -> None:
+        """Close a handle. Its number may be another file's from now on: of a thread of the test."""
+        self._handles.discard(handle)
+        os.close(handle)
+
     def strike(self) -> None:
         """Die, if this is the instant."""
         if self.tick():
@@ -59,8 +64,7 @@ class Death:
     def bury(self) -> None:
         """Close what the dead process had open, as the system does."""
         for handle in self._handles:
-            with suppress(OSError):
-                os.close(handle)
+            os.close(handle)
         self._handles.clear()
         self.left = None
 
@@ -69,7 +73,7 @@ class _MortalSystem:
     def __init__(self, death: Death) -> None:
         for name in CALLS:
             setattr(self, name, death.around(getattr(os, name)))
-        self.write = death.write
+        self.write, self.close = death.write, death.close
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
