@@ -158,7 +158,7 @@ def _notice(run: Run) -> str:
 
 @contextmanager
 def _interrupts(run: Run) -> Iterator[None]:
-    """Count Ctrl-C and SIGTERM for *run* meanwhile."""
+    """Count Ctrl-C and SIGTERM for *run* meanwhile; ignore more of them once there was one."""
 
     def count(number: int, frame: FrameType | None) -> None:
         run.interrupts += 1
@@ -168,7 +168,9 @@ def _interrupts(run: Run) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # Python's handler would raise in whatever runs: a finalizer would print a traceback
+            # and go on. After an interrupt only the report is left, which takes no time.
+            signal.signal(number, signal.SIG_IGN if run.interrupts else handler)
 
 
 def _stop(run: Run, children: list[Child], end: End) -> End:
