@@ -158,7 +158,7 @@ def _notice(run: Run) -> str:
 
 @contextmanager
 def _interrupts(run: Run) -> Iterator[None]:
-    """Count Ctrl-C and SIGTERM for *run* meanwhile; ignore more of them once there was one."""
+    """Count interrupts (Ctrl-C, SIGTERM) for *run*; ignore later ones once it was interrupted."""
 
     def count(number: int, frame: FrameType | None) -> None:
         run.interrupts += 1
@@ -168,8 +168,8 @@ def _interrupts(run: Run) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            # Python's handler would raise in whatever runs: a finalizer would print a traceback
-            # and go on. After an interrupt only the report is left, which takes no time.
+            # Python's handler raises KeyboardInterrupt anywhere, also in a finalizer, which prints
+            # a traceback and loses the interrupt. Only the short report is left to do.
             signal.signal(number, signal.SIG_IGN if run.interrupts else handler)
 
 

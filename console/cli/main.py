@@ -58,8 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     finally:
         if arguments is None:
-            # From here on Ctrl-C ends the process at once: Python's own handler would print a
-            # traceback of whatever the interpreter is closing.
+            # Ctrl-C ends the process at once from here on: Python's own handler would print a
+            # traceback while the interpreter shuts down.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

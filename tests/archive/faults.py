@@ -52,7 +52,7 @@ class Death:
         return os.write(handle, data)
 
     def close(self, handle: int) -> None:
-        """Close a handle. Its number may be another file's from now on: of a thread of the test."""
+        """Close a handle and forget its number, which the system may give to another file."""
         self._handles.discard(handle)
         os.close(handle)
 

@@ -122,7 +122,7 @@ def test_metrics_are_read_by_prometheus(asked: Asked) -> None:
     build = f'version="{version("gossamer")}"'
     _, text = asked.get("/metrics")
     builds = [line for line in text.splitlines() if line.startswith("gossamer_build_info{")]
-    # The registry is the process's: other tests have shown their services in it.
+    # All tests of a process share the registry, so other services may be in it.
     (line,) = [line for line in builds if 'service="tester"' in line]
     assert build in line and 'instance="one"' in line
 

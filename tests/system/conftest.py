@@ -43,7 +43,7 @@ def finished(name: str, world: World, delay: float, shared_folder: Path) -> Fini
 
 @pytest.fixture(scope="session")
 def tiny(shared_folder: Path) -> Finished:
-    """Six hosts, half of them strange; the delay makes it outlast the progress line's second."""
+    """Six hosts, half of them strange; the delay keeps it running until the first progress line."""
     return finished("tiny", TINY, 0.5, shared_folder)
 
 

@@ -96,7 +96,7 @@ def test_whenever_more_signals_come_there_is_a_report(
         until(lambda: len(web.requests()) > 30, "thirty requests")
         under_way.interrupt()
         time.sleep(wait)
-        while under_way.running:  # Some of them come while it reports and while it exits.
+        while under_way.running:  # Some arrive during the report and the exit.
             under_way.interrupt()
             time.sleep(0.003)
         done = under_way.wait()
@@ -225,7 +225,7 @@ def test_quiet_says_nothing_and_json_says_it_all_in_json(tmp_path: Path) -> None
     with SynthWeb(World.plain(seed=4, hosts=4, pages=3)) as web:
         quiet = Crawl(web, tmp_path / "quiet", delay=0.02).run("--quiet")
         assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
-        # The first progress line is due after a second, which the delay makes the crawl outlast.
+        # The delay keeps the crawl running until the first progress line, after one second.
         told = Crawl(web, tmp_path / "json", delay=1.0).run("--json-logs")
         assert told.code == 0
         entries = [json.loads(line) for line in told.err.splitlines()]

@@ -92,7 +92,7 @@ def test_brokers_that_are_not_there_are_absent(broker: Broker) -> None:
 
 
 def answered(attempt: Callable[[], T]) -> T:
-    """Repeat *attempt* until a broker that runs answers it within the client's timeout."""
+    """Repeat *attempt* until the broker answers within the client's timeout."""
     answers: list[T] = []
 
     def happened() -> bool:

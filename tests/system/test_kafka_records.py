@@ -26,7 +26,7 @@ from tests.runtime.processors import Sower, drain
 
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
-    """Return settings of topics that only one test uses: each reads a topic from its beginning."""
+    """Return settings with topics of the test's own: each test reads a topic from its start."""
     prefix = f"records-{uuid4().hex[:8]}."
     found = KafkaSettings(servers=kafka, prefix=prefix, partitions=4, replication=1)
     list(Topics(found).apply())
