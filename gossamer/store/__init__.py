@@ -63,9 +63,12 @@ class Table(Protocol[R]):
         Many are read at a time.
         """
 
-    def read_ahead(self, partitions: Iterable[str]) -> None:
-        """Read the rows of *partitions*, of which each is one row, where that is cheaper together:
-        `get` and `get_all` are then answered from here until the next flush."""
+    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+        """Read the rows with these partition and sort keys, where that is cheaper together.
+
+        `get`, `get_many` and `get_all` then answer from memory until the next flush, also that a
+        row does not exist.
+        """
 
     def put_if_absent(self, row: R) -> R:
         """Write *row* unless one with its keys exists; return the row that is there then.

@@ -132,7 +132,7 @@ class SqliteTable(Generic[R]):
             found = [self.get(*each) for each in keys]
         return [row for row in found if row is not None]
 
-    def read_ahead(self, partitions: Iterable[str]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
         """Read nothing: a row costs no less with others."""
 
     def put_if_absent(self, row: R) -> R:

@@ -76,7 +76,7 @@ class Documents:
 
     def expect(self, pages: Sequence[PageParsed]) -> None:
         """Read the rows of *pages*, which come next."""
-        self._rows.read_ahead(page.visit.url for page in pages)
+        self._rows.read_ahead((page.visit.url, "") for page in pages)
 
     def is_new(self, page: PageParsed) -> bool:
         """Return whether nothing was ever kept of the URL of *page*."""

@@ -66,7 +66,7 @@ class Near:
     def expect(self, pages: Sequence[PageParsed]) -> None:
         """Read the rows of *pages*, which come next."""
         read = (bands(page.site, page.simhash) for page in pages if page.simhash)
-        self._rows.read_ahead(chain.from_iterable(read))
+        self._rows.read_ahead((band, "") for band in chain.from_iterable(read))
 
     def leader(self, page: PageParsed) -> str:
         """Return the URL that *page* is a near duplicate of; "" if of none: it is kept then.

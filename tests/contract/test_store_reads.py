@@ -127,7 +127,7 @@ def test_what_is_read_ahead_is_read_as_it_is(store: Store, settle: Settle) -> No
     settle(store)
     table.put(Single("p1", "new"))
     table.drop("p2")
-    table.read_ahead(keys)
+    table.read_ahead((key, "") for key in keys)
     table.put(Single("p3", "new"))
     table.drop("p4")
     found = {row.part: row.text for row in table.get_all([(key, "") for key in keys])}
@@ -138,9 +138,26 @@ def test_what_is_read_ahead_is_read_as_it_is(store: Store, settle: Settle) -> No
     assert table.get("p29") == Single("p29", "first")
 
 
+def test_rows_of_one_partition_read_ahead_are_read_as_they_are(
+    store: Store, settle: Settle
+) -> None:
+    table = store.table(Simple)
+    for n in range(6):
+        table.put(Simple("p", n, "old"))
+    settle(store)
+    table.put(Simple("p", 1, "new"))
+    table.read_ahead([*(("p", n) for n in range(4)), ("p", 99)])
+    table.put(Simple("p", 2, "new"))
+    assert table.get("p", 99) is None
+    found = {row.n: row.text for row in table.get_many("p", [0, 1, 2, 3, 4, 99])}
+    assert found == {0: "old", 1: "new", 2: "new", 3: "old", 4: "old"}
+    table.drop("p")
+    assert table.get_all([("p", n) for n in range(6)]) == []
+
+
 def test_what_was_read_ahead_is_forgotten_with_the_flush(data: Data) -> None:
     one, other = data.open().store, data.open().store
-    one.table(Single).read_ahead(["p"])
+    one.table(Single).read_ahead([("p", "")])
     other.table(Single).put(Single("p", "theirs"))
     other.flush()
     one.flush()

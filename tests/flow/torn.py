@@ -107,7 +107,7 @@ class TornTable(Generic[R]):
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         return [row for each in keys if (row := self.get(*each)) is not None]
 
-    def read_ahead(self, partitions: Iterable[str]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
         pass
 
     def put(self, row: R, last: bool = False) -> None:

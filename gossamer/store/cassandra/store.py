@@ -113,8 +113,8 @@ class CassandraTable(Generic[R]):
         self._nodes, self._timestamps = nodes, timestamps
         self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
-        self._ahead: dict[str, R | None] = {}
-        """What was read ahead, by partition key."""
+        self._ahead: dict[tuple[str, Sort], R | None] = {}
+        """Rows read ahead, by partition and sort key; None where there is no row."""
 
     def get(self, partition: str, sort: Sort = "") -> R | None:
         """Return the row, or None."""
@@ -123,8 +123,8 @@ class CassandraTable(Generic[R]):
         if row is not None or partition in self.overlay.dropped:
             return row
         ahead = self._ahead
-        if partition in ahead:
-            return ahead[partition]
+        if (partition, sort) in ahead:
+            return ahead[partition, sort]
         found = self._query(self._statements.get, *self._keys(partition, sort))
         return found[0] if found else None
 
@@ -136,8 +136,10 @@ class CassandraTable(Generic[R]):
         """Return the rows of *partition* with these sort keys that exist, in any order."""
         buffered = [self.overlay.get(partition, sort) for sort in sorts]
         others = [sort for sort in sorts if not self.overlay.covers(partition, sort)]
-        found = self._stored_many(partition, others) if others else []
-        return [*found, *(row for row in buffered if row is not None)]
+        ahead = [self._ahead.get((partition, sort)) for sort in others]
+        asked = [sort for sort in others if (partition, sort) not in self._ahead]
+        found = self._stored_many(partition, asked) if asked else []
+        return [*found, *(row for row in [*buffered, *ahead] if row is not None)]
 
     def _stored_many(self, partition: str, sorts: list[Sort]) -> list[R]:
         if not self.row.sort_key:
@@ -150,16 +152,18 @@ class CassandraTable(Generic[R]):
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
         others = [each for each in keys if not self.overlay.covers(*each)]
-        asked = [self._keys(*each) for each in others if each[0] not in self._ahead]
+        asked = [self._keys(*each) for each in others if each not in self._ahead]
         here = [self.overlay.get(*each) for each in keys]
-        ahead = [self._ahead.get(partition) for partition, _ in others]
+        ahead = [self._ahead.get(each) for each in others]
         return [*self._stored_all(asked), *(row for row in [*here, *ahead] if row is not None)]
 
-    def read_ahead(self, partitions: Iterable[str]) -> None:
-        """Read what `get` and `get_all` will be asked for until the next flush."""
-        asked: dict[str, R | None] = dict.fromkeys(partitions)
-        found = self._stored_all([(key,) for key in asked])
-        self._ahead |= asked | {self.overlay.keys(row)[0]: row for row in found}
+    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+        """Read the rows that `get` and its like will be asked for until the next flush."""
+        asked: dict[tuple[str, Sort], R | None] = dict.fromkeys(
+            each for each in keys if each not in self._ahead and not self.overlay.covers(*each)
+        )
+        found = self._stored_all([self._keys(*each) for each in asked])
+        self._ahead |= asked | {self.overlay.keys(row): row for row in found}
 
     def clear(self) -> None:
         """Forget what was put, dropped and read ahead."""
@@ -199,8 +203,8 @@ class CassandraTable(Generic[R]):
     def _decided(self, rows: Sequence[R]) -> list[R]:
         self._timestamps.wait_to_pass()
         keys = [self.overlay.keys(row) for row in rows]
-        for partition, _ in keys:
-            self._ahead.pop(partition, None)
+        for each in keys:
+            self._ahead.pop(each, None)
         stand = self._nodes.insert_if_absent(
             self._statements.put_if_absent,
             [self._columns.values(row) for row in rows],
@@ -219,7 +223,7 @@ class CassandraTable(Generic[R]):
             if buffered and getattr(buffered, self.row.holder) == holder:
                 self.overlay.put(row)
             return
-        self._ahead.pop(keys[0], None)
+        self._ahead.pop(keys, None)
         named = dict(zip(all_columns_of(self.row), self._columns.values(row), strict=True))
         values = [named[name] for name in self._statements.replaced]
         self._nodes.update_if(self._statements.replace, [*values, holder])
