@@ -220,7 +220,9 @@ async def test_a_fetcher_that_is_stopped_leaves_no_order_without_an_end(
     async with serving(a=hanging()) as server:
         put(log, *(order(f"{server.root}/a", order=f"o{n}") for n in range(20)))
         out = Tail(log)
-        async with serving_orders(log, store, orders_limit=5):
+        async with serving_orders(
+            log, store, orders_limit=5, first_byte_limit=60.0, visit_limit=60.0
+        ):
             while log.backlog("fetcher", VISITS_ORDERED.name) > 15:
                 await asyncio.sleep(0.001)
         await out.until(5)

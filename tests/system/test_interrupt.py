@@ -217,7 +217,7 @@ def drawn_pages(seen: bytes) -> int:
 def test_in_a_pipe_there_are_lines_without_escape_sequences(tiny: Finished) -> None:
     assert "\x1b" not in tiny.done.out and "\r" not in tiny.done.out
     first = tiny.done.out.splitlines()[0]
-    assert re.match(r"\d+ pages \(\d+\.\d/s\), .* URLs queued, hosts: ", first)
+    assert re.match(r"\d+ pages? \(\d+\.\d/s\), .* URLs? queued, hosts: ", first)
 
 
 @pytest.mark.slow
