@@ -114,7 +114,7 @@ class CassandraTable(Generic[R]):
         self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
         self._ahead: dict[tuple[str, Sort], R | None] = {}
-        """Rows read ahead, by partition and sort key; None where there is no row."""
+        """Rows read ahead by partition and sort key; None for a row that does not exist."""
 
     def get(self, partition: str, sort: Sort = "") -> R | None:
         """Return the row, or None."""
@@ -136,8 +136,9 @@ class CassandraTable(Generic[R]):
         """Return the rows of *partition* with these sort keys that exist, in any order."""
         buffered = [self.overlay.get(partition, sort) for sort in sorts]
         others = [sort for sort in sorts if not self.overlay.covers(partition, sort)]
-        ahead = [self._ahead.get((partition, sort)) for sort in others]
-        asked = [sort for sort in others if (partition, sort) not in self._ahead]
+        known = self._ahead  # One mapping for both lines: another thread may flush in between.
+        asked = [sort for sort in others if (partition, sort) not in known]
+        ahead = [known.get((partition, sort)) for sort in others]
         found = self._stored_many(partition, asked) if asked else []
         return [*found, *(row for row in [*buffered, *ahead] if row is not None)]
 
@@ -152,9 +153,10 @@ class CassandraTable(Generic[R]):
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
         others = [each for each in keys if not self.overlay.covers(*each)]
-        asked = [self._keys(*each) for each in others if each not in self._ahead]
+        known = self._ahead  # As in `get_many`.
+        asked = [self._keys(*each) for each in others if each not in known]
         here = [self.overlay.get(*each) for each in keys]
-        ahead = [self._ahead.get(each) for each in others]
+        ahead = [known.get(each) for each in others]
         return [*self._stored_all(asked), *(row for row in [*here, *ahead] if row is not None)]
 
     def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
