@@ -1,5 +1,9 @@
 """Which errors of the brokers dedup waits out, and which somebody has to mend."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from aiokafka.errors import (
     CommitFailedError,
@@ -12,6 +16,8 @@ from faust.exceptions import ProducerSendError
 
 from gossamer.errors import GossamerError, Unavailable
 from services.dedup.faust.worker import translate_error
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -35,3 +41,25 @@ def test_what_somebody_has_to_mend_ends_the_process() -> None:
     translated = translate_error(TopicAuthorizationFailedError("visits.ended"))
     assert isinstance(translated, GossamerError) and not isinstance(translated, Unavailable)
     assert "visits.ended" in str(translated)
+
+
+HANGING = """
+import asyncio, threading
+from services.dedup.faust.worker import ends_within
+
+async def stop():
+    with ends_within(0.1):
+        threading.Event().wait()
+
+asyncio.run(stop())
+"""
+
+
+@pytest.mark.slow
+def test_a_faust_that_does_not_stop_ends_with_its_process_and_shows_where_it_was() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HANGING], cwd=ROOT, capture_output=True, text=True
+    )
+    assert ended.returncode == 1
+    assert "Faust does not stop" in ended.stdout + ended.stderr
+    assert "in stop" in ended.stderr

@@ -1,10 +1,14 @@
 """Runs the Faust app until it should stop, and translates the errors that it ends with."""
 
 import asyncio
+import faulthandler
 import logging
 import os
-from collections.abc import Callable, Coroutine
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -25,8 +29,8 @@ CONTROL_WAIT = 1.0
 """Most seconds of one wait for a record on the control topic."""
 HEALTH_EVERY = 0.5
 """Seconds between two reports of health."""
-STOP_LIMIT = 15.0
-"""Seconds that Faust may take to stop."""
+STOP_LIMIT = 30.0
+"""Seconds that Faust may take to commit and stop; deployments kill the process after 40."""
 
 PASSING = (KafkaTimeoutError, CommitFailedError)
 """What a new start mends, though aiokafka does not say so of them."""
@@ -57,8 +61,6 @@ class FaustWorker:
             await self._work(ended, control)
         except Exception as error:
             raise translate_error(error) from error
-        finally:
-            await self._stop()
 
     async def _work(self, ended: asyncio.Event, control: Tail) -> None:
         starting = asyncio.create_task(self._app.start())
@@ -82,9 +84,11 @@ class FaustWorker:
             if self._app.crash_reason:
                 raise self._app.crash_reason
         finally:
-            for task in (starting, *tasks):
-                task.cancel()
-            await asyncio.gather(starting, *tasks, return_exceptions=True)
+            with ends_within(STOP_LIMIT):
+                for task in (starting, *tasks):
+                    task.cancel()
+                await asyncio.gather(starting, *tasks, return_exceptions=True)
+                await self._stop()
 
     async def _poll_control(self, control: Tail, timeout: float) -> bool:
         """Hand what operators have set to Dedup; return whether there was anything."""
@@ -113,13 +117,27 @@ class FaustWorker:
     async def _stop(self) -> None:
         if self._app.tables.actives_ready and not self._app.crashed:
             await self._runner.hand_over()
-        stopping = asyncio.create_task(self._app.stop())
-        await asyncio.wait([stopping], timeout=STOP_LIMIT)
-        if not stopping.done():
-            logger.error("Faust does not stop: the process ends without it; nothing is lost")
-            os._exit(1)
+        await self._app.stop()
         self._runner.close()
         self._thread.shutdown(wait=False)
+
+
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
+    """End the process if what is done here takes longer, even if it blocks the event loop."""
+    watchdog = threading.Timer(seconds, _give_up)
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+
+
+def _give_up() -> None:
+    logger.error("Faust does not stop: the process ends without it; nothing is lost")
+    faulthandler.dump_traceback(sys.__stderr__ or 2)
+    os._exit(1)
 
 
 async def _repeat(step: Callable[[], Coroutine[Any, Any, object]]) -> None:
