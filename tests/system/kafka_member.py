@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from gossamer.log import BATCH
+from gossamer.errors import Unavailable
+from gossamer.log import BATCH, Reader
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.settings.servers import KafkaSettings
 
@@ -96,12 +98,21 @@ def peak() -> int:
 
 
 def main(settings: str, group: str, name: str, how: str) -> None:
-    """Be a member until SIGTERM."""
+    """Be a member until SIGTERM; after an error that passes, join again, as every service does."""
     running = [True]
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     signal.signal(signal.SIGTERM, lambda *_: running.clear())
-    log = KafkaLog(KafkaSettings.model_validate_json(settings), name)
-    reader = log.reader(group, TOPICS, Nothing())  # type: ignore[arg-type]
+    while running:
+        with closing(KafkaLog(KafkaSettings.model_validate_json(settings), name)) as log:
+            try:
+                be_member(log.reader(group, TOPICS, Nothing()), how, running)  # type: ignore[arg-type]
+            except Unavailable as error:
+                print(f"{name}: {error}", file=sys.stderr)
+    say(peak=peak())
+
+
+def be_member(reader: Reader, how: str, running: list[bool]) -> None:
+    """Read in the way *how* while *running*."""
     partitions: frozenset[int] = frozenset()
     polls = 0
     while running:
@@ -120,8 +131,6 @@ def main(settings: str, group: str, name: str, how: str) -> None:
             if polls == ENOUGH:
                 say(polls=polls)
             time.sleep(0.002)
-    say(peak=peak())
-    log.close()
 
 
 if __name__ == "__main__":
