@@ -33,8 +33,8 @@ from gossamer.events import (
 from gossamer.events.records import Discovery
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
+from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.runner import Runner
 from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -67,7 +67,7 @@ class Crawl:
         with self.measured():
             self.frontier = self._frontier(stores[1])
 
-    def _frontier(self, store: SqliteStore) -> Runner:
+    def _frontier(self, store: SqliteStore) -> Loop:
         settings = FrontierSettings(
             delay=0.0, url_budget=HUGE, host_budget=HUGE, loaded_limit=self.loaded, site_gap=0.0,
             site_at_once=1000,
@@ -75,8 +75,8 @@ class Crawl:
         frontier = Frontier(settings, store, 60.0, PARTITIONS, alone=True)
         return self._runner(frontier, store)
 
-    def _runner(self, processor: Processor, store: SqliteStore) -> Runner:
-        return Runner(processor, self.log, store, lambda: self.now)
+    def _runner(self, processor: Processor, store: SqliteStore) -> Loop:
+        return Loop(processor, self.log, store, lambda: self.now)
 
     @contextmanager
     def measured(self) -> Iterator[None]:

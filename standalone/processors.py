@@ -4,8 +4,8 @@ import threading
 
 from gossamer import clock
 from gossamer.log.sqlite import PARTITIONS
+from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.runner import Runner
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
 from services.archive.service import Archive
@@ -30,19 +30,19 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     )
     dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
-    runners = [
-        Runner(processor, opened.log, store, clock.now, clock.Steps())
+    loops = [
+        Loop(processor, opened.log, store, clock.now, clock.Steps(), settings.service.step_limit)
         for processor, store in zip(processors, stores, strict=True)
     ]
     version = None
     while not stop.is_set():
         # Taken before the steps: what is appended during them must wake us afterwards.
         version = opened.database.changed_since(version) or version
-        if not any([runner.step() for runner in runners]):
-            opened.database.wait(version, _wait(runners))
+        if not any([loop.step() for loop in loops]):
+            opened.database.wait(version, _wait(loops))
     archive.close()
 
 
-def _wait(runners: list[Runner]) -> float:
-    due = min((at for runner in runners if (at := runner.due()) is not None), default=None)
+def _wait(loops: list[Loop]) -> float:
+    due = min((at for loop in loops if (at := loop.due()) is not None), default=None)
     return LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, due - clock.now()))

@@ -1,11 +1,11 @@
 """How a service runs: a loop that carries its logic along the log, and the process around it.
 
 **Two loops.** Most logic is a `Processor` (`processor.py`): events and the time in, events out, in
-the order of the log. `Runner` (`runner.py`) polls, hands it the records, wakes it when it is due,
-and advances the log with its answers, one step after another. Fetching and parsing take their time
-and end in any order: they are an `AsyncProcessor` under a `ConcurrentRunner` (`concurrent.py`),
-which has many records under way at once, and an `OffsetTracker` (`offsets.py`) that says how far
-the log may move.
+the order of the log. `Loop` (`loop.py`) polls, reads the rows that the records need, hands it the
+records, wakes it when it is due, and advances the log with its answers, one step after another.
+Fetching and parsing take their time and end in any order: they are an `AsyncProcessor` under a
+`ConcurrentRunner` (`concurrent.py`), which has many records under way at once, and an
+`OffsetTracker` (`offsets.py`) that says how far the log may move.
 
 **Why at-least-once.** `advance` flushes the store, appends the answers and commits the offsets, in
 this order. Whoever dies in between has moved past nothing, so the next one reads the same records
@@ -15,6 +15,15 @@ between processes. Exactly-once over Kafka would cover the log and not the store
 **Why in groups.** A flush, an append and a commit cost the servers nearly the same for one record
 as for thirty. So while much comes, the log moves ten or five times a second (`GROUP`), and past all
 that came meanwhile; what comes to a service that was idle is handled at once.
+
+**Why a step is bounded by time.** A loop that does not poll looks dead: its liveness probe kills
+it, and its group gives its partitions to others, who begin the same step. So a step takes as many
+records, and as much of what is due, as were handled within `service.step_limit` before; the first
+one is small (`step_size.py`). What needs more than a step comes as several records.
+
+**Why handlers do not read.** One read after another costs a round trip for each link of a page. A
+processor says which rows a step's records need (`Processor.reads_of`), and the loop reads them
+together, again while a server hesitates; then handlers find them in memory.
 
 **What breaks a handler.** A record that cannot be read, or is refused as Poison, is a dead letter,
 and nothing was changed. Any other error may come half way. Then all that the step has done is

@@ -27,11 +27,11 @@ from gossamer.events import Event
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.control import ControlTail
+from gossamer.runtime.answers import dead_letter_for
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.polled import Polled
 from gossamer.runtime.processor import AsyncProcessor
 from gossamer.runtime.retries import waits
-from gossamer.runtime.runner import dead_letter_for
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
 from gossamer.telemetry import observe

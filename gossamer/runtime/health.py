@@ -19,8 +19,6 @@ from gossamer.errors import GossamerError
 from gossamer.settings.servers import ServiceSettings
 from gossamer.telemetry import gauge, gauges, show_counters
 
-STUCK = 60.0
-"""Seconds without a turn of the loop after which a process counts as stuck."""
 FRESH = 2.0
 """Seconds for which an answer of the servers is reused."""
 PATIENCE = 2.0
@@ -35,9 +33,12 @@ LagQuery = Callable[[], Mapping[str, int]]
 
 
 class Health:
-    """The health of one process: its loop reports, any thread may ask."""
+    """The health of one process: its loop reports, any thread may ask.
 
-    def __init__(self, service: str, instance: str) -> None:
+    It is stuck *stuck_after* seconds after the last turn of its loop.
+    """
+
+    def __init__(self, service: str, instance: str, stuck_after: float = 60.0) -> None:
         gauge(
             "gossamer_build_info",
             1,
@@ -45,7 +46,7 @@ class Health:
             service=service,
             instance=instance,
         )
-        self._beat_at = clock.steady()
+        self._beat_at, self._stuck_after = clock.steady(), stuck_after
         self._why_not, self._hindered, self._note = "it is starting", "", ""
         self._servers = _Cached(lambda: {})
 
@@ -82,7 +83,7 @@ class Health:
     @property
     def alive(self) -> bool:
         """Whether its loop turns."""
-        return clock.steady() - self._beat_at < STUCK
+        return clock.steady() - self._beat_at < self._stuck_after
 
     def why_not_ready(self) -> str:
         """Return why it does not do its work; "" if it does.
@@ -90,7 +91,7 @@ class Health:
         An idle loop may not notice that servers are gone, so they are asked too.
         """
         if not self.alive:
-            return f"its loop has not turned for {STUCK:.0f} s"
+            return f"its loop has not turned for {self._stuck_after:.0f} s"
         if not self._why_not:
             self._servers.read()
         return self._why_not or self._hindered or self._servers.trouble

@@ -17,11 +17,11 @@ from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
+from gossamer.runtime.loop import Loop
 from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.pinned import pin
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import LONGEST_WAIT, waits
-from gossamer.runtime.runner import Runner
 from gossamer.settings import Settings, load_settings
 from gossamer.store import Store
 from gossamer.telemetry import configure_logs
@@ -103,7 +103,8 @@ def begin(service: str) -> Process:
     as_json = logs.json_lines if "json_lines" in logs.model_fields_set else True
     level = logs.level if "level" in logs.model_fields_set else "info"
     configure_logs(as_json, level, service=service, instance=instance)
-    process = Process(service, settings, Health(service, instance))
+    health = Health(service, instance, settings.service.stuck_after)
+    process = Process(service, settings, health)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: process.stop.set())
     port = process.health.listen(settings.service)
@@ -142,14 +143,15 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
 
 def run_processor(backends: Backends, processor: Processor) -> None:
     """Run *processor* along the log until it is to stop."""
-    runner = Runner(processor, backends.log, backends.store, clock.now, clock.Steps())
+    limit = backends.settings.service.step_limit
+    loop = Loop(processor, backends.log, backends.store, clock.now, clock.Steps(), limit)
     try:
         while not backends.stop.is_set():
-            due = runner.due()
-            moved = runner.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
+            due = loop.due()
+            moved = loop.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
             backends.process.health.note(processor.note())
-            rest = runner.began + GROUP - clock.steady()
-            if moved and rest > 0 and not runner.is_full:
+            rest = loop.began + GROUP - clock.steady()
+            if moved and rest > 0 and not loop.is_full:
                 backends.stop.wait(rest)
     finally:
-        runner.close()
+        loop.close()

@@ -6,13 +6,17 @@ writes to them is flushed with the log's next advance.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Protocol
 
 from gossamer.events import Event, Tombstone
 from gossamer.events.topics import Topic
+from gossamer.log import BATCH
+from gossamer.store import Row, Sort
 
 Answer = Iterable[Event | Tombstone]
+Key = tuple[type[Row], str, Sort]
+"""The class, partition key and sort key of a row."""
 Emitter = Callable[..., None]
 """Takes events; those of one call are appended together or not at all."""
 
@@ -55,12 +59,22 @@ class Processor(ABC):
         Raise Poison, before anything is changed, if it cannot be handled.
         """
 
+    def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
+        """Yield the rows that `handle` will read for *events*, a group at a time.
+
+        The loop reads a group together before it asks for the next one, which may depend on it.
+        """
+        return iter(())
+
     def due(self) -> float | None:
         """Return when `wake` is next to be called; no timer by default."""
         return None
 
-    def wake(self, now: float) -> Answer:
-        """Return the events that are due at *now* without any record."""
+    def wake(self, now: float, most: int = BATCH) -> Answer:
+        """Return the events that are due at *now* without any record: about *most* at a time.
+
+        What is left is due in the next step.
+        """
         return ()
 
     def note(self) -> str:

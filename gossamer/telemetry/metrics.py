@@ -164,6 +164,13 @@ HISTOGRAMS: dict[str, About] = {
         "commit when it is part of a step. Under Faust, those of one record.",
         buckets=STORAGE,
     ),
+    "gossamer_step_phase_seconds": About(
+        "Phases of a step of a service's loop: read (rows that the records need), handle, wake "
+        "(what is due without a record), advance (store flushed, answers appended, offsets "
+        "committed).",
+        ("service", "phase"),
+        STORAGE,
+    ),
     "gossamer_step_seconds": About(
         "Steps of a service's loop that moved something: records handled, store flushed, answers "
         "appended, offsets committed; without waiting for records. Under Faust, one record from "

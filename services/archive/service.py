@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Event, PageArchived, PageFetched, Purpose
 from gossamer.events.topics import PAGES_FETCHED
+from gossamer.log import BATCH
 from gossamer.relevance import Facts, parse_relevance
 from gossamer.runtime.processor import Answer, Processor
 from gossamer.settings import ArchiveSettings
@@ -133,7 +134,7 @@ class Archive(Processor):
         begun = min((segment.begun_at for segment in self._open.values()), default=None)
         return None if begun is None else begun + self._settings.segment_age
 
-    def wake(self, now: float) -> Answer:
+    def wake(self, now: float, most: int = BATCH) -> Answer:
         """End the segments that are old enough; what is left to do is done by `settle`."""
         self._end_old(now)
         return ()

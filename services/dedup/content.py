@@ -6,7 +6,7 @@ another, or is of another site and does not say the same. Of several who
 would take a place at once one does, and the others are its duplicates.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from gossamer.blacklist import Blacklist
 from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
+from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
@@ -78,14 +79,31 @@ class Content:
         self._claimed: dict[DigestRow, DigestRow] = {}
         """Who is first, by what was claimed."""
 
-    def expect(self, pages: Sequence[PageParsed], new: Sequence[Linked]) -> None:
-        """Read what is kept of texts like those of *pages*, which come next, and claim the texts of
-        *new* documents among them: together, as the nodes take a while to decide."""
-        self._near.expect(pages)
-        self._linked = {one.page.visit.id: one for one in new}
+    def reads_of(
+        self, pages: Sequence[PageParsed], documents: Sequence[Linked], new: Set[str]
+    ) -> Iterator[list[Key]]:
+        """Yield the keys of what is kept of texts like those of *documents* among *pages*.
+
+        The texts of those that are *new*, by the ids of their visits, are claimed here, together:
+        the nodes take a while to decide who is first.
+        """
+        self._linked = {one.page.visit.id: one for one in documents}
+        known = [one for one in documents if one.page.visit.id not in new]
+        digests = [digest for one in known for digest in (one.page.digest, one.digest) if digest]
+        bands = self._near.reads_of([one.page for one in documents])
+        yield [*bands, *((DigestRow, digest, "") for digest in digests)]
         firsts = {page.digest: page.visit.id for page in reversed(pages)}
-        own = [_own(one) for one in new if firsts[one.page.digest] == one.page.visit.id]
+        asked = (one for one in documents if one.page.visit.id in new)
+        own = [_own(one) for one in asked if firsts[one.page.digest] == one.page.visit.id]
         self._claimed = dict(zip(own, self._digests.put_all_if_absent(own), strict=True))
+        kept = self._digests.get_all([(digest, "") for digest in digests])
+        leaders = {first.url for first in (*self._claimed.values(), *kept)}
+        leaders.update(*(self._near.near(one.page) for one in documents))
+        yield [(DocumentRow, url, "") for url in leaders]
+
+    def forget(self) -> None:
+        """Forget what was claimed and not yet judged: the store may have forgotten it, too."""
+        self._linked, self._claimed = {}, {}
 
     def judge(
         self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float

@@ -23,6 +23,7 @@ from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.gone import PATIENCE, Gone
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind, contents_of
+from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -74,9 +75,9 @@ class Documents:
         self.comes_back = False
         """Whether pages are visited again."""
 
-    def expect(self, pages: Sequence[PageParsed]) -> None:
-        """Read the rows of *pages*, which come next."""
-        self._rows.read_ahead((page.visit.url, "") for page in pages)
+    def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
+        """Return the keys of the rows of *pages*."""
+        return [(DocumentRow, page.visit.url, "") for page in pages]
 
     def is_new(self, page: PageParsed) -> bool:
         """Return whether nothing was ever kept of the URL of *page*."""

@@ -8,9 +8,11 @@ those that a restart forgets nothing is learnt, and as many others may be tried.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gossamer.events import PageParsed
+from gossamer.events import Discovery, PageParsed
+from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
 from gossamer.web.http import REDIRECTS
 from gossamer.web.url import host_key
@@ -47,6 +49,11 @@ class Guesses:
     def __init__(self, store: Store) -> None:
         self._rows = store.table(GuessesRow)
         self._lately = OrderedDict[str, _Host]()
+
+    def reads_of(self, found: Iterable[Discovery]) -> list[Key]:
+        """Return the keys of the rows of hosts that *found* guesses at, not in memory."""
+        hosts = dict.fromkeys(host_key(one.url) for one in found if one.guess)
+        return [(GuessesRow, host, "") for host in hosts if host not in self._lately]
 
     def ask(self, url: str) -> bool:
         """Return whether *url*, a guess, is let through: then it takes room until it is visited."""

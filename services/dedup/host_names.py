@@ -11,6 +11,7 @@ before) renews its verdict or takes it back, and after that time its URLs are vi
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from gossamer.bounds import left_out
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.web.soft_404 import is_home_page
@@ -67,6 +69,14 @@ class HostNames:
         self._rows, self._settings = store.table(HostNameRow), settings
         self._listed = dict(map(parse_pair, settings.duphosts))
         self._lately = OrderedDict[str, HostNameRow | None]()
+
+    def forget(self) -> None:
+        """Forget what the store may not have kept."""
+        self._lately.clear()
+
+    def reads_of(self, urls: Iterable[str]) -> list[Key]:
+        """Return the keys of the rows of the hosts of *urls* that are not in memory."""
+        return [key for key in keys_of(urls) if key[2] not in self._lately]
 
     def known_as(
         self, found: Discovery, via: str, crawl: CrawlDefined | None, now: float
@@ -174,6 +184,12 @@ class HostNames:
         if len(self._lately) > REMEMBERED:
             self._lately.popitem(last=False)
         return row
+
+
+def keys_of(urls: Iterable[str]) -> list[Key]:
+    """Return the keys of the rows of the hosts of *urls*."""
+    hosts = dict.fromkeys(map(host_key, urls))
+    return [(HostNameRow, site_of(f"{host}/"), host) for host in hosts]
 
 
 def _unlike(row: HostNameRow, is_home: bool, is_new: bool) -> HostNameRow:

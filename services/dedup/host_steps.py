@@ -13,11 +13,12 @@ needed, in the row of the host, and nobody else needs to know it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
+from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.text.sketch import change
 from gossamer.web.url import fingerprint, host_key
@@ -49,6 +50,16 @@ class HostSteps:
         self._rows, self._documents = store.table(HostStepsRow), store.table(DocumentRow)
         # What another instance has learnt meanwhile is read before anything is written.
         self._lately = OrderedDict[str, HostStepsRow]()
+
+    def forget(self) -> None:
+        """Forget what the store may not have kept."""
+        self._lately.clear()
+
+    def reads_of(self, urls: Iterable[str], crawl: CrawlDefined | None) -> list[Key]:
+        """Return the keys of the rows of the hosts of *urls* that are needed, not in memory."""
+        steps = crawl.url_steps if crawl else ()
+        hosts = dict.fromkeys(host_key(url) for url in urls if any(host_images(url, steps)))
+        return [(HostStepsRow, host, "") for host in hosts if host not in self._lately]
 
     def known_as(self, found: Discovery, via: str, crawl: CrawlDefined | None) -> Discovery:
         """Return *found*, which *via* discovered, under the URL that its host knows it by."""

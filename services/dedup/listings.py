@@ -9,7 +9,7 @@ Hints are given of what is not older than the newest that the listing said at it
 else was said then. At the first visit everything is said that there is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -28,6 +28,7 @@ from gossamer.events import (
     Purpose,
     UrlsDiscovered,
 )
+from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import fingerprint, site_of
@@ -101,6 +102,10 @@ class Listings:
         row = self._rows.get(url) or ListingRow(url)
         if new := set(namers).difference(row.named_by):
             self._rows.put(replace(row, named_by=tuple(sorted({*row.named_by, *new}))))
+
+    def reads_of(self, pages: Iterable[PageParsed]) -> list[Key]:
+        """Return the keys of the rows of those *pages* that are listings."""
+        return [(ListingRow, page.visit.url, "") for page in pages if page.listing]
 
     def read(
         self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist, now: float

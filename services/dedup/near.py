@@ -8,13 +8,14 @@ pages; what fills it is boilerplate, and who finds it full is in the other bands
 nobody gets there, so a family of pages has its first in the rows, and no others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from msgspec import Struct
 from simhash import Simhash
 
 from gossamer.events import PageParsed
+from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from services.dedup.rows import DocumentRow
@@ -63,10 +64,24 @@ class Near:
         self._limit = settings.near_distance
         self._rows, self._documents = store.table(NearRow), store.table(DocumentRow)
 
-    def expect(self, pages: Sequence[PageParsed]) -> None:
-        """Read the rows of *pages*, which come next."""
+    def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
+        """Return the keys of the rows of texts like those of *pages*."""
         read = (bands(page.site, page.simhash) for page in pages if page.simhash)
-        self._rows.read_ahead((band, "") for band in chain.from_iterable(read))
+        return [(NearRow, band, "") for band in chain.from_iterable(read)]
+
+    def near(self, page: PageParsed) -> set[str]:
+        """Return the URLs whose documents `leader` may ask for."""
+        keys = bands(page.site, page.simhash) if page.simhash else []
+        rows = self._rows.get_all([(key, "") for key in keys])
+        return {kept.url for kept in self._near(page, rows)}
+
+    def _near(self, page: PageParsed, rows: Iterable[NearRow]) -> set[Kept]:
+        return {
+            kept
+            for row in rows
+            for kept in row.pages
+            if distance(kept.simhash, page.simhash) <= self._limit
+        }
 
     def leader(self, page: PageParsed) -> str:
         """Return the URL that *page* is a near duplicate of; "" if of none: it is kept then.
@@ -78,13 +93,7 @@ class Near:
             return ""
         keys = bands(page.site, page.simhash)
         rows = {row.band: row for row in self._rows.get_all([(key, "") for key in keys])}
-        near = {
-            kept
-            for row in rows.values()
-            for kept in row.pages
-            if distance(kept.simhash, page.simhash) <= self._limit
-        }
-        url = page.visit.url
+        near, url = self._near(page, rows.values()), page.visit.url
         if any(kept.url == url for kept in near):
             return ""
         first = self._first({kept for kept in near if kept.at <= page.fetched_at}, page)

@@ -29,7 +29,7 @@ from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.provenance import by_site, sown
 from gossamer.policies import NEVER
-from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.processor import Answer, Key, Processor
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -41,13 +41,14 @@ from services.dedup.content import Content, Judgement, Linked
 from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
 from services.dedup.hints import of_links
-from services.dedup.host_names import HostNames
+from services.dedup.host_names import HostNames, keys_of
 from services.dedup.host_steps import HostSteps
 from services.dedup.in_links import InLinks
 from services.dedup.links import images_of, links_of, release
 from services.dedup.listings import Listings
 from services.dedup.new_links import marked
 from services.dedup.relevance import Kept, is_soft_404, kept
+from services.dedup.rows import DocumentRow
 from services.dedup.seen import Seen, finder_of, is_same
 from services.dedup.spelling import spelt
 from services.dedup.verdicts import absent, judged, missing, verdict_of
@@ -108,24 +109,44 @@ class Dedup(Processor):
         """Write down which sitemaps were named."""
         self._listings.settle()
 
-    def expect(self, pages: Sequence[PageParsed]) -> None:
-        """Ask the store together what it will be asked of *pages*, which come next."""
-        self._documents.expect(pages)
-        self._spelt, new = {}, list[Linked]()
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Forget what the store may not have kept."""
+        self._spelt = {}
+        for part in (self._content, self._host_steps, self._host_names):
+            part.forget()
+
+    def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
+        """Yield the rows of hosts that links lead to, and those that parsed pages are judged by."""
+        found = [one for event in events if isinstance(event, UrlsDiscovered) for one in event.urls]
+        pages = [event for event in events if isinstance(event, PageParsed)]
+        urls = [one.url for one in found] + [page.visit.url for page in pages]
+        yield [
+            *self._host_names.reads_of(urls),
+            *self._host_steps.reads_of(urls, self._crawl),
+            *self._guesses.reads_of(found),
+            *self._documents.reads_of(pages),
+            *self._listings.reads_of(pages),
+        ]
+        if not pages:
+            return
+        self._spelt, documents, new = {}, list[Linked](), set[str]()
         for page in pages:
             # What is wrong with one is said when it is handled.
             with suppress(Exception):
                 known = self._spelt[page.visit.id] = spelt(page, self._crawl, self._url_limit)
-                if self._is_new(known):
-                    new.append(self._content.with_links(known, self._crawl))
-        self._content.expect(pages, new)
+                if self._is_document(known):
+                    documents.append(self._content.with_links(known, self._crawl))
+                    if not page.noindex and self._documents.is_new(page):
+                        new.add(page.visit.id)
+        for group in self._content.reads_of(pages, documents, new):
+            leaders = [url for row, url, _ in group if row is DocumentRow]
+            yield [*group, *keys_of(leaders)]
 
-    def _is_new(self, page: PageParsed) -> bool:
-        """Return whether *page* is a document for sure, and the first at its URL."""
+    def _is_document(self, page: PageParsed) -> bool:
+        """Return whether *page* is a document for sure."""
         is_page = 200 <= page.status < 300 and page.visit.purpose is not Purpose.PROBE
         is_read = not page.listing and Hazard.PARSER_FAULT not in page.hazards
-        is_kept = not page.noindex and kept(page, self._crawl).page is page
-        return is_page and is_read and is_kept and self._documents.is_new(page)
+        return is_page and is_read and kept(page, self._crawl).page is page
 
     def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
         accept(seed)

@@ -5,11 +5,12 @@ and holds each change of condition against the table of `conditions.py`. Which h
 is decided in `loading.py`.
 """
 
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie
@@ -63,6 +64,24 @@ class Hosts:
         if self.sites.hosts(site) and (found := self.read(site, key)):
             return self._listed(found)
         return Host(HostRow(site, key), stored=False, robots_read=True)
+
+    def reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[list[Key]]:
+        """Yield the rows of *places*, sites and hosts ("": none), that are not in memory."""
+        sites, hosts = dict[str, None](), dict[str, str]()
+        for site, key in places:
+            sites[site] = None
+            if key:
+                hosts[key] = site
+        yield self.sites.reads_of(sites)
+        here = {key: self.bench.hosts.get(key) or self._recent.get(key) for key in hosts}
+        away = [(hosts[key], key) for key, host in here.items() if not host]
+        # Of a site without hosts nothing is stored, but the second of a step looks for all.
+        several = Counter(hosts.values())
+        away = [place for place in away if self.sites.hosts(place[0]) or several[place[0]] > 1]
+        yield [(HostRow, site, key) for site, key in away]
+        unread = [key for key, host in here.items() if host and not host.robots_read]
+        unread += [row.host for row in self._rows.get_all(away)] if away else []
+        yield [(RobotsRow, key, "") for key in unread]
 
     def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
         """Return the hosts of *entries* that there are, each once and as `find` does."""

@@ -25,8 +25,8 @@ from services.frontier.rows import QueuedUrl
 UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""
 HALF = 0.5
-MOVED_AT_A_TIME, LOOKED_INTO = 500, 20
-"""Plans that are made anew in a step, and buckets where few are."""
+LOOKED_INTO = 20
+"""Buckets of plans that are made anew in a step, where few are in each."""
 
 
 class Plans:
@@ -135,16 +135,17 @@ class Plans:
             self._moving, self._last_moving = first, last
         self._calendar = self._opened(-1, -1, now)
 
-    def moved(self) -> Sequence[DueVisit]:
-        """Return visits that were planned by the policy before; each is to be added anew, or not.
+    def moved(self, most: int) -> Sequence[DueVisit]:
+        """Return at most *most* visits that were planned by the policy before; each is to be added
+        anew, or not.
 
         They are gone from where they were.
         """
         moved: list[DueVisit] = []
         for _ in range(LOOKED_INTO):
-            if self._moving < 0 or len(moved) >= MOVED_AT_A_TIME:
+            if self._moving < 0 or len(moved) >= most:
                 break
-            moved += self._moved_of_a_bucket(MOVED_AT_A_TIME - len(moved))
+            moved += self._moved_of_a_bucket(most - len(moved))
         return moved
 
     def _moved_of_a_bucket(self, most: int) -> list[DueVisit]:

@@ -160,7 +160,10 @@ class Refusals:
         """Judge some more of what is set aside; yield what is not left out any more."""
         for claim in self._hosts.claims:
             if claim.aside.is_behind(crawl, self.blacklist):
-                yield from claim.aside.judge(crawl, self.blacklist, now)
+                released = [*claim.aside.judge(crawl, self.blacklist, now)]
+                yield from released
+                if released:
+                    return
 
     def write(
         self, site: str, found: Discovery, how: Provenance, refused: Refusal, now: float

@@ -7,7 +7,6 @@ says when next; that goes into the calendar of the partition (`plans`), and into
 for people.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,12 +25,14 @@ from gossamer.events import (
 from gossamer.events.outcomes import GONE_VERDICTS, Outcome
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.policies import NEVER
+from gossamer.runtime.answers import read_ahead
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
 from services.frontier.hosts import Hosts
 from services.frontier.plan_rows import DueVisit, PlanRow
+from services.frontier.plans import LOOKED_INTO
 from services.frontier.revisit import (
     Absence,
     Basis,
@@ -78,7 +79,7 @@ class Revisits:
     """Plans when the URLs of the claimed partitions are visited again."""
 
     def __init__(self, hosts: Hosts, store: Store) -> None:
-        self._hosts, self._rows = hosts, store.table(PlanRow)
+        self._hosts, self._store, self._rows = hosts, store, store.table(PlanRow)
         self._urls, self._name = store.table(UrlRow), NEVER
         self.shares = Shares(hosts, store)
         self._policy = revisit.make(NEVER)
@@ -218,18 +219,27 @@ class Revisits:
         ends = [claim.plans.due() for claim in self._hosts.claims]
         return min((end for end in ends if end is not None), default=None)
 
-    def wake(self, now: float, most: int) -> Iterator[DueVisit]:
-        """Plan anew what another policy has planned; yield visits whose time has come."""
+    def taken(self, now: float, most: int) -> list[DueVisit]:
+        """Remove and return at most *most* visits whose time has come."""
         self.shares.share_out(now)
+        taken = list[DueVisit]()
+        for claim in self._hosts.claims:
+            taken += claim.plans.take(now, most - len(taken))
+        return taken
+
+    def follow(self, now: float, most: int) -> None:
+        """Plan anew at most *most* visits that another policy has planned."""
+        moved = list[DueVisit]()
         for claim in self._hosts.claims:
             claim.plans.follow(self._name, now)
-            for visit in claim.plans.moved():
-                # Entries go by the bucket: this one may have been taken, and visited.
-                if visit.at > now or not self._was_made(visit):
-                    self._plan_anew(visit, now)
-            taken = claim.plans.take(now, most)
-            most -= len(taken)
-            yield from taken
+            if most > 0 and claim.plans.is_behind(self._name):
+                moved += (found := claim.plans.moved(most))
+                most -= max(len(found), LOOKED_INTO)
+        read_ahead(self._store, iter([[(PlanRow, visit.host, visit.url) for visit in moved]]))
+        for visit in moved:
+            # Entries go by the bucket: this one may have been taken, and visited.
+            if visit.at > now or not self._was_made(visit):
+                self._plan_anew(visit, now)
 
     def _was_made(self, visit: DueVisit) -> bool:
         row = self._rows.get(visit.host, visit.url)

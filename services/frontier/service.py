@@ -1,6 +1,7 @@
 """The frontier as a processor: admits URLs, checks hosts out, checks them in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -25,8 +26,10 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
+from gossamer.log import BATCH
 from gossamer.overrides import site_overridden
-from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.processor import Answer, Key, Processor
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -44,14 +47,13 @@ from services.frontier.loading import Loading
 from services.frontier.neighbours import LOOKS, Neighbours
 from services.frontier.pacing import Pacing
 from services.frontier.probes import learn
+from services.frontier.reads import places_of, urls_due, urls_of
 from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
 from services.frontier.robots import sitemaps_found
+from services.frontier.rows import DueRow
 from services.frontier.workbench import Host
-
-DUE_AT_A_TIME = 1000
-"""URLs and hosts whose time has come, of one step of the log."""
 
 
 class Frontier(Processor):
@@ -75,7 +77,7 @@ class Frontier(Processor):
         alone: bool,
         unread: Unread | None = None,
     ) -> None:
-        self._settings = settings
+        self._settings, self._store = settings, store
         self._claims = Claims(store, partitions)
         self._hosts = hosts = Hosts(store, self._claims, settings, unread)
         self._loading = Loading(hosts, settings.loaded_limit, alone)
@@ -136,6 +138,11 @@ class Frontier(Processor):
             return False
         self._asked_at, self._unread = now, self._claims.partitions
         return True
+
+    def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
+        """Yield the rows of the sites, hosts and URLs that *events* name."""
+        yield urls_of(events)
+        yield from self._hosts.reads_of(places_of(events))
 
     def handle(self, event: Event, now: float) -> Answer:
         """Take one event in; the orders that follow from it come from `wake`.
@@ -223,36 +230,38 @@ class Frontier(Processor):
         ends += [self._revisits.due(), next_at]
         return min((end for end in ends if end is not None), default=None)
 
-    def wake(self, now: float) -> Iterator[Event]:
-        """Update the hosts and URLs whose time has come, then yield all orders that may be made."""
+    def wake(self, now: float, most: int = BATCH) -> Iterator[Event]:
+        """Update hosts and URLs whose time has come, then yield orders: at most *most* of each."""
         read_until = self._leases_may_end_until(now)
         for host in self._hosts.bench.expired(read_until) if self._claims.caught_up else ():
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
             self._neighbours.visited(row.host, row.ready_at, now)
             self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
-        self._bring_back(now)
+        self._bring_back(now, most)
         self._fill(now)
         if crawl := self._crawl:
             yield from self._refusals.take_up(crawl, now)
-            yield from self._orders(crawl, now)
+            yield from self._orders(crawl, now, most)
 
     def _leases_may_end_until(self, now: float) -> float:
         """Return until when leases may end at *now*: the outcomes from before then were read."""
         return min(now, self._read_until)
 
-    def _bring_back(self, now: float) -> None:
-        left = DUE_AT_A_TIME
+    def _bring_back(self, now: float, most: int) -> None:
+        self._revisits.follow(now, most)
+        due = list[DueRow]()
         for claim in self._claims:
-            if not left:
-                return
-            taken = claim.calendar.take(now, left)
-            left -= len(taken)
-            self._loading.unblock([due for due in taken if not due.url])
-            for due in taken:
-                if due.url:
-                    self._admission.again(due, now)
-        for visit in self._revisits.wake(now, left):
+            due += claim.calendar.take(now, most - len(due))
+        visits = self._revisits.taken(now, most - len(due))
+        places = [(one.site, one.host) for one in due]
+        places += [(one.site, one.host) for one in visits]
+        read_ahead(self._store, chain([urls_due(due)], self._hosts.reads_of(places)))
+        self._loading.unblock([one for one in due if not one.url])
+        for one in due:
+            if one.url:
+                self._admission.again(one, now)
+        for visit in visits:
             self._admission.revisit(visit, now)
 
     def _fill(self, now: float) -> None:
@@ -260,10 +269,11 @@ class Frontier(Processor):
         for host in self._hosts.bench.rested(now):
             self._hosts.update(host, host.row, Trigger.DELAY_OVER)
 
-    def _orders(self, crawl: CrawlDefined, now: float) -> Iterator[Event]:
+    def _orders(self, crawl: CrawlDefined, now: float, left: int) -> Iterator[Event]:
         pacing, looks = self._pacing, LOOKS
         pacing.look(now)
-        while (most := pacing.room(crawl, now)) and (host := self._first(now)):
+        while left and (most := pacing.room(crawl, now)) and (host := self._first(now)):
+            left -= 1
             if not self._neighbours.knows(host.row.site):
                 if not looks:
                     return

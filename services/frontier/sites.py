@@ -5,12 +5,13 @@ a row in `urls` only while few of its site were refused by the same rule; the ot
 """
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from math import inf
 
 from msgspec.structs import replace
 
 from gossamer.events.hazards import Hazard
+from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
@@ -40,6 +41,10 @@ class Sites:
     def forget(self) -> None:
         """Read every row anew: others may have written them meanwhile."""
         self._recent.clear()
+
+    def reads_of(self, sites: Iterable[str]) -> list[Key]:
+        """Return the keys of the rows of *sites* that are not in memory."""
+        return [(SiteRow, site, "") for site in sites if site not in self._recent]
 
     def noticed(self, site: str, hazards: Collection[str]) -> None:
         """Remember what the *hazards* of a visit say of the whole *site*."""

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import CrawlDefined, Link, PageParsed
+from gossamer.runtime.answers import read_ahead
 from gossamer.web.url import fingerprint
+from tests.support.read_ahead import ReadAheadStore
 
 from .test_documents import DAY, Instance, Seen, parsed
 
@@ -57,7 +60,31 @@ def test_who_is_expected_is_told_the_same(
             )
         )
     for group in groups(pages, sizes):
-        expecting.dedup.expect(group)
+        read_ahead(expecting.store, expecting.dedup.reads_of(group))
         for page in group:
             assert expecting.answer(page) == other.answer(page)
             assert expecting.answer(page) == other.answer(page), "it comes again"
+
+
+def found(url: str, day: int, text: str, link: str) -> PageParsed:
+    page = parsed(url, Seen(200), 1.0 + day * DAY, digest=fingerprint(text), links=(Link(link),))
+    return replace(page, simhash=TEXTS["nearly one" if text == "nearly one" else "one"])
+
+
+@pytest.mark.parametrize("days", [1, 2], ids=["new", "known"])
+def test_pages_that_are_expected_are_judged_without_a_read(days: int) -> None:
+    """Copies of pages that another instance has judged, near ones, and pages of their own."""
+    store = ReadAheadStore()
+    earlier, later = Instance(store), Instance(store)
+    for url in URLS[:3]:
+        earlier.answer(found(url, 0, url, URLS[0]))
+    store.flush()
+    for day in range(1, days + 1):
+        texts = ("nearly one", URLS[0], "their own", *URLS[:3])
+        pages = [found(*each, URLS[1]) for each in zip(URLS, [day] * len(URLS), texts, strict=True)]
+        read_ahead(store, later.dedup.reads_of(pages))
+        store.alone.clear()
+        for page in pages:
+            later.answer(page)
+        assert not store.alone
+        store.flush()

@@ -21,8 +21,8 @@ from gossamer.events.topics import TOPICS, VISITS_ORDERED, Keep
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
+from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.runner import Runner
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
@@ -116,7 +116,7 @@ class VirtualFetcher(Processor):
             return 0.0
         return self._conversations[0][0] if self._conversations else None
 
-    def wake(self, now: float) -> Iterator[Event]:
+    def wake(self, now: float, most: int = 0) -> Iterator[Event]:
         """Continue the conversations whose rest is over or whose answer has come."""
         while self._orders:
             yield from self._begin(self._orders.pop(0), now)
@@ -209,7 +209,7 @@ class VirtualCrawl:
             ),
         ]
         self.runners = [
-            Runner(service, self.log, store, lambda: self.now)
+            Loop(service, self.log, store, lambda: self.now)
             for service, store in zip(services, stores, strict=True)
         ]
 

@@ -11,8 +11,8 @@ from gossamer.events.topics import SEEDS
 from gossamer.log import Record, Tail
 from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.runner import Runner
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
@@ -55,7 +55,7 @@ class Sower(Processor):
         """Return what the test has set."""
         return self.at
 
-    def wake(self, now: float) -> Iterable[Event]:
+    def wake(self, now: float, most: int = 0) -> Iterable[Event]:
         """Note the call, and answer once."""
         self.at = None
         self.calls.append(f"wake {now:g}")
@@ -110,7 +110,7 @@ def main(path: str, what: str, most: str) -> None:
     """Run a doomed processor until it dies, or nothing is left."""
     database = Database(Path(path))
     store = SqliteStore(database)
-    runner = Runner(Doomed(store, what, int(most)), SqliteLog(database), store, lambda: 1.0)
+    runner = Loop(Doomed(store, what, int(most)), SqliteLog(database), store, lambda: 1.0)
     while runner.step(0.1):
         pass
 

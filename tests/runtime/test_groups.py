@@ -1,7 +1,5 @@
 """While much comes, the log moves by groups; what comes alone moves at once."""
 
-from typing import cast
-
 import pytest
 from prometheus_client import REGISTRY
 
@@ -52,7 +50,7 @@ def test_a_busy_processor_moves_the_log_by_groups(
     monkeypatch.setattr(clock, "steady", lambda: stop.now)
     sow(log, "the first")
     health = Health("dedup", "grouped")
-    running = Process("dedup", cast(Settings, None), health, stop)  # type: ignore[arg-type]
+    running = Process("dedup", Settings(), health, stop)  # type: ignore[arg-type]
     run_processor(Backends(running, ObservedLog(log, health), store), Sower(store))
     assert len(found(log)) == 1001
     assert advances() - before == 1 + 1000 * EACH / GROUP
@@ -61,13 +59,13 @@ def test_a_busy_processor_moves_the_log_by_groups(
 def test_a_processor_that_is_behind_does_not_rest(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop, before = Meanwhile(log, 0), advances()
+    stop = Meanwhile(log, 0)
     monkeypatch.setattr(clock, "steady", lambda: stop.now)
     sow(log, *(str(number) for number in range(3 * BATCH)))
-    running = Process("dedup", cast(Settings, None), Health("dedup", "behind"), stop)  # type: ignore[arg-type]
+    running = Process("dedup", Settings(), Health("dedup", "behind"), stop)  # type: ignore[arg-type]
     run_processor(Backends(running, ObservedLog(log, running.health), store), Sower(store))
-    assert advances() - before == 3
-    assert stop.now == 0.0
+    assert not log.backlog("dedup", "seeds")
+    assert stop.now <= GROUP, "after the last of them alone"
 
 
 async def test_what_is_alone_under_way_is_moved_as_soon_as_it_ends(

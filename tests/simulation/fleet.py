@@ -9,7 +9,7 @@ written before the answers, as `services/dedup/faust` has it.
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from gossamer.runtime.health import Health
 from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.process import Backends, retry, run_processor
 from gossamer.runtime.process import Process as ServiceProcess
-from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.processor import Answer, Key, Processor
 from gossamer.settings import Settings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
 from services.dedup.seen import SeenMapping
@@ -154,18 +154,23 @@ class CarriedDedup(Processor):
         self._table.restore(partitions)
         self._dedup.assign(partitions, now)
 
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Forget what was not flushed."""
+        self._dedup.restart(partitions, now)
+
     def handle(self, event: Event, now: float) -> Answer:
         """Answer one event, with the table of its partition."""
         self._table.partition = partition_of(getattr(event, "site", ""), self._partitions)
-        if isinstance(event, PageParsed):
-            self._dedup.expect([event])
         return self._dedup.handle(event, now)
+
+    def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
+        return self._dedup.reads_of(events)
 
     def due(self) -> float | None:
         return self._dedup.due()
 
-    def wake(self, now: float) -> Answer:
-        return self._dedup.wake(now)
+    def wake(self, now: float, most: int = 0) -> Answer:
+        return self._dedup.wake(now, most)
 
     def settle(self) -> None:
         """The changelog comes before the answers."""

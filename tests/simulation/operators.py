@@ -1,4 +1,5 @@
-"""What operators do to a simulated crawl while it runs, and whether it is obeyed at the servers."""
+"""What operators and sites do to a simulated crawl while it runs, and whether operators are obeyed
+at the servers."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -8,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from gossamer.events import BlacklistChanged, Event, SiteOverridden
+from gossamer.events import (
+    BlacklistChanged,
+    ChangeHint,
+    ChangesHinted,
+    Event,
+    EvidenceKind,
+    SiteOverridden,
+)
 from gossamer.web.url import host_key, host_name, site_of
 from tests.simulation.kernel import START
 from tests.simulation.web import Request
@@ -22,6 +30,8 @@ milliseconds takes seconds here, and clocks differ."""
 SLOWER = 6.0
 """The delay of a site that is to be slower, in seconds."""
 JITTER = 0.001
+LISTED, HINTED = 20_000, 1000
+"""Pages of a long sitemap, and how many of them one event names."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +111,22 @@ def _paused(run: "Run") -> None:
     _say(run, said, replace(going_on, paused=True), going_on)
 
 
+def _long_sitemap(run: "Run") -> None:
+    """Say of many pages of a host, as dedup does of a sitemap's, that they have changed."""
+    host, now, _ = _drawn(run)
+    run.note(f"a sitemap of {host} lists {LISTED} pages")
+    for start in range(0, LISTED, HINTED):
+        urls = (f"{host}/listed/{number}" for number in range(start, start + HINTED))
+        hints = tuple(ChangeHint(url, EvidenceKind.SITEMAP, now) for url in urls)
+        run.append(ChangesHinted(at=now, site=site_of(f"{host}/"), host=host, hints=hints))
+
+
 DEEDS: dict[str, Callable[["Run"], None]] = {
     "site off": _site_off,
     "site slower": _site_slower,
     "blocked": _blocked,
     "paused": _paused,
+    "long sitemap": _long_sitemap,
 }
 
 

@@ -7,7 +7,7 @@ or has other parameters is an error: a refactoring must not turn a fault into on
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from heapq import heappush
@@ -22,6 +22,8 @@ from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered, VisitEnded
 from gossamer.log import Log
 from gossamer.log.codec import E, validated
 from gossamer.log.unread import unread_partitions
+from gossamer.runtime.processor import Key
+from gossamer.store import Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.store.claims import ClaimRow
@@ -175,6 +177,10 @@ def _bound_after_a_visit(self: Balance, site: str, now: float) -> int | None:
     return last.sent_to if last and self._is_late(last, now) else None
 
 
+def _not_read(store: Store, reads: Iterator[Iterable[Key]]) -> None:
+    """Have the handlers read row by row."""
+
+
 FAULTS = (
     Fault(
         "priority",
@@ -274,6 +280,14 @@ FAULTS = (
         first=189,
         report="times in a row until",
         seams={"services.frontier.checkin.refused_wait": _short_wait},
+    ),
+    Fault(
+        "long step",
+        "A step reads what its records need row by row: a sitemap's are more than a minute's.",
+        scenario="listings",
+        seeds=3,
+        report="was put out for not polling",
+        seams={"gossamer.runtime.loop.read_ahead": _not_read},
     ),
     Fault(
         "one archive",

@@ -279,7 +279,7 @@ class Run:
         return self.result
 
     def _over(self) -> bool:
-        if len(self.fleet.exits) > HOPELESS:
+        if len(self.fleet.exits) > HOPELESS or self.broker.thrown_out:
             return True
         return self.over_at is not None and self.sim.now > self.over_at
 

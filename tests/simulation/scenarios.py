@@ -62,6 +62,7 @@ OPERATORS = Scenario(
     pages=(5, 20),
     turn=1.0,
 )
+LISTINGS = Scenario("listings", ("long sitemap",), (1, 2), until=20.0)
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -134,7 +135,7 @@ SCENARIOS = (
 )
 
 
-OTHERS = {6: OPERATORS, 10: WIDE, 22: OPERATORS, 26: COMING_BACK}
+OTHERS = {6: OPERATORS, 10: WIDE, 14: LISTINGS, 22: OPERATORS, 26: COMING_BACK}
 """Those that have a turn in 32 seeds, in place of anything."""
 
 

@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -22,12 +22,10 @@ from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
 from gossamer import clock
-from gossamer.errors import Poison, Unavailable
-from gossamer.events import PageParsed
+from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
-from gossamer.log.codec import decode
+from gossamer.runtime.answers import answer, answer_all, decode_all, events_of, read_ahead
 from gossamer.runtime.offsets import OffsetTracker
-from gossamer.runtime.runner import answer, answer_all
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import timed
@@ -81,7 +79,10 @@ class FaustRunner:
         """Answer seeds and discovered URLs."""
         async for event in stream.noack().events():
             taken = self._begin(event)
-            messages, changed = answer(self.dedup, taken.record, clock.now()), self.seen.written()
+            (one,) = decode_all([taken.record])
+            if keys := next(self.dedup.reads_of(events_of([one]))):
+                await self._in_thread(partial(read_ahead, self._store, iter([keys])))
+            messages, changed = answer(self.dedup, one, clock.now()), self.seen.written()
             if self.dedup.unsettled:
                 await self._in_thread(self._settled)
             await self._send_answers(taken, messages, changed)
@@ -133,10 +134,15 @@ class FaustRunner:
                     raise
 
     def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
-        self.dedup.expect(pages_in(records))
-        messages = answer_all(self.dedup, records, clock.now, self._store.discard)
+        decoded = decode_all(records)
+        read_ahead(self._store, self.dedup.reads_of(events_of(decoded)))
+        messages = answer_all(self.dedup, decoded, clock.now, self._restart)
         self._store.flush()
         return messages
+
+    def _restart(self) -> None:
+        self._store.discard()
+        self.dedup.restart(frozenset(), clock.now())
 
     def _settled(self) -> None:
         self.dedup.settle()
@@ -230,13 +236,3 @@ class FaustRunner:
         """Stop the thread."""
         self._stopped.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def pages_in(records: Sequence[Record]) -> list[PageParsed]:
-    """Return the parsed pages of *records*, without those that nobody can read."""
-    pages = list[PageParsed]()
-    for record in records:
-        with suppress(Poison):
-            if isinstance(event := decode(record), PageParsed):
-                pages.append(event)
-    return pages

@@ -20,8 +20,8 @@ from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.log import Log, Tail
 from gossamer.log.control import ControlTail
+from gossamer.runtime.answers import answer, decode_all
 from gossamer.runtime.health import Health
-from gossamer.runtime.runner import answer
 from gossamer.telemetry import gauge
 from services.dedup.faust.runner import FaustRunner
 
@@ -93,8 +93,8 @@ class FaustWorker:
     async def _poll_control(self, control: Tail, timeout: float) -> bool:
         """Hand what operators have set to Dedup; return whether there was anything."""
         records = await self._in_thread(partial(control.poll, timeout))
-        for record in records:
-            if letters := answer(self._dedup, record, clock.now()):
+        for one in decode_all(records):
+            if letters := answer(self._dedup, one, clock.now()):
                 await self._in_thread(partial(self._log.append, letters))
         return bool(records)
 

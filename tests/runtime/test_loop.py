@@ -3,25 +3,30 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer.errors import NoSpace, Poison
+from gossamer import clock
+from gossamer.errors import NoSpace, Poison, Unavailable
 from gossamer.events import CrawlDefined, Event, SeedSown
 from gossamer.events.topics import PAGES, SEEDS
-from gossamer.log import Message, Reader, Record
+from gossamer.log import BATCH, Message, Reader, Record
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.runner import Runner
+from gossamer.runtime.loop import Loop
+from gossamer.runtime.processor import Key
+from gossamer.runtime.step_size import FIRST_STEP
 from gossamer.sqlite import Database
-from gossamer.store import Store
+from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import canonicalize
 from tests.runtime.manual import found, letters, sow
 from tests.runtime.processors import SeenRow, Sower, discovered, drain
+from tests.support.read_ahead import ReadAheadStore
 
 ROOT = Path(__file__).resolve().parents[2]
 DISCOVERED, DEAD = "urls.discovered", "dead.letters"
@@ -33,11 +38,11 @@ def sower(store: SqliteStore) -> Sower:
 
 
 @pytest.fixture
-def runner(sower: Sower, log: SqliteLog, store: SqliteStore) -> Runner:
-    return Runner(sower, log, store, lambda: 100.0)
+def runner(sower: Sower, log: SqliteLog, store: SqliteStore) -> Loop:
+    return Loop(sower, log, store, lambda: 100.0)
 
 
-def test_answers_are_appended_and_the_log_moves(runner: Runner, log: SqliteLog) -> None:
+def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) -> None:
     sow(log, "a", "b")
     assert runner.step() is True
     assert sorted(found(log)) == ["a", "b"]
@@ -46,7 +51,7 @@ def test_answers_are_appended_and_the_log_moves(runner: Runner, log: SqliteLog) 
     runner.close()
 
 
-def test_steps_that_move_something_are_timed(runner: Runner, log: SqliteLog) -> None:
+def test_steps_that_move_something_are_timed(runner: Loop, log: SqliteLog) -> None:
     def timed() -> float:
         sample = "gossamer_step_seconds_count"
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
@@ -74,21 +79,30 @@ def test_a_processor_learns_when_it_has_read_what_lay_there(
     sow(log, *(f"{n}" for n in range(700)))
     [at] = {record.partition for record in drain(log.tail(["seeds"]))}
     awaiting = Awaiting(store)
-    runner = Runner(awaiting, log, store, lambda: 100.0)
+    runner = Loop(awaiting, log, store, lambda: 100.0)
     caught_up: list[list[str]] = []
     while runner.step():
         sow(log, f"fresh {len(caught_up)}")
         caught_up.append([call for call in awaiting.calls if " after " in call])
-        if len(caught_up) == 4:
+        if len(caught_up) == 10:
             break
-    others = [f"{number} after 500" for number in range(4) if number != at]
+    others = [f"{number} after {FIRST_STEP}" for number in range(4) if number != at]
     assert caught_up[0] == others
     # What came since does not count: it would never end where others write faster.
-    assert caught_up[1] == caught_up[3] == [*others, f"{at} after 701"]
+    assert caught_up[5] == caught_up[-1] == [*others, f"{at} after 704"]
+
+
+def test_where_nothing_lies_unread_a_processor_learns_that_at_once(
+    log: SqliteLog, store: SqliteStore
+) -> None:
+    awaiting = Awaiting(store)
+    Loop(awaiting, log, store, lambda: 100.0).step()
+    told = [call for call in awaiting.calls if " after " in call]
+    assert told == [f"{number} after 0" for number in range(4)]
 
 
 def test_partitions_come_before_control_and_control_before_records(
-    runner: Runner, sower: Sower, log: SqliteLog
+    runner: Loop, sower: Sower, log: SqliteLog
 ) -> None:
     sow(log, "a", "b")
     log.append([encode(CrawlDefined(at=0.0, scope="any()", max_depth=1))])
@@ -97,7 +111,7 @@ def test_partitions_come_before_control_and_control_before_records(
 
 
 def test_all_of_control_is_known_before_the_first_record(
-    runner: Runner, sower: Sower, log: SqliteLog
+    runner: Loop, sower: Sower, log: SqliteLog
 ) -> None:
     crawls = (CrawlDefined(at=0.0, crawl=f"{n}", scope=f"{n}", max_depth=1) for n in range(1200))
     log.append([encode(crawl) for crawl in crawls])
@@ -135,7 +149,7 @@ def test_what_was_said_during_a_takeover_is_known_before_it_goes_on(
     slow = Slow(store)
     slow.log, reader = log, log.reader
     monkeypatch.setattr(log, "reader", lambda *given: GivenLater(reader(*given)))
-    runner = Runner(slow, log, store, lambda: 100.0)
+    runner = Loop(slow, log, store, lambda: 100.0)
     sow(log, "a")
     runner.step()
     said = [call for call in slow.calls if call != "settle"]
@@ -149,7 +163,7 @@ def test_control_comes_to_every_life_and_its_news_to_each(
         log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1))])
     for _ in range(2):
         sower = Sower(store)
-        runner = Runner(sower, log, store, lambda: 1.0)
+        runner = Loop(sower, log, store, lambda: 1.0)
         runner.step()
         assert "control any()" in sower.calls and "control old()" not in sower.calls
         log.append([encode(CrawlDefined(at=0.0, scope="new()", max_depth=1))])
@@ -159,7 +173,7 @@ def test_control_comes_to_every_life_and_its_news_to_each(
 
 
 def test_what_cannot_be_read_is_buried_whole_and_the_rest_goes_on(
-    runner: Runner, log: SqliteLog
+    runner: Loop, log: SqliteLog
 ) -> None:
     sow(log, "a", b'{"no": "seed"}', b"\xff\0", "b")
     runner.step()
@@ -189,11 +203,11 @@ class Fussy(Sower):
 
 
 @pytest.fixture
-def fussy(log: SqliteLog, store: SqliteStore) -> Runner:
-    return Runner(Fussy(store), log, store, lambda: 100.0)
+def fussy(log: SqliteLog, store: SqliteStore) -> Loop:
+    return Loop(Fussy(store), log, store, lambda: 100.0)
 
 
-def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Runner, log: SqliteLog) -> None:
+def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Loop, log: SqliteLog) -> None:
     sow(log, "a", "bad", "worse", "b")
     fussy.step()
     assert sorted(found(log)) == ["half", "half", "whole", "whole"], "half an answer is none"
@@ -206,7 +220,7 @@ def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Runner, log: S
 def test_a_record_whose_answer_is_too_large_is_buried_whole(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    runner = Runner(Sower(store), log, store, lambda: 100.0)
+    runner = Loop(Sower(store), log, store, lambda: 100.0)
     large = "x" * (PAGES.limit // 2)
     sow(log, "a", large, "b")
     runner.step()
@@ -218,7 +232,7 @@ def test_a_record_whose_answer_is_too_large_is_buried_whole(
     assert log.backlog("dedup", "seeds") == 0
 
 
-def test_a_tombstone_on_control_is_skipped(runner: Runner, sower: Sower, log: SqliteLog) -> None:
+def test_a_tombstone_on_control_is_skipped(runner: Loop, sower: Sower, log: SqliteLog) -> None:
     log.append([Message("control", "default", b"", "default")])
     sow(log, "a")
     runner.step()
@@ -226,7 +240,7 @@ def test_a_tombstone_on_control_is_skipped(runner: Runner, sower: Sower, log: Sq
 
 
 def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
-    fussy: Runner, log: SqliteLog
+    fussy: Loop, log: SqliteLog
 ) -> None:
     sow(log, "a", "worst", "b")
     with pytest.raises(NoSpace, match="the disk is full"):
@@ -238,7 +252,7 @@ def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
 def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> None:
     now = [100.0]
     store = SqliteStore(Database(":memory:"))
-    runner = Runner(sower, log, store, lambda: now[0])
+    runner = Loop(sower, log, store, lambda: now[0])
     assert runner.due() is None
     sower.at = 105.0
     assert runner.step() is False
@@ -251,7 +265,7 @@ def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> No
 
 
 def test_a_processor_is_not_woken_in_the_step_in_which_it_takes_partitions_over(
-    runner: Runner, sower: Sower, log: SqliteLog
+    runner: Loop, sower: Sower, log: SqliteLog
 ) -> None:
     sower.at = 0.0
     sow(log, "a")
@@ -262,7 +276,7 @@ def test_a_processor_is_not_woken_in_the_step_in_which_it_takes_partitions_over(
 
 
 def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
-    runner: Runner, sower: Sower, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
+    runner: Loop, sower: Sower, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sow(log, "a")
     seen: list[int] = []
@@ -273,7 +287,7 @@ def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
 
 
 @pytest.mark.slow
-def test_a_step_waits_for_records(runner: Runner, log: SqliteLog, database: Database) -> None:
+def test_a_step_waits_for_records(runner: Loop, log: SqliteLog, database: Database) -> None:
     runner.step()
     runner.step()
     code = (
@@ -285,6 +299,133 @@ def test_a_step_waits_for_records(runner: Runner, log: SqliteLog, database: Data
         while not runner.step(60.0):
             assert other.poll() is None or log.backlog("dedup", "seeds")
     assert found(log) == ["late"]
+
+
+class Hours(Sower):
+    """Takes *seconds* of the *now* of a test for each record, and orders what it is let."""
+
+    now, seconds, steps = 0.0, 0.0, 0
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Answer nothing, after a while."""
+        self.now += self.seconds
+        return ()
+
+    def wake(self, now: float, most: int = 0) -> Iterable[Event]:
+        """Note how much it may do."""
+        self.at = None
+        self.calls.append(f"wake {most}")
+        return ()
+
+
+@pytest.fixture
+def hours(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> Hours:
+    made = Hours(store)
+    monkeypatch.setattr(clock, "steady", lambda: made.now)
+    return made
+
+
+def lengths(loop: Loop, hours: Hours) -> list[float]:
+    """Return how long steps take until nothing is left."""
+    found, before = list[float](), hours.now
+    while loop.step():
+        found.append(hours.now - before)
+        before = hours.now
+    return found
+
+
+def test_steps_end_in_time_however_long_a_record_takes(
+    hours: Hours, log: SqliteLog, store: SqliteStore
+) -> None:
+    loop, hours.seconds = Loop(hours, log, store, lambda: 100.0, limit=2.0), 0.25
+    sow(log, *map(str, range(100)))
+    first, *others = lengths(loop, hours)
+    assert first == FIRST_STEP * hours.seconds
+    assert max(others) == 2.0, "as it was set"
+    hours.seconds = 30.0
+    sow(log, *map(str, range(20)))
+    assert lengths(loop, hours)[-10:] == [30.0] * 10, "one record is the least"
+
+
+def test_steps_that_are_quick_become_large(
+    hours: Hours, log: SqliteLog, store: SqliteStore
+) -> None:
+    loop, hours.seconds = Loop(hours, log, store, lambda: 100.0), 0.0001
+    sow(log, *map(str, range(4 * BATCH)))
+    assert max(lengths(loop, hours)) == pytest.approx(BATCH * hours.seconds)
+
+
+def test_what_is_due_is_bounded_as_records_are(
+    hours: Hours, log: SqliteLog, store: SqliteStore
+) -> None:
+    loop, hours.seconds = Loop(hours, log, store, lambda: 100.0), 1.0
+    sow(log, *map(str, range(FIRST_STEP)))
+    loop.step()
+    hours.at = 50.0
+    loop.step()
+    assert hours.calls[-2:] == ["wake 1", "settle"]
+
+
+class Reading(Sower):
+    """Needs a row for each seed."""
+
+    def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
+        """Yield the rows of the seeds; fail for one that is wrong."""
+        seeds = [event for event in events if isinstance(event, SeedSown)]
+        yield [(SeenRow, seed.url.removeprefix("!"), "") for seed in seeds]
+        assert not any(seed.url.startswith("!") for seed in seeds)
+
+    def handle(self, event: Event, now: float) -> Iterable[Event]:
+        """Read a row, and answer."""
+        if isinstance(event, SeedSown):
+            self._seen.get(event.url)
+        yield from super().handle(event, now)
+
+
+class Away(ReadAheadStore):
+    """Is away so many times when rows are read ahead."""
+
+    times = 0
+
+    def table(self, row: type[Row]) -> Any:
+        """Return the table, unless the store is away."""
+        if self.times:
+            self.times -= 1
+            raise Unavailable("Cassandra is away")
+        return super().table(row)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    made = list[float]()
+    monkeypatch.setattr(clock, "pause", made.append)
+    return made
+
+
+def test_rows_are_read_together_and_again_while_the_store_is_away(
+    log: SqliteLog, waits: list[float]
+) -> None:
+    store = Away()
+    loop = Loop(Reading(store), log, store, lambda: 100.0)
+    loop.step()
+    store.times = 2
+    sow(log, "a", "b")
+    loop.step()
+    assert found(log) == ["a", "b"] and len(waits) == 2
+    assert not store.alone
+    store.times = 4
+    sow(log, "c")
+    with pytest.raises(Unavailable):
+        loop.step()
+    assert found(log) == ["a", "b"], "the log has not moved"
+
+
+def test_what_cannot_be_read_ahead_is_read_one_by_one(log: SqliteLog) -> None:
+    store = ReadAheadStore()
+    loop = Loop(Reading(store), log, store, lambda: 100.0)
+    sow(log, "a", "!b")
+    loop.step()
+    assert found(log) == ["a", "!b"]
 
 
 @pytest.mark.slow
@@ -338,7 +479,7 @@ def test_a_handler_that_comes_half_way_leaves_nothing_and_the_rest_is_whole(
 ) -> None:
     careless = Careless(store)
     sow(log, "a", f"{bad} 1", b"\xff", "b", f"{bad} 2", "c")
-    runner = Runner(careless, log, store, lambda: 100.0)
+    runner = Loop(careless, log, store, lambda: 100.0)
     while runner.step():
         pass
     assert sorted(found(log)) == careless.known == ["a", "b", "c"]
@@ -356,7 +497,7 @@ class Waking(Sower):
         super().__init__(store)
         self.at, self._error = 0.0, error
 
-    def wake(self, now: float) -> Iterable[Event]:
+    def wake(self, now: float, most: int = 0) -> Iterable[Event]:
         """Say it."""
         self.at = None
         self._seen.put(SeenRow("woken"))
@@ -374,7 +515,7 @@ def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 
     before = dropped()
-    runner = Runner(Waking(store), log, store, lambda: 1.0)
+    runner = Loop(Waking(store), log, store, lambda: 1.0)
     runner.step()
     runner.step()
     assert found(log) == ["small"]
@@ -385,7 +526,7 @@ def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
 def test_an_error_on_waking_stops_everything_before_it_is_written(
     log: SqliteLog, store: SqliteStore, error: Exception
 ) -> None:
-    runner = Runner(Waking(store, error), log, store, lambda: 1.0)
+    runner = Loop(Waking(store, error), log, store, lambda: 1.0)
     runner.step()
     with pytest.raises(type(error)):
         runner.step()

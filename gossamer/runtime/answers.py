@@ -1,0 +1,132 @@
+"""What a processor answers to records: messages to append, or dead letters."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+
+from gossamer.clock import Clock
+from gossamer.errors import GossamerError, Poison
+from gossamer.events import Event
+from gossamer.log import Message, Record
+from gossamer.log.codec import dead_letter, decode, encode
+from gossamer.runtime.processor import Key, Processor
+from gossamer.runtime.trace import handling
+from gossamer.store import Row, Sort, Store
+from gossamer.telemetry import count
+
+logger = structlog.get_logger()
+
+
+class Decoded(NamedTuple):
+    """A record and its event, or why it has none."""
+
+    record: Record
+    event: Event | Poison
+
+
+def decode_all(records: Iterable[Record]) -> list[Decoded]:
+    """Return *records* with their events."""
+    return [Decoded(record, _decoded(record)) for record in records]
+
+
+def _decoded(record: Record) -> Event | Poison:
+    try:
+        return decode(record)
+    except Poison as error:
+        return error
+
+
+def events_of(decoded: Iterable[Decoded]) -> list[Event]:
+    """Return the events of those records that have one."""
+    return [event for _, event in decoded if not isinstance(event, Poison)]
+
+
+def read_ahead(store: Store, reads: Iterator[Iterable[Key]]) -> None:
+    """Read from *store* each group of rows that *reads* yields, before it is asked for the next.
+
+    What is wrong with an event is said when it is handled; then rows are read one by one.
+    """
+    try:
+        for group in reads:
+            _read(store, group)
+    except GossamerError:
+        raise
+    except Exception:
+        logger.warning("nothing is read ahead", exc_info=True)
+
+
+def _read(store: Store, group: Iterable[Key]) -> None:
+    keys: dict[type[Row], list[tuple[str, Sort]]] = {}
+    for row, partition, sort in group:
+        keys.setdefault(row, []).append((partition, sort))
+    for row, some in keys.items():
+        store.table(row).read_ahead(some)
+
+
+def answer_all(
+    processor: Processor, decoded: Sequence[Decoded], clock: Clock, restart: Callable[[], None]
+) -> list[list[Message]]:
+    """Return the answers of *processor* to each record of *decoded*.
+
+    A handler that fails half-way has changed rows and memory. *restart* undoes everything since the
+    last advance, and the records are handled again without the one that failed.
+    """
+    letters: dict[Record, list[Message]] = {}
+    while True:
+        answers: list[list[Message]] = []
+        half_way: list[Record] = []
+        for one in decoded:
+            undo = partial(half_way.append, one.record)
+            found = letters.get(one.record) or answer(processor, one, clock(), undo)
+            if half_way:
+                letters[one.record] = found
+                restart()
+                break
+            answers.append(found)
+        else:
+            return answers
+
+
+def answer(
+    processor: Processor, decoded: Decoded, now: float, undo: Callable[[], None] = lambda: None
+) -> list[Message]:
+    """Return the answers of *processor* to one record, or a dead letter if it cannot be handled.
+
+    *undo* is called if the handler failed half-way. Raise GossamerError where the record is not to
+    blame.
+    """
+    record, event = decoded
+    try:
+        if isinstance(event, Poison):
+            raise event
+        with handling(event):
+            answers = [*processor.handle(event, now)]
+    except Exception as error:
+        if isinstance(error, GossamerError) and not isinstance(error, Poison):
+            raise
+        if not isinstance(error, Poison):
+            undo()
+        return [encode(dead_letter_for(record, processor.name, error, now))]
+    try:
+        # All answers are encoded before any is appended.
+        return [encode(one) for one in answers]
+    except Poison as error:
+        undo()
+        return [encode(dead_letter_for(record, processor.name, error, now))]
+
+
+def dead_letter_for(record: Record, service: str, error: Exception, now: float) -> Event:
+    """Return the dead letter for a *record* that could not be handled; count it and log it."""
+    reason = str(error) if isinstance(error, Poison) else f"{type(error).__name__}: {error}"
+    count("gossamer_dead_letters_total", service=service)
+    logger.warning(
+        "dead letter",
+        service=service,
+        topic=record.topic,
+        offset=record.offset,
+        reason=reason,
+        exc_info=None if isinstance(error, Poison) else error,
+    )
+    return dead_letter(record, service, reason, now)

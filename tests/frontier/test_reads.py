@@ -1,0 +1,114 @@
+"""What a step's records need is read together: their handlers read no row by themselves."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gossamer.events import (
+    ChangeHint,
+    ChangesHinted,
+    CrawlDefined,
+    Discovery,
+    Event,
+    EvidenceKind,
+    MissingPageRead,
+    Outcome,
+    PageJudged,
+    RefetchAsked,
+    RetryAsked,
+    RobotsAsked,
+    UrlsAdmitted,
+    Verdict,
+    Visit,
+    VisitEnded,
+)
+from gossamer.runtime.answers import read_ahead
+from gossamer.settings import FrontierSettings
+from services.frontier.service import Frontier
+from tests.support.read_ahead import ReadAheadStore
+
+NOW = 1_700_000_000.0
+MANY = 1000
+SITE, HOST = "shop.example", "https://www.shop.example"
+URLS = tuple(f"{HOST}/{number}" for number in range(MANY))
+NAMES = tuple(f"https://h{number}.trap.example/" for number in range(MANY))
+
+
+def frontier(store: ReadAheadStore) -> Frontier:
+    """Return a frontier that has just taken over, and has nothing in memory."""
+    made = Frontier(FrontierSettings(), store, 60.0, 1, alone=False)
+    made.assign(frozenset([0]), NOW)
+    made.caught_up(frozenset([0]), NOW)
+    list(made.handle(CrawlDefined(at=NOW, scope="any()", max_depth=9, revisit="optimal"), NOW))
+    made.settle()
+    store.flush()
+    return made
+
+
+def admitted(*urls: str) -> UrlsAdmitted:
+    site = SITE if urls[0] in URLS else "trap.example"
+    return UrlsAdmitted(at=NOW, site=site, via="v", urls=tuple(Discovery(u, 1) for u in urls))
+
+
+def judged(url: str) -> PageJudged:
+    visit = Visit(id=f"1.0@{url}", url=url)
+    return PageJudged(
+        at=NOW,
+        site=SITE,
+        host=HOST,
+        visit=visit,
+        verdict=Verdict.FIRST,
+        digest="d",
+        fetched_at=NOW,
+        status=200,
+    )
+
+
+def ended(url: str) -> VisitEnded:
+    visit = Visit(id=f"1.0@{url}", url=url, earlier=3)
+    return VisitEnded(
+        at=NOW, site=SITE, host=HOST, order="1", epoch=1, index=0, visit=visit,
+        outcome=Outcome.GONE,
+        started_at=NOW, last=True,
+    )  # fmt: skip
+
+
+EVENTS: dict[str, Callable[[], list[Event]]] = {
+    "links to one host": lambda: [admitted(*URLS)],
+    "links to many names of a site": lambda: [admitted(*NAMES)],
+    "a sitemap": lambda: [
+        ChangesHinted(
+            at=NOW,
+            site=SITE,
+            host=HOST,
+            hints=tuple(ChangeHint(url, EvidenceKind.SITEMAP, NOW - 5) for url in URLS),
+        )
+    ],
+    "verdicts": lambda: [judged(url) for url in URLS[:50]],
+    "an outcome": lambda: [ended(URLS[0])],
+    "a missing page": lambda: [
+        MissingPageRead(at=NOW, site=SITE, host=HOST, digest="d", simhash="00000000000000ff")
+    ],
+    "robots.txt elsewhere": lambda: [
+        RobotsAsked(at=NOW, site=SITE, url=f"{HOST}/robots.txt", asker="https://a.example", hops=1)
+    ],
+    "refetch": lambda: [RefetchAsked(at=NOW, site=SITE, host=HOST, urls=URLS)],
+    "retry": lambda: [RetryAsked(at=NOW, site=SITE, host=HOST, urls=URLS)],
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_handlers_read_nothing_by_themselves(name: str) -> None:
+    store = ReadAheadStore()
+    before = frontier(store)
+    for event in (admitted(*URLS), admitted(*NAMES[:10]), *map(judged, URLS[:100])):
+        list(before.handle(event, NOW))
+    before.settle()
+    store.flush()
+    new, events = frontier(store), EVENTS[name]()
+    store.alone.clear()
+    read_ahead(store, new.reads_of(events))
+    store.alone.clear()
+    for event in events:
+        list(new.handle(event, NOW + 1))
+    assert not store.alone

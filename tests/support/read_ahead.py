@@ -1,0 +1,66 @@
+"""A store that notes which rows are read one by one, though they could have been read ahead."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gossamer.sqlite import Database
+from gossamer.store import Row, Sort
+from gossamer.store.sqlite import SqliteStore
+
+
+class ReadAheadStore(SqliteStore):
+    """*alone* are the rows that were read although nobody had read them ahead or put them."""
+
+    def __init__(self) -> None:
+        super().__init__(Database(":memory:"))
+        self.known = set[tuple[type[Row], str, Sort]]()
+        self.alone = list[tuple[str, str, Sort]]()
+
+    def table(self, row: type[Any]) -> Any:
+        """Return the table of *row*, which notes what is read of it."""
+        return _Noting(super().table(row), row, self)
+
+    def flush(self) -> None:
+        """Write what was put; what was read ahead is forgotten."""
+        super().flush()
+        self.known.clear()
+
+
+class _Noting:
+    def __init__(self, table: Any, row: type[Row], store: ReadAheadStore) -> None:
+        self._table, self._row, self._store = table, row, store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+        self._store.known |= {(self._row, *key) for key in keys}
+
+    def get(self, partition: str, sort: Sort = "") -> Any:
+        self._note([(partition, sort)])
+        return self._table.get(partition, sort)
+
+    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> Any:
+        self._note(keys)
+        return self._table.get_all(keys)
+
+    def put(self, row: Row, last: bool = False) -> None:
+        self._store.known.add(_key(row))
+        self._table.put(row, last)
+
+    def put_if_absent(self, row: Row) -> Any:
+        return self.put_all_if_absent([row])[0]
+
+    def put_all_if_absent(self, rows: Sequence[Row]) -> Any:
+        self._store.known |= {_key(row) for row in rows}
+        return self._table.put_all_if_absent(rows)
+
+    def _note(self, keys: Iterable[tuple[str, Sort]]) -> None:
+        unknown = (key for key in keys if (self._row, *key) not in self._store.known)
+        self._store.alone += [(self._row.table, *key) for key in unknown]
+
+
+def _key(row: Row) -> tuple[type[Row], str, Sort]:
+    cls = type(row)
+    sort = getattr(row, cls.sort_key) if cls.sort_key else ""
+    return cls, getattr(row, cls.partition_key), sort
