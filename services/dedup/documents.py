@@ -89,11 +89,12 @@ class Documents:
         A record that comes again is told what it was told before, and changes nothing.
         """
         known, blocks = self._rows.get(page.visit.url), unpacked(page.blocks)
+        if known and page.fetched_at < known.at:
+            return Version(_told_before(known, page.fetched_at), known)
         if known is None or not _continues(page, known):
             seen = known.first_seen or known.at if known else page.fetched_at
             return Version(None, self._row(page, compare(b"", blocks).state, seen))
-        same_visit = page.fetched_at == known.at and page.digest == known.digest
-        if same_visit or page.fetched_at < known.at:
+        if page.fetched_at == known.at and page.digest == known.digest:
             return Version(_told_before(known, page.fetched_at), known)
         same, state = compare(known.volatile, blocks)
         same = same or page.digest == known.digest
@@ -120,13 +121,17 @@ class Documents:
     ) -> Iterator[Page]:
         """Yield the document on *page*, if anything of it is news.
 
-        By its *verdict* it is perhaps a copy of *original*.
+        By its *verdict* it is perhaps a copy of *original*. A visit before the one that was
+        published, or found the document gone, says nothing more, so `pages` never goes back: what
+        the later one said is on the log, or its record comes again behind this one.
         """
         row, at = version.row, page.fetched_at
+        if at < row.published_at or (row.gone and at < row.at):
+            return
         copy_of = f"{verdict} {original}" if original else ""
         # By the visit, so that a record that comes again is news again.
         news = version.change != 0.0 or copy_of != row.copy_of or at <= row.published_at
-        if news and at >= row.published_at:
+        if news:
             row = replace(row, published_at=at, copy_of=copy_of)
         self._rows.put(row)
         if news or self._republish:

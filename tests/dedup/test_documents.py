@@ -153,6 +153,31 @@ def test_what_is_refused_for_long_is_gone() -> None:
     assert isinstance(gone, Tombstone) and gone.reason == Gone.REFUSED
 
 
+@pytest.mark.parametrize("found", [[THERE], *(found for found, _ in GONE.values())], ids=str)
+def test_a_record_that_comes_late_puts_pages_back_by_nothing(found: list[Seen]) -> None:
+    """A parser that stopped in the middle of its append goes on after the page was visited anew."""
+    one = Instance()
+    late = parsed(URL, THERE, 1.0, digest="one")
+    assert one.said(late) is not None
+    for later in visits(URL, found, 1.0 + DAY):
+        one.answer(later)
+    assert one.said(late) is None
+
+
+@given(st.permutations(range(4)), st.lists(st.sampled_from([THERE, Seen(404), HIDDEN, MOVED])))
+def test_pages_never_goes_back(order: list[int], found: list[Seen]) -> None:
+    pages = [
+        parsed(URL, seen, 1.0 + number * DAY, digest=str(number))
+        for number, seen in enumerate([THERE, *found][:4])
+    ]
+    one, newest = Instance(), 0.0
+    for number in [n for n in order if n < len(pages)] * 2:
+        if said := one.said(pages[number]):
+            at = said.at if isinstance(said, Tombstone) else said.fetched_at
+            assert at >= newest
+            newest = at
+
+
 @pytest.mark.parametrize(("found", "reason"), GONE.values(), ids=GONE)
 def test_what_was_never_published_has_no_tombstone(found: list[Seen], reason: Gone) -> None:
     one = Instance()
