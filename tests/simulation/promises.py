@@ -40,6 +40,9 @@ class Story:
     archived: list[dict[str, Any]] = field(default_factory=list)
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
     letters: list[dict[str, Any]] = field(default_factory=list)
+    published: dict[str, float] = field(default_factory=dict)
+    """URL → when the newest document on `pages` was fetched."""
+    went_back: list[str] = field(default_factory=list)
 
     def listen(self, broker: Broker) -> None:
         """Note what is appended from now on."""
@@ -70,6 +73,12 @@ class Story:
     def admission(self, now: float, event: dict[str, Any]) -> None:
         self.admitted.update((found["url"], event) for found in event.get("urls", ()))
 
+    def document(self, now: float, event: dict[str, Any]) -> None:
+        url, at = event["url"], event["fetched_at"]
+        if at < (newest := self.published.get(url, 0.0)):
+            self.went_back.append(f"{url} on `pages` goes back by {newest - at:.1f} s")
+        self.published[url] = max(at, newest)
+
     def letter(self, now: float, event: dict[str, Any]) -> None:
         self.letters.append(event)
 
@@ -81,6 +90,7 @@ _HEARD = {
     "pages.judged": "judgement",
     "pages.archived": "capture",
     "urls.admitted": "admission",
+    "pages": "document",
     "dead.letters": "letter",
 }
 

@@ -304,6 +304,7 @@ class Run:
         result.broken += [f"{name} ended with status {code}" for _, name, code in self.fleet.exits]
         lost = self._required(self._outcomes()) - set(self.story.admitted)
         result.broken += [f"{url} is linked, and was never admitted" for url in sorted(lost)]
+        result.broken += self.story.went_back
         result.broken += promises.letters(self.story, self.nonsense)
         if MILD.issuperset(self.kinds):
             result.broken += promises.answered(self.story)
