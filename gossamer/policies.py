@@ -4,6 +4,8 @@ import re
 
 DAY = 86400.0
 NEVER = "none"
+USE_HINTS = frozenset({"optimal"})
+"""Those that visit a page sooner when a sitemap, a feed or a link says that it has changed."""
 POLICIES = {
     NEVER: False,
     "fixed": True,
@@ -26,6 +28,11 @@ def parse_policy(text: str) -> tuple[str, float]:
         known = ", ".join(POLICIES)
         raise ValueError(f"{text!r} is no revisit policy: {known}; fixed:12h for an interval")
     return name, duration_of(duration) if colon else 0.0
+
+
+def uses_hints(policy: str) -> bool:
+    """Return whether *policy* goes by what is said of a page's changes between two visits."""
+    return parse_policy(policy)[0] in USE_HINTS
 
 
 def duration_of(text: str) -> float:

@@ -28,7 +28,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     frontier = Frontier(
         settings.frontier, stores[1], settings.fetcher.visit_limit, PARTITIONS, alone=True
     )
-    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup)
+    dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, settings.frontier.url_budget)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
     loops = [
         Loop(processor, opened.log, store, clock.now, clock.Steps(), settings.service.step_limit)

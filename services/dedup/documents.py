@@ -72,8 +72,8 @@ class Documents:
         self._refused_limit = settings.refused_limit
         self._republish = settings.republish_unchanged
         self._rows = store.table(DocumentRow)
-        self.comes_back = False
-        """Whether pages are visited again."""
+        self.keeps_links = False
+        """Whether links are kept, so that the next visit finds those that are new."""
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
         """Return the keys of the rows of *pages*."""
@@ -113,7 +113,7 @@ class Documents:
             volatile=volatile,
             first_seen=first_seen,
             last_changed=page.fetched_at,
-            links=sketch_of(page) if self.comes_back else b"",
+            links=sketch_of(page) if self.keeps_links else b"",
         )
 
     def publish(

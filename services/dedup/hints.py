@@ -1,18 +1,23 @@
 """What was heard of pages' changes, as it goes to the frontier: an event a host."""
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 
 from gossamer.events import ChangeHint, ChangesHinted, Discovery, EvidenceKind
 from gossamer.events.provenance import MOST
 from gossamer.web.url import host_key, site_of
 
 
-def by_host(hints: Iterable[ChangeHint], crawl: str, now: float) -> Iterator[ChangesHinted]:
-    """Yield *hints* by host, or several events a host where they would not fit into one."""
-    ordered = sorted(hints, key=lambda hint: host_key(hint.url))
+def by_host(
+    hints: Iterable[ChangeHint], crawl: str, now: float, limit: int | None = None
+) -> Iterator[ChangesHinted]:
+    """Yield *hints* by host, or several events a host where they would not fit into one.
+
+    Of a host at most *limit* are yielded, the latest changes.
+    """
+    ordered = sorted(hints, key=lambda hint: (host_key(hint.url), -hint.changed_at))
     for host, group in groupby(ordered, key=lambda hint: host_key(hint.url)):
-        of_host = tuple(group)
+        of_host = tuple(islice(group, limit))
         for at in range(0, len(of_host), MOST):
             yield ChangesHinted(
                 crawl=crawl,

@@ -9,7 +9,7 @@ Hints are given of what is not older than the newest that the listing said at it
 else was said then. At the first visit everything is said that there is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,7 +18,6 @@ from gossamer.blacklist import Blacklist
 from gossamer.bounds import external_links, left_out
 from gossamer.events import (
     ChangeHint,
-    ChangesHinted,
     CrawlDefined,
     Discovery,
     Entry,
@@ -32,7 +31,6 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import fingerprint, site_of
-from services.dedup.hints import by_host
 from services.dedup.links import DEEP, Links, links_of, targets
 
 NONE_BEFORE = -1.0
@@ -68,7 +66,7 @@ class Listed(NamedTuple):
     """Whether it has changed, 1 or 0; None if it was never visited before."""
     links: Links
     """What is to be followed; nothing if it has not changed."""
-    hints: list[ChangesHinted]
+    hints: list[ChangeHint]
 
 
 class Listings:
@@ -107,9 +105,7 @@ class Listings:
         """Return the keys of the rows of those *pages* that are listings."""
         return [(ListingRow, page.visit.url, "") for page in pages if page.listing]
 
-    def read(
-        self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist, now: float
-    ) -> Listed:
+    def read(self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Listed:
         """Return what follows from *page*, and the same when its record comes again."""
         row = self._compared(page)
         self._rows.put(row)
@@ -124,7 +120,7 @@ class Listings:
                     self._name(entry.url, *row.named_by)
         followed = page.entries if page.listing is Listing.FEED else own
         links = _followed(page, followed, crawl, blacklist)
-        return Listed(change, links, [*_hinted(page, own, row.newest_before, now)])
+        return Listed(change, links, _hints_of(page, own, row.newest_before))
 
     def _compared(self, page: PageParsed) -> ListingRow:
         row = self._rows.get(page.visit.url) or ListingRow(page.visit.url)
@@ -174,11 +170,9 @@ def _followed(
     return links
 
 
-def _hinted(
-    page: PageParsed, entries: list[Entry], since: float, now: float
-) -> Iterator[ChangesHinted]:
+def _hints_of(page: PageParsed, entries: list[Entry], since: float) -> list[ChangeHint]:
     kind = EvidenceKind.FEED if page.listing is Listing.FEED else EvidenceKind.SITEMAP
-    hints = [
+    return [
         ChangeHint(
             entry.url,
             kind if entry.changed_at else EvidenceKind.CHANGEFREQ,
@@ -188,4 +182,3 @@ def _hinted(
         for entry in entries
         if (entry.changed_at or entry.every) and (entry.changed_at >= since)
     ]
-    yield from by_host(hints, page.crawl, now)

@@ -28,7 +28,7 @@ from gossamer.events.gone import Gone
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.provenance import by_site, sown
-from gossamer.policies import NEVER
+from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Answer, Key, Processor
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
@@ -40,7 +40,7 @@ from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement, Linked
 from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
-from services.dedup.hints import of_links
+from services.dedup.hints import by_host, of_links
 from services.dedup.host_names import HostNames, keys_of
 from services.dedup.host_steps import HostSteps
 from services.dedup.in_links import InLinks
@@ -71,13 +71,16 @@ class Dedup(Processor):
     name = "dedup"
     reads = (topics.SEEDS, topics.URLS_DISCOVERED, topics.PAGES_PARSED)
 
-    def __init__(self, seen: Seen, store: Store, settings: DedupSettings) -> None:
+    def __init__(
+        self, seen: Seen, store: Store, settings: DedupSettings, hints_limit: int = 5000
+    ) -> None:
+        """*hints_limit*: the most pages of a host that one sitemap or feed says have changed."""
         self._seen = seen
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._in_links, self._guesses, self._listings = InLinks(), Guesses(store), Listings(store)
         self._host_steps, self._host_names = HostSteps(store), HostNames(store, settings)
         self._crawl: CrawlDefined | None = None
-        self._url_limit = settings.url_limit
+        self._url_limit, self._hints_limit = settings.url_limit, hints_limit
         self._spelt: dict[str, PageParsed] = {}
         """Pages that are expected, by the ids of their visits."""
 
@@ -94,7 +97,7 @@ class Dedup(Processor):
             case CrawlDefined():
                 accept(event)
                 self._crawl = event
-                self._documents.comes_back = event.revisit != NEVER
+                self._documents.keeps_links = self._hinted
             case BlacklistChanged():
                 self._content.blacklist.change(event)
         return ()
@@ -108,6 +111,11 @@ class Dedup(Processor):
     def settle(self) -> None:
         """Write down which sitemaps were named."""
         self._listings.settle()
+
+    @property
+    def _hinted(self) -> bool:
+        """Whether pages are visited sooner that have changed by what is said of them."""
+        return self._crawl is not None and uses_hints(self._crawl.revisit)
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Forget what the store may not have kept."""
@@ -181,7 +189,8 @@ class Dedup(Processor):
                 known.append(found)
         if known and (linking := linking_site(event.via, event.site)):
             self._in_links.met(linking, (found.url for found in known))
-        yield from of_links(known, event.crawl, now)
+        if self._hinted:
+            yield from of_links(known, event.crawl, now)
         # The original of a replica may be of another site, whose URLs are tested there.
         own = [found for found in fresh if site_of(found.url) == event.site]
         if own:
@@ -228,11 +237,12 @@ class Dedup(Processor):
             yield tombstone
 
     def _listed(self, page: PageParsed, now: float) -> Iterator[Event]:
-        listed = self._listings.read(page, self._crawl, self._content.blacklist, now)
+        listed = self._listings.read(page, self._crawl, self._content.blacklist)
         duplicates = page.visit.duplicates
         yield from release(page, listed.links.followed, duplicates, now)
         yield from self._content.aside.set_aside(page, listed.links.beyond, duplicates, now)
-        yield from listed.hints
+        if self._hinted:
+            yield from by_host(listed.hints, page.crawl, now, self._hints_limit)
         hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in listed.links.hazards else ()
         count_hazards(self.name, hazards)
         yield replace(

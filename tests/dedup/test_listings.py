@@ -42,11 +42,14 @@ E = TypeVar("E", bound=Event)
 Answer = list[Event | Tombstone]
 
 
+CRAWL = CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3, revisit="optimal")
+
+
 @pytest.fixture
 def dedup() -> Dedup:
     store = SqliteStore(Database(":memory:"))
     processor = Dedup(SeenTable(store), store, DedupSettings())
-    list(processor.handle(CrawlDefined(at=0.0, scope="not domain('out.test')", max_depth=3), 0.0))
+    list(processor.handle(CRAWL, 0.0))
     return processor
 
 
@@ -222,6 +225,23 @@ def test_the_largest_sitemap_is_many_events(dedup: Dedup) -> None:
     assert len(followed(answer)) == len(hints(answer)) == 5000
     for event in answer:
         encode(event)
+
+
+@pytest.mark.parametrize("policy", ["none", "fixed:1d", "adaptive", "selective-incremental:1d"])
+def test_hints_that_no_policy_uses_are_not_given(dedup: Dedup, policy: str) -> None:
+    list(dedup.handle(replace(CRAWL, revisit=policy), 0.0))
+    answer = told(dedup, listed(ONE, TWO))
+    assert len(followed(answer)) == 2 and not hints(answer)
+
+
+def test_of_a_host_the_latest_changes_are_hinted_and_no_more_than_it_may_have_pages() -> None:
+    store = SqliteStore(Database(":memory:"))
+    few = Dedup(SeenTable(store), store, DedupSettings(), hints_limit=2)
+    list(few.handle(CRAWL, 0.0))
+    days = (3, 5, 1, 4)
+    answer = told(few, listed(*(Entry(f"http://a.test/{day}", day * DAY) for day in days)))
+    assert [hint.url for hint in hints(answer)] == ["http://a.test/5", "http://a.test/4"]
+    assert len(followed(answer)) == len(days)
 
 
 def test_a_document_that_becomes_a_listing_is_gone(dedup: Dedup) -> None:

@@ -54,7 +54,8 @@ def build(settings: Settings, folder: Path, partitions: int, store: Store) -> Fa
     discovered = kafka.prefix + topics.URLS_DISCOVERED.name
     restorer = Restorer(app, discovered, changelog, beacon=tables.beacon)
     tables._recovery = cast(Recovery, restorer)
-    runner = FaustRunner(app, Dedup(SeenMapping(seen), store, settings.dedup), changelog, store)
+    dedup = Dedup(SeenMapping(seen), store, settings.dedup, settings.frontier.url_budget)
+    runner = FaustRunner(app, dedup, changelog, store)
     consumer = cast(Consumer, app.consumer)
     consumer.passed, consumer.hand_over = runner.passed, runner.hand_over
     _agent(runner, kafka.prefix + topics.SEEDS.name, runner.answer)

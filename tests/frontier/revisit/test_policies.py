@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.policies import uses_hints
 from services.frontier.revisit import (
     CrawlState,
     Evidence,
@@ -153,3 +154,12 @@ def test_the_multiplicative_rule_comes_sooner_after_a_change_and_later_without()
 )
 def test_durations_are_spelled_for_people(duration: float, text: str) -> None:
     assert spelled(duration) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_policies_that_use_hints_are_those_that_are_given_them(name: str) -> None:
+    known = Known(PageState(), SiteState(), CrawlState(budget=100))
+    known = live(POLICIES[name], [(DAY, True, False)] * 20, known)
+    said = Evidence(Kind.SITEMAP, changed_at=known.page.at + DAY)
+    _, plan = POLICIES[name].hinted(known, Hint(URL, known.page.at + 1.1 * DAY, said))
+    assert ("hints are not used" in plan.why) is not uses_hints(name)
