@@ -1,6 +1,6 @@
 """The loop that carries a processor along the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, islice
 
@@ -151,7 +151,7 @@ class Loop:
         if self._clock_was_set():
             logger.warning("the clock was set", service=self._processor.name)
             self._was_set = False
-            self._restart()
+            self._go_back(self._processor.clock_set)
         if self._partitions and self._processor.must_catch_up(self._clock()):
             self._arrears.assign(self._partitions, frozenset())
 
@@ -170,10 +170,13 @@ class Loop:
         return [message for found in answers for message in found]
 
     def _restart(self) -> None:
+        self._go_back(self._processor.restart)
+
+    def _go_back(self, begin: Callable[[frozenset[int], float], None]) -> None:
         """Go back to the last advance: what is in memory is neither kept nor known."""
         self._store.discard()
         partitions = self._partitions or frozenset()
-        self._processor.restart(partitions, self._clock())
+        begin(partitions, self._clock())
         self._arrears.assign(partitions, frozenset())
 
     def _woken(self, now: float, most: int) -> Iterator[Message]:

@@ -37,9 +37,15 @@ class Processor(ABC):
         """Take over *partitions* and give up all others; called before any record of them."""
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Forget all that is in memory, and go on from the store: a handler came half way, or the
-        clock was set."""
+        """Forget all that is in memory, and go on from the store: a handler failed half way.
+
+        Nothing is claimed anew: whoever owns *partitions* goes on owning them.
+        """
         self.assign(partitions, now)
+
+    def clock_set(self, partitions: frozenset[int], now: float) -> None:
+        """Take *partitions* over from who was here before the clock was set; if it `reckons`."""
+        self.restart(partitions, now)
 
     def must_catch_up(self, now: float) -> bool:
         """Return whether what `awaits` holds of all partitions by now is to be read first.

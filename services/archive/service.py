@@ -62,9 +62,15 @@ class Archive(Processor):
         self._full: list[Segment] = []
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Go back to the last commit: pages written since come again, perhaps to another writer."""
+        """Claim the folder, and go back to the last commit: pages written since come again, perhaps
+        to another writer."""
         self.release()
         self._claimant.claim([self._writer], now)
+        self.restart(partitions, now)
+
+    def restart(self, partitions: frozenset[int], now: float) -> None:
+        """Go back to the last commit."""
+        self.release()
         with translate_errors(self._folder):
             self._serial = repair(self._folder, self._rows.get(self._writer))
         self._settled = SegmentRow(writer=self._writer, serial=self._serial)

@@ -102,6 +102,12 @@ class Claims:
             epoch = self._claimant.claim(gained, now)
             self._claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}
 
+    def reload(self, now: float) -> None:
+        """Forget what is in memory of the claimed partitions, and read it from the store."""
+        for number, claim in self._claims.items():
+            self._claims[number] = Claim(number, claim.epoch, self._store, now)
+            self._claims[number].made_at = claim.made_at
+
     @property
     def partitions(self) -> frozenset[int]:
         """Their numbers."""

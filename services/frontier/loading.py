@@ -194,9 +194,14 @@ class Loading:
             return replace(row, ready_at=rested)
         return row
 
-    def start_over(self) -> None:
-        """Forget all hosts; fetchers that have some of them may live."""
+    def start_over(self, now: float) -> None:
+        """Load all hosts as the store has them; fetchers that have some of them may live."""
         self._alone = False
+        self._claims.reload(now)
+        self._hosts.forget()
+        for host in [*self._bench.hosts.values()]:
+            self._bench.unload(host)
+        self.fill(now)
 
     def caught_up(self, now: float) -> None:
         """Free what dead fetchers have: what they had to say was taken in, and nothing ordered."""

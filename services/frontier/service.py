@@ -109,10 +109,15 @@ class Frontier(Processor):
         self._unread &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Claim *partitions* anew, and load what the store says of them."""
-        self._loading.start_over()
+        """Load what the store says of *partitions*, under the claims that they have."""
+        self._neighbours.forget()
+        self._loading.start_over(now)
         self._asked_at = self._read_until = 0.0
+
+    def clock_set(self, partitions: frozenset[int], now: float) -> None:
+        """Claim *partitions* anew: what they were by the clock before is as good as another's."""
         self.assign(frozenset(), now)
+        self.restart(partitions, now)
         self.assign(partitions, now)
 
     def caught_up(self, partitions: frozenset[int], now: float) -> None:

@@ -10,6 +10,7 @@ from gossamer.events import Discovery, Event, Outcome, UrlsAdmitted, VisitEnded
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
+from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.conditions import Condition
 from services.frontier.loading import AT_A_TIME, READS
@@ -195,6 +196,22 @@ def test_a_handler_that_breaks_half_way_leaves_hosts_as_they_were(tmp_path: Path
     assert len(crawl.log.tail([DEAD_LETTERS.name]).poll(0)) == 1
 
 
+def test_a_record_that_breaks_a_handler_costs_no_claim_and_no_order() -> None:
+    sim = Simulation(batch=1, delay=10.0, alone=False)
+    sim.admit("http://a.test/1", "http://a.test/2", "http://a.test/3")
+    while len(sim.orders) < 2:
+        sim.run(steps=1)
+    claims, (ordered_at, _) = [*sim.store.table(ClaimRow).everything()], sim.orders[-1]
+    sim.store.discard()
+    sim.frontier.restart(frozenset(range(4)), sim.now)
+    sim.catch_up()
+    sim.run()
+    assert [*sim.store.table(ClaimRow).everything()] == claims
+    urls = [visit.url for _, one in sim.orders[1:] for visit in one.visits]
+    assert urls == ["http://a.test/1", "http://a.test/2", "http://a.test/3"]
+    assert sim.orders[2][0] >= ordered_at + 10.0
+
+
 @pytest.mark.parametrize("wrong", [600.0, -600.0])
 def test_a_lease_is_waited_for_whole_whatever_the_next_owners_clock_says(wrong: float) -> None:
     sim = Simulation(batch=1, alone=False)
@@ -218,7 +235,7 @@ def test_after_a_clock_was_set_a_host_rests_for_its_delay() -> None:
         sim.run(steps=1)
     sim.run(steps=1)
     set_at = sim.now = sim.now + 600.0
-    sim.frontier.restart(frozenset(range(4)), sim.now)
+    sim.frontier.clock_set(frozenset(range(4)), sim.now)
     sim.catch_up()
     sim.run()
     assert sim.orders[2][0] >= set_at + 30.0
