@@ -134,13 +134,6 @@ class Loop:
         if self._reader.partitions != self._partitions:
             self._took_over = True
             before, self._partitions = self._partitions or frozenset(), self._reader.partitions
-            logger.info(
-                "rebalance",
-                service=self._processor.name,
-                gained=sorted(self._partitions - before),
-                lost=sorted(before - self._partitions),
-                partitions=len(self._partitions),
-            )
             self._processor.assign(self._partitions, self._clock())
             self._processor.settle()
             self._reader.advance((), ())

@@ -7,12 +7,16 @@ here, and no loop has to know of it.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import structlog
+
 from gossamer.errors import Unavailable
 from gossamer.log import BATCH, Log, Message, Reader, Record, Tail
 from gossamer.runtime.health import Health
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from gossamer.telemetry import gauge
+
+logger = structlog.get_logger()
 
 
 class ObservedLog:
@@ -61,10 +65,14 @@ class ObservedLog:
 
 
 class ObservedReader:
-    """*reader*, whose every poll is a heartbeat; see `gossamer.log.Reader`."""
+    """*reader*, whose every poll is a heartbeat; see `gossamer.log.Reader`.
+
+    Each change of its partitions is one line of the log, and in a metric.
+    """
 
     def __init__(self, reader: Reader, health: Health) -> None:
         self._reader, self._health = reader, health
+        self._partitions = frozenset[int]()
 
     @property
     def partitions(self) -> frozenset[int]:
@@ -75,9 +83,21 @@ class ObservedReader:
         """Return the next records."""
         with _reporting(self._health):
             records = self._reader.poll(timeout, most)
-        gauge("gossamer_partitions", len(self._reader.partitions))
         self._health.ready()
+        self._note_partitions()
         return records
+
+    def _note_partitions(self) -> None:
+        before, self._partitions = self._partitions, self._reader.partitions
+        gauge("gossamer_partitions", len(self._partitions))
+        if before != self._partitions:
+            gained, lost = self._partitions - before, before - self._partitions
+            logger.info(
+                "rebalance",
+                partitions=len(self._partitions),
+                gained=sorted(gained),
+                lost=sorted(lost),
+            )
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         """Flush the store's writes, append *messages*, move past *records*."""

@@ -110,7 +110,7 @@ def test_it_works_and_stops_when_asked(start: Start, tmp_path: Path, kind: str) 
     process.popen.send_signal(signal.SIGTERM)
     assert process.wait() == 0
     said = [json.loads(line)["event"] for line in process.stderr().splitlines()]
-    assert said == ["started", "ready", "stopped"], "and no line for the event"
+    assert said == ["started", "ready", "rebalance", "stopped"], "and no line for the event"
     assert {line["service"] for line in process.lines("started")} == {"test"}
     assert {line["instance"] for line in process.lines("started")} == {"one"}
     database.close()

@@ -13,11 +13,14 @@ from functools import partial
 from typing import Any, cast
 
 import faust
+import structlog
 from faust.tables.manager import TableManager
 from faust.types import TP
 from mode import Service
 
 from services.dedup.faust.changelog import Changelog
+
+logger = structlog.get_logger()
 
 
 class Restorer(Service):
@@ -42,6 +45,9 @@ class Restorer(Service):
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
         """Restore the partitions assigned now, unless a later assignment is on its way."""
+        mine, gained = _of({self._source}, assigned), _of({self._source}, newly_assigned)
+        lost = _of({self._source}, revoked) - mine
+        logger.info("rebalance", partitions=len(mine), gained=sorted(gained), lost=sorted(lost))
         if generation_id == self._app.consumer_generation_id:
             self._halt.set()
             self._halt = threading.Event()
