@@ -1,4 +1,4 @@
-"""What a processor answers to records: messages to append, or dead letters."""
+"""From records to a processor's answers: messages to append, or dead letters."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -46,7 +46,7 @@ def events_of(decoded: Iterable[Decoded]) -> list[Event]:
 def read_ahead(store: Store, reads: Iterator[Iterable[Key]]) -> None:
     """Read from *store* each group of rows that *reads* yields, before it is asked for the next.
 
-    What is wrong with an event is said when it is handled; then rows are read one by one.
+    If *reads* fails on an event, the handler reports what is wrong with it, and reads rows itself.
     """
     try:
         for group in reads:

@@ -25,7 +25,7 @@ logger = structlog.get_logger()
 
 
 READ_TRIES = 4
-"""Attempts to read ahead while a server is away, before everything is opened anew."""
+"""Attempts to read ahead while a server is away, before log and store are reopened."""
 
 
 class Loop:

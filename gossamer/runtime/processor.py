@@ -37,14 +37,14 @@ class Processor(ABC):
         """Take over *partitions* and give up all others; called before any record of them."""
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Forget all that is in memory, and go on from the store: a handler failed half way.
+        """Drop all memory and reload it from the store, after a handler failed half way.
 
-        Nothing is claimed anew: whoever owns *partitions* goes on owning them.
+        The claims on *partitions* stay as they are.
         """
         self.assign(partitions, now)
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Take *partitions* over from who was here before the clock was set; if it `reckons`."""
+        """Take *partitions* over again, after the clock was set; only where `reckons` is true."""
         self.restart(partitions, now)
 
     def must_catch_up(self, now: float) -> bool:
@@ -79,7 +79,7 @@ class Processor(ABC):
     def wake(self, now: float, most: int = BATCH) -> Answer:
         """Return the events that are due at *now* without any record: about *most* at a time.
 
-        What is left is due in the next step.
+        The rest is due in the next step.
         """
         return ()
 

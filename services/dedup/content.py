@@ -82,10 +82,10 @@ class Content:
     def reads_of(
         self, pages: Sequence[PageParsed], documents: Sequence[Linked], new: Set[str]
     ) -> Iterator[list[Key]]:
-        """Yield the keys of what is kept of texts like those of *documents* among *pages*.
+        """Yield the keys of the rows that `judge` reads for *documents*, some of *pages*.
 
-        The texts of those that are *new*, by the ids of their visits, are claimed here, together:
-        the nodes take a while to decide who is first.
+        *new* has the visit ids of documents whose URL was never published. Their texts are claimed
+        here in one batch, because each conditional write takes the nodes several milliseconds.
         """
         self._linked = {one.page.visit.id: one for one in documents}
         known = [one for one in documents if one.page.visit.id not in new]
@@ -102,7 +102,7 @@ class Content:
         yield [(DocumentRow, url, "") for url in leaders]
 
     def forget(self) -> None:
-        """Forget what was claimed and not yet judged: the store may have forgotten it, too."""
+        """Drop claims that were not judged yet: the store may have discarded them."""
         self._linked, self._claimed = {}, {}
 
     def judge(

@@ -11,9 +11,9 @@ from gossamer.web.url import host_key, site_of
 def by_host(
     hints: Iterable[ChangeHint], crawl: str, now: float, limit: int | None = None
 ) -> Iterator[ChangesHinted]:
-    """Yield *hints* by host, or several events a host where they would not fit into one.
+    """Yield *hints* by host: one event a host, or several if they do not fit into one.
 
-    Of a host at most *limit* are yielded, the latest changes.
+    Each host gets at most *limit* hints, those of the latest changes.
     """
     ordered = sorted(hints, key=lambda hint: (host_key(hint.url), -hint.changed_at))
     for host, group in groupby(ordered, key=lambda hint: host_key(hint.url)):

@@ -71,7 +71,7 @@ class HostNames:
         self._lately = OrderedDict[str, HostNameRow | None]()
 
     def forget(self) -> None:
-        """Forget what the store may not have kept."""
+        """Drop rows in memory that the store may have discarded."""
         self._lately.clear()
 
     def reads_of(self, urls: Iterable[str]) -> list[Key]:

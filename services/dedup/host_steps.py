@@ -52,14 +52,18 @@ class HostSteps:
         self._lately = OrderedDict[str, HostStepsRow]()
 
     def forget(self) -> None:
-        """Forget what the store may not have kept."""
+        """Drop rows in memory that the store may have discarded."""
         self._lately.clear()
 
     def reads_of(self, urls: Iterable[str], crawl: CrawlDefined | None) -> list[Key]:
-        """Return the keys of the rows of the hosts of *urls* that are needed, not in memory."""
+        """Return the keys of the rows that `known_as` needs for *urls* and memory lacks."""
         steps = crawl.url_steps if crawl else ()
-        hosts = dict.fromkeys(host_key(url) for url in urls if any(host_images(url, steps)))
-        return [(HostStepsRow, host, "") for host in hosts if host not in self._lately]
+        hosts = dict[str, None]()
+        for url in urls:
+            host = host_key(url)
+            if host not in self._lately and host not in hosts and any(host_images(url, steps)):
+                hosts[host] = None
+        return [(HostStepsRow, host, "") for host in hosts]
 
     def known_as(self, found: Discovery, via: str, crawl: CrawlDefined | None) -> Discovery:
         """Return *found*, which *via* discovered, under the URL that its host knows it by."""

@@ -65,7 +65,7 @@ class Near:
         self._rows, self._documents = store.table(NearRow), store.table(DocumentRow)
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
-        """Return the keys of the rows of texts like those of *pages*."""
+        """Return the keys of the bands of *pages*, which `leader` reads."""
         read = (bands(page.site, page.simhash) for page in pages if page.simhash)
         return [(NearRow, band, "") for band in chain.from_iterable(read)]
 

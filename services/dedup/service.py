@@ -118,13 +118,13 @@ class Dedup(Processor):
         return self._crawl is not None and uses_hints(self._crawl.revisit)
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Forget what the store may not have kept."""
+        """Drop memory that the store may have discarded."""
         self._spelt = {}
         for part in (self._content, self._host_steps, self._host_names):
             part.forget()
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
-        """Yield the rows of hosts that links lead to, and those that parsed pages are judged by."""
+        """Yield the keys of the rows that links and parsed pages need, a group at a time."""
         found = [one for event in events if isinstance(event, UrlsDiscovered) for one in event.urls]
         pages = [event for event in events if isinstance(event, PageParsed)]
         urls = [one.url for one in found] + [page.visit.url for page in pages]

@@ -103,7 +103,7 @@ class Claims:
             self._claims |= {p: Claim(p, epoch, self._store, now) for p in sorted(gained)}
 
     def reload(self, now: float) -> None:
-        """Forget what is in memory of the claimed partitions, and read it from the store."""
+        """Reload the claimed partitions from the store; epochs and claim times stay."""
         for number, claim in self._claims.items():
             self._claims[number] = Claim(number, claim.epoch, self._store, now)
             self._claims[number].made_at = claim.made_at

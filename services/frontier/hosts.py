@@ -75,7 +75,7 @@ class Hosts:
         yield self.sites.reads_of(sites)
         here = {key: self.bench.hosts.get(key) or self._recent.get(key) for key in hosts}
         away = [(hosts[key], key) for key, host in here.items() if not host]
-        # Of a site without hosts nothing is stored, but the second of a step looks for all.
+        # A site without hosts has no rows. But once a step has added its first host, `find` reads.
         several = Counter(hosts.values())
         away = [place for place in away if self.sites.hosts(place[0]) or several[place[0]] > 1]
         yield [(HostRow, site, key) for site, key in away]

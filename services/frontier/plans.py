@@ -26,7 +26,7 @@ UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""
 HALF = 0.5
 LOOKED_INTO = 20
-"""Buckets of plans that are made anew in a step, where few are in each."""
+"""Most buckets that a step reads to replan their visits."""
 
 
 class Plans:

@@ -220,7 +220,7 @@ class Revisits:
         return min((end for end in ends if end is not None), default=None)
 
     def taken(self, now: float, most: int) -> list[DueVisit]:
-        """Remove and return at most *most* visits whose time has come."""
+        """Remove and return at most *most* due visits."""
         self.shares.share_out(now)
         taken = list[DueVisit]()
         for claim in self._hosts.claims:
@@ -228,7 +228,7 @@ class Revisits:
         return taken
 
     def follow(self, now: float, most: int) -> None:
-        """Plan anew at most *most* visits that another policy has planned."""
+        """Replan at most *most* visits that another policy planned."""
         moved = list[DueVisit]()
         for claim in self._hosts.claims:
             claim.plans.follow(self._name, now)

@@ -109,13 +109,13 @@ class Frontier(Processor):
         self._unread &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Load what the store says of *partitions*, under the claims that they have."""
+        """Reload *partitions* from the store, under their present claims."""
         self._neighbours.forget()
         self._loading.start_over(now)
         self._asked_at = self._read_until = 0.0
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Claim *partitions* anew: what they were by the clock before is as good as another's."""
+        """Claim *partitions* again: times by the clock before count as another owner's."""
         self.assign(frozenset(), now)
         self.restart(partitions, now)
         self.assign(partitions, now)

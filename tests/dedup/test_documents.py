@@ -155,7 +155,7 @@ def test_what_is_refused_for_long_is_gone() -> None:
 
 @pytest.mark.parametrize("found", [[THERE], *(found for found, _ in GONE.values())], ids=str)
 def test_a_record_that_comes_late_puts_pages_back_by_nothing(found: list[Seen]) -> None:
-    """A parser that stopped in the middle of its append goes on after the page was visited anew."""
+    """A parser was stopped in its append, and resumes after the page's next visit."""
     one = Instance()
     late = parsed(URL, THERE, 1.0, digest="one")
     assert one.said(late) is not None

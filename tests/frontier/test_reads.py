@@ -1,4 +1,4 @@
-"""What a step's records need is read together: their handlers read no row by themselves."""
+"""The loop reads the rows of a step's records together, so their handlers read none."""
 
 from collections.abc import Callable
 

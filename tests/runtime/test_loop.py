@@ -383,7 +383,7 @@ class Reading(Sower):
 
 
 class Away(ReadAheadStore):
-    """Is away so many times when rows are read ahead."""
+    """Is unavailable for the next *times* attempts to read ahead."""
 
     times = 0
 

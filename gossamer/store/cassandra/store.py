@@ -205,6 +205,8 @@ class CassandraTable(Generic[R]):
     def _decided(self, rows: Sequence[R]) -> list[R]:
         self._timestamps.wait_to_pass()
         keys = [self.overlay.keys(row) for row in rows]
+        for each in keys:
+            self._ahead.pop(each, None)
         stand = self._nodes.insert_if_absent(
             self._statements.put_if_absent,
             [self._columns.values(row) for row in rows],
@@ -212,9 +214,7 @@ class CassandraTable(Generic[R]):
             [self._keys(*each) for each in keys],
         )
         found = zip(stand, rows, strict=True)
-        decided = [self._columns.named_row(values) if values else row for values, row in found]
-        self._ahead |= zip(keys, decided, strict=True)
-        return decided
+        return [self._columns.named_row(values) if values else row for values, row in found]
 
     def replace(self, row: R, old: R) -> None:
         """Write *row* if the row with its keys is still that of *old*'s holder."""
