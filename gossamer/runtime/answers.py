@@ -43,26 +43,29 @@ def events_of(decoded: Iterable[Decoded]) -> list[Event]:
     return [event for _, event in decoded if not isinstance(event, Poison)]
 
 
-def read_ahead(store: Store, reads: Iterator[Iterable[Key]]) -> None:
-    """Read from *store* each group of rows that *reads* yields, before it is asked for the next.
+def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key]]:
+    """Yield the groups of rows that *processor* needs for *events*.
 
-    If *reads* fails on an event, the handler reports what is wrong with it, and reads rows itself.
+    If it fails on an event, there are no more groups: its handler reports what is wrong with the
+    event, and reads rows itself.
     """
     try:
-        for group in reads:
-            _read(store, group)
+        for group in processor.reads_of(events):
+            yield [*group]
     except GossamerError:
         raise
     except Exception:
         logger.warning("nothing is read ahead", exc_info=True)
 
 
-def _read(store: Store, group: Iterable[Key]) -> None:
-    keys: dict[type[Row], list[tuple[str, Sort]]] = {}
-    for row, partition, sort in group:
-        keys.setdefault(row, []).append((partition, sort))
-    for row, some in keys.items():
-        store.table(row).read_ahead(some)
+def read_ahead(store: Store, groups: Iterable[Iterable[Key]]) -> None:
+    """Read from *store* each of *groups* of rows, before the next one is asked for."""
+    for group in groups:
+        keys: dict[type[Row], list[tuple[str, Sort]]] = {}
+        for row, partition, sort in group:
+            keys.setdefault(row, []).append((partition, sort))
+        for row, some in keys.items():
+            store.table(row).read_ahead(some)
 
 
 def answer_all(

@@ -12,7 +12,14 @@ from gossamer.errors import Poison, Unavailable
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import encode
 from gossamer.log.control import ControlTail
-from gossamer.runtime.answers import Decoded, answer_all, decode_all, events_of, read_ahead
+from gossamer.runtime.answers import (
+    Decoded,
+    answer_all,
+    decode_all,
+    events_of,
+    read_ahead,
+    reads_of,
+)
 from gossamer.runtime.arrears import Arrears
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import waits
@@ -115,7 +122,7 @@ class Loop:
         events = events_of(decoded)
         for wait in chain(islice(waits(), READ_TRIES - 1), [None]):
             try:
-                read_ahead(self._store, self._processor.reads_of(events))
+                read_ahead(self._store, reads_of(self._processor, events))
                 return
             except Unavailable as error:
                 if wait is None:

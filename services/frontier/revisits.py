@@ -235,7 +235,7 @@ class Revisits:
             if most > 0 and claim.plans.is_behind(self._name):
                 moved += (found := claim.plans.moved(most))
                 most -= max(len(found), LOOKED_INTO)
-        read_ahead(self._store, iter([[(PlanRow, visit.host, visit.url) for visit in moved]]))
+        read_ahead(self._store, [[(PlanRow, visit.host, visit.url) for visit in moved]])
         for visit in moved:
             # Entries go by the bucket: this one may have been taken, and visited.
             if visit.at > now or not self._was_made(visit):

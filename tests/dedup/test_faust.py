@@ -204,6 +204,19 @@ def test_definitions_are_read_before_anything_is_handled(kafka: str, tmp_path: P
     assert "out of scope" in letter["reason"]
 
 
+def test_a_link_that_is_no_url_is_a_dead_letter_and_dedup_goes_on(
+    brokers: Brokers, instance: Instance
+) -> None:
+    with brokers.topic("dead.letters") as letters, brokers.topic("urls.admitted") as admitted:
+        brokers.put("urls.discovered", discovered("example.org", "v", "no URL"), "example.org")
+        (letter,) = letters.at_least(1)
+        good = f"http://example.org/{uuid.uuid4().hex}"
+        brokers.put("urls.discovered", discovered("example.org", "v", good), "example.org")
+        until(lambda: any(good in str(e) for e in admitted.read()), "the next one")
+    assert letter["topic"] == "urls.discovered"
+    assert not instance.ended
+
+
 def test_a_folder_has_one_owner(brokers: Brokers, instance: Instance, folder: Path) -> None:
     second = Instance(brokers, folder).start()
     until(lambda: second.ended, "its end")

@@ -177,7 +177,7 @@ def _bound_after_a_visit(self: Balance, site: str, now: float) -> int | None:
     return last.sent_to if last and self._is_late(last, now) else None
 
 
-def _not_read(store: Store, reads: Iterator[Iterable[Key]]) -> None:
+def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:
     """Have the handlers read row by row."""
 
 

@@ -24,7 +24,7 @@ from faust.types.tuples import RecordMetadata
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
-from gossamer.runtime.answers import answer, answer_all, decode_all, events_of, read_ahead
+from gossamer.runtime.answers import answer, answer_all, decode_all, events_of, read_ahead, reads_of
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.store import Store
 from gossamer.telemetry import observe
@@ -80,8 +80,9 @@ class FaustRunner:
         async for event in stream.noack().events():
             taken = self._begin(event)
             (one,) = decode_all([taken.record])
-            if keys := next(self.dedup.reads_of(events_of([one]))):
-                await self._in_thread(partial(read_ahead, self._store, iter([keys])))
+            # Links need one group of rows, mostly an empty one.
+            if keys := next(reads_of(self.dedup, events_of([one])), None):
+                await self._in_thread(partial(read_ahead, self._store, [keys]))
             messages, changed = answer(self.dedup, one, clock.now()), self.seen.written()
             if self.dedup.unsettled:
                 await self._in_thread(self._settled)
@@ -135,7 +136,7 @@ class FaustRunner:
 
     def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
         decoded = decode_all(records)
-        read_ahead(self._store, self.dedup.reads_of(events_of(decoded)))
+        read_ahead(self._store, reads_of(self.dedup, events_of(decoded)))
         messages = answer_all(self.dedup, decoded, clock.now, self._restart)
         self._store.flush()
         return messages
