@@ -1,6 +1,7 @@
 """Dedup on Faust: the same machine, its table on a real disk, its changelog on a real Kafka."""
 
 import uuid
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,11 +210,13 @@ def test_a_link_that_is_no_url_is_a_dead_letter_and_dedup_goes_on(
 ) -> None:
     with brokers.topic("dead.letters") as letters, brokers.topic("urls.admitted") as admitted:
         brokers.put("urls.discovered", discovered("example.org", "v", "no URL"), "example.org")
-        (letter,) = letters.at_least(1)
+        until(
+            lambda: any(b"no URL" in b64decode(letter["value"]) for letter in letters.read()),
+            "its dead letter",
+        )
         good = f"http://example.org/{uuid.uuid4().hex}"
         brokers.put("urls.discovered", discovered("example.org", "v", good), "example.org")
         until(lambda: any(good in str(e) for e in admitted.read()), "the next one")
-    assert letter["topic"] == "urls.discovered"
     assert not instance.ended
 
 
