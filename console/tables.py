@@ -3,7 +3,7 @@
 from gossamer.runtime.pinned import PinnedRow
 from gossamer.store import Row
 from gossamer.store.cassandra.cql import SHORT_LIVED
-from gossamer.store.claims import ClaimRow
+from gossamer.store.claims import ClaimRow, WindowRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
 from services.dedup.guesses import GuessesRow
@@ -43,6 +43,7 @@ TABLES: dict[type[Row], str] = {
     PartitionRow: "",
     TallyRow: "",
     ClaimRow: "",
+    WindowRow: "",
     AddressSlot: "default_time_to_live = 86400",
     PinnedRow: "",
     DigestRow: "",

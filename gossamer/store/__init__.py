@@ -111,13 +111,23 @@ class Store(Protocol):
     def discard(self) -> None:
         """Forget what was put and dropped since the last flush, as a crash would."""
 
-    def claim(self, epoch: int) -> None:
-        """Write as the owner of *epoch* from now on: writes under a smaller epoch never replace
-        these, however late they arrive. An epoch is the time of its claim in microseconds.
+    def write(self, rows: Sequence[Row], timestamp: int) -> None:
+        """Write *rows* at once, beside what was put.
+
+        Where several processes write, that is with *timestamp*, in microseconds since 1970: of two
+        writes of a row the one with the larger timestamp stands.
+        """
+
+    def stamp(self, first: int, end: int) -> None:
+        """Stamp what is flushed with timestamps from *first* on, in microseconds, below *end*.
+
+        They follow the clock inside these limits. A write with a smaller timestamp never replaces
+        one with a larger one, however late it arrives.
         """
 
     def guard(self, check: Callable[[], None]) -> None:
-        """Call *check* before each flush, and after each that writes: it raises if we are the owner
-        no more, so that nothing follows from what was read, nothing is written, or what was may be
-        void.
+        """Call *check* before each flush, and after each that writes.
+
+        It raises if this process is not the owner any more: then nothing follows from what was
+        read, and what was written may be void.
         """

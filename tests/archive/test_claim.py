@@ -1,6 +1,6 @@
 """On Cassandra the write with the larger timestamp stands: that of the newest run, by any clock."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic
 
@@ -30,13 +30,20 @@ class Stamped:
         found: StampedTable[R] = self._tables.setdefault(row, StampedTable(self._disk, row))
         return found
 
-    def claim(self, epoch: int) -> None:
-        self._timestamps.claim(epoch)
+    def write(self, rows: Sequence[Row], timestamp: int) -> None:
+        for row in rows:
+            key = (row.table, getattr(row, row.partition_key), "")
+            if timestamp > self._disk.get(key, (0, row))[0]:
+                self._disk[key] = timestamp, row
 
-    def guard(self, check: Any) -> None:
-        pass
+    def stamp(self, first: int, end: int) -> None:
+        self._timestamps.stamp(first, end)
+
+    def guard(self, check: Callable[[], None]) -> None:
+        self._check = check
 
     def flush(self) -> None:
+        self._check()
         stamp = self._timestamps.next()
         for table in self._tables.values():
             for partition, rows in table.overlay.rows.items():
@@ -71,7 +78,7 @@ class Fleet:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.disk, self.pages = folder, Disk(), 0
         self.now = NOW
-        monkeypatch.setattr(timestamps, "_now", lambda: int(self.now * 1e6))
+        monkeypatch.setattr("gossamer.clock.now", lambda: self.now)
 
     def run(self, clock: float, count: int) -> None:
         """Archive so many pages, each committed, beginning when the clock says *clock*."""

@@ -149,8 +149,8 @@ def test_of_many_at_once_one_is_the_first(data: Data) -> None:
 def owners(data: Data) -> tuple[Store, Store]:
     """Return the stores of an owner and of whoever took over from it."""
     old, new = data.open().store, data.open().store
-    old.claim(1_000_000)
-    new.claim(2_000_000)
+    old.stamp(1_000_000, 2_000_000)
+    new.stamp(2_000_000, 3_000_000)
     return old, new
 
 
@@ -185,6 +185,26 @@ def test_what_an_older_owner_drops_late_is_not_dropped(
     old.table(Simple).drop("p")
     old.flush()
     assert texts(data) == ["new"]
+
+
+def test_what_is_written_at_once_is_there_before_what_was_put_and_survives_a_discard(
+    data: Data,
+) -> None:
+    store = data.open().store
+    store.table(Simple).put(Simple("p", 2, "put"))
+    store.write([Simple("p", 1, "at once")], 1_000_000)
+    assert texts(data) == ["at once"]
+    store.discard()
+    assert texts(data) == ["at once"]
+    assert [row.text for row in store.table(Simple).scan("p")] == ["at once"]
+
+
+@pytest.mark.only("fences")
+def test_of_what_is_written_at_once_the_larger_timestamp_stands(data: Data) -> None:
+    one, other = data.open().store, data.open().store
+    one.write([Simple("p", 1, "later")], 2_000_000)
+    other.write([Simple("p", 1, "earlier")], 1_000_000)
+    assert texts(data) == ["later"]
 
 
 @pytest.mark.only("fences")
@@ -260,11 +280,11 @@ def test_an_owner_writes_over_older_ones_and_over_itself(
 
 
 @pytest.mark.only("fences")
-def test_a_later_claim_counts(data: Data, owners: tuple[Store, Store]) -> None:
+def test_later_timestamps_count(data: Data, owners: tuple[Store, Store]) -> None:
     old, new = owners
     new.table(Simple).put(Simple("p", 1, "new"))
     new.flush()
-    old.claim(3_000_000)
+    old.stamp(3_000_000, 4_000_000)
     old.table(Simple).put(Simple("p", 1, "back"))
     old.flush()
     new.table(Simple).put(Simple("p", 1, "too late"))

@@ -49,7 +49,13 @@ class TornStore:
         found: TornTable[R] = self._tables.setdefault(row, TornTable(self.disk, row))
         return found
 
-    def claim(self, epoch: int) -> None:
+    def write(self, rows: Sequence[Row], timestamp: int) -> None:
+        for row in rows:
+            self._fate.spend()
+            partition, sort = self.table(type(row)).keys(row)
+            self.disk.setdefault((row.table, partition), {})[sort] = row
+
+    def stamp(self, first: int, end: int) -> None:
         pass
 
     def guard(self, check: Any) -> None:
@@ -86,7 +92,7 @@ class TornTable(Generic[R]):
         self._late: set[tuple[str, Sort]] = set()
         self._dropped: set[str] = set()
 
-    def _keys(self, row: R) -> tuple[str, Sort]:
+    def keys(self, row: R) -> tuple[str, Sort]:
         sort = getattr(row, self._row.sort_key) if self._row.sort_key else ""
         return getattr(row, self._row.partition_key), sort
 
@@ -111,12 +117,12 @@ class TornTable(Generic[R]):
         pass
 
     def put(self, row: R, last: bool = False) -> None:
-        partition, sort = self._keys(row)
+        partition, sort = self.keys(row)
         self.pending.setdefault(partition, {})[sort] = row
         (self._late.add if last else self._late.discard)((partition, sort))
 
     def put_if_absent(self, row: R) -> R:
-        partition, sort = self._keys(row)
+        partition, sort = self.keys(row)
         stands = self._rows(partition).get(sort)
         if stands is None:
             self._disk.setdefault(self._at(partition), {})[sort] = row
@@ -126,7 +132,7 @@ class TornTable(Generic[R]):
         return [self.put_if_absent(row) for row in rows]
 
     def replace(self, row: R, old: R) -> None:
-        partition, sort = self._keys(row)
+        partition, sort = self.keys(row)
         stands, holder = self._rows(partition).get(sort), self._row.holder
         if stands and getattr(stands, holder) == getattr(old, holder):
             self._disk.setdefault(self._at(partition), {})[sort] = row

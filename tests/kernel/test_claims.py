@@ -1,6 +1,9 @@
 """Claims: whatever clocks say, a new owner's writes count more than those of any earlier one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -8,23 +11,33 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.sqlite import Database
+from gossamer.store import Row
 from gossamer.store.cassandra.timestamps import Timestamps
-from gossamer.store.claims import Claimant, ClaimRow, claim_key
+from gossamer.store.claims import WINDOW, Claimant, ClaimRow, claim_key
 from gossamer.store.sqlite import SqliteStore
 
 NOON = 1_700_000_000.0
 
 
 class Owner(SqliteStore):
-    """One of those who share a store; its writes are stamped as on Cassandra."""
+    """One of the processes that share a store; its writes are stamped as on Cassandra."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._timestamps = Timestamps()
+        self._check: Callable[[], None] = lambda: None
 
-    def claim(self, epoch: int) -> None:
-        """Stamp what is written from now on as the owner of *epoch*."""
-        self._timestamps.claim(epoch)
+    def write(self, rows: Sequence[Row], timestamp: int) -> None:
+        """Write those of *rows* whose stored version has a smaller timestamp."""
+        super().write([row for row in rows if timestamp > self._stored_at(row)], timestamp)
+
+    def _stored_at(self, row: Row) -> int:
+        found = self.table(type(row)).get(getattr(row, row.partition_key))
+        return (getattr(found, "epoch", 0) or getattr(found, "ends_at", 0)) if found else 0
+
+    def stamp(self, first: int, end: int) -> None:
+        """Stamp writes from *first* on, below *end*."""
+        self._timestamps.stamp(first, end)
 
     def guard(self, check: Callable[[], None]) -> None:
         """Check before and after each flush, as on Cassandra."""
@@ -36,52 +49,126 @@ class Owner(SqliteStore):
         super().flush()
         self._check()
 
-    def write(self) -> int:
-        """Return the timestamp of a write."""
+    def check(self) -> None:
+        """See whether a write would count."""
+        self._check()
+
+    def timestamp(self) -> int:
+        """Return the timestamp of a write, without a look."""
         return self._timestamps.next()
 
 
-claims = st.lists(
-    st.tuples(
-        st.integers(0, 3),
-        st.frozensets(st.integers(0, 5), min_size=1),
-        st.floats(NOON - 30 * 86400, NOON + 30 * 86400),
-        st.integers(0, 50),
+class Fleet:
+    """Processes that claim partitions, each with a clock of its own; time passes for all."""
+
+    def __init__(self, skews: Sequence[float]) -> None:
+        self._database, self._skews, self._passed = Database(":memory:"), skews, 0.0
+        self._owners: dict[int, Owner] = {}
+        self._claimants: dict[int, Claimant] = {}
+        self._claimed: dict[int, dict[int, int]] = {}
+        """Process → partition → epoch."""
+        self.written: dict[int, list[tuple[int, int]]] = {}
+        """Partition → the epoch and the timestamp of each write."""
+
+    def clock(self, who: int) -> float:
+        return NOON + self._passed + self._skews[who]
+
+    def wait(self, seconds: float) -> None:
+        self._passed += seconds
+
+    def claim(self, who: int, partitions: frozenset[int]) -> None:
+        if who not in self._owners:
+            self._owners[who] = Owner(self._database)
+            self._claimants[who] = Claimant(self._owners[who])
+        with self._of(who):
+            epoch = self._claimants[who].claim(partitions, self.clock(who))
+            self._claimed.setdefault(who, {}).update(dict.fromkeys(partitions, epoch))
+
+    def write(self, who: int, looks: bool) -> None:
+        """Let a process write to all that it believes to be its own; it may have been paused since
+        it looked."""
+        with self._of(who):
+            if looks:
+                self._owners[who].check()
+            timestamp = self._owners[who].timestamp()
+            for partition, epoch in self._claimed[who].items():
+                self.written.setdefault(partition, []).append((epoch, timestamp))
+
+    @contextmanager
+    def _of(self, who: int) -> Iterator[None]:
+        with mock.patch("gossamer.clock.now", lambda: self.clock(who)):
+            try:
+                yield
+            except Unavailable:
+                # It joins anew.
+                for known in (self._owners, self._claimants, self._claimed):
+                    known.pop(who, None)
+
+
+WHO = st.integers(0, 2)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("claim"), WHO, st.frozensets(st.integers(0, 2), min_size=1)),
+        st.tuples(st.just("write"), WHO, st.booleans()),
+        st.tuples(st.just("wait"), st.floats(0.0, 30.0)),
     ),
-    min_size=1,
-    max_size=12,
+    min_size=2,
+    max_size=40,
 )
+SKEWS = st.lists(st.floats(-600.0, 600.0), min_size=3, max_size=3)
 
 
 @pytest.mark.slow
-@given(claims)
-def test_who_claims_writes_over_all_earlier_owners_by_whatever_clock(
-    claims: list[tuple[int, frozenset[int], float, int]],
+@given(SKEWS, STEPS)
+def test_writes_under_a_newer_claim_have_the_larger_timestamps_by_any_clock(
+    skews: list[float], steps: list[tuple[Any, ...]]
 ) -> None:
-    database = Database(":memory:")
-    owners = [Owner(database) for _ in range(4)]
-    last: dict[int, tuple[int, int]] = {}
-    """Partition → its owner, and the largest timestamp there."""
-    for who, partitions, clock, writes in claims:
-        Claimant(owners[who]).claim(partitions, clock)
-        for partition in partitions:
-            owner, stamp = last.get(partition, (who, 0))
-            # The one before writes until now: to this partition with stamps that have grown
-            # with all its claims, on others too.
-            stamp = max(stamp, owners[owner].write() if owner != who else 0)
-            assert owners[who].write() > stamp
-        for partition in partitions | {p for p, (owner, _) in last.items() if owner == who}:
-            last[partition] = who, [owners[who].write() for _ in range(writes + 1)][-1]
+    fleet = Fleet(skews)
+    fleet.claim(0, frozenset({0, 1, 2}))
+    for name, *arguments in steps:
+        if name != "write" or arguments[0] in fleet._claimed:
+            getattr(fleet, name)(*arguments)
+    for writes in fleet.written.values():
+        for epoch, timestamp in writes:
+            assert all(timestamp > before for older, before in writes if older < epoch)
 
 
-def test_a_claimant_whose_clock_is_behind_passes_what_was_written_since_the_last_claim() -> None:
-    database = Database(":memory:")
+def test_timestamps_stay_within_seconds_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, now = Owner(Database(":memory:")), NOON
+    monkeypatch.setattr("gossamer.clock.now", lambda: now)
+    claimant = Claimant(owner)
+    for _ in range(50):
+        claimant.claim([0], now)
+        for wait in (0.0, 1.0, 3.0, 60.0):
+            now += wait
+            owner.flush()
+            assert abs(owner.timestamp() / 1e6 - now) < WINDOW / 1e6 + 2.0
+        assert abs(owner.timestamp() / 1e6 - now) < 1.0
+
+
+def test_successor_of_a_dead_owner_begins_after_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    database, now = Database(":memory:"), NOON
+    monkeypatch.setattr("gossamer.clock.now", lambda: now)
     old, new = Owner(database), Owner(database)
-    Claimant(old).claim([0], NOON)
-    Claimant(old).claim([1], NOON + 3600)
-    written = [old.write() for _ in range(100_000)][-1]
-    Claimant(new).claim([0], NOON + 3540)
-    assert new.write() > written
+    Claimant(old).claim([0], now)
+    now += 3.0
+    Claimant(new).claim([0], now)
+    began = new.timestamp()
+    assert began > NOON * 1e6 + WINDOW - 1
+    now += 3600.0
+    # It was paused after it had looked.
+    assert old.timestamp() < began
+
+
+def test_an_owner_that_a_pause_kept_from_renewing_writes_by_the_clock_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner, now = Owner(Database(":memory:")), NOON
+    monkeypatch.setattr("gossamer.clock.now", lambda: now)
+    Claimant(owner).claim([0], now)
+    now += 3600.0
+    owner.flush()
+    assert owner.timestamp() == int(now * 1e6)
 
 
 def test_an_owner_whose_partition_was_claimed_learns_it_before_the_log_moves() -> None:

@@ -15,11 +15,13 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from gossamer import clock
 from gossamer.clock import pause
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
+from gossamer.store.claims import Claimant
 from services.frontier.rows import DueRow, HostRow
 from tests.servers import Server
 
@@ -171,6 +173,27 @@ def test_a_guarded_node_is_used_with_password_and_certificate(guarded: Guarded) 
         store.table(HostRow).put(HostRow("example.org", "https://example.org"))
         store.flush()
         assert store.table(HostRow).get("example.org", "https://example.org")
+
+
+@pytest.mark.slow
+def test_a_delete_in_cqlsh_stands_and_hides_nothing_that_an_owner_writes_later(
+    guarded: Guarded,
+) -> None:
+    given = guarded.settings("cassandra", "cassandra")
+    with opened(given) as store, closing(Cassandra(given)) as nodes:
+        hosts, host = store.table(HostRow), HostRow("deleted.example", "http://deleted.example")
+        Claimant(store).claim([0], clock.now())
+        hosts.put(host)
+        store.flush()
+        # As cqlsh does it: the clock is the timestamp.
+        now = int(clock.now() * 1e6)
+        nodes.change(
+            f"DELETE FROM guarded.hosts USING TIMESTAMP {now} WHERE site = 'deleted.example'"
+        )
+        assert hosts.get(host.site, host.host) is None
+        hosts.put(host)
+        store.flush()
+        assert hosts.get(host.site, host.host) == host
 
 
 @pytest.mark.slow

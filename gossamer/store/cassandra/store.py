@@ -1,8 +1,8 @@
 """The store on Cassandra: a table for each row class, with typed columns to query in `cqlsh`.
 
 Every write carries a timestamp of ours, so that writes that are repeated or arrive out of order
-change nothing: before a claim it is the present time, after it the epoch plus a counter. So what
-somebody writes under an older epoch, however late, never replaces what the owner has written.
+change nothing. It follows the clock; an owner's stays inside the window that it has leased, so what
+a former owner writes, however late, never replaces what the owner has written.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,9 +91,13 @@ class CassandraStore:
         for table in self._tables.values():
             table.clear()
 
-    def claim(self, epoch: int) -> None:
-        """Write as the owner of *epoch* from now on."""
-        self._timestamps.claim(epoch)
+    def write(self, rows: Sequence[Row], timestamp: int) -> None:
+        """Write *rows* at once, with *timestamp*."""
+        self._nodes.write([self.table(type(row)).write(row, timestamp) for row in rows])
+
+    def stamp(self, first: int, end: int) -> None:
+        """Stamp what is flushed with timestamps from *first* on, below *end*."""
+        self._timestamps.stamp(first, end)
 
     def guard(self, check: Callable[[], None]) -> None:
         """Call *check* before and after each flush that writes."""
@@ -258,6 +262,11 @@ class CassandraTable(Generic[R]):
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
         self.overlay.drop(partition)
+
+    def write(self, row: R, timestamp: int) -> Write:
+        """Return the write of *row* with *timestamp*."""
+        self._ahead.pop(self.overlay.keys(row), None)
+        return Write(timestamp, self._statements.put, [self._columns.values(row)])
 
     def puts(self, timestamp: int, last: bool) -> Iterator[Write]:
         """Yield the writes of the rows put *last*, or of all others."""
