@@ -20,6 +20,10 @@ from gossamer.store import Store
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 
+Ends: TypeAlias = Mapping[tuple[str, int], int]
+"""Topic and partition → the offset of the last message appended there. It is left out where the
+log cannot say."""
+
 BATCH = 500
 """Most records of one poll, unless less is asked for."""
 REMEMBERED = 1 << 16
@@ -108,14 +112,18 @@ class Log(Protocol):
     def partitions(self) -> int:
         """How many partitions every topic has that is keyed by site."""
 
-    def append(self, messages: Iterable[Message]) -> None:
-        """Return once every message is durable."""
+    def append(self, messages: Iterable[Message]) -> Ends:
+        """Return, once every message is durable, where the last one lies in each partition."""
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:
         """Join *group*; *store* holds the writes that `advance` flushes."""
 
-    def tail(self, topics: Sequence[str]) -> Tail:
-        """Read *topics* from the oldest record kept."""
+    def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> Tail:
+        """Read *topics* from the oldest record kept.
+
+        With *starts*, partition → offset, read only these partitions, each from this offset; where
+        the log does not have that offset, from the oldest record kept.
+        """
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""

@@ -6,11 +6,11 @@ of their topic have moved past are deleted in the same transaction, and SQLite r
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
 
 from gossamer.events.topics import TOPICS, Keep
-from gossamer.log import BATCH, Headers, Message, Record
+from gossamer.log import BATCH, Ends, Headers, Message, Record
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.telemetry.timing import timed
@@ -58,6 +58,7 @@ DELETE FROM log_records WHERE (topic, partition, offset) IN
 (SELECT topic, partition, offset FROM log_newest WHERE topic = ? AND key = ?)
 """
 NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
+ENDS = "SELECT topic, partition, next FROM log_ends"
 BACKLOGS = """
 SELECT e.partition, e.next - coalesce(c.next, 0) FROM log_ends e LEFT JOIN log_cursors c
 ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.topic = ?
@@ -78,18 +79,17 @@ class SqliteLog:
             if "headers" not in columns:
                 db.execute(ADD_HEADERS)
 
-    def append(self, messages: Iterable[Message]) -> None:
-        """Return once every message is durable."""
+    def append(self, messages: Iterable[Message]) -> Ends:
+        """Return, once every message is durable, where the last one lies in each partition."""
         by_partition: dict[tuple[str, int], list[Message]] = defaultdict(list)
         for message in messages:
             by_partition[message.topic, message.partition_among(PARTITIONS)].append(message)
         if not by_partition:
-            return
+            return {}
         with timed("gossamer_log_append_seconds"), self._database.transaction():
-            for (topic, partition), group in by_partition.items():
-                self._append(topic, partition, group)
+            return {at: self._append(*at, group) for at, group in by_partition.items()}
 
-    def _append(self, topic: str, partition: int, messages: list[Message]) -> None:
+    def _append(self, topic: str, partition: int, messages: list[Message]) -> int:
         with self._database.transaction() as db:
             (end,) = db.execute(RESERVE, (topic, partition, len(messages))).fetchone()
             start = end - len(messages)
@@ -101,14 +101,15 @@ class SqliteLog:
             else:
                 numbered = list(enumerate(messages, start))
             db.executemany(WRITE, [(topic, partition, at, *_columns(m)) for at, m in numbered])
+        return int(end) - 1
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> "SqliteReader":
         """Join *group*, as its only member."""
         return SqliteReader(self, self._database, group, topics, store)
 
-    def tail(self, topics: Sequence[str]) -> "SqliteTail":
-        """Read *topics* from the oldest record kept."""
-        return SqliteTail(self._database, topics)
+    def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> "SqliteTail":
+        """Read *topics*; see `gossamer.log.Log`."""
+        return SqliteTail(self._database, topics, starts)
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
@@ -132,9 +133,19 @@ def _headers(kept: str | None) -> Headers:
 class SqliteTail:
     """Reads all partitions of some topics, remembering its position only here."""
 
-    def __init__(self, database: Database, topics: Sequence[str]) -> None:
-        self._database, self._topics = database, topics
-        self._positions: Counter[tuple[str, int]] = Counter()
+    def __init__(
+        self,
+        database: Database,
+        topics: Sequence[str],
+        starts: Mapping[int, int] | None = None,
+    ) -> None:
+        self._database, self._topics, self._starts = database, topics, starts
+        with database.reading() as db:
+            ends = {(topic, n): end for topic, n, end in db.execute(ENDS)}
+        begin = ((topic, n, start) for topic in topics for n, start in (starts or {}).items())
+        self._positions = Counter(
+            {(topic, n): start for topic, n, start in begin if start <= ends.get((topic, n), 0)}
+        )
         self._version: tuple[int, int] | None = None
 
     def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
@@ -153,7 +164,7 @@ class SqliteTail:
     def _read(self, most: int) -> list[Record]:
         found: list[Record] = []
         with self._database.reading() as db:
-            for at in self._behind(db.execute("SELECT topic, partition, next FROM log_ends")):
+            for at in self._behind(db.execute(ENDS)):
                 found += self._next(db, at, most - len(found))
         return found
 
@@ -170,7 +181,9 @@ class SqliteTail:
         return [
             (topic, partition)
             for topic, partition, end in ends
-            if topic in self._topics and end > self._positions[topic, partition]
+            if topic in self._topics
+            and (self._starts is None or partition in self._starts)
+            and end > self._positions[topic, partition]
         ]
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import structlog
 
 from gossamer.errors import Unavailable
-from gossamer.log import BATCH, Log, Message, Reader, Record, Tail
+from gossamer.log import BATCH, Ends, Log, Message, Reader, Record, Tail
 from gossamer.runtime.health import Health
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
@@ -30,9 +30,9 @@ class ObservedLog:
         """How many partitions every topic has that is keyed by site."""
         return self._log.partitions
 
-    def append(self, messages: Iterable[Message]) -> None:
-        """Return once every message is durable."""
-        self._log.append(messages)
+    def append(self, messages: Iterable[Message]) -> Ends:
+        """Return, once every message is durable, where the last one lies in each partition."""
+        return self._log.append(messages)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> Reader:
         """Join *group*; from now on its lag is shown."""
@@ -49,9 +49,9 @@ class ObservedLog:
 
         self._health.watch(ask)
 
-    def tail(self, topics: Sequence[str]) -> Tail:
-        """Read *topics* from the oldest record kept."""
-        return self._log.tail(topics)
+    def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> Tail:
+        """Read *topics* without a group."""
+        return self._log.tail(topics, starts)
 
     def backlog(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""

@@ -268,6 +268,27 @@ def test_a_tail_reads_everything_kept_and_then_what_comes(ports: Ports) -> None:
     assert len(kept(ports.log, ARCHIVED)) == 1501
 
 
+def test_a_tail_of_some_partitions_begins_at_their_offsets(ports: Ports) -> None:
+    ends = ports.log.append(some(ARCHIVED, 400))
+    assert {topic for topic, _ in ends} == {ARCHIVED}
+    (one, end), *_, (other, _) = sorted((number, end) for (_, number), end in ends.items())
+    tail = ports.log.tail([ARCHIVED], {one: end, other: 3})
+    found = by_partition(drain(tail))
+    assert {number: part[0].offset for number, part in found.items()} == {one: end, other: 3}
+    assert [record.offset for record in found[one]] == [end]
+    assert not tail.poll(0.0)
+    again = ports.log.append([message(ARCHIVED, "news", site) for site in SITES])
+    read = {record.partition: record.offset for record in drain(tail, 1)}
+    assert {(ARCHIVED, number): offset for number, offset in read.items()}.items() <= again.items()
+
+
+def test_a_tail_that_begins_beyond_the_end_reads_from_the_beginning(ports: Ports) -> None:
+    ports.log.append(some(ARCHIVED, 100))
+    ((_, number), end), *_ = ports.log.append([message(ARCHIVED, "last")]).items()
+    found = drain(ports.log.tail([ARCHIVED], {number: end + 1000}))
+    assert [record.offset for record in found] == [*range(end + 1)]
+
+
 def test_tails_move_nobody_and_keep_nothing(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 10))
     drain(ports.log.tail([ORDERED]))

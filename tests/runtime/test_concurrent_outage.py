@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from gossamer.errors import Fenced, NoSpace, Unavailable
 from gossamer.events import Event, SeedSown
-from gossamer.log import BATCH, Message, Record
+from gossamer.log import BATCH, Ends, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.runtime import concurrent, retries
 from gossamer.runtime.processor import Emitter
@@ -41,13 +41,13 @@ class Failing(SqliteLog):
         if self.down:
             raise Unavailable("nobody answers")
 
-    def append(self, messages: Iterable[Message]) -> None:
+    def append(self, messages: Iterable[Message]) -> Ends:
         """Append, if it can."""
         self.check()
         if self.failures:
             self.failures -= 1
             raise Unavailable("not enough replicas")
-        super().append(messages)
+        return super().append(messages)
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> SqliteReader:
         """Return a reader that fails as the log does."""

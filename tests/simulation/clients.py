@@ -237,6 +237,8 @@ class SimConsumer:
         found = self._positions[at]
         if found is None:
             found = self._group.offsets.get(at, 0)
+        if found > len(self._broker.logs[at]):
+            found = 0  # auto.offset.reset: earliest
         self._positions[at] = found = max(found, self._broker.starts[at])
         return found
 
@@ -347,12 +349,19 @@ class SimProducer:
         for at, key, value in self._queue:
             by_partition[at].append((key, value))
         self._queue = []
+        until = self._sim.now + self._timeout
         self._sim.effect(0.0)
-        send = _Sending(self._broker, self._process, by_partition, self._sim.now + self._timeout)
-        for at in send.wait():
+        # As librdkafka does: what was queued before a long pause is too old when it is over.
+        in_time = self._sim.now <= until
+        send = _Sending(self._broker, self._process, by_partition if in_time else {}, until)
+        given_up = {*send.wait(), *(() if in_time else by_partition)}
+        for at in sorted(given_up):
             error = KafkaError(KafkaError._MSG_TIMED_OUT)
             for key, value in by_partition[at]:
                 self._on_delivery(error, SimMessage(at, -1, key, value))
+        for at, offset in send.ends.items():
+            if at not in given_up:
+                self._on_delivery(None, SimMessage(at, offset, None, None))
         return 0
 
     def list_topics(self, timeout: float = 0) -> Any:
@@ -394,6 +403,8 @@ class _Sending:
         self._broker, self._sim, self._process = broker, broker.sim, process
         self._batches, self._until = batches, until
         self._open, self._appended = set(batches), set[At]()
+        self.ends: dict[At, int] = {}
+        """The offset of the last message in each partition."""
         assert self._sim.current
         self._strand = self._sim.current
         for at in batches:
@@ -414,7 +425,7 @@ class _Sending:
         if at not in self._appended:
             self._appended.add(at)
             for key, value in self._batches[at]:
-                self._broker.append(at, key, value)
+                self.ends[at] = self._broker.append(at, key, value)
         self._sim.later(self._sim.between(0.0005, 0.005) * self._broker.slow, self._acknowledge, at)
 
     def _acknowledge(self, at: At) -> None:

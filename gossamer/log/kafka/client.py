@@ -232,8 +232,6 @@ def producer(settings: KafkaSettings) -> dict[str, Any]:
         "partitioner": "murmur2",
         "message.max.bytes": LARGEST,
         "message.timeout.ms": int(settings.timeout * 1000),
-        # The batch is flushed as a whole, so only failures matter.
-        "delivery.report.only.error": True,
         # The largest record must fit, or it would wait for room for ever.
         "queue.buffering.max.kbytes": (64 << 10) + (LARGEST >> 10),
     }

@@ -5,18 +5,25 @@ partition is decided here and given with every record, so that it is the same fo
 Topics are made by `gossamer topics apply`, never by use. Reading is in `gossamer.log.kafka.reader`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from threading import RLock
 from typing import Any
 from weakref import WeakSet
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS
-from gossamer.log import Message
+from gossamer.log import Ends, Message
 from gossamer.log.kafka.client import (
     RETRY_PAUSE,
     SHARE,
@@ -54,13 +61,12 @@ class KafkaLog:
         self._trouble = Trouble(settings.servers)
         self._lock = RLock()
         self._failed: list[tuple[KafkaError, str]] = []
+        self._ends: dict[tuple[str, int], int] = {}
         self._counters: dict[str, Consumer] = {}
         self._counting = RLock()
         self._opened: WeakSet[KafkaReader | KafkaTail] = WeakSet()
         common = client(settings, self._trouble)
-        self._producer = Producer(
-            {**common, **producer(settings), "on_delivery": self._undelivered}
-        )
+        self._producer = Producer({**common, **producer(settings), "on_delivery": self._delivered})
         self._counts = self._look(min(OPENING, settings.timeout))
         self.partitions = self._agreed("site-keyed topics", SITE_KEYED)
 
@@ -88,13 +94,14 @@ class KafkaLog:
             raise GossamerError(f"{what} need the same number of partitions ({listed})")
         return counts[topics[0]]
 
-    def append(self, messages: Iterable[Message]) -> None:
-        """Return once every message is durable."""
+    def append(self, messages: Iterable[Message]) -> Ends:
+        """Return, once every message is durable, where the last one lies in each partition."""
         sending = list(messages)
         # To append nothing takes no time, and would make the others look fast.
         measured = timed("gossamer_log_append_seconds") if sending else nullcontext()
         with self._lock, measured:
             self._failed.clear()
+            self._ends = {}
             for message in sending:
                 self._send(message)
             # Each message is delivered or fails within the timeout.
@@ -103,6 +110,7 @@ class KafkaLog:
             for error, topic in self._failed:
                 raise self._translate_error(error, topic)
             self._trouble.clear()
+            return self._ends
 
     def _send(self, message: Message) -> None:
         while True:
@@ -120,9 +128,13 @@ class KafkaLog:
             except KafkaException as failure:
                 raise self._translate_error(error_of(failure), message.topic) from failure
 
-    def _undelivered(self, error: KafkaError | None, message: Any) -> None:
+    def _delivered(self, error: KafkaError | None, message: Any) -> None:
         if error is not None:
             self._failed.append((error, message.topic()))
+        elif (offset := message.offset()) is not None and offset >= 0:
+            # Where a retry was recognised as such, the broker may not say the offset.
+            topic = message.topic().removeprefix(self._settings.prefix)
+            self._ends[topic, message.partition()] = offset
 
     def _translate_error(self, error: KafkaError, topic: str) -> GossamerError:
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
@@ -137,10 +149,14 @@ class KafkaLog:
         self._opened.add(reader)
         return reader
 
-    def tail(self, topics: Sequence[str]) -> KafkaTail:
-        """Read *topics* from the oldest record kept."""
-        counts = {topic: self._counts[topic] for topic in topics}
-        tail = KafkaTail(self._settings, counts)
+    def tail(self, topics: Sequence[str], starts: Mapping[int, int] | None = None) -> KafkaTail:
+        """Read *topics*; see `gossamer.log.Log`."""
+        begin = {
+            (topic, number): OFFSET_BEGINNING if starts is None else starts[number]
+            for topic in topics
+            for number in (range(self._counts[topic]) if starts is None else starts)
+        }
+        tail = KafkaTail(self._settings, begin)
         self._opened.add(tail)
         return tail
 

@@ -1,9 +1,9 @@
-"""Reading Kafka without a group: every partition of some topics, from the oldest record kept."""
+"""Reading Kafka without a group: some partitions, from the oldest record kept or an offset."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from gossamer import clock
 from gossamer.log import BATCH, Record
@@ -22,15 +22,15 @@ SLICE = 0.1
 
 
 class KafkaTail:
-    """Reads *counts*, topics and how many partitions each has; see `gossamer.log.Tail`.
+    """Reads from *begin*, topic and partition → offset; see `gossamer.log.Tail`.
 
     A poll returns nothing only after everything that was on the log when the tail was made has been
     read. From then on records arrive in the background: a poll asks no broker.
     """
 
-    def __init__(self, settings: KafkaSettings, counts: Mapping[str, int]) -> None:
+    def __init__(self, settings: KafkaSettings, begin: Mapping[tuple[str, int], int]) -> None:
         self._timeout, self._closed = settings.timeout, False
-        self._names = {settings.prefix + topic: topic for topic in counts}
+        self._names = {settings.prefix + topic: topic for topic, _ in begin}
         self._trouble = Trouble(settings.servers)
         self._consumer: Any = Consumer(
             {
@@ -41,11 +41,12 @@ class KafkaTail:
         )
         # With metadata fetched now, leaders are known at once; otherwise after half a second.
         topics_of(self._consumer, self._trouble, self._timeout)
-        self._behind = {
-            (name, number) for name, topic in self._names.items() for number in range(counts[topic])
-        }
+        self._behind = {(settings.prefix + topic, number) for topic, number in begin}
         self._consumer.assign(
-            [TopicPartition(*at, OFFSET_BEGINNING) for at in sorted(self._behind)]
+            [
+                TopicPartition(settings.prefix + topic, number, offset)
+                for (topic, number), offset in sorted(begin.items())
+            ]
         )
 
     def poll(self, timeout: float) -> list[Record]:
