@@ -112,6 +112,9 @@ from gossamer.events.records import (
     UrlsDiscovered as UrlsDiscovered,
 )
 from gossamer.events.records import (
+    UrlsSeen as UrlsSeen,
+)
+from gossamer.events.records import (
     Visit as Visit,
 )
 from gossamer.events.records import (

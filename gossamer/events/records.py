@@ -87,6 +87,22 @@ class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
     urls: tuple[Discovery, ...]
 
 
+class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
+    """A change of the URL-seen set: URLs of one site that were found for the first time.
+
+    Without URLs it says that a new owner has claimed the partition.
+    """
+
+    site: str
+    epoch: int
+    """Of the owner's claim. An event whose epoch is older than one before it in its partition does
+    not count: a former owner wrote it late."""
+    finder: str = ""
+    """64 bits, in hexadecimal, of what found them first."""
+    urls: tuple[str, ...] = ()
+    """Their fingerprints."""
+
+
 class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     """Those of them that the URL-seen test had never met."""
 

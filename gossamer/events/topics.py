@@ -94,6 +94,7 @@ def _topic(name: str) -> Topic:
 
 SEEDS = _topic("seeds")
 URLS_DISCOVERED = _topic("urls.discovered")
+URLS_SEEN = _topic("urls.seen")
 URLS_ADMITTED = _topic("urls.admitted")
 VISITS_ORDERED = _topic("visits.ordered")
 VISITS_ENDED = _topic("visits.ended")

@@ -104,6 +104,9 @@ class Tail(Protocol):
         waiting there for *timeout*: so whatever is on the log now can be read to its end.
         """
 
+    def close(self) -> None:
+        """Stop reading."""
+
 
 class Log(Protocol):
     """A log that several processes can use at once."""

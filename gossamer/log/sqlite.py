@@ -177,6 +177,9 @@ class SqliteTail:
             if size > BATCH_BYTES:
                 return
 
+    def close(self) -> None:
+        """Stop reading; a reader leaves its group."""
+
     def _behind(self, ends: Iterable[tuple[str, int, int]]) -> list[tuple[str, int]]:
         return [
             (topic, partition)
@@ -224,6 +227,3 @@ class SqliteReader(SqliteTail):
         with self._database.transaction() as db:
             names = ", ".join("?" * len(readers))
             db.execute(TRIM.format(names, len(readers)), (topic, partition) * 2 + readers)
-
-    def close(self) -> None:
-        """Leave the group."""

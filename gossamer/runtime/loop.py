@@ -77,6 +77,8 @@ class Loop:
         """
         self._assign()
         self._look_back()
+        if not self._processor.restore():
+            return self._wait_for_restore()
         size = self._size.records
         records = self._reader.poll(timeout, size)
         # Partitions change inside the poll: the processor learns that before it sees their records.
@@ -104,6 +106,14 @@ class Loop:
             observe("gossamer_step_seconds", took, service=self._processor.name)
             self._size.adapt(took, self.is_full or self._is_overdue(now))
         return moved
+
+    def _wait_for_restore(self) -> bool:
+        """Stay a member of the group, and see whether the claims stand."""
+        self._reader.poll(0, 0)
+        self._assign()
+        self._reader.advance((), ())
+        self.is_full = True
+        return True
 
     def _answers_to(self, records: Sequence[Record]) -> list[Message]:
         if not records:

@@ -36,6 +36,13 @@ class Processor(ABC):
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others; called before any record of them."""
 
+    def restore(self) -> bool:
+        """Read some of what `assign` needs and other services may keep us waiting for.
+
+        Return whether that is complete: until then the loop hands over no records.
+        """
+        return True
+
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Drop all memory and reload it from the store, after a handler failed half way.
 

@@ -256,11 +256,14 @@ class DedupSettings(Section):
     republish_unchanged: bool = False
     """Whether a document that a visit finds unchanged is published again, with the record header
     `unchanged: 1`. After a 304 there is no text to publish: it never is."""
+    engine: Literal["own", "faust"] = "own"
+    """What carries dedup in a fleet, and keeps its URL-seen set: our own loop, with the changelog
+    `urls.seen`, or Faust. Each has a table and a changelog of its own: a crawl stays with one."""
     folder: Path = Path("gossamer-data/dedup")
     """Where each instance keeps its tables, in a folder of its own name. It must outlive the
     process, or the tables are read anew from their changelog."""
     standbys: Annotated[Natural, unit("instances")] = 1
-    """How many other instances hold a copy of each table, to take over from."""
+    """How many other instances hold a copy of each table, to take over from; only with Faust."""
 
 
 class StandaloneSettings(Section):

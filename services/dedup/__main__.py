@@ -2,15 +2,37 @@
 
 import asyncio
 import sys
+from contextlib import closing
 
+from gossamer import clock
 from gossamer.runtime.event_loop import run_async
-from gossamer.runtime.process import Backends, run
+from gossamer.runtime.process import Backends, run, run_processor
 from services.dedup.service import Dedup
 
 
 def work(backends: Backends) -> None:
     """Admit and judge until it is to stop."""
-    # Not before settings are read: where Faust is missing, `run` says so in words.
+    if backends.settings.dedup.engine == "faust":
+        work_on_faust(backends)
+    else:
+        work_on_the_loop(backends)
+
+
+def work_on_the_loop(backends: Backends) -> None:
+    """Work on the runtime's loop, with the URL-seen set on our disk."""
+    # Not before settings are read: where RocksDB is missing, `run` says so in words.
+    from services.dedup.replicated import ReplicatedSeen
+    from services.dedup.rocksdb.disk import RocksDisk
+
+    settings = backends.settings
+    with closing(RocksDisk(settings.dedup.folder / settings.service.instance / "seen")) as disk:
+        seen = ReplicatedSeen(backends.log, disk, clock.now)
+        limit = settings.frontier.url_budget
+        run_processor(backends, Dedup(seen, backends.store, settings.dedup, limit))
+
+
+def work_on_faust(backends: Backends) -> None:
+    """Work on Faust's streams and table."""
     from services.dedup.faust.app import build
     from services.dedup.faust.changelog import make_changelog
     from services.dedup.faust.folder import own_folder

@@ -1,8 +1,8 @@
 """What the URL-seen set remembers of a URL, and the set on either kind of storage."""
 
-from collections.abc import MutableMapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, MutableMapping, Sequence
 from hashlib import blake2b
-from typing import Protocol
 
 from gossamer.store import Row, Store
 
@@ -21,20 +21,43 @@ def is_same(found: str, finder: str) -> bool:
     return found == finder or finder_of(found) == finder
 
 
-class Seen(Protocol):
+class Seen(ABC):
     """The URL-seen set. It only grows, and cannot be listed or counted."""
 
+    @abstractmethod
     def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
         """Return who found each of *site*'s *urls* first, which are fingerprints.
 
         That is *finder*, and remembered, where nobody had.
         """
 
+    @abstractmethod
     def knows(self, site: str, url: str) -> bool:
         """Return whether anybody has found *site*'s URL with this fingerprint."""
 
+    def owns(self, site: str) -> bool:
+        """Return whether the set has the URLs of *site*: whether its partition is ours."""
+        return True
 
-class SeenMapping:
+    def assign(self, epochs: Mapping[int, int]) -> None:  # noqa: B027
+        """Take over partitions, each under the epoch of its claim, and give up all others."""
+
+    def restore(self) -> bool:
+        """Read some of what is missing after `assign`; return whether the set is complete."""
+        return True
+
+    def settle(self) -> None:  # noqa: B027
+        """Make durable what is held outside the store."""
+
+    def discard(self) -> None:  # noqa: B027
+        """Forget what was remembered since the last `settle`; the store forgets its own."""
+
+    def note(self) -> str:
+        """Return what an operator should know; "" if nothing."""
+        return ""
+
+
+class SeenMapping(Seen):
     """The set in a mapping, fingerprint → finder: a Faust table."""
 
     def __init__(self, mapping: MutableMapping[str, str]) -> None:
@@ -75,7 +98,7 @@ class EarlierSeenRow(Row, frozen=True):
     """64 bits of the finder; the whole in rows of before 2026-11-22."""
 
 
-class SeenTable:
+class SeenTable(Seen):
     """The set in a table of the store: of a crawl in a folder."""
 
     def __init__(self, store: Store) -> None:

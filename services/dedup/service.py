@@ -18,6 +18,7 @@ from gossamer.events import (
     PageParsed,
     Purpose,
     SeedSown,
+    SiteOverridden,
     Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
@@ -32,6 +33,7 @@ from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Answer, Key, Processor
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
+from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS
 from gossamer.web.in_links import linking_site
@@ -75,7 +77,9 @@ class Dedup(Processor):
         self, seen: Seen, store: Store, settings: DedupSettings, hints_limit: int = 5000
     ) -> None:
         """*hints_limit*: the most pages of a host that one sitemap or feed says have changed."""
-        self._seen = seen
+        self._seen, self._claimant = seen, Claimant(store, self.name)
+        self._epochs: dict[int, int] = {}
+        """The epoch of each claim."""
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._in_links, self._guesses, self._listings = InLinks(), Guesses(store), Listings(store)
         self._host_steps, self._host_names = HostSteps(store), HostNames(store, settings)
@@ -84,8 +88,35 @@ class Dedup(Processor):
         self._spelt: dict[str, PageParsed] = {}
         """Pages that are expected, by the ids of their visits."""
 
+    def assign(self, partitions: frozenset[int], now: float) -> None:
+        """Claim *partitions*, and give up all others."""
+        self._claimant.release(self._epochs.keys() - partitions)
+        epochs = {number: self._epochs[number] for number in partitions & self._epochs.keys()}
+        if gained := partitions - epochs.keys():
+            epochs |= dict.fromkeys(gained, self._claimant.claim(gained, now))
+        self._epochs = epochs
+        self._forget()
+        self._seen.assign(epochs)
+
+    def restore(self) -> bool:
+        """Read the URL-seen set of the partitions that are new here."""
+        return self._seen.restore()
+
+    def note(self) -> str:
+        """Return whether the URL-seen set is still being read."""
+        return self._seen.note()
+
     def handle(self, event: Event, now: float) -> Answer:
-        """Answer a seed, discovered URLs or a parsed page."""
+        """Answer a seed, discovered URLs or a parsed page.
+
+        Raise Poison if its site is of a partition that is not ours.
+        """
+        site = getattr(event, "site", "")
+        if site and not isinstance(event, SiteOverridden) and not self._seen.owns(site):
+            raise Poison(
+                f"{site} is of another partition than the record: its producer is to be "
+                "set so that it chooses partitions by murmur2"
+            )
         match event:
             case SeedSown():
                 return (self._seed(event, now),)
@@ -109,8 +140,9 @@ class Dedup(Processor):
         return self._listings.unsettled
 
     def settle(self) -> None:
-        """Write down which sitemaps were named."""
+        """Write down which sitemaps were named, and append which URLs were found first."""
         self._listings.settle()
+        self._seen.settle()
 
     @property
     def _hinted(self) -> bool:
@@ -119,6 +151,10 @@ class Dedup(Processor):
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Drop memory that the store may have discarded."""
+        self._seen.discard()
+        self._forget()
+
+    def _forget(self) -> None:
         self._spelt = {}
         for part in (self._content, self._host_steps, self._host_names):
             part.forget()

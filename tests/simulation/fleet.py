@@ -1,15 +1,15 @@
 """The processes of a simulated fleet: the services' own programs, with what they stand on replaced.
 
 What `python -m services.<name>` does runs here as it is: its retries, its loops, its log and its
-store. Replaced are the clients of Kafka and Cassandra, the Web, and the children of the parser;
-dedup is carried by the runtime's loop and not by Faust, with its table in memory and the changelog
-written before the answers, as `services/dedup/faust` has it.
+store. Replaced are the clients of Kafka and Cassandra, the Web, the children of the parser, and
+the disk of dedup, which runs on its own engine and not on Faust.
 """
 
 import asyncio
 import logging
 import traceback
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,23 +19,19 @@ from unittest import mock
 import structlog
 
 import services.archive.__main__ as archive_main
+import services.dedup.__main__ as dedup_main
 import services.fetcher.__main__ as fetcher_main
 import services.frontier.__main__ as frontier_main
 import services.parser.__main__ as parser_main
 from gossamer import clock
-from gossamer.errors import Unavailable
-from gossamer.events import Event, PageParsed
-from gossamer.log import partition_of
+from gossamer.events import PageParsed
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.observed import ObservedLog
-from gossamer.runtime.process import Backends, retry, run_processor
+from gossamer.runtime.process import Backends, retry
 from gossamer.runtime.process import Process as ServiceProcess
-from gossamer.runtime.processor import Answer, Key, Processor
 from gossamer.settings import Settings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
-from services.dedup.seen import SeenMapping
-from services.dedup.service import Dedup
 from services.frontier.workbench import Workbench
 from services.parser.page import parse
 from services.parser.pool.messages import Request as ParserRequest
@@ -46,12 +42,12 @@ from tests.simulation.loop import run_simulated
 from tests.simulation.nodes import Nodes, SimCassandra
 from tests.simulation.web import SimWeb, Sites
 
-CHANGELOG = "seen-changelog"
 MAINS: dict[str, Callable[[Backends], None]] = {
     "frontier": frontier_main.work,
     "fetcher": fetcher_main.work,
     "parser": parser_main.work,
     "archive": archive_main.work,
+    "dedup": dedup_main.work,
 }
 BACK_OFF = 5.0
 """Seconds until an orchestrator starts again what ended with an error."""
@@ -91,91 +87,25 @@ class SimPool:
         return parse(request.page, request.options, request.now)
 
 
-class ChangelogTable(MutableMapping[str, str]):
-    """The URL-seen table of one instance: what changes goes to the changelog before the answers."""
+class SimDisk:
+    """Stands for RocksDB: a map in *folder*, which outlives the process."""
 
-    def __init__(self, broker: Broker, producer: SimProducer) -> None:
-        self._broker, self._producer = broker, producer
-        self._rows: dict[int, dict[str, str]] = {}
-        self._changed: list[tuple[int, str, str]] = []
-        self.partition = 0
+    def __init__(self, fleet: "Fleet", folder: Path) -> None:
+        self._sim, self._rows = fleet.sim, fleet.disks[str(folder)]
 
-    def restore(self, partitions: frozenset[int]) -> None:
-        """Read the changelog of what was gained, and forget what was lost."""
-        for gone in self._rows.keys() - partitions:
-            del self._rows[gone]
-        self._changed = [change for change in self._changed if change[0] in partitions]
-        for number in sorted(partitions - self._rows.keys()):
-            self._broker.sim.effect(self._broker.sim.between(0.01, 0.2))
-            log = self._broker.logs[CHANGELOG, number]
-            self._rows[number] = {(k or b"").decode(): (v or b"").decode() for k, v in log}
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [self._rows.get(key) for key in keys]
 
-    def flush(self) -> None:
-        """Send what has changed, and wait until it is on the changelog."""
-        changed, self._changed = self._changed, []
-        for number, key, value in changed:
-            self._producer.produce(CHANGELOG, value.encode(), key.encode(), number)
-        self._producer.flush()
+    def write(self, rows: Mapping[bytes, bytes]) -> None:
+        """Write all, or die before."""
+        self._sim.effect(self._sim.between(0.0001, 0.001))
+        self._rows |= rows
 
-    def __getitem__(self, key: str) -> str:
-        return self._rows[self.partition][key]
+    def scan(self) -> Iterator[tuple[bytes, bytes]]:
+        yield from sorted(self._rows.items())
 
-    def __setitem__(self, key: str, value: str) -> None:
-        self._rows[self.partition][key] = value
-        self._changed.append((self.partition, key, value))
-
-    def setdefault(self, key: str, default: str = "") -> str:
-        """Return who found the URL first; written once more if that was *default* itself."""
-        found = self._rows[self.partition].get(key)
-        if found is None or found == default:
-            self[key] = found = default
-        return found
-
-    def __delitem__(self, key: str) -> None:
-        raise NotImplementedError
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows[self.partition])
-
-    def __len__(self) -> int:
-        return len(self._rows[self.partition])
-
-
-class CarriedDedup(Processor):
-    """Dedup with its table, as Faust carries it."""
-
-    name, reads = Dedup.name, Dedup.reads
-
-    def __init__(self, dedup: Dedup, table: ChangelogTable, partitions: int) -> None:
-        self._dedup, self._table, self._partitions = dedup, table, partitions
-
-    def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Read the table of the partitions that are new here."""
-        self._table.restore(partitions)
-        self._dedup.assign(partitions, now)
-
-    def restart(self, partitions: frozenset[int], now: float) -> None:
-        """Forget what was not flushed."""
-        self._dedup.restart(partitions, now)
-
-    def handle(self, event: Event, now: float) -> Answer:
-        """Answer one event, with the table of its partition."""
-        self._table.partition = partition_of(getattr(event, "site", ""), self._partitions)
-        return self._dedup.handle(event, now)
-
-    def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
-        return self._dedup.reads_of(events)
-
-    def due(self) -> float | None:
-        return self._dedup.due()
-
-    def wake(self, now: float, most: int = 0) -> Answer:
-        return self._dedup.wake(now, most)
-
-    def settle(self) -> None:
-        """The changelog comes before the answers."""
-        self._dedup.settle()
-        self._table.flush()
+    def close(self) -> None:
+        pass
 
 
 class Fleet:
@@ -190,6 +120,8 @@ class Fleet:
         self.stops: dict[str, SimStop] = {}
         self.wanted: set[str] = set()
         self.skews: dict[str, float] = {}
+        self.disks: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
+        """Of the dedups, by folder."""
         self.exits: list[tuple[float, str, int]] = []
         self.benches: list[Workbench] = []
         """Of all frontiers that there were."""
@@ -234,7 +166,7 @@ class Fleet:
             {**self.settings, "service": {"instance": f"{service}-{instance}"}}
         )
         process_of = ServiceProcess(service, settings, Health(service, name), self.stops[name])  # type: ignore[arg-type]
-        work = MAINS.get(service, self._dedup)
+        work = MAINS[service]
 
         def attempt() -> None:
             with open_fleet(settings, process_of.member) as (log, store):
@@ -246,19 +178,6 @@ class Fleet:
         if code or not self.stops[name].is_set():
             self.exits.append((self.sim.now, name, code))
         self.sim.later(BACK_OFF, self._again, name)
-
-    def _dedup(self, backends: Backends) -> None:
-        producer = SimProducer(
-            self.broker, {"message.timeout.ms": 30_000, "on_delivery": _must_be_delivered}
-        )
-        table = ChangelogTable(self.broker, producer)
-        dedup = Dedup(SeenMapping(table), backends.store, backends.settings.dedup)
-        run_processor(backends, CarriedDedup(dedup, table, self.broker.partitions))
-
-
-def _must_be_delivered(error: Any, message: Any) -> None:
-    if error:
-        raise Unavailable("the changelog does not take it")
 
 
 PACE: dict[str, object] = {
@@ -305,6 +224,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
         "services.frontier.hosts.Workbench": bench,
+        "services.dedup.rocksdb.disk.RocksDisk": partial(SimDisk, fleet),
         "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
         "services.parser.wiring.Pool": partial(SimPool, sim),
         "services.parser.wiring.os.cpu_count": lambda: 2,

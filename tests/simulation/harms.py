@@ -56,6 +56,16 @@ def _die_writing(run: "Run") -> None:
     run.nodes.at_write = die if run.sim.now < START + DYING else None
 
 
+def _lose_disk(run: "Run") -> None:
+    if name := run.victim("dedup"):
+        away = run.sim.random.choice([0.5, 15.0, 60.0])
+        run.note(f"{name} killed, away for {away} s, comes back with an empty disk")
+        run.fleet.kill(name, away)
+        for folder, rows in run.fleet.disks.items():
+            if name in folder:
+                rows.clear()
+
+
 def _frontier_away(run: "Run") -> None:
     away = run.sim.random.choice([20.0, 60.0, 120.0])
     run.note(f"all frontiers killed, away for {away} s")
@@ -239,6 +249,7 @@ def _no_names(run: "Run") -> None:
 HARMS: dict[str, Callable[["Run"], None]] = {
     "kill": _kill,
     "frontier killed": _kill_frontier,
+    "disk lost": _lose_disk,
     "die soon": _die_soon,
     "die writing": _die_writing,
     "frontiers away": _frontier_away,

@@ -18,7 +18,7 @@ from gossamer.web.url import host_key
 from services.frontier.politeness import REFUSED_WAIT_LIMIT
 from tests.simulation import promises
 from tests.simulation.broker import Broker
-from tests.simulation.fleet import CHANGELOG, Fleet, logged, replaced
+from tests.simulation.fleet import Fleet, logged, replaced
 from tests.simulation.harms import HARMS, MILD, SKEW, SLOW_FOR
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
@@ -78,7 +78,6 @@ class Run:
         self.scenario = scenario = scenario_of(seed)
         self.delay = scenario.delay or random.choice([0.5, 1.0, 2.0])
         self.broker = Broker(sim, PARTITIONS, SESSION, LONGEST_POLL)
-        self.broker.topic(CHANGELOG, PARTITIONS)
         self.nodes = Nodes(sim)
         hosts, pages = random.randint(*scenario.hosts), random.randint(*scenario.pages)
         self.sites = make_sites(sim, hosts, pages, self.delay, scenario.fan, scenario.mood)

@@ -18,7 +18,7 @@ from faust.exceptions import ProducerSendError
 
 from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
-from gossamer.log import Log, Tail
+from gossamer.log import Log
 from gossamer.log.control import ControlTail
 from gossamer.runtime.answers import answer, decode_all
 from gossamer.runtime.health import Health
@@ -62,7 +62,7 @@ class FaustWorker:
         except Exception as error:
             raise translate_error(error) from error
 
-    async def _work(self, ended: asyncio.Event, control: Tail) -> None:
+    async def _work(self, ended: asyncio.Event, control: ControlTail) -> None:
         starting = asyncio.create_task(self._app.start())
         jobs: list[Coroutine[Any, Any, object]] = [
             ended.wait(),
@@ -90,7 +90,7 @@ class FaustWorker:
                 await asyncio.gather(starting, *tasks, return_exceptions=True)
                 await self._stop()
 
-    async def _poll_control(self, control: Tail, timeout: float) -> bool:
+    async def _poll_control(self, control: ControlTail, timeout: float) -> bool:
         """Hand what operators have set to Dedup; return whether there was anything."""
         records = await self._in_thread(partial(control.poll, timeout))
         for one in decode_all(records):

@@ -1,0 +1,328 @@
+"""The URL-seen set of a fleet's instance: a table on its disk, and a changelog on the log.
+
+Every new URL goes to the topic `urls.seen`, in the partition of its site, before its admission is
+appended, and to the disk once the log has it. The disk holds a *position* for each partition: up to
+where it has the changelog.
+
+An instance that takes a partition over appends its epoch to the changelog, and reads on from the
+position until it finds that epoch. From there on the changelog has one writer: what a former owner
+appends late has an older epoch and does not count, whoever reads it. So all instances that read a
+partition's changelog have the same table.
+
+The position remembers the record that it follows. If the changelog has another record there, or
+none, it was recreated or cut short, and the disk has what the changelog lacks. The changelog is
+read from its beginning then, and the table is published into it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
+from hashlib import blake2b
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from gossamer.clock import Clock
+from gossamer.errors import Poison
+from gossamer.events import UrlsSeen
+from gossamer.events.topics import URLS_SEEN
+from gossamer.log import Log, Message, Record, Tail, partition_of
+from gossamer.log.codec import decode, encode
+from services.dedup.seen import Seen
+
+WAIT = 0.1
+"""Most seconds that one look at the changelog waits."""
+PUBLISHED = 200
+"""Events that are published at a time."""
+URLS_LIMIT = 1000
+"""URLs of one event that is published."""
+
+logger = structlog.get_logger()
+
+
+class Disk(Protocol):
+    """A sorted map that outlives the process."""
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each of *keys*, or None."""
+
+    def write(self, rows: Mapping[bytes, bytes]) -> None:
+        """Write all *rows* or, after a crash, none of them."""
+
+    def scan(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield all keys and values in the order of the keys."""
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """Up to where the disk has a partition of the changelog."""
+
+    offset: int
+    digest: bytes
+    """Of the record there."""
+    epoch: int
+    """The newest up to there."""
+
+
+NOWHERE = Position(-1, b"", 0)
+
+
+@dataclass
+class Partition:
+    """A partition that is ours."""
+
+    epoch: int
+    marker: int | None = None
+    """The offset of the record with our epoch, while the changelog is read up to it."""
+    position: Position = NOWHERE
+    is_checked: bool = True
+    """Whether the record at the position was compared with the changelog's."""
+    publishes: bool = False
+    """Whether the changelog lacks what the table has."""
+    is_complete: bool = False
+    """Whether the table has all of the changelog."""
+
+    @property
+    def start(self) -> int:
+        """The offset to read from: that of the position itself until it was compared."""
+        return self.position.offset + 1 if self.is_checked else self.position.offset
+
+    def begin_anew(self) -> None:
+        """Read the changelog from its beginning, and publish the table afterwards."""
+        self.position, self.is_checked, self.publishes = NOWHERE, True, True
+
+
+@dataclass
+class Changes:
+    """What was found first since the last append: fingerprints by site and finder."""
+
+    urls: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    rows: dict[bytes, bytes] = field(default_factory=dict)
+
+
+class ReplicatedSeen(Seen):
+    """The set on *disk*, with its changelog on *log*; see `services.dedup.seen.Seen`."""
+
+    def __init__(self, log: Log, disk: Disk, clock: Clock) -> None:
+        self._log, self._disk, self._clock = log, disk, clock
+        self._partitions: dict[int, Partition] = {}
+        self._changes = Changes()
+        self._tail: Tail | None = None
+        self._publishing: Iterator[list[Message]] = iter(())
+
+    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
+        """Return who found each of *site*'s *urls* first; remember *finder* of those new."""
+        keys = [_key(site, url) for url in urls]
+        mine, added, found = bytes.fromhex(finder), self._changes.rows, []
+        for key, url, stored in zip(keys, urls, self._disk.get_many(keys), strict=True):
+            known = added.get(key) or stored
+            if known is None:
+                known = added[key] = mine
+                self._changes.urls[site, finder].append(url)
+            found.append(known.hex())
+        return found
+
+    def knows(self, site: str, url: str) -> bool:
+        """Return whether anybody has found *site*'s URL with this fingerprint."""
+        key = _key(site, url)
+        return key in self._changes.rows or self._disk.get_many([key]) != [None]
+
+    def owns(self, site: str) -> bool:
+        """Return whether *site* is of a partition that is ours."""
+        return self._partition_of(site) in self._partitions
+
+    def _partition_of(self, site: str) -> int:
+        return partition_of(site, self._log.partitions)
+
+    def assign(self, epochs: Mapping[int, int]) -> None:
+        """Begin to read the changelog of the partitions that are new in *epochs*, or were claimed
+        anew; give up all others."""
+        ours = self._partitions
+        kept = {n: ours[n] for n, epoch in epochs.items() if n in ours and ours[n].epoch == epoch}
+        fresh = {n: Partition(epoch) for n, epoch in epochs.items() if n not in kept}
+        self._partitions = kept | fresh
+        if fresh:
+            self._begin(fresh)
+        self._follow()
+
+    def _begin(self, fresh: Mapping[int, Partition]) -> None:
+        at = self._clock()
+        markers = [self._message(n, UrlsSeen(at=at, site="", epoch=fresh[n].epoch)) for n in fresh]
+        ends = self._log.append(markers)
+        found = self._disk.get_many([_position_key(number) for number in fresh])
+        for (number, partition), stored in zip(fresh.items(), found, strict=True):
+            if stored:
+                partition.position = msgspec.msgpack.decode(stored, type=Position)
+                partition.is_checked = False
+            marker = partition.marker = ends.get((URLS_SEEN.name, number))
+            if marker is not None and marker <= partition.position.offset:
+                self._diverge(number)
+
+    def _follow(self) -> None:
+        """Read the changelogs of all partitions that are not complete."""
+        if self._tail:
+            self._tail.close()
+        starts = {n: one.start for n, one in self._partitions.items() if not one.is_complete}
+        self._tail = self._log.tail([URLS_SEEN.name], starts) if starts else None
+
+    def _diverge(self, number: int) -> None:
+        logger.warning(
+            "the changelog of the URL-seen set lacks what the disk has", partition=number
+        )
+        self._partitions[number].begin_anew()
+
+    def restore(self) -> bool:
+        """Read on; return whether the tables of all our partitions are complete."""
+        if messages := next(self._publishing, None):
+            self._note_positions(messages, {})
+            return False
+        if self._tail is None:
+            return True
+        records = self._tail.poll(WAIT)
+        by_partition = defaultdict[int, list[Record]](list)
+        for record in records:
+            by_partition[record.partition].append(record)
+        diverged = [n for n, some in by_partition.items() if not self._read(n, some)]
+        if diverged or all(one.is_complete for one in self._partitions.values()):
+            self._follow()
+        if self._tail is None:
+            numbers = [n for n, one in self._partitions.items() if one.publishes]
+            self._publishing = self._table_of(numbers)
+        return False
+
+    def _read(self, number: int, records: Sequence[Record]) -> bool:
+        """Write the changes in *records* to the disk; return False if they do not follow what is
+        there: then the changelog is to be read from its beginning."""
+        partition, rows = self._partitions[number], dict[bytes, bytes]()
+        if partition.is_complete:
+            return True
+        if not partition.is_checked:
+            first, position = records[0], partition.position
+            partition.is_checked = True
+            if (first.offset, _digest(first.value)) != (position.offset, position.digest):
+                self._diverge(number)
+                return first.offset == 0 and self._read(number, records)
+            records = records[1:]
+        epoch = partition.position.epoch
+        for record in records:
+            change = _change_in(record)
+            if change is None or change.epoch < epoch:
+                continue
+            epoch = change.epoch
+            finder = bytes.fromhex(change.finder)
+            rows |= {_key(change.site, url): finder for url in change.urls}
+            partition.is_complete |= not change.urls and epoch == partition.epoch
+        if records:
+            last = records[-1]
+            partition.position = Position(last.offset, _digest(last.value), epoch)
+            rows[_position_key(number)] = msgspec.msgpack.encode(partition.position)
+            self._disk.write(rows)
+        return True
+
+    def _table_of(self, numbers: Iterable[int]) -> Iterator[list[Message]]:
+        """Yield what publishes the table of these partitions, some messages at a time."""
+        chosen = frozenset(numbers)
+        if not chosen:
+            return
+        rows = (_row(*stored) for stored in self._disk.scan() if stored[0][0])
+        ours = (row for row in rows if self._partition_of(row[0]) in chosen)
+        messages = self._published(ours)
+        while some := [*islice(messages, PUBLISHED)]:
+            yield some
+
+    def _published(self, rows: Iterable[tuple[str, str, str]]) -> Iterator[Message]:
+        for site, some in groupby(rows, key=itemgetter(0)):
+            number = self._partition_of(site)
+            while chunk := [*islice(some, URLS_LIMIT)]:
+                urls = defaultdict[str, list[str]](list)
+                for _, url, finder in chunk:
+                    urls[finder].append(url)
+                for finder, found in urls.items():
+                    yield self._change(number, site, finder, found)
+
+    def _change(self, number: int, site: str, finder: str, urls: Sequence[str]) -> Message:
+        epoch = self._partitions[number].epoch
+        change = UrlsSeen(at=self._clock(), site=site, epoch=epoch, finder=finder, urls=(*urls,))
+        return self._message(number, change)
+
+    def _message(self, number: int, change: UrlsSeen) -> Message:
+        return replaced(encode(change), partition=number)
+
+    def settle(self) -> None:
+        """Append what has changed, and write it to the disk once the log has it."""
+        if not self._changes.urls:
+            return
+        changes, self._changes = self._changes, Changes()
+        messages = [
+            self._change(self._partition_of(site), site, finder, urls)
+            for (site, finder), urls in changes.urls.items()
+        ]
+        self._note_positions(messages, changes.rows)
+
+    def _note_positions(self, messages: Sequence[Message], rows: Mapping[bytes, bytes]) -> None:
+        """Append *messages*; write *rows*, and how far the disk has the changelog then.
+
+        A position moves only if nothing lies between it and *messages*: what another owner has
+        written there is not on this disk.
+        """
+        by_partition = defaultdict[int | None, list[Message]](list)
+        for message in messages:
+            by_partition[message.partition].append(message)
+        positions = dict[bytes, bytes]()
+        for (_, number), offset in self._log.append(messages).items():
+            partition, some = self._partitions[number], by_partition[number]
+            if offset == partition.position.offset + len(some):
+                partition.position = Position(offset, _digest(some[-1].value), partition.epoch)
+                positions[_position_key(number)] = msgspec.msgpack.encode(partition.position)
+        self._disk.write({**rows, **positions})
+
+    def discard(self) -> None:
+        """Forget what has changed since the last `settle`."""
+        self._changes = Changes()
+
+    def note(self) -> str:
+        """Return how much is left to read; "" if nothing."""
+        left = sum(
+            max(0, (one.marker or 0) - one.position.offset)
+            for one in self._partitions.values()
+            if not one.is_complete
+        )
+        return (
+            f"the URL-seen table is read from its changelog: {left} records to go" if left else ""
+        )
+
+
+def _change_in(record: Record) -> UrlsSeen | None:
+    """Return the change in *record*; None if somebody else has put it there."""
+    try:
+        change = decode(record)
+        assert isinstance(change, UrlsSeen)
+        for digits in (change.finder, *change.urls):
+            bytes.fromhex(digits)
+    except (Poison, ValueError) as error:
+        logger.warning("skipped", topic=record.topic, offset=record.offset, why=str(error))
+        return None
+    return change
+
+
+def _key(site: str, url: str) -> bytes:
+    """Return the key of the URL of *site* with the fingerprint *url*: a site's lie together."""
+    return site.encode() + b"\0" + bytes.fromhex(url)
+
+
+def _row(key: bytes, finder: bytes) -> tuple[str, str, str]:
+    """Return the site, the fingerprint and the finder of a stored URL."""
+    site, _, url = key.partition(b"\0")
+    return site.decode(), url.hex(), finder.hex()
+
+
+def _position_key(number: int) -> bytes:
+    """Return the key of a partition's position; no site is empty."""
+    return b"\0" + number.to_bytes(2, "big")
+
+
+def _digest(value: bytes) -> bytes:
+    return blake2b(value, digest_size=8).digest()

@@ -1,0 +1,5 @@
+"""The URL-seen table on an instance's disk."""
+
+from gossamer.extras import need
+
+need("fleet")
