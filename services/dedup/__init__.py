@@ -91,7 +91,8 @@ to the frontier, which sends them back here once the crawl is wide enough (`serv
 further. So the other sites that link to a page are counted here, and the next verdict on the page
 tells the frontier, to which it is worth more then (`in_links.py`).
 
-The URL-seen set (`seen.py`) is a table of the store in a standalone crawl, in a fleet one of Faust.
+The URL-seen set (`seen.py`) is a table of the store in a standalone crawl. In a fleet it is a table
+on the instance's disk with a changelog (`replicated.py`), or one of Faust: `dedup.engine`.
 
 **How it runs on Faust.** `app` builds the app; `tables` is the URL-seen set, on the instance's
 disk; `changelog` and `restore` restore it before events flow; `runner` takes records to the

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -107,12 +107,19 @@ class Brokers:
 class Instance:
     """The work of one process. *access* is how it gets at the brokers, if not as the test does."""
 
-    def __init__(self, brokers: Brokers, folder: Path, name: str = "one", **access: Any) -> None:
+    def __init__(
+        self,
+        brokers: Brokers,
+        folder: Path,
+        name: str = "one",
+        engine: Literal["own", "faust"] = "faust",
+        **access: Any,
+    ) -> None:
         usual = brokers.settings.model_dump(exclude_defaults=True)
         self.settings = Settings(
             kafka=KafkaSettings.model_validate({**usual, **access}),
             service=ServiceSettings(instance=name),
-            dedup=DedupSettings(folder=folder),
+            dedup=DedupSettings(folder=folder, engine=engine),
         )
         self._folder = folder
         self.health = Health("dedup", name)

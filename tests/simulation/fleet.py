@@ -9,7 +9,7 @@ import asyncio
 import logging
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from tests.simulation.kernel import Process, Sim
 from tests.simulation.loop import run_simulated
 from tests.simulation.nodes import Nodes, SimCassandra
 from tests.simulation.web import SimWeb, Sites
+from tests.support.memory_disk import MemoryDisk
 
 MAINS: dict[str, Callable[[Backends], None]] = {
     "frontier": frontier_main.work,
@@ -87,25 +88,17 @@ class SimPool:
         return parse(request.page, request.options, request.now)
 
 
-class SimDisk:
-    """Stands for RocksDB: a map in *folder*, which outlives the process."""
+class SimDisk(MemoryDisk):
+    """Stands for RocksDB: the map in *folder*, which outlives the process."""
 
     def __init__(self, fleet: "Fleet", folder: Path) -> None:
-        self._sim, self._rows = fleet.sim, fleet.disks[str(folder)]
-
-    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return [self._rows.get(key) for key in keys]
+        super().__init__(fleet.disks[str(folder)])
+        self._sim = fleet.sim
 
     def write(self, rows: Mapping[bytes, bytes]) -> None:
         """Write all, or die before."""
         self._sim.effect(self._sim.between(0.0001, 0.001))
-        self._rows |= rows
-
-    def scan(self) -> Iterator[tuple[bytes, bytes]]:
-        yield from sorted(self._rows.items())
-
-    def close(self) -> None:
-        pass
+        super().write(rows)
 
 
 class Fleet:

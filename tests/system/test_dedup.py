@@ -35,7 +35,7 @@ RATE = 50
 class Servers:
     """What a member has to know of its fleet, with topics and tables of its own."""
 
-    def __init__(self, folder: Path, kafka: str, cassandra: int) -> None:
+    def __init__(self, folder: Path, kafka: str, cassandra: int, engine: str) -> None:
         name = f"dedup{uuid.uuid4().hex[:8]}"
         self.folder, self.kafka, self.prefix = folder, kafka, f"{name}."
         self.settings = {
@@ -48,6 +48,7 @@ class Servers:
             "GOSSAMER_CASSANDRA__PORT": str(cassandra),
             "GOSSAMER_CASSANDRA__KEYSPACE": name,
             "GOSSAMER_DEDUP__FOLDER": str(folder / "dedup"),
+            "GOSSAMER_DEDUP__ENGINE": engine,
         }
         for job in ("topics", "store"):
             done = run([GOSSAMER, job, "apply"], **self.settings)
@@ -191,9 +192,9 @@ class Scene:
         self.admitted.close()
 
 
-@pytest.fixture
-def servers(tmp_path: Path, kafka: str, cassandra: int) -> Servers:
-    return Servers(tmp_path, kafka, cassandra)
+@pytest.fixture(params=["own", "faust"])
+def servers(tmp_path: Path, kafka: str, cassandra: int, request: pytest.FixtureRequest) -> Servers:
+    return Servers(tmp_path, kafka, cassandra, request.param)
 
 
 @pytest.fixture
@@ -226,6 +227,7 @@ def test_who_comes_and_goes_does_nothing_twice_and_who_is_killed_loses_nothing(
     scene.end()
 
 
+@pytest.mark.parametrize("servers", ["faust"], indirect=True)
 def test_a_folder_of_an_earlier_changelog_ends_it_with_a_word(servers: Servers) -> None:
     folder = servers.folder / "dedup" / "dedup-1"
     folder.mkdir(parents=True)

@@ -143,9 +143,9 @@ class KafkaLog:
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> KafkaReader:
         """Join *group*; *store* holds the writes that `advance` flushes."""
-        self._agreed(f"the topics that {group} reads", topics)
         member = Member(group, self._instance)
-        reader = KafkaReader(self, self._settings, member, topics, store)
+        counts = {topic: self._counts[topic] for topic in topics}
+        reader = KafkaReader(self, self._settings, member, counts, store)
         self._opened.add(reader)
         return reader
 

@@ -1,11 +1,12 @@
 """Reading Kafka as the member of a group.
 
 A member has the same partition numbers of all its topics, so that what belongs to a site meets in
-one place. No cooperative assignor promises that: so the group subscribes to the first topic alone,
-and a member that is assigned a partition of it reads that partition of the others as well.
+one place. No cooperative assignor promises that: so the group subscribes to one topic alone that is
+keyed by site, and a member that is assigned a partition of it reads that partition of the others as
+well. Of a topic with more partitions, such as `seeds`, the surplus is shared out by modulo.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from gossamer import clock
 from gossamer.errors import Unavailable
+from gossamer.events.topics import SITE_KEYED
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.kafka.client import GroupConsumer, Trouble, client, consumer, error_of, record
 from gossamer.log.kafka.trimming import Trimmer
@@ -63,12 +65,13 @@ class KafkaReader:
         log: Log,
         settings: KafkaSettings,
         member: Member,
-        topics: Sequence[str],
+        topics: Mapping[str, int],
         store: Store,
     ) -> None:
-        """Join the group of *member*."""
+        """Join the group of *member*; *topics* says how many partitions each has."""
         self._log, self._settings, self._store = log, settings, store
         self._names = {settings.prefix + topic: topic for topic in topics}
+        self._counts = {settings.prefix + topic: count for topic, count in topics.items()}
         self._trouble = Trouble(settings.servers)
         self._partitions: frozenset[int] = frozenset()
         self._positions: dict[TopicPartition_, Position] = {}
@@ -76,9 +79,10 @@ class KafkaReader:
         self._bytes = 0
         self._paused = self._polling = self._closed = False
         self._confirm_at = float("inf")
-        self._trimmer = Trimmer(settings, topics)
+        self._trimmer = Trimmer(settings, [*topics])
         self._consumer: Any = GroupConsumer(self._configuration(member))
-        self._consumer.subscribe([next(iter(self._names))], self._assigned, self._revoked)
+        keyed = next(name for name, topic in self._names.items() if topic in SITE_KEYED)
+        self._consumer.subscribe([keyed], self._assigned, self._revoked)
 
     def _configuration(self, member: Member) -> dict[str, Any]:
         session = int(self._settings.session * 1000)
@@ -149,7 +153,7 @@ class KafkaReader:
             self._trouble.raise_if_lasting(error)
             return
         one = record(message, self._names[message.topic()])
-        if one.partition not in self._partitions:
+        if self._home(one.partition) not in self._partitions:
             return
         at = one.topic, one.partition
         position = self._positions.get(at)
@@ -160,7 +164,17 @@ class KafkaReader:
         self._bytes += len(one.value)
 
     def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
-        return [TopicPartition(name, number) for name in self._names for number in partitions]
+        chosen = frozenset(partitions)
+        return [
+            TopicPartition(name, number)
+            for name, count in self._counts.items()
+            for number in range(count)
+            if self._home(number) in chosen
+        ]
+
+    def _home(self, number: int) -> int:
+        """Return the partition of the keyed topics that partition *number* of any goes with."""
+        return number % self._log.partitions
 
     def _assigned(self, _: Any, fresh: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in fresh)
@@ -178,8 +192,10 @@ class KafkaReader:
         if fresh and len(self._names) > 1:
             self._confirm_at = clock.steady()
         self._fetch(True)
-        self._keep([one for one in self._held if one.partition in partitions])
-        self._positions = {at: p for at, p in self._positions.items() if at[1] in partitions}
+        self._keep([one for one in self._held if self._home(one.partition) in partitions])
+        self._positions = {
+            at: p for at, p in self._positions.items() if self._home(at[1]) in partitions
+        }
         if self._polling:
             raise Moved
 

@@ -1,9 +1,10 @@
-"""Dedup on Faust: the same machine, its table on a real disk, its changelog on a real Kafka."""
+"""Both engines of dedup do the same: their tables on a real disk, their logs on a real Kafka."""
 
 import uuid
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from prometheus_client import REGISTRY
@@ -28,19 +29,28 @@ def timed(name: str) -> float:
     return REGISTRY.get_sample_value(name, TIMED[name]) or 0.0
 
 
+Engine = Literal["own", "faust"]
+
+
+@pytest.fixture(scope="module", params=["own", "faust"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    name: Engine = request.param
+    return name
+
+
 @pytest.fixture(scope="module")
-def brokers(kafka: str) -> Brokers:
+def brokers(kafka: str, engine: Engine) -> Brokers:
     return Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, engine: Engine) -> Path:
     return tmp_path_factory.mktemp("dedup")
 
 
 @pytest.fixture(scope="module")
-def instance(brokers: Brokers, folder: Path) -> Iterator[Instance]:
-    started = Instance(brokers, folder).start().await_ready()
+def instance(brokers: Brokers, folder: Path, engine: Engine) -> Iterator[Instance]:
+    started = Instance(brokers, folder, engine=engine).start().await_ready()
     yield started
     started.stop()
     assert not started.failure
@@ -193,12 +203,14 @@ def test_the_newest_definition_is_in_force_within_seconds(
         until(accepted, "the seed in scope")
 
 
-def test_definitions_are_read_before_anything_is_handled(kafka: str, tmp_path: Path) -> None:
+def test_definitions_are_read_before_anything_is_handled(
+    kafka: str, tmp_path: Path, engine: Engine
+) -> None:
     brokers = Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
     scope = 'domain("allowed.example")'
     brokers.put("control", event(event="crawl_defined", scope=scope, max_depth=9), key="default")
     brokers.put("seeds", b"http://foreign.example/")
-    instance = Instance(brokers, tmp_path).start()
+    instance = Instance(brokers, tmp_path, engine=engine).start()
     with brokers.topic("dead.letters") as letters:
         (letter,) = letters.at_least(1)
     instance.stop()
@@ -220,14 +232,18 @@ def test_a_link_that_is_no_url_is_a_dead_letter_and_dedup_goes_on(
     assert not instance.ended
 
 
-def test_a_folder_has_one_owner(brokers: Brokers, instance: Instance, folder: Path) -> None:
-    second = Instance(brokers, folder).start()
+def test_a_folder_has_one_owner(
+    brokers: Brokers, instance: Instance, folder: Path, engine: Engine
+) -> None:
+    second = Instance(brokers, folder, engine=engine).start()
     until(lambda: second.ended, "its end")
     assert isinstance(second.failure, Locked)
     assert str(folder / "one") in str(second.failure)
 
 
-def test_what_hosts_have_shown_is_known_after_a_restart(kafka: str, tmp_path: Path) -> None:
+def test_what_hosts_have_shown_is_known_after_a_restart(
+    kafka: str, tmp_path: Path, engine: Engine
+) -> None:
     brokers = Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
     host = "http://shown.example.org"
     crawl = event(event="crawl_defined", scope="any()", max_depth=9, url_steps=["session_id"])
@@ -244,7 +260,7 @@ def test_what_hosts_have_shown_is_known_after_a_restart(kafka: str, tmp_path: Pa
         return [one["url"].removeprefix(host) for e in admitted.read() for one in e["urls"]]
 
     with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
-        first = Instance(brokers, tmp_path).start().await_ready()
+        first = Instance(brokers, tmp_path, engine=engine).start().await_ready()
         found(*(f"/guess/{n}" for n in range(12)), guess=True)
         until(lambda: len(paths(admitted)) == 10, "as many guesses as are tried at first")
         for n in range(10):
@@ -255,7 +271,7 @@ def test_what_hosts_have_shown_is_known_after_a_restart(kafka: str, tmp_path: Pa
         brokers.flush()
         until(lambda: len(pages.read()) == 6, "six documents")
         first.stop()
-        second = Instance(brokers, tmp_path).start().await_ready()
+        second = Instance(brokers, tmp_path, engine=engine).start().await_ready()
         found("/another/guess", "/guess/11", guess=True)
         found("/y?sid=5")
         until(lambda: "/y" in paths(admitted), "a link without the session that made no difference")

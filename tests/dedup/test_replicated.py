@@ -1,0 +1,241 @@
+"""The URL-seen set on a disk with a changelog: whoever reads that has the same table."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.errors import Locked
+from gossamer.events import UrlsSeen
+from gossamer.events.topics import URLS_SEEN
+from gossamer.log import Message, partition_of
+from gossamer.log.codec import decode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.url import fingerprint
+from services.dedup.replicated import Disk, ReplicatedSeen
+from services.dedup.rocksdb.disk import RocksDisk
+from services.dedup.seen import Seen, SeenMapping, SeenTable
+from tests.support.memory_disk import MemoryDisk
+
+SITE, NOW = "example.org", 1_700_000_000.0
+MINE, OTHER = "0" * 16, "f" * 16
+NUMBER = partition_of(SITE, SqliteLog.partitions)
+
+
+def urls(*names: str) -> list[str]:
+    return [fingerprint(f"http://{SITE}/{name}") for name in names]
+
+
+def open_set(log: SqliteLog, disk: Disk, epoch: int = 1) -> ReplicatedSeen:
+    seen = ReplicatedSeen(log, disk, lambda: NOW)
+    seen.assign(dict.fromkeys(range(log.partitions), epoch))
+    while not seen.restore():
+        pass
+    return seen
+
+
+def add(seen: Seen, *names: str, finder: str = MINE) -> list[str]:
+    found = seen.first_finders(SITE, urls(*names), finder)
+    seen.settle()
+    return found
+
+
+def change_message(partition: int, value: bytes) -> Message:
+    return Message(URLS_SEEN.name, SITE, value, SITE, partition=partition)
+
+
+def changes(log: SqliteLog) -> list[UrlsSeen]:
+    found = [decode(record) for record in log.tail([URLS_SEEN.name]).poll(0)]
+    return [change for change in found if isinstance(change, UrlsSeen) and change.urls]
+
+
+@pytest.fixture
+def log() -> SqliteLog:
+    return SqliteLog(Database(":memory:"))
+
+
+@pytest.fixture(params=["memory", "rocksdb"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    made = MemoryDisk() if request.param == "memory" else RocksDisk(tmp_path)
+    with closing(made):
+        yield made
+
+
+# Every set.
+
+SETS: dict[str, Callable[[], Seen]] = {
+    "a table of the store": lambda: SeenTable(SqliteStore(Database(":memory:"))),
+    "a mapping, as Faust's": lambda: SeenMapping({}),
+    "a disk with a changelog": lambda: open_set(SqliteLog(Database(":memory:")), MemoryDisk()),
+}
+
+
+@pytest.fixture(params=[*SETS.values()], ids=[*SETS])
+def any_set(request: pytest.FixtureRequest) -> Seen:
+    made: Seen = request.param()
+    return made
+
+
+def test_the_first_finder_is_remembered_for_good(any_set: Seen) -> None:
+    assert add(any_set, "a", "b") == [MINE, MINE]
+    assert add(any_set, "a", "c", finder=OTHER) == [MINE, OTHER]
+    assert add(any_set, "a", "b", "c") == [MINE, MINE, OTHER]
+
+
+def test_what_nobody_has_found_is_unknown(any_set: Seen) -> None:
+    add(any_set, "a")
+    assert any_set.knows(SITE, *urls("a"))
+    assert not any_set.knows(SITE, *urls("b"))
+
+
+def test_what_was_found_is_known_before_it_is_settled(any_set: Seen) -> None:
+    any_set.first_finders(SITE, urls("a"), MINE)
+    assert any_set.first_finders(SITE, urls("a", "b"), OTHER) == [MINE, OTHER]
+    assert any_set.knows(SITE, *urls("a"))
+
+
+# The changelog.
+
+
+def test_a_change_is_on_the_log_once(log: SqliteLog, disk: Disk) -> None:
+    seen = open_set(log, disk)
+    add(seen, "a", "b")
+    add(seen, "a", finder=OTHER)
+    seen.settle()
+    [change] = changes(log)
+    assert (change.site, change.finder, list(change.urls)) == (SITE, MINE, urls("a", "b"))
+
+
+def test_what_was_discarded_is_neither_known_nor_on_the_log(log: SqliteLog, disk: Disk) -> None:
+    seen = open_set(log, disk)
+    seen.first_finders(SITE, urls("a"), MINE)
+    seen.discard()
+    seen.settle()
+    assert not changes(log)
+    assert add(seen, "a", finder=OTHER) == [OTHER]
+
+
+def test_an_instance_with_an_empty_disk_reads_all_of_it(log: SqliteLog, disk: Disk) -> None:
+    add(open_set(log, MemoryDisk(), 1), "a", "b")
+    assert add(open_set(log, disk, 2), "a", "c", finder=OTHER) == [MINE, OTHER]
+
+
+def test_an_instance_reads_what_others_wrote_since(log: SqliteLog, disk: Disk) -> None:
+    add(open_set(log, disk, 1), "a")
+    add(open_set(log, MemoryDisk(), 2), "b", finder=OTHER)
+    back = open_set(log, disk, 3)
+    assert add(back, "a", "b", "c") == [MINE, OTHER, MINE]
+    again = ReplicatedSeen(log, disk, lambda: NOW)
+    again.assign({NUMBER: 4})
+    assert not again.restore(), "its own epoch is to be read"
+    assert again.restore()
+
+
+def test_what_a_former_owner_appends_late_counts_for_nobody(log: SqliteLog) -> None:
+    old_disk, new_disk = MemoryDisk(), MemoryDisk()
+    old, new = open_set(log, old_disk, 1), open_set(log, new_disk, 2)
+    add(old, "a", finder=OTHER)
+    assert add(new, "a") == [MINE]
+    for disk in (old_disk, new_disk, MemoryDisk()):
+        assert add(open_set(log, disk, 3), "a", finder="1" * 16) in ([MINE], [OTHER])
+    assert add(open_set(log, MemoryDisk(), 4), "a", finder="1" * 16) == [MINE]
+
+
+def test_a_site_of_another_partition_is_not_owned(log: SqliteLog) -> None:
+    seen = ReplicatedSeen(log, MemoryDisk(), lambda: NOW)
+    seen.assign({NUMBER: 1})
+    assert seen.owns(SITE)
+    others = (f"site{n}.example" for n in range(100))
+    assert not seen.owns(next(s for s in others if partition_of(s, log.partitions) != NUMBER))
+
+
+def test_records_that_are_left_to_read_are_named(log: SqliteLog) -> None:
+    add(open_set(log, MemoryDisk(), 1), "a")
+    seen = ReplicatedSeen(log, MemoryDisk(), lambda: NOW)
+    seen.assign({NUMBER: 2})
+    assert seen.note() == "the URL-seen table is read from its changelog: 3 records to go"
+    while not seen.restore():
+        pass
+    assert seen.note() == ""
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_a_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool) -> None:
+    before = SqliteLog(Database(":memory:"))
+    names = [f"{n}" for n in range(2500)]
+    seen = open_set(before, disk, 1)
+    for name in names[:5]:
+        add(seen, name)
+    add(seen, *names, finder=OTHER)
+    after = SqliteLog(Database(":memory:"))
+    if grown:
+        meanwhile = open_set(after, MemoryDisk(), 2)
+        for n in range(20):
+            add(meanwhile, f"new {n}")
+    back = open_set(after, disk, 3)
+    assert add(back, names[0], names[5]) == [MINE, OTHER]
+    other = open_set(after, MemoryDisk(), 4)
+    assert add(other, *names, finder="1" * 16) == [*[MINE] * 5, *[OTHER] * 2495]
+    if grown:
+        assert add(other, "new 7") == add(open_set(after, disk, 5), "new 7") == [MINE]
+
+
+def test_what_somebody_else_puts_on_the_topic_stops_nobody(log: SqliteLog, disk: Disk) -> None:
+    add(open_set(log, disk, 1), "a")
+    [change] = [r for r in log.tail([URLS_SEEN.name]).poll(0) if b'"urls":["' in r.value]
+    for value in (b"", b"{}", change.value.replace(b'"urls":["', b'"urls":["no hex')):
+        log.append([change_message(change.partition, value)])
+    assert add(open_set(log, disk, 2), "a", "b", finder=OTHER) == [MINE, OTHER]
+    assert add(open_set(log, MemoryDisk(), 3), "a", "b") == [MINE, OTHER]
+
+
+steps = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from(["take", "add", "lose"]), st.integers(0, 8)),
+    max_size=30,
+)
+
+
+@pytest.mark.slow
+@given(steps)
+def test_all_who_own_it_in_turn_agree_on_every_first_finder(
+    steps: list[tuple[int, str, int]],
+) -> None:
+    """Former owners go on appending; disks are lost."""
+    log, disks = SqliteLog(Database(":memory:")), [MemoryDisk() for _ in range(3)]
+    sets: dict[int, ReplicatedSeen] = {}
+    first: dict[str, str] = {}
+    for epoch, (who, step, name) in enumerate([(0, "take", 0), *steps], 1):
+        if step == "lose":
+            sets.pop(who, None)
+            disks[who] = MemoryDisk()
+        elif step == "take":
+            sets[who] = open_set(log, disks[who], epoch)
+            owner = who
+        elif who in sets:
+            [found] = add(sets[who], str(name), finder=f"{epoch:016x}")
+            if who == owner:
+                assert found == first.setdefault(str(name), found)
+
+
+# The disk.
+
+
+def test_a_disk_keeps_its_filters_over_a_restart(tmp_path: Path) -> None:
+    for _ in range(2):
+        with closing(RocksDisk(tmp_path)) as disk:
+            disk.write({b"a": b"1"})
+        newest = max(tmp_path.glob("OPTIONS-*"), key=lambda file: int(file.name.split("-")[1]))
+        said = newest.read_text()
+        assert "filter_policy=bloomfilter" in said
+        assert "cache_index_and_filter_blocks=true" in said
+
+
+def test_a_disk_has_one_owner(tmp_path: Path) -> None:
+    with closing(RocksDisk(tmp_path)), pytest.raises(Locked, match=r"service\.instance"):
+        RocksDisk(tmp_path)
+    RocksDisk(tmp_path).close()

@@ -1,0 +1,25 @@
+"""A map in memory in the place of RocksDB; see `services.dedup.replicated.Disk`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+
+class MemoryDisk:
+    """Holds what was written until it is dropped."""
+
+    def __init__(self, rows: dict[bytes, bytes] | None = None) -> None:
+        self.rows = {} if rows is None else rows
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each of *keys*, or None."""
+        return [self.rows.get(key) for key in keys]
+
+    def write(self, rows: Mapping[bytes, bytes]) -> None:
+        """Write all *rows*."""
+        self.rows |= rows
+
+    def scan(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield all keys and values in the order of the keys."""
+        yield from sorted(self.rows.items())
+
+    def close(self) -> None:
+        """Keep everything."""
