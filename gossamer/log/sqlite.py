@@ -140,12 +140,12 @@ class SqliteTail:
         starts: Mapping[int, int] | None = None,
     ) -> None:
         self._database, self._topics, self._starts = database, topics, starts
-        with database.reading() as db:
-            ends = {(topic, n): end for topic, n, end in db.execute(ENDS)}
-        begin = ((topic, n, start) for topic in topics for n, start in (starts or {}).items())
-        self._positions = Counter(
-            {(topic, n): start for topic, n, start in begin if start <= ends.get((topic, n), 0)}
-        )
+        self._positions: Counter[tuple[str, int]] = Counter()
+        if starts:
+            with database.reading() as db:
+                for topic, number, end in db.execute(ENDS):
+                    if topic in topics and starts.get(number, 0) <= end:
+                        self._positions[topic, number] = starts.get(number, 0)
         self._version: tuple[int, int] | None = None
 
     def poll(self, timeout: float, most: int = BATCH) -> list[Record]:

@@ -138,8 +138,9 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
             pages.read()
             return [value for _, key, value in pages.records if key == url.encode()]
 
-        until(lambda: len(said()) == 2, "a document and a tombstone")
-        assert said()[1] is None
+        # A machine that stands still may have both handled twice.
+        until(lambda: len(said()) >= 2 and said()[-1] is None, "a document and a tombstone")
+        assert said()[0]
         headers = pages.headers[url.encode()]
     assert headers == {
         "event": b"tombstone",

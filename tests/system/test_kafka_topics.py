@@ -139,7 +139,7 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
     for count, why in ((5, "would move sites"), (3, "cannot take partitions away")):
         cluster.write(partitions=count)
         status, out, err = apply()
-        assert (status, out, len(err)) == (1, [], 9)
+        assert (status, out, len(err)) == (1, [], 10)
         assert all(why in line and f"has 4 partitions, not {count}" in line for line in err)
     cluster.write(partitions=4, replication=2)
     status, out, err = apply()

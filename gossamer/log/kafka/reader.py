@@ -1,9 +1,10 @@
 """Reading Kafka as the member of a group.
 
 A member has the same partition numbers of all its topics, so that what belongs to a site meets in
-one place. No cooperative assignor promises that: so the group subscribes to one topic alone that is
-keyed by site, and a member that is assigned a partition of it reads that partition of the others as
-well. Of a topic with more partitions, such as `seeds`, the surplus is shared out by modulo.
+one place. No cooperative assignor promises that: so the group subscribes to one topic alone, one
+that is keyed by site if there is any, and a member that is assigned a partition of it reads that
+partition of the others as well. Of a topic with more partitions, such as `seeds`, the surplus is
+shared out by modulo.
 """
 
 from collections.abc import Iterable, Mapping
@@ -81,8 +82,10 @@ class KafkaReader:
         self._confirm_at = float("inf")
         self._trimmer = Trimmer(settings, [*topics])
         self._consumer: Any = GroupConsumer(self._configuration(member))
-        keyed = next(name for name, topic in self._names.items() if topic in SITE_KEYED)
-        self._consumer.subscribe([keyed], self._assigned, self._revoked)
+        keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
+        subscribed = (keyed or [*self._names])[0]
+        self._shared = self._counts[subscribed]
+        self._consumer.subscribe([subscribed], self._assigned, self._revoked)
 
     def _configuration(self, member: Member) -> dict[str, Any]:
         session = int(self._settings.session * 1000)
@@ -173,8 +176,8 @@ class KafkaReader:
         ]
 
     def _home(self, number: int) -> int:
-        """Return the partition of the keyed topics that partition *number* of any goes with."""
-        return number % self._log.partitions
+        """Return the partition of the subscribed topic that partition *number* of any goes with."""
+        return number % self._shared
 
     def _assigned(self, _: Any, fresh: list[TopicPartition]) -> None:
         numbers = frozenset(one.partition for one in fresh)
