@@ -67,6 +67,25 @@ def test_what_was_met_stays_met_even_if_the_folder_is_lost(
     assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
 
 
+def test_a_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: Path) -> None:
+    def options() -> dict[str, str]:
+        """Return the options that RocksDB noted when it last opened the partition of our site."""
+        (path,) = tmp_path.rglob(f"seen-{partition_of(SITE, PARTITIONS)}.db")
+        newest = max(path.glob("OPTIONS-*"), key=lambda file: file.name)
+        lines = [line.partition("=") for line in newest.read_text().splitlines()]
+        noted = {name.strip(): value for name, _, value in lines}
+        return {
+            name: noted[name]
+            for name in ("filter_policy", "write_buffer_size", "max_write_buffer_number")
+        }
+
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    first = options()
+    assert first["filter_policy"] == "bloomfilter"
+    assert run(brokers, tmp_path, "two", URL) == []
+    assert options() == first
+
+
 def test_another_folder_learns_what_the_first_one_knows(brokers: Brokers, tmp_path: Path) -> None:
     first = Instance(brokers, tmp_path / "a", "a").start().await_ready()
     assert admitted(brokers, "one", URL) == [URL]

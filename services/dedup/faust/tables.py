@@ -18,7 +18,6 @@ from gossamer.errors import GossamerError
 from services.dedup.seen import is_same
 
 ROCKSDB = {
-    "driver": "rocksdict",
     "bloom_filter_size": 10,
     "write_buffer_size": 8 << 20,
     "max_write_buffer_number": 2,
@@ -27,6 +26,23 @@ ROCKSDB = {
 }
 """Each partition has a RocksDB of its own, while Faust's sizes are for one on a large machine. Most
 lookups are of new URLs: ten bits a key of Bloom filter spare them the disk."""
+
+
+class SeenStore(Store):
+    """A RocksDB of each partition, which has its options after a restart as well.
+
+    rocksdict opens the column families that exist with RocksDB's defaults unless it is given the
+    options of each, and Faust gives it none: a table would lose its Bloom filters when it is
+    reopened. Faust's tables have one column family.
+    """
+
+    def _open_for_partition(self, partition: int) -> rocksdict.Rdict:
+        options = self.rocksdb_options
+        return rocksdict.Rdict(
+            str(self.partition_path(partition)),
+            options=options.as_options(),
+            column_families={"default": options.as_options()},
+        )
 
 
 class Change(NamedTuple):
@@ -53,9 +69,23 @@ class SeenTable(faust.Table[str, str]):
         self.key_serializer = self.value_serializer = "raw"
         self._written: list[Change] = []
 
+    def _new_store(self) -> SeenStore:
+        return SeenStore(
+            "rocksdb://",
+            self.app,
+            self,
+            driver="rocksdict",
+            table_name=self.name,
+            key_type=self.key_type,
+            key_serializer=self.key_serializer,
+            value_type=self.value_type,
+            value_serializer=self.value_serializer,
+            options=self.options,
+        )
+
     @property
-    def _rocksdb(self) -> Store:
-        return cast(Store, self.data)
+    def _rocksdb(self) -> SeenStore:
+        return cast(SeenStore, self.data)
 
     def folder(self, partition: int) -> Path:
         """Return the folder of *partition*."""
