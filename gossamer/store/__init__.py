@@ -31,14 +31,20 @@ class Row(Struct, frozen=True, gc=False):
     """Whether a partition's rows are in descending order."""
     decides: ClassVar[bool] = False
     """Whether rows of this class make others valid: they are written after all that do not."""
-    holder: ClassVar[str] = ""
-    """The field that says whose a row is, where rows are taken over (`Table.replace`)."""
+    holder: ClassVar[tuple[str, ...]] = ()
+    """The fields that say whose a row is, and under which lease, where rows are taken over
+    (`Table.replace`)."""
     buckets: ClassVar[int] = 1
     """In how many partitions Cassandra keeps what is one here, by a hash of the sort key: for those
     that may grow large. A scan reads all of them."""
     lifetime: ClassVar[int] = 0
     """Seconds after which a row goes by itself, at the latest when its partition is next written
     to; its sort key is the time, in epoch seconds. 0: it stays."""
+
+
+def holder_of(row: Row) -> tuple[object, ...]:
+    """Return whose *row* is, and under which lease: what `Table.replace` compares."""
+    return tuple(getattr(row, name) for name in row.holder)
 
 
 R = TypeVar("R", bound=Row)
@@ -80,7 +86,7 @@ class Table(Protocol[R]):
         """Do what `put_if_absent` does with each of *rows*, no two of one key, at once."""
 
     def replace(self, row: R, old: R) -> None:
-        """Write *row* if the row with its keys is still that of *old*'s holder.
+        """Write *row* if the row with its keys still has *old*'s `holder` fields.
 
         It is decided as `put_if_absent` is, which says what came of it if it is asked next.
         """

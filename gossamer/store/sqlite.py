@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from gossamer.sqlite import Database
-from gossamer.store import R, Row, Sort
+from gossamer.store import R, Row, Sort, holder_of
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
@@ -153,9 +153,9 @@ class SqliteTable(Generic[R]):
         return [self.put_if_absent(row) for row in rows]
 
     def replace(self, row: R, old: R) -> None:
-        """Write *row* if the row with its keys is still that of *old*'s holder."""
-        found, holder = self.get(*self._overlay.keys(row)), self._row.holder
-        if found and getattr(found, holder) == getattr(old, holder):
+        """Write *row* if the row with its keys still has *old*'s `holder` fields."""
+        found = self.get(*self._overlay.keys(row))
+        if found and holder_of(found) == holder_of(old):
             self.put(row)
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:

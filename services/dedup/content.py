@@ -32,7 +32,7 @@ class DigestRow(Row, frozen=True):
 
     table = "digests"
     partition_key = "digest"
-    holder = "url"
+    holder = ("url",)
 
     digest: str
     url: str

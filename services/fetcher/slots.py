@@ -20,7 +20,7 @@ class AddressSlot(Row, frozen=True):
 
     table = "address_slots"
     partition_key, sort_key = "address", "slot"
-    holder = "fetcher"
+    holder = ("fetcher", "expires_at")
 
     address: str
     """Of IPv6 its /64 network."""

@@ -43,10 +43,11 @@ class Held(Row, frozen=True):
     """A row that is taken over."""
 
     table = "held"
-    partition_key, holder = "part", "who"
+    partition_key, holder = "part", ("who", "until")
     part: str
     who: str
     n: int
+    until: float = 0.0
 
 
 class Colour(StrEnum):
@@ -136,6 +137,19 @@ def test_a_row_is_replaced_as_long_as_it_is_the_same_holders(store: Store, settl
     table.replace(Held("p", "three", 3), before)
     settle(store)
     assert table.put_if_absent(before) == table.get("p") == Held("p", "two", 2)
+
+
+def test_a_row_whose_holder_has_renewed_its_lease_is_not_replaced(
+    store: Store, settle: Settle
+) -> None:
+    table, before, renewed = store.table(Held), Held("p", "one", 1), Held("p", "one", 1, 99.5)
+    assert table.put_if_absent(before) == before
+    settle(store)
+    table.replace(renewed, before)
+    settle(store)
+    table.replace(Held("p", "two", 2), before)
+    settle(store)
+    assert table.get("p") == renewed
 
 
 def test_after_a_drop_the_next_is_the_first(store: Store, settle: Settle) -> None:

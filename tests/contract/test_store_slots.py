@@ -1,7 +1,11 @@
 """Fetchers of a fleet lease slots of addresses from the store that they share."""
 
+from collections.abc import Callable
+from typing import Any, cast
+
 import pytest
 
+from gossamer.store import Store
 from services.fetcher.slots import LeasedSlots
 from tests.contract.conftest import Data
 
@@ -58,3 +62,35 @@ def test_what_a_dead_fetcher_had_is_free_when_its_lease_is_over_by_any_clock(
     clock.now += 1.0
     assert other.lease(ADDRESS, ()) == 0
     assert dead.lease(ADDRESS, ()) is None, "it was not dead after all"
+
+
+class Interrupted:
+    """A store and its tables, of a fetcher that is interrupted after each scan."""
+
+    def __init__(self, inner: Any, interrupt: Callable[[], None]) -> None:
+        self._inner, self._interrupt = inner, interrupt
+
+    def table(self, row: Any) -> Any:
+        return Interrupted(self._inner.table(row), self._interrupt)
+
+    def scan(self, *args: Any) -> Any:
+        found = self._inner.scan(*args)
+        self._interrupt()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.only("decides_at_once")
+def test_a_slot_that_its_fetcher_leases_anew_in_the_last_moment_is_not_taken_over(
+    data: Data, clock: Clock
+) -> None:
+    idle = fetcher(data, clock, 1)
+    assert idle.lease(ADDRESS, ()) == 0
+    clock.now += 121.0
+    anew: list[int | None] = []
+    store = Interrupted(data.open().store, lambda: anew.append(idle.lease(ADDRESS, ())))
+    other = LeasedSlots(cast(Store, store), 1, clock, term=100.0, tolerance=20.0)
+    assert other.lease(ADDRESS, ()) is None
+    assert anew == [0]

@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 from gossamer.log import BATCH, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
-from gossamer.store import R, Row, Sort
+from gossamer.store import R, Row, Sort, holder_of
 from gossamer.store.sqlite import SqliteStore
 
 Disk = dict[tuple[str, str], dict[Sort, Row]]
@@ -133,8 +133,8 @@ class TornTable(Generic[R]):
 
     def replace(self, row: R, old: R) -> None:
         partition, sort = self.keys(row)
-        stands, holder = self._rows(partition).get(sort), self._row.holder
-        if stands and getattr(stands, holder) == getattr(old, holder):
+        stands = self._rows(partition).get(sort)
+        if stands and holder_of(stands) == holder_of(old):
             self._disk.setdefault(self._at(partition), {})[sort] = row
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:

@@ -230,7 +230,7 @@ class Meaning:
         self._partition = [names.index(key) for key in partition_key_of(row)]
         self._sort = names.index(row.sort_key) if row.sort_key else None
         self._replaced = [*map(Statements("", row).replaced.index, names)]
-        self._holder = names.index(row.holder) if row.holder else 0
+        self._holder = [*map(names.index, row.holder)]
         self.newest_first = row.newest_first
 
     def keys(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
@@ -242,9 +242,9 @@ class Meaning:
         """Return the row that a conditional write puts, and its condition."""
         if self.kind == "put_if_absent":
             return values, lambda found: found is None
-        *bound, holder = values
-        row = tuple(bound[at] for at in self._replaced)
-        return row, lambda found: found is not None and found[self._holder] == holder
+        row = tuple(values[at] for at in self._replaced)
+        holder = [*values[len(values) - len(self._holder) :]]
+        return row, lambda found: found is not None and [found[at] for at in self._holder] == holder
 
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         """Return the partition that a question names, and what else it says."""

@@ -97,7 +97,8 @@ class Statements:
         self.replaced = [name for name in names if name not in keys] + keys
         given = ", ".join(f'"{name}" = ?' for name in names if name not in keys)
         where = " AND ".join(f'"{key}" = ?' for key in keys)
-        self.replace = f'UPDATE {table} SET {given} WHERE {where} IF "{row.holder}" = ?'
+        held = " AND ".join(f'"{name}" = ?' for name in row.holder)
+        self.replace = f"UPDATE {table} SET {given} WHERE {where} IF {held}"
         self.drop = f"DELETE FROM {table} {within}"
 
 

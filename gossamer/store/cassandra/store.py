@@ -12,7 +12,7 @@ from typing import Any, Generic
 
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
-from gossamer.store import R, Row, Sort
+from gossamer.store import R, Row, Sort, holder_of
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
@@ -221,18 +221,18 @@ class CassandraTable(Generic[R]):
         return [self._columns.named_row(values) if values else row for values, row in found]
 
     def replace(self, row: R, old: R) -> None:
-        """Write *row* if the row with its keys is still that of *old*'s holder."""
-        holder = getattr(old, self.row.holder)
+        """Write *row* if the row with its keys still has *old*'s `holder` fields."""
+        holder = holder_of(old)
         keys = self.overlay.keys(row)
         if self.overlay.covers(*keys):
             buffered = self.overlay.get(*keys)
-            if buffered and getattr(buffered, self.row.holder) == holder:
+            if buffered and holder_of(buffered) == holder:
                 self.overlay.put(row)
             return
         self._ahead.pop(keys, None)
         named = dict(zip(all_columns_of(self.row), self._columns.values(row), strict=True))
         values = [named[name] for name in self._statements.replaced]
-        self._nodes.update_if(self._statements.replace, [*values, holder])
+        self._nodes.update_if(self._statements.replace, [*values, *holder])
 
     def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
