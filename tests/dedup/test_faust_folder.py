@@ -12,7 +12,6 @@ import rocksdict
 from confluent_kafka.admin import AdminClient
 from faust.stores.rocksdb import Store
 
-from gossamer.errors import GossamerError
 from gossamer.log import partition_of
 from gossamer.web.url import fingerprint
 from services.dedup.seen import finder_of
@@ -97,36 +96,52 @@ def test_another_folder_learns_what_the_first_one_knows(brokers: Brokers, tmp_pa
     assert not second.failure
 
 
-def fails(brokers: Brokers, folder: Path) -> str:
-    instance = Instance(brokers, folder).start()
-    until(lambda: instance.ended, "its end")
-    assert isinstance(instance.failure, GossamerError)
-    assert "rebuilt from the changelog" in str(instance.failure)
-    return str(instance.failure)
-
-
-def test_a_folder_that_does_not_fit_its_changelog_is_named(
-    brokers: Brokers, tmp_path: Path
-) -> None:
-    assert run(brokers, tmp_path, "one", URL) == [URL]
-    with disk(tmp_path) as table:  # As if the brokers had lost their tail.
-        table.put(Store.offset_key, b"7")
-        path = table.path()
-    partition = partition_of(SITE, PARTITIONS)
-    assert f"{path} (partition {partition}) holds changes up to 7" in fails(brokers, tmp_path)
-    shutil.rmtree(path)
-    assert run(brokers, tmp_path, "two", URL, NEWS) == [NEWS]
-
-
-def test_a_folder_of_an_earlier_changelog_is_named(brokers: Brokers, tmp_path: Path) -> None:
-    assert run(brokers, tmp_path, "one", URL) == [URL]
+def delete_changelog(brokers: Brokers) -> None:
     name = brokers.settings.prefix + CHANGELOG
     admin: Any = AdminClient({"bootstrap.servers": brokers.settings.servers})
     admin.delete_topics([name])[name].result()
     until(lambda: name not in admin.list_topics(timeout=30).topics, "its end")
-    assert str(tmp_path / "one") in fails(brokers, tmp_path)
+
+
+def test_a_recreated_changelog_gets_the_table_that_is_on_disk(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    delete_changelog(brokers)
+    assert run(brokers, tmp_path, "two", URL) == []
     shutil.rmtree(tmp_path / "one")
-    assert run(brokers, tmp_path, "two", URL) == [URL]
+    assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
+
+
+def test_a_recreated_changelog_gets_the_table_of_an_instance_that_comes_later(
+    brokers: Brokers, tmp_path: Path
+) -> None:
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    delete_changelog(brokers)
+    owner = Instance(brokers, tmp_path / "other", "other").start().await_ready()
+    assert admitted(brokers, "two", NEWS) == [NEWS]
+    late = Instance(brokers, tmp_path).start().await_ready()
+    late.stop()
+    assert admitted(brokers, "three", URL, NEWS) == []
+    owner.stop()
+    assert not owner.failure
+    assert not late.failure
+
+
+@pytest.mark.parametrize("offset", [b"7", None], ids=["end lost", "killed while it published"])
+def test_a_changelog_gets_what_only_the_disk_has(
+    brokers: Brokers, tmp_path: Path, offset: bytes | None
+) -> None:
+    assert run(brokers, tmp_path, "one", URL) == [URL]
+    with disk(tmp_path) as table:
+        table.put(fingerprint(NEWS).encode(), finder_of("one").encode())
+        if offset is None:
+            table.delete(Store.offset_key)
+        else:  # Beyond the end of the changelog, as if its brokers had lost the rest.
+            table.put(Store.offset_key, offset)
+    assert run(brokers, tmp_path, "two", URL, NEWS) == []
+    shutil.rmtree(tmp_path / "one")
+    assert run(brokers, tmp_path, "three", URL, NEWS) == []
 
 
 @pytest.mark.parametrize("known", [finder_of("one"), "one"], ids=["now", "older version"])

@@ -1,19 +1,28 @@
-"""The changelog of the URL-seen table on Kafka: created, and read back into the table.
+"""The changelog of the URL-seen table on Kafka: created, read back into the table, and completed.
 
 Faust would create it as well, but would not notice that a table on disk belongs to an earlier one.
+Where the topic was recreated, or its brokers lost the end of it, the tables on disk are the only
+copies of what it lacks: they are published before anything is read. Several instances may publish
+copies of a table. That is harmless, since all copies of a key name the same first finder. An owner
+that went on without them has perhaps written a later one: whichever value stays names a finder
+whose URL was admitted, or whose record comes again.
 """
 
 import threading
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
+import structlog
 from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
     Message,
+    Producer,
     TopicCollection,
     TopicPartition,
 )
@@ -22,7 +31,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.events import topics
-from gossamer.log.kafka.client import Trouble, client, consumer, error_of
+from gossamer.log.kafka.client import Trouble, client, consumer, error_of, producer
 from gossamer.log.kafka.topics import Wanted, wanted
 from gossamer.settings.servers import KafkaSettings
 from services.dedup.faust.tables import Change, SeenTable
@@ -31,6 +40,8 @@ BATCH = 5000
 WAIT = 0.2
 """Most seconds until reading notices that it should stop."""
 LOOK = 0.1
+
+logger = structlog.get_logger()
 
 
 def make_changelog(kafka: KafkaSettings, partitions: int) -> str:
@@ -83,7 +94,7 @@ def _changelog_topic(kafka: KafkaSettings) -> Wanted:
 
 
 class Changelog:
-    """Reads partitions of the table's changelog into it."""
+    """Reads partitions of the table's changelog into it, and publishes what the changelog lacks."""
 
     def __init__(self, kafka: KafkaSettings, table: SeenTable) -> None:
         self._kafka, self.table = kafka, table
@@ -91,17 +102,41 @@ class Changelog:
         self._trouble = Trouble(kafka.servers)
         self._ends: dict[int, int] = {}
         self._left: dict[int, int] = {}
+        self._publishing: dict[int, int] = {}
 
     @property
-    def left(self) -> int:
-        """How many records are still to be read."""
-        return sum(list(self._left.values()))
+    def why_waiting(self) -> str:
+        """What the changelog and the table are waited for; "" if for nothing."""
+        for number, sent in list(self._publishing.items()):
+            done = f"partition {number}, {sent} URLs so far"
+            return f"the URL-seen table is published into its changelog: {done}"
+        if left := sum(list(self._left.values())):
+            return f"the URL-seen table is read from its changelog: {left} records to go"
+        return ""
 
     def read(self, partitions: Collection[int], halt: threading.Event, follow: bool) -> None:
-        """Read to the end, or with *follow* until *halt* is set.
+        """Read to the end, or with *follow* until *halt* is set; first publish what it lacks."""
+        with self._consumer() as reading:
+            for number in partitions:
+                self._complete(reading, number, halt)
+            if halt.is_set():
+                return
+            reading.assign([self._position(reading, number) for number in partitions])
+            while not halt.is_set() and (self._left or follow):
+                self.table.restore(self._changes(reading.consume(BATCH, WAIT)))
 
-        Raise GossamerError if the table on disk does not belong to this changelog.
+    def complete(self, halt: threading.Event) -> None:
+        """Publish what the changelog lacks of all tables in the folder, until *halt* is set.
+
+        Also tables of partitions that other instances own now: they may be the only copies.
         """
+        with self._consumer() as reading:
+            for number in self.table.on_disk():
+                self._complete(reading, number, halt)
+                self.table.close_partition(number)
+
+    @contextmanager
+    def _consumer(self) -> Iterator[Any]:
         reading: Any = Consumer(
             {
                 **client(self._kafka, self._trouble),
@@ -110,38 +145,78 @@ class Changelog:
             }
         )
         try:
-            reading.assign(self._positions(reading, partitions))
-            while not halt.is_set() and (self._left or follow):
-                self.table.restore(self._changes(reading.consume(BATCH, WAIT)))
+            yield reading
         except KafkaException as failure:
             raise self._trouble.translate_error(error_of(failure)) from failure
         finally:
-            self._left = {}
+            self._left, self._publishing = {}, {}
             reading.close()
 
-    def _positions(self, reading: Any, partitions: Collection[int]) -> list[TopicPartition]:
-        positions = [TopicPartition(self._topic, number) for number in partitions]
-        known = {number: self.table.known(number) for number in partitions}
-        for position in positions:
-            _, end = reading.get_watermark_offsets(position, timeout=self._kafka.timeout)
-            self._ends[position.partition] = end
-            position.offset = known[position.partition] + 1
-        if beyond := [number for number in sorted(known) if known[number] >= self._ends[number]]:
-            raise self._misfit({number: known[number] for number in beyond})
-        self._left = {number: self._ends[number] - 1 - known[number] for number in known}
-        return positions
+    def _complete(self, reading: Any, number: int, halt: threading.Event) -> None:
+        """Publish the table of partition *number* unless the changelog has what it holds."""
+        known, end = self.table.known(number), self._end(reading, number)
+        if known >= end:
+            logger.warning(
+                "the changelog has lost its end",
+                partition=number,
+                end=end,
+                table=str(self.table.folder(number)),
+                known=known,
+            )
+            # Noted first: once we have published a part, the end lies beyond what was known.
+            self.table.forget_offset(number)
+        elif known >= 0:
+            return
+        self._publish(number, halt)
 
-    def _misfit(self, beyond: dict[int, int]) -> GossamerError:
-        named = "; ".join(
-            f"{self.table.folder(number)} (partition {number}) holds changes up to {known}, "
-            f"while {self._topic} ends at {self._ends[number] - 1}"
-            for number, known in beyond.items()
+    def _publish(self, number: int, halt: threading.Event) -> None:
+        """Publish all that the table of partition *number* holds.
+
+        It has no offset, and gets one when the changelog is read: if we are killed meanwhile, it is
+        published again.
+        """
+        changes = self.table.stored(number)
+        if (first := next(changes, None)) is None:
+            return
+        failed: list[KafkaError] = []
+        sending = Producer(
+            {
+                **client(self._kafka, self._trouble),
+                **producer(self._kafka),
+                "on_delivery": lambda error, _: failed.append(error) if error else None,
+            }
         )
-        return GossamerError(
-            f"the data folder does not fit its changelog: {named}. The changelog was made anew, "
-            "or its brokers lost what they had. Remove what is named here and start again: "
-            "the table is then rebuilt from the changelog"
-        )
+        for change in chain([first], changes):
+            if halt.is_set() or failed:
+                break
+            self._produce(sending, change)
+            self._publishing[number] = self._publishing.get(number, 0) + 1
+        while sending.flush(WAIT) and not halt.is_set():
+            pass
+        for error in failed:
+            raise self._trouble.translate_error(error)
+        urls = self._publishing.pop(number, 0)
+        if not halt.is_set():
+            logger.info("the table was published into its changelog", partition=number, urls=urls)
+
+    def _produce(self, sending: Producer, change: Change) -> None:
+        while True:
+            try:
+                sending.produce(self._topic, change.value, change.key, change.partition)
+                return
+            except BufferError:
+                sending.poll(WAIT)
+
+    def _end(self, reading: Any, number: int) -> int:
+        place = TopicPartition(self._topic, number)
+        _, end = reading.get_watermark_offsets(place, timeout=self._kafka.timeout)
+        self._ends[number] = end
+        return int(end)
+
+    def _position(self, reading: Any, number: int) -> TopicPartition:
+        known = self.table.known(number)
+        self._left[number] = self._end(reading, number) - 1 - known
+        return TopicPartition(self._topic, number, known + 1)
 
     def _changes(self, messages: "list[Message[bytes, bytes]]") -> Iterator[Change]:
         for message in messages:

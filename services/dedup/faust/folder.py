@@ -6,15 +6,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+import structlog
+
 from gossamer.errors import GossamerError, Locked
 from gossamer.settings import Settings
+from services.dedup.faust.tables import forget_offsets
+
+logger = structlog.get_logger()
 
 
 @contextmanager
 def own_folder(settings: Settings, changelog: str) -> Iterator[Path]:
-    """Lock the folder, and yield it; *changelog* is the id of the topic that its table is of.
+    """Lock the folder, bind it to the topic with the id *changelog*, and yield it.
 
-    Raise Locked if another process has it, GossamerError if its table is of another changelog.
+    If its tables were on another changelog, they are on disk only: they lose their offsets, and are
+    published. Raise Locked if another process has the folder.
     """
     folder = settings.dedup.folder / settings.service.instance
     try:
@@ -38,12 +44,18 @@ def own_folder(settings: Settings, changelog: str) -> Iterator[Path]:
 
 def _bind(file: IO[str], folder: Path, changelog: str) -> None:
     file.seek(0)
-    if (known := file.read()) not in ("", changelog):
-        raise GossamerError(
-            f"{folder} belongs to another changelog than there is now ({known}, not "
-            f"{changelog}): the topic was made anew. Remove the folder and start again: "
-            "the table is then rebuilt from the changelog"
-        )
-    if not known:
-        file.write(changelog)
-        file.flush()
+    known = file.read()
+    if known == changelog:
+        return
+    if known:
+        logger.warning("the changelog was recreated", folder=str(folder), was=known, now=changelog)
+        try:
+            forget_offsets(folder)
+        except Exception as error:
+            raise GossamerError(
+                f"the tables in {folder} cannot be read or written ({error}): see that the disk "
+                "is sound and has room"
+            ) from error
+    file.truncate(0)
+    file.write(changelog)
+    file.flush()

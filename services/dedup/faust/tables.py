@@ -4,13 +4,14 @@ A change here is not yet on the changelog: the runner sends `written` with the a
 and moves past the event when the brokers have acknowledged all of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import faust
 import rocksdict
-from faust.stores.rocksdb import Store
+from faust.stores.rocksdb import RocksDBOptions, Store
 from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
@@ -28,21 +29,43 @@ ROCKSDB = {
 lookups are of new URLs: ten bits a key of Bloom filter spare them the disk."""
 
 
-class SeenStore(Store):
-    """A RocksDB of each partition, which has its options after a restart as well.
+def open_table(path: Path) -> rocksdict.Rdict:
+    """Open the RocksDB of a partition, with its options after a restart as well.
 
     rocksdict opens the column families that exist with RocksDB's defaults unless it is given the
     options of each, and Faust gives it none: a table would lose its Bloom filters when it is
     reopened. Faust's tables have one column family.
     """
+    options = RocksDBOptions(**ROCKSDB, use_rocksdict=True)
+    return rocksdict.Rdict(
+        str(path),
+        options=options.as_options(),
+        column_families={"default": options.as_options()},
+    )
+
+
+def forget_offsets(folder: Path) -> None:
+    """Note on disk, for all tables in *folder*, that their changes are not on the changelog."""
+    for path in folder.rglob("seen-*.db"):
+        with closing(open_table(path)) as table:
+            _forget_offset(table)
+
+
+def _forget_offset(table: rocksdict.Rdict) -> None:
+    table.delete(Store.offset_key)
+    table.flush_wal(sync=True)
+
+
+class SeenStore(Store):
+    """A RocksDB for each partition."""
 
     def _open_for_partition(self, partition: int) -> rocksdict.Rdict:
-        options = self.rocksdb_options
-        return rocksdict.Rdict(
-            str(self.partition_path(partition)),
-            options=options.as_options(),
-            column_families={"default": options.as_options()},
-        )
+        return open_table(self.partition_path(partition))
+
+    def close_partition(self, partition: int) -> None:
+        """Close the RocksDB of *partition*, which opens again when it is used."""
+        if table := self._dbs.pop(partition, None):
+            table.close()
 
 
 class Change(NamedTuple):
@@ -64,7 +87,6 @@ class SeenTable(faust.Table[str, str]):
             partitions=partitions,
             key_type=str,
             value_type=str,
-            options=dict(ROCKSDB),
         )
         self.key_serializer = self.value_serializer = "raw"
         self._written: list[Change] = []
@@ -80,7 +102,6 @@ class SeenTable(faust.Table[str, str]):
             key_serializer=self.key_serializer,
             value_type=self.value_type,
             value_serializer=self.value_serializer,
-            options=self.options,
         )
 
     @property
@@ -117,12 +138,40 @@ class SeenTable(faust.Table[str, str]):
         return written
 
     def known(self, partition: int) -> int:
-        """Return the offset of the changelog up to which the disk holds everything; -1 if none."""
+        """Return the offset of the changelog up to which the disk holds everything; -1 if none.
+
+        A table with changes and without an offset is not on the changelog: what is
+        `stored` has to be published.
+        """
         try:
             known = self.persisted_offset(TP(self.changelog_topic_name, partition))
         except Exception as error:
             raise self._broken(error) from error
         return -1 if known is None else known
+
+    def forget_offset(self, partition: int) -> None:
+        """Note on disk that the changes of *partition* are not on the changelog."""
+        try:
+            _forget_offset(self._rocksdb._db_for_partition(partition))
+        except Exception as error:
+            raise self._broken(error) from error
+
+    def stored(self, partition: int) -> Iterator[Change]:
+        """Yield all that the table of *partition* holds on disk."""
+        try:
+            for key, value in self._rocksdb._db_for_partition(partition).items():
+                if key != Store.offset_key:
+                    yield Change(partition, key, value)
+        except Exception as error:
+            raise self._broken(error) from error
+
+    def on_disk(self) -> list[int]:
+        """Return the partitions that have a table in the instance's folder."""
+        return [number for number in range(self.partitions or 0) if self.folder(number).exists()]
+
+    def close_partition(self, partition: int) -> None:
+        """Close the table of *partition* until it is used again."""
+        self._rocksdb.close_partition(partition)
 
     def on_changelog(self, first: RecordMetadata, last: RecordMetadata) -> None:
         """Note that the changes of one event are on the changelog, from *first* to *last*.

@@ -51,6 +51,7 @@ class FaustWorker:
         self._runner, self._app, self._dedup = runner, runner.app, runner.dedup
         self._log, self._health = log, health
         self._thread = ThreadPoolExecutor(1, "control")
+        self._publisher, self._halt = ThreadPoolExecutor(1, "publisher"), threading.Event()
 
     async def run(self, ended: asyncio.Event) -> None:
         """Work until *ended*; raise Unavailable if a new start may help, else GossamerError."""
@@ -63,7 +64,7 @@ class FaustWorker:
             raise translate_error(error) from error
 
     async def _work(self, ended: asyncio.Event, control: ControlTail) -> None:
-        starting = asyncio.create_task(self._app.start())
+        starting = asyncio.create_task(self._start())
         jobs: list[Coroutine[Any, Any, object]] = [
             ended.wait(),
             self._app.wait_until_stopped(),
@@ -74,7 +75,7 @@ class FaustWorker:
         ]
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
-            # Starting takes until all partitions are restored; a job that ends before ends all.
+            # Starting takes until all partitions are restored. A job that ends before ends all.
             done, _ = await asyncio.wait([starting, *tasks], return_when=asyncio.FIRST_COMPLETED)
             if done == {starting}:
                 starting.result()
@@ -89,6 +90,12 @@ class FaustWorker:
                     task.cancel()
                 await asyncio.gather(starting, *tasks, return_exceptions=True)
                 await self._stop()
+
+    async def _start(self) -> None:
+        """Publish what the changelog lacks before the group gives our partitions to anybody."""
+        publish = partial(self._runner.changelog.complete, self._halt)
+        await asyncio.get_running_loop().run_in_executor(self._publisher, publish)
+        await self._app.start()
 
     async def _poll_control(self, control: ControlTail, timeout: float) -> bool:
         """Hand what operators have set to Dedup; return whether there was anything."""
@@ -107,14 +114,15 @@ class FaustWorker:
             names = self._app.tables.changelog_topics
             gauge("gossamer_partitions", sum(tp.topic in names for tp in mine))
             self._health.ready()
-        elif left := self._runner.changelog.left:
-            why = f"the URL-seen table is read from its changelog: {left} records to go"
+        elif why := self._runner.changelog.why_waiting:
             self._health.waiting(why)
         else:
             self._health.waiting("the group shares out its partitions")
         await asyncio.sleep(HEALTH_EVERY)
 
     async def _stop(self) -> None:
+        self._halt.set()
+        self._publisher.shutdown(wait=False)
         if self._app.tables.actives_ready and not self._app.crashed:
             await self._runner.hand_over()
         await self._app.stop()
