@@ -107,7 +107,8 @@ class CassandraSettings(Access):
     """Copies in that data centre, when `gossamer store apply` makes the keyspace."""
     consistency: Literal["ONE", "LOCAL_ONE", "LOCAL_QUORUM", "QUORUM", "ALL"] = "LOCAL_QUORUM"
     """How many copies must answer a read or a write. `ONE` and `LOCAL_ONE` are refused where there
-    is more than one copy: what was written could not be relied on."""
+    is more than one copy, `LOCAL_QUORUM` where several data centres have copies: what was written
+    could not be relied on."""
     tls: bool = False
     """Whether connections are encrypted; `ca_file` or `cert_file` turn it on as well."""
     timeout: Seconds = 10.0

@@ -26,10 +26,20 @@ def found_tables(nodes: Cassandra, keyspace: str) -> Tables:
 
 def check_consistency(nodes: Cassandra, settings: CassandraSettings) -> None:
     """Raise BadSettings unless every read meets a copy that every write before it has reached."""
-    consistency, copies = settings.consistency, _copies(nodes, settings.keyspace)
+    consistency, keyspace = settings.consistency, settings.keyspace
+    centres = _copies_by_centre(nodes, keyspace)
+    copies = sum(centres.values())
+    if consistency == "LOCAL_QUORUM" and len(centres) > 1:
+        raise BadSettings(
+            f"cassandra.consistency is LOCAL_QUORUM, and keyspace {keyspace} has copies in "
+            f"{len(centres)} data centres ({', '.join(sorted(centres))}): processes that ask "
+            "different ones would both hold a claim, and both visit one host; set "
+            "cassandra.consistency to QUORUM for all processes, or keep the copies in "
+            f"{settings.datacenter} only (ALTER KEYSPACE)"
+        )
     if consistency in ("ONE", "LOCAL_ONE") and copies > 1:
         raise BadSettings(
-            f"cassandra.consistency is {consistency}, and keyspace {settings.keyspace} has "
+            f"cassandra.consistency is {consistency}, and keyspace {keyspace} has "
             f"{copies} copies: what one of them was told another may not know, so that a claim is "
             "missed and two ask one host; set cassandra.consistency to LOCAL_QUORUM"
         )
@@ -37,10 +47,18 @@ def check_consistency(nodes: Cassandra, settings: CassandraSettings) -> None:
 
 def _copies(nodes: Cassandra, keyspace: str) -> int:
     """Return how many copies *keyspace* has, in all data centres together."""
+    return sum(_copies_by_centre(nodes, keyspace).values())
+
+
+def _copies_by_centre(nodes: Cassandra, keyspace: str) -> dict[str, int]:
+    """Return how many copies *keyspace* has in each data centre that has any.
+
+    SimpleStrategy, which knows no data centres, counts as one.
+    """
     (replication,) = nodes.query(cql.SELECT_REPLICATION, [keyspace])[0]
     # Transient replication writes 3/1: three, one of them transient.
-    numbers = [number.split("/")[0] for name, number in replication.items() if name != "class"]
-    return sum(int(number) for number in numbers if number.isdigit())
+    numbers = {name: text.split("/")[0] for name, text in replication.items() if name != "class"}
+    return {name: int(text) for name, text in numbers.items() if text.isdigit() and int(text)}
 
 
 def table_problems(row: type[Row], tables: Tables) -> list[str]:
