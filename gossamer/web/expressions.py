@@ -6,7 +6,6 @@ only if the other parts decide it.
 """
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
@@ -100,7 +99,7 @@ def _rule(
     values = tuple(arg.value if isinstance(arg, ast.Constant) else None for arg in args)
     try:
         return make(*values)
-    except (BadUrl, TypeError, ValueError, AttributeError, OverflowError, re.error) as error:
+    except (BadUrl, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadSettings(f"{what}: {ast.unparse(node)!r} makes no sense: {error}") from error
 
 

@@ -5,9 +5,9 @@ A scope is an expression that a person can read in a settings file, an event or 
     domain("example.org") and not prefix("https://example.org/private/") and depth(5)
 
 Rules: `any()`; `host("www.example.org", …)`; `domain("example.org", …)`, with its subdomains;
-`prefix("https://…", …)`; `pattern("regular expression")`, found anywhere in the URL; `depth(n)`, at
-most n links from a seed. (Filters combined by conjunction, disjunction and negation: Selective
-incremental crawler, section 4.)
+`prefix("https://…", …)`; `pattern("regular expression")`, found anywhere in the URL, as RE2 writes
+it; `depth(n)`, at most n links from a seed. (Filters combined by conjunction, disjunction and
+negation: Selective incremental crawler, section 4.)
 """
 
 import re
@@ -73,7 +73,19 @@ def _prefix(*prefixes: str) -> Holds[Found]:
 
 
 def _pattern(expression: str) -> Holds[Found]:
-    search = re.compile(expression).search
+    # Imported here: most crawls have no pattern.
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        search = re2.compile(*some((expression,)), options).search
+    except re2.error as error:
+        why = error.args[0].decode(errors="replace")
+        raise ValueError(
+            f"{why}. Patterns are matched by RE2 in linear time, without lookahead, lookbehind, "
+            "backreferences and possessive quantifiers; combine rules with and, or, not instead"
+        ) from error
     return lambda found: search(found.url) is not None
 
 
