@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, PageParsed
 from gossamer.events.hazards import Hazard
 
+IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
+"""The fields that say which page was read, and when."""
 REASON_LIMIT = 1000
 
 
@@ -27,6 +29,17 @@ def passed_on(page: PageFetched, now: float) -> PageParsed:
         usage=page.usage,
         hazards=page.hazards,
     )
+
+
+def identified(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
+    """Return *parsed*, which somebody says was read of *page*, with the identity of *page*.
+
+    The hazards of *page* stay as well.
+    """
+    known = passed_on(page, now)
+    identity = {name: getattr(known, name) for name in IDENTITY}
+    hazards = tuple(dict.fromkeys((*page.hazards, *parsed.hazards)))
+    return replace(parsed, **identity, hazards=hazards)
 
 
 def unread(page: PageFetched, reason: str, now: float) -> PageParsed:

@@ -47,6 +47,28 @@ def _announce(length: str) -> None:
             os.write(descriptor, LENGTH.pack(int(length)))
 
 
+def _stay(_: str) -> None:
+    """Answer nothing, without the alarms that would end this process."""
+    for alarm in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+        signal.setitimer(alarm, 0)
+    while True:
+        signal.pause()
+
+
+def forged(page: PageFetched, url: str, now: float) -> PageParsed:
+    """Return a reply that says that it is of another page, of another crawl, at another time."""
+    return PageParsed(
+        crawl="another",
+        at=now + 1,
+        site="bank.example",
+        host=url,
+        visit=replace(page.visit, id=f"9.9.9@{url}", url=url),
+        fetched_at=page.started_at + 1,
+        status=203,
+        title="forged",
+    )
+
+
 def _thread(_: str) -> None:
     thread = threading.Thread(target=int)
     thread.start()
@@ -81,6 +103,7 @@ ATTEMPTS: dict[str, Callable[[str], object]] = {
     "open a namespace": lambda _: _call("unshare", 0x10000000),
     "make an io_uring": lambda _: _call("syscall", 425, 1, BLANK),
     "announce": _announce,
+    "stay": _stay,
     "use the descriptor": lambda number: os.read(int(number), 1),
     "say the environment": lambda _: dict(os.environ),
     "count the threads": lambda _: len(os.listdir("/proc/self/task")),
@@ -91,6 +114,8 @@ ATTEMPTS: dict[str, Callable[[str], object]] = {
 def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
     """Do what *page* says instead of reading it."""
     name, _, argument = page.body.decode().partition(": ")
+    if name == "forge":
+        return forged(page, argument, now)
     try:
         result = f"done: {ATTEMPTS[name](argument)}"
     except OSError as error:

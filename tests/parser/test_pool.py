@@ -110,6 +110,20 @@ async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
 
 
 @pytest.mark.slow
+async def test_a_child_is_replaced_after_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "PAGES", 3)
+    before = replaced()
+    async with Pool(1, PATIENCE, AMPLE) as pool:
+        assert await titles(pool, 2) == ["0", "1"]
+        first = pool.pids
+        assert await titles(pool, 1) == ["0"]
+        await until_gone(first)
+        assert await titles(pool, 4) == ["0", "1", "2", "3"]
+        assert pool.pids and pool.pids != first
+    assert replaced() == before, "no page is at fault"
+
+
+@pytest.mark.slow
 async def test_the_death_of_an_idle_child_is_no_pages_fault(pool: Pool) -> None:
     await titles(pool, 2)
     killed = pool.pids

@@ -15,12 +15,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from msgspec.structs import replace
 
 from gossamer.errors import Poison
 from gossamer.events import PageFetched, Purpose
 from gossamer.log.codec import encode
 from services.parser.labels import ENCODINGS
 from services.parser.page import parse
+from services.parser.passed_on import passed_on
+from services.parser.pool import pool as pool_module
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 from services.parser.readers import READERS
@@ -62,6 +65,15 @@ Attempt = Callable[[str], Awaitable[str]]
 @asynccontextmanager
 async def taken_over(monkeypatch: pytest.MonkeyPatch, *without: str) -> AsyncIterator[Attempt]:
     """Yield what has the one child of a pool, *without* these walls, try something."""
+    async with taken_over_pool(monkeypatch, *without) as pool:
+        yield partial(_tried, pool)
+
+
+@asynccontextmanager
+async def taken_over_pool(
+    monkeypatch: pytest.MonkeyPatch, *without: str, page_limit: float = PATIENCE
+) -> AsyncIterator[Pool]:
+    """Yield a pool whose one child does what pages say, *without* these walls."""
     with TemporaryDirectory() as folder:
         python = Path(folder, "python")
         python.write_text(
@@ -71,8 +83,8 @@ async def taken_over(monkeypatch: pytest.MonkeyPatch, *without: str) -> AsyncIte
         )
         python.chmod(0o755)
         monkeypatch.setattr(sys, "executable", str(python))
-        async with Pool(1, PATIENCE, 512 << 20) as pool:
-            yield partial(_tried, pool)
+        async with Pool(1, page_limit, 512 << 20) as pool:
+            yield pool
 
 
 async def _tried(pool: Pool, what: str) -> str:
@@ -205,6 +217,28 @@ async def test_replies_that_are_none_do_no_harm(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(Poison, match="is none"):
             await attempt("announce: 0")
         assert await attempt("read: /etc/passwd") == REFUSED
+
+
+async def test_a_reply_cannot_say_that_it_is_of_another_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with taken_over_pool(monkeypatch) as pool:
+        page = replace(fetched(b"forge: https://www.bank.example/"), hazards=("noindex",))
+        parsed = await pool.parse(Request(page, OPTIONS, NOW))
+    assert parsed.title == "forged"
+    assert parsed == replace(passed_on(page, NOW), title="forged")
+
+
+async def test_a_child_that_does_not_answer_is_killed_and_its_page_is_poison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool_module, "GRACE", 3.0)
+    async with taken_over_pool(monkeypatch, page_limit=0.1) as pool:
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(Poison, match="did not answer for 4 s"):
+                await pool.parse(Request(fetched(b"stay: "), OPTIONS, NOW))
+        assert pool.pids == []
+        assert await _tried(pool, "read: /etc/passwd") == REFUSED
 
 
 @pytest.mark.skipif(not has_landlock(), reason="it is missing anyhow")

@@ -30,6 +30,7 @@ from services.parser.pool.messages import (
     ALARMS,
     LENGTH,
     NUMBER,
+    WAITING,
     Ready,
     Reply,
     Request,
@@ -40,9 +41,6 @@ from services.parser.pool.messages import (
 from services.parser.sandbox.entering import enter
 from services.parser.warm_up import warm_up
 
-WAITING = 10
-"""How many times as long as it may take of the CPU a page may take by the clock: on a machine that
-is busy, or in a container that is throttled, it waits most of the time."""
 KEPT = 0.25
 """A child that still holds more than this part of a page's memory is replaced by a fresh one."""
 

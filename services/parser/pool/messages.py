@@ -14,6 +14,9 @@ from services.parser.options import Options
 
 ALARMS = (signal.SIGPROF, signal.SIGALRM)
 """Signals by which a child ends whose page takes too long: of the CPU, by the clock."""
+WAITING = 10
+"""How many times as long as it may take of the CPU a page may take by the clock: on a machine that
+is busy, or in a container that is throttled, it waits most of the time."""
 LENGTH = struct.Struct(">I")
 NUMBER = struct.Struct(">i")
 
