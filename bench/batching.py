@@ -101,9 +101,8 @@ def produced(broker: Broker, values: list[bytes], changes: Mapping[str, Any]) ->
 
 def consumed(broker: Broker, topic: str, count: int, changes: Mapping[str, Any]) -> None:
     """Read *count* records of *topic*; print what it took."""
-    settings = KafkaSettings(servers=broker.servers)
     client: Any = Consumer(
-        {"bootstrap.servers": broker.servers, **QUIET, **consumer(settings, "bench"), **changes}
+        {"bootstrap.servers": broker.servers, **QUIET, **consumer("bench"), **changes}
     )
     spent, own, began = broker.spent(), time.process_time(), time.monotonic()
     client.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])

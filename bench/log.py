@@ -92,9 +92,7 @@ def read_by_client(settings: KafkaSettings) -> Work:
 
     def work(events: int) -> None:
         trouble = Trouble(settings.servers)
-        plain = Consumer(
-            {**client(settings, trouble), **consumer(settings, f"plain{next(_numbers)}")}
-        )
+        plain = Consumer({**client(settings, trouble), **consumer(f"plain{next(_numbers)}")})
         plain.subscribe([TOPIC])
         found = 0
         while found < events:

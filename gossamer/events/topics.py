@@ -22,7 +22,7 @@ class Keep(Enum):
     """What becomes of a record in time."""
 
     UNTIL_READ = "until read"
-    """Trimmed once every consumer has moved past it (Kafka: see `delete_read` and `retention`)."""
+    """Deleted once every consumer has moved past it, and never before."""
     NEWEST = "newest"
     """Compacted: the newest of each key stays; an empty value is a tombstone."""
     FOREVER = "forever"
@@ -54,11 +54,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     partitions: int
     replication: int
     retention: int = 0
-    """Seconds that a record is kept on Kafka; where the newest are kept, that a tombstone is."""
-    retention_bytes: int = 0
-    """Most bytes of a partition that Kafka keeps, read or not; 0: no limit."""
-    delete_read: bool = False
-    """Whether Kafka is told to delete what all consumers have moved past, before `retention`."""
+    """Seconds that Kafka keeps a tombstone, where the newest record of each key is kept."""
     segment: int = 0
     """Seconds after which what was written may be compacted."""
     segment_bytes: int = 0

@@ -77,6 +77,9 @@ class Reader(Protocol):
     def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
         """Return the next records, at most *most*, oldest first within a partition; maybe none.
 
+        None is skipped: a group that has never advanced begins with the oldest record kept, and
+        GossamerError is raised where records that it has not moved past are missing.
+
         A record is returned once to this reader; after a crash, or when its partition was another
         member's meanwhile, again from the last advance on. With *most* = 0 it only keeps the
         membership alive: a member that has no room must still poll, or its group takes it for dead.
@@ -133,6 +136,9 @@ class Log(Protocol):
 
     def backlogs(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the same of each partition that has any records."""
+
+    def lags(self, topic: str) -> Mapping[str, Mapping[int, int]]:
+        """Return the same of each group without which no record of *topic* is deleted, by name."""
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -2,6 +2,7 @@
 
 A group has one member here: a standalone crawl runs each service once. Records that all consumers
 of their topic have moved past are deleted in the same transaction, and SQLite reuses their room.
+Nothing else deletes any, and offsets and records are in one file: no reader can meet a gap.
 """
 
 import json
@@ -119,6 +120,10 @@ class SqliteLog:
         """Return the same of each partition that has any records."""
         with self._database.reading() as db:
             return dict(db.execute(BACKLOGS, (group, topic)))
+
+    def lags(self, topic: str) -> dict[str, dict[int, int]]:
+        """Return how many records each group that *topic* waits for has not moved past."""
+        return {group: self.backlogs(group, topic) for group in TOPICS[topic].consumers}
 
 
 def _columns(message: Message) -> tuple[str, bytes, str | None]:

@@ -63,6 +63,11 @@ class ObservedLog:
         with _reporting(self._health):
             return self._log.backlogs(group, topic)
 
+    def lags(self, topic: str) -> Mapping[str, Mapping[int, int]]:
+        """Return the same of each group without which no record of *topic* is deleted, by name."""
+        with _reporting(self._health):
+            return self._log.lags(topic)
+
 
 class ObservedReader:
     """*reader*, whose every poll is a heartbeat; see `gossamer.log.Reader`.

@@ -82,6 +82,10 @@ class KafkaSettings(Access):
     says."""
     timeout: Seconds = 30.0
     """How long an append may wait for the brokers."""
+    further_groups: Annotated[tuple[Name, ...], unit("list of names")] = ()
+    """Consumer groups of other programs, by their full names, that must have read a fetched page
+    before it is deleted. Fetchers wait for them as they wait for parser and archive: a group that
+    never commits an offset stops the crawl. Every process needs the same list."""
 
     @model_validator(mode="after")
     def _has_credentials(self) -> Self:

@@ -36,17 +36,20 @@ def work_on_faust(backends: Backends) -> None:
     from services.dedup.faust.app import build
     from services.dedup.faust.changelog import make_changelog
     from services.dedup.faust.folder import own_folder
+    from services.dedup.faust.offsets import Offsets
     from services.dedup.faust.worker import FaustWorker
 
     # Faust reads by itself, so nobody else would.
     backends.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], backends.store)
 
-    changelog = make_changelog(backends.settings.kafka, backends.log.partitions)
+    kafka = backends.settings.kafka
+    changelog = make_changelog(kafka, backends.log.partitions)
     with own_folder(backends.settings, changelog) as folder:
 
         async def serve(ended: asyncio.Event) -> None:
-            runner = build(backends.settings, folder, backends.log.partitions, backends.store)
-            await FaustWorker(runner, backends.log, backends.process.health).run(ended)
+            settings, log, offsets = backends.settings, backends.log, Offsets(kafka)
+            runner = build(settings, folder, log.partitions, backends.store, offsets)
+            await FaustWorker(runner, offsets, log, backends.process.health).run(ended)
 
         run_async(serve, backends.stop)
 

@@ -8,6 +8,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer.log import Log, Message, Reader, Record, Tail, partition_of
+from gossamer.log.kafka import reader as reading
+from gossamer.log.kafka import trimming
 from gossamer.log.sqlite import SqliteTail
 from tests.contract.backends import Ports
 from tests.contract.conftest import Data
@@ -161,6 +163,38 @@ def test_a_backlog_is_told_by_partition(ports: Ports) -> None:
     del counts[first]
     assert +Counter(ports.log.backlogs("parser", FETCHED)) == counts
     assert ports.log.backlog("parser", FETCHED) == counts.total()
+
+
+def test_lags_are_those_of_all_groups_that_a_topic_waits_for(ports: Ports) -> None:
+    ports.log.append(some(FETCHED, 20))
+    parser = reader(ports, "parser", FETCHED)
+    parser.advance(drain(parser, 20), ())
+    lags = {name.rpartition(".")[2]: lag for name, lag in ports.log.lags(FETCHED).items()}
+    assert {group: sum(lag.values()) for group, lag in lags.items()} == {"parser": 0, "archive": 20}
+    assert dict(lags["archive"]) == dict(ports.log.backlogs("archive", FETCHED))
+
+
+def test_a_record_is_kept_until_the_last_group_has_read_it(
+    ports: Ports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
+    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
+    left = 60
+    parser = reader(ports, "parser", FETCHED)
+    for _ in range(3):
+        ports.log.append(some(FETCHED, 20))
+        parser.advance(drain(parser, 20), ())
+        parser.poll(0.0)
+    for _ in range(3):
+        archive = reader(ports, "archive", FETCHED)
+        records = drain(archive, left)
+        assert len(records) == left, "no gap, nothing deleted"
+        first = by_partition(records)
+        archive.advance([r for part in first.values() for r in part[: len(part) // 2]], ())
+        left -= sum(len(part) // 2 for part in first.values())
+        archive.poll(0.0)
+        archive.close()
+    assert ports.log.backlog("archive", FETCHED) == left
 
 
 def test_a_record_comes_once_to_a_reader_and_later_ones_after_it(ports: Ports) -> None:

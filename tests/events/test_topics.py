@@ -52,8 +52,8 @@ def test_what_is_trimmed_when_read_has_readers(topic: Topic) -> None:
 
 @every_topic
 def test_a_topic_says_what_brokers_are_to_do_with_it(topic: Topic) -> None:
-    assert bool(topic.retention) == (topic.keep is not Keep.FOREVER)
-    assert bool(topic.segment) == (topic.keep is Keep.NEWEST)
+    assert bool(topic.retention) == bool(topic.segment) == (topic.keep is Keep.NEWEST)
+    assert bool(topic.segment_bytes) == (topic.keep is Keep.UNTIL_READ)
     assert topic.partitions > 0 and topic.replication > 0
     assert topic.partitions == 1 or topic.keep is not Keep.NEWEST or topic.name in SITE_KEYED
 

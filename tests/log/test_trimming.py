@@ -74,14 +74,18 @@ def trimmer(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> trimming.Trimm
     """Return what is asked, a minute after it was made; each time it is asked is a minute later."""
     minutes = iter(range(1000))
     monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.EVERY)
-    return trimming.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."), ["pages.fetched"])
+    return trimming.Trimmer(KafkaSettings(servers="nowhere:1", prefix="x."))
+
+
+def fetched(*numbers: int) -> list[tuple[str, int]]:
+    return [("pages.fetched", number) for number in numbers]
 
 
 def test_the_slower_group_decides(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
-    trimmer.trim([0])
+    trimmer.trim(fetched(0))
     brokers.committed["x.archive", 0] = 90
-    trimmer.trim([0])
-    trimmer.trim([0])
+    trimmer.trim(fetched(0))
+    trimmer.trim(fetched(0))
     assert brokers.deleted == [("x.pages.fetched", 0, 50), ("x.pages.fetched", 0, 70)]
 
 
@@ -89,31 +93,56 @@ def test_nothing_goes_until_both_have_committed(
     trimmer: trimming.Trimmer, brokers: Brokers
 ) -> None:
     brokers.committed |= {("x.parser", 1): 8, ("x.archive", 2): 9, ("x.parser", 2): 0}
-    trimmer.trim([1, 2, 3])
+    trimmer.trim(fetched(1, 2, 3))
     trimmer.trim([])
     assert not brokers.deleted
 
 
-def test_who_may_not_delete_says_so_once(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+def test_one_who_may_not_delete_warns_once_and_tries_again(
+    trimmer: trimming.Trimmer, brokers: Brokers
+) -> None:
     brokers.error = KafkaError.TOPIC_AUTHORIZATION_FAILED
     with capture_logs() as logs:
         for _ in range(3):
-            trimmer.trim([0])
-    assert [(line["log_level"], line["topics"]) for line in logs] == [
-        ("warning", ["pages.fetched"])
-    ]
-    assert brokers.asked == 2
+            trimmer.trim(fetched(0))
+    assert [line["log_level"] for line in logs] == ["warning"]
+    brokers.error = None
+    trimmer.trim(fetched(0))
+    assert brokers.deleted == [("x.pages.fetched", 0, 50)]
 
 
 def test_brokers_that_are_away_are_asked_again(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
     brokers.error = KafkaError._TRANSPORT
-    trimmer.trim([0])
+    trimmer.trim(fetched(0))
     brokers.error = None
-    trimmer.trim([0])
+    trimmer.trim(fetched(0))
     assert brokers.deleted == [("x.pages.fetched", 0, 50)]
 
 
-def test_other_topics_ask_nobody(brokers: Brokers) -> None:
-    settings = KafkaSettings(servers="nowhere:1", prefix="x.")
-    trimming.Trimmer(settings, ["visits.ended", "pages.judged"]).trim([0])
+def test_every_topic_that_is_kept_until_read_is_trimmed(
+    trimmer: trimming.Trimmer, brokers: Brokers
+) -> None:
+    brokers.committed["x.frontier", 0] = 7
+    trimmer.trim([("visits.ended", 0), ("pages.judged", 0)])
+    assert sorted(brokers.deleted) == [("x.pages.judged", 0, 7), ("x.visits.ended", 0, 7)]
+    assert brokers.asked == 1, "the group is asked about all its topics together"
+
+
+def test_other_topics_ask_nobody(trimmer: trimming.Trimmer, brokers: Brokers) -> None:
+    trimmer.trim([("pages", 0), ("pages.archived", 0), ("control", 0)])
     assert brokers.asked == 0
+
+
+def test_further_groups_hold_fetched_pages_and_nothing_else(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    minutes = iter(range(1000))
+    monkeypatch.setattr(clock, "steady", lambda: next(minutes) * trimming.EVERY)
+    settings = KafkaSettings(servers="nowhere:1", prefix="x.", further_groups=("indexer",))
+    trimmer = trimming.Trimmer(settings)
+    brokers.committed["x.frontier", 0] = 7
+    trimmer.trim([*fetched(0), ("visits.ended", 0)])
+    assert brokers.deleted == [("x.visits.ended", 0, 7)], "it has never committed"
+    brokers.committed["indexer", 0] = 30
+    trimmer.trim(fetched(0))
+    assert brokers.deleted[1:] == [("x.pages.fetched", 0, 30)]

@@ -83,8 +83,8 @@ def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply:
     week = str(7 * 86400 * 1000)
     pages, fetched, letters = map(cluster.said, ("pages", "pages.fetched", "dead.letters"))
     assert (pages["cleanup.policy"], pages["delete.retention.ms"]) == ("compact", week)
-    assert (fetched["cleanup.policy"], fetched["retention.ms"]) == ("delete", week)
-    assert letters["retention.ms"] == "-1"
+    assert fetched["cleanup.policy"] == "delete"
+    assert fetched["retention.ms"] == fetched["retention.bytes"] == letters["retention.ms"] == "-1"
     assert int(letters["max.message.bytes"]) > int(fetched["max.message.bytes"]) > 8 << 20
     assert apply() == (0, [], [])
 
@@ -107,26 +107,28 @@ def test_it_mends_what_differs_and_leaves_what_others_set(cluster: Cluster, appl
     assert apply() == (0, [], [])
 
 
-def test_how_long_records_are_kept_is_the_operators(cluster: Cluster, apply: Apply) -> None:
+def test_what_is_kept_until_read_loses_its_limits_and_other_settings_stay(
+    cluster: Cluster, apply: Apply
+) -> None:
     apply()
-    name = f"{cluster.prefix}pages.fetched"
-    ours = cluster.said("pages.fetched")
-    assert 0 < int(ours["retention.bytes"]) < 100 << 30
-    theirs = {"retention.ms": "3600000", "retention.bytes": "1000000"}
+    name, size = f"{cluster.prefix}urls.admitted", cluster.said("urls.admitted")["segment.bytes"]
+    before = {"retention.ms": "604800000", "retention.bytes": "1000000", "segment.bytes": "2000000"}
     changes = [
         ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
-        for key, value in theirs.items()
+        for key, value in before.items()
     ]
     resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes)
     cluster.admin.incremental_alter_configs([resource])[resource].result()
-    until(lambda: cluster.said("pages.fetched")["retention.bytes"] == "1000000", "brokers know it")
+    until(lambda: cluster.said("urls.admitted")["retention.bytes"] == "1000000", "brokers know it")
     status, out, err = apply()
     assert (status, err) == (0, [])
     assert sorted(out) == [
-        f"{name}: {key} is {value}, and stays so (not {ours[key]})"
-        for key, value in sorted(theirs.items())
+        f"{name}: retention.bytes was 1000000, now -1",
+        f"{name}: retention.ms was 604800000, now -1",
+        f"{name}: segment.bytes is 2000000, and stays so (not {size})",
     ]
-    assert {key: cluster.said("pages.fetched")[key] for key in theirs} == theirs
+    after = cluster.said("urls.admitted")
+    assert (after["retention.ms"], after["retention.bytes"]) == ("-1", "-1")
 
 
 def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: Apply) -> None:

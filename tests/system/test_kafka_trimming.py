@@ -1,4 +1,4 @@
-"""Bodies leave Kafka once parser and archive have both read them, and not before."""
+"""Records leave Kafka once all their readers have moved past them, and not before."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from gossamer.events.topics import PAGES_FETCHED, VISITS_ENDED
+from gossamer.events.topics import PAGES_FETCHED, URLS_ADMITTED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
 from gossamer.log.kafka import trimming
 from gossamer.log.kafka.log import KafkaLog
@@ -89,14 +89,37 @@ def test_what_both_have_read_is_deleted(
     assert log.backlog("archive", topic) == 0
 
 
-def test_other_topics_are_left_to_their_retention(
+def test_every_topic_that_is_kept_until_read_is_trimmed(
     settings: KafkaSettings, log: KafkaLog, store: SqliteStore
 ) -> None:
-    topic = VISITS_ENDED.name
-    frontier = log.reader("frontier", [topic], store)
-    append(log, topic)
-    read(frontier, len(SITES))
-    assert starts(settings, topic) == [0, 0]
+    topics = [VISITS_ENDED.name, URLS_ADMITTED.name]
+    frontier = log.reader("frontier", topics, store)
+    for topic in topics:
+        append(log, topic)
+    read(frontier, 2 * len(SITES))
+    assert [sum(starts(settings, topic)) for topic in topics] == [len(SITES), len(SITES)]
+
+
+def test_fetched_pages_wait_for_further_groups(
+    settings: KafkaSettings, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trimming, "EVERY", 0.0)
+    topic, indexer = PAGES_FETCHED.name, f"{settings.prefix}another-program"
+    waiting = settings.model_copy(update={"further_groups": (indexer,)})
+    with closing(KafkaLog(waiting)) as log:
+        append(log, topic)
+        readers = [log.reader(group, [topic], store) for group in ("parser", "archive")]
+        for reader in readers:
+            read(reader, len(SITES))
+        assert starts(settings, topic) == [0, 0], "the other program has read nothing"
+        assert sum(log.lags(topic)[indexer].values()) == len(SITES)
+        consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": indexer})
+        name = settings.prefix + topic
+        consumer.commit(offsets=[TopicPartition(name, n, 3) for n in range(2)], asynchronous=False)
+        consumer.close()
+        readers[0].poll(0.0)
+        assert starts(settings, topic) == [3, 3]
+        assert sum(log.lags(topic)[indexer].values()) == len(SITES) - 6
 
 
 @pytest.mark.slow

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import confluent_kafka
 import structlog
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
 from gossamer import clock
 from gossamer.errors import Fenced, GossamerError, Unavailable
-from gossamer.events.topics import LARGEST
+from gossamer.events.topics import LARGEST, PAGES_FETCHED, TOPICS
 from gossamer.log import Headers, Record
 from gossamer.settings.servers import KafkaSettings
 
@@ -74,6 +74,8 @@ SHARE = 3
 """Requests that may go unanswered one after another while we wait: a broker that vanishes without a
 word is given up in time to ask who leads now. A third of the default is longer than the brokers
 themselves take to miss one (`broker.session.timeout.ms`, 9 s)."""
+LATEST, EARLIEST = -1, -2
+"""Stand for instants when a broker is asked for the offset of one."""
 T = TypeVar("T")
 
 
@@ -237,10 +239,26 @@ def producer(settings: KafkaSettings) -> dict[str, Any]:
     }
 
 
-def consumer(settings: KafkaSettings, group: str) -> dict[str, Any]:
-    """Return what a consumer needs besides."""
+def groups_of(settings: KafkaSettings, topic: str) -> list[str]:
+    """Return the full names of the groups that must have read a record of *topic* before it may
+    be deleted."""
+    further = settings.further_groups if topic == PAGES_FETCHED.name else ()
+    return [*(settings.prefix + group for group in TOPICS[topic].consumers), *further]
+
+
+def offsets_at(
+    asking: Any, instant: int, partitions: list[TopicPartition], timeout: float
+) -> list[TopicPartition]:
+    """Return the offsets at EARLIEST or LATEST; *asking* is any consumer."""
+    asked = [TopicPartition(one.topic, one.partition, instant) for one in partitions]
+    found: list[TopicPartition] = asking.offsets_for_times(asked, timeout)
+    return found
+
+
+def consumer(group: str) -> dict[str, Any]:
+    """Return what a consumer of *group*, a full name, needs besides."""
     return {
-        "group.id": settings.prefix + group,
+        "group.id": group,
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "earliest",

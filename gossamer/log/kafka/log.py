@@ -25,13 +25,17 @@ from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS
 from gossamer.log import Ends, Message
 from gossamer.log.kafka.client import (
+    EARLIEST,
+    LATEST,
     RETRY_PAUSE,
     SHARE,
     Trouble,
     client,
     consumer,
     error_of,
+    groups_of,
     missing,
+    offsets_at,
     producer,
     retry,
     topics_of,
@@ -44,8 +48,6 @@ from gossamer.telemetry.timing import timed
 
 OPENING = 10.0
 """Most seconds at the start until brokers that do not answer count as unavailable."""
-LATEST, EARLIEST = -1, -2
-"""Stand for instants when a broker is asked for the offset of one."""
 
 
 class KafkaLog:
@@ -166,25 +168,40 @@ class KafkaLog:
 
     def backlogs(self, group: str, topic: str) -> dict[int, int]:
         """Return the same of each partition."""
+        (found,) = self._lags([self._settings.prefix + group], topic).values()
+        return found
+
+    def lags(self, topic: str) -> dict[str, dict[int, int]]:
+        """Return how many records each group that *topic* waits for has not moved past."""
+        return self._lags(groups_of(self._settings, topic), topic)
+
+    def _lags(self, groups: Sequence[str], topic: str) -> dict[str, dict[int, int]]:
         partitions = [
             TopicPartition(self._name(topic), number) for number in range(self._counts[topic])
         ]
-        asked: Any = self._counter(group)
         timeout = self._settings.timeout / SHARE
 
-        def count() -> dict[int, int]:
+        def count() -> dict[str, dict[int, int]]:
+            counters: list[Any] = [self._counter(group) for group in groups]
             try:
-                moved = asked.committed(partitions, timeout)
-                starts = asked.offsets_for_times(_at(EARLIEST, partitions), timeout)
-                ends = asked.offsets_for_times(_at(LATEST, partitions), timeout)
+                moved = [counter.committed(partitions, timeout) for counter in counters]
+                begun = all(one.offset >= 0 for group in moved for one in group)
+                # Groups have moved past all that was deleted, once they have moved at all.
+                starts = (
+                    partitions if begun else offsets_at(counters[0], EARLIEST, partitions, timeout)
+                )
+                ends = offsets_at(counters[0], LATEST, partitions, timeout)
             except KafkaException:
-                # It would ask for a quarter of an hour whoever led when it last looked.
-                asked.list_topics(timeout=timeout)
+                # They would ask for a quarter of an hour whoever led when they last looked.
+                for counter in counters:
+                    counter.list_topics(timeout=timeout)
                 raise
-            rows = zip(moved, starts, ends, strict=True)
             return {
-                end.partition: end.offset - max(past.offset, start.offset)
-                for past, start, end in rows
+                group: {
+                    end.partition: end.offset - max(past.offset, start.offset)
+                    for past, start, end in zip(offsets, starts, ends, strict=True)
+                }
+                for group, offsets in zip(groups, moved, strict=True)
             }
 
         # The thread that reports health asks too.
@@ -192,11 +209,11 @@ class KafkaLog:
             return retry(count, self._trouble, self._settings.timeout)
 
     def _counter(self, group: str) -> Consumer:
-        """Return a consumer that asks about *group* without being a member."""
+        """Return a consumer that asks about *group*, a full name, without being a member."""
         with self._counting:
             if group not in self._counters:
                 common = client(self._settings, self._trouble)
-                self._counters[group] = Consumer({**common, **consumer(self._settings, group)})
+                self._counters[group] = Consumer({**common, **consumer(group)})
             return self._counters[group]
 
     def close(self) -> None:
@@ -209,7 +226,3 @@ class KafkaLog:
 
 def _usable(found: Any) -> bool:
     return found is not None and found.error is None and bool(found.partitions)
-
-
-def _at(instant: int, partitions: list[TopicPartition]) -> list[TopicPartition]:
-    return [TopicPartition(one.topic, one.partition, instant) for one in partitions]

@@ -7,7 +7,7 @@ partition of the others as well. Of a topic with more partitions, such as `seeds
 shared out by modulo.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from gossamer.errors import Unavailable
 from gossamer.events.topics import SITE_KEYED
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.kafka.client import GroupConsumer, Trouble, client, consumer, error_of, record
+from gossamer.log.kafka.gaps import CHECK_EVERY, GapCheck
 from gossamer.log.kafka.trimming import Trimmer
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
@@ -80,8 +81,18 @@ class KafkaReader:
         self._bytes = 0
         self._paused = self._polling = self._closed = False
         self._confirm_at = float("inf")
-        self._trimmer = Trimmer(settings, [*topics])
+        self._check_at = clock.steady() + CHECK_EVERY
+        self._unchecked: frozenset[int] = frozenset()
+        """Partitions that were assigned, and may have a gap."""
+        self._trimmer = Trimmer(settings)
         self._consumer: Any = GroupConsumer(self._configuration(member))
+        self._check_at = clock.steady() + CHECK_EVERY
+        self._unchecked: frozenset[int] = frozenset()
+        """Partitions that were assigned, and may have a gap."""
+        self._trimmer = Trimmer(settings)
+        self._consumer: Any = GroupConsumer(self._configuration(member))
+        group = settings.prefix + member.group
+        self._gaps = GapCheck(settings, group, self._consumer, self._trouble)
         keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
         subscribed = (keyed or [*self._names])[0]
         self._shared = self._counts[subscribed]
@@ -91,7 +102,7 @@ class KafkaReader:
         session = int(self._settings.session * 1000)
         return {
             **client(self._settings, self._trouble),
-            **consumer(self._settings, member.group),
+            **consumer(self._settings.prefix + member.group),
             **({"group.instance.id": member.instance} if member.instance else {}),
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": session,
@@ -104,10 +115,21 @@ class KafkaReader:
         return self._partitions
 
     def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
-        """Return the next records, at most *most*; with 0 only keep the membership alive."""
+        """Return the next records, at most *most*; with 0 only keep the membership alive.
+
+        Raise Gap where records that the group has not read are missing.
+        """
+        if self._unchecked:
+            self._check_committed()
+        elif clock.steady() >= self._check_at:
+            self._check_at = clock.steady() + CHECK_EVERY
+            self._check(self._positions)
         if clock.steady() >= self._confirm_at:
             self._confirm_positions()
-        self._trimmer.trim(self._partitions)
+        self._trimmer.trim(
+            (self._names[one.topic], one.partition)
+            for one in self._of_all_topics(self._partitions)
+        )
         # With *most* = 0, records that arrive while callbacks are served are held. Fetching goes on
         # until much is held: a pause throws away what was fetched.
         self._fetch(bool(most) or self._has_room(BATCH))
@@ -162,6 +184,9 @@ class KafkaReader:
         position = self._positions.get(at)
         if position is None:
             position = self._positions[at] = Position(one.offset)
+        elif one.offset != position.next:
+            # Or what lies between are the marks of somebody's transactions.
+            self._check({at: position})
         position.next = one.offset + 1
         self._held.append(one)
         self._bytes += len(one.value)
@@ -192,6 +217,7 @@ class KafkaReader:
 
     def _change(self, partitions: frozenset[int]) -> None:
         fresh, self._partitions = partitions - self._partitions, partitions
+        self._unchecked = (self._unchecked | fresh) & partitions
         if fresh and len(self._names) > 1:
             self._confirm_at = clock.steady()
         self._fetch(True)
@@ -204,6 +230,17 @@ class KafkaReader:
 
     def _keep(self, held: list[Record]) -> None:
         self._held, self._bytes = held, sum(len(one.value) for one in held)
+
+    def _check(self, positions: Mapping[TopicPartition_, Position]) -> None:
+        prefix = self._settings.prefix
+        self._gaps.check({(prefix + at[0], at[1]): p.next for at, p in positions.items()})
+
+    def _check_committed(self) -> None:
+        """Note where the group stands in what was assigned, before anything of it is returned."""
+        committed = self._gaps.committed(self._of_all_topics(self._unchecked))
+        self._unchecked = frozenset()
+        for (name, number), offset in committed.items():
+            self._positions.setdefault((self._names[name], number), Position(offset))
 
     def _confirm_positions(self) -> None:
         self._confirm_at = clock.steady() + CONFIRM_EVERY

@@ -35,7 +35,7 @@ class KafkaTail:
         self._consumer: Any = Consumer(
             {
                 **client(settings, self._trouble),
-                **consumer(settings, "tail"),
+                **consumer(settings.prefix + "tail"),
                 "enable.partition.eof": True,
             }
         )

@@ -1,8 +1,9 @@
 """Makes the topics on Kafka what `schemas/topics` and the settings ask for, if that loses nothing.
 
 A topic keyed by site is never given more partitions: its sites would move to others, away from
-their host's lease, their queue, and what was met of them. How long records are kept is set once:
-what an operator has set for a topic stays.
+their host's lease, their queue, and what was met of them. A topic that is kept until read has no
+limit by time or size, whatever was set for it before. Other limits are set once: what an operator
+has set for a topic stays.
 """
 
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ from gossamer.events.topics import SITE_KEYED, TOPICS, Keep, Topic
 from gossamer.log.kafka.client import RETRY_PAUSE, Trouble, client, error_of, topics_of
 from gossamer.settings.servers import KafkaSettings
 
+UNLIMITED = {"retention.ms": "-1", "retention.bytes": "-1"}
+"""Nobody but the readers' `Trimmer` may delete a record: Kafka does not know what was read."""
 CLEANABLE = 0.1
 """The part of a compacted topic that may be superseded before Kafka compacts it again."""
 
@@ -43,7 +46,7 @@ class Wanted:
     fixed: dict[str, str]
     """Configuration that the code relies on."""
     kept: dict[str, str]
-    """How long records are kept: set where the topic has nothing of its own."""
+    """What operators may change: set where the topic has nothing of its own."""
 
     @property
     def config(self) -> dict[str, str]:
@@ -70,6 +73,7 @@ def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
             "max.message.bytes": str(topic.max_message_bytes),
             "compression.type": "producer",
             "min.insync.replicas": str(max(1, replication - 1)),
+            **(UNLIMITED if topic.keep is Keep.UNTIL_READ else {}),
         },
         kept=_kept(topic),
     )
@@ -86,12 +90,7 @@ def _kept(topic: Topic) -> dict[str, str]:
         case Keep.FOREVER:
             return {"retention.ms": "-1"}
         case Keep.UNTIL_READ:
-            sizes = {
-                "retention.bytes": topic.retention_bytes,
-                "segment.bytes": topic.segment_bytes,
-            }
-            limits = {name: str(size) for name, size in sizes.items() if size}
-            return {"retention.ms": str(topic.retention * 1000), **limits}
+            return {"segment.bytes": str(topic.segment_bytes)}
 
 
 class Topics:

@@ -1,11 +1,13 @@
-"""Deletes from Kafka what every consumer of a topic has moved past, where the topic wants it.
+"""Deletes from Kafka what every reader of a topic has moved past.
 
-Bodies are by far the most of what is on the log, and Kafka by itself keeps them for days after they
-were read. Each member of a group looks after its own partitions, and deletes up to the smallest
-offset that the consumers' groups have committed: nothing, until each of them has committed one.
+Kafka by itself keeps records for a time or up to a size, read or not. So topics that are kept until
+read have no such limit, and each member of a group looks after its own partitions: it deletes up to
+the smallest offset that the readers' groups have committed, and nothing until each of them has
+committed one. No group's offset is ever below the first record that is left.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import structlog
@@ -13,8 +15,8 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
-from gossamer.events.topics import TOPICS
-from gossamer.log.kafka.client import REFUSED, Trouble, client, consumer, error_of
+from gossamer.events.topics import TOPICS, Keep
+from gossamer.log.kafka.client import REFUSED, Trouble, client, consumer, error_of, groups_of
 from gossamer.settings.servers import KafkaSettings
 
 EVERY = 60.0
@@ -26,56 +28,62 @@ logger = structlog.get_logger()
 
 
 class Trimmer:
-    """Deletes what was read of those of *topics* that want it."""
+    """Deletes what all readers of a partition have moved past."""
 
-    def __init__(self, settings: KafkaSettings, topics: Sequence[str]) -> None:
+    def __init__(self, settings: KafkaSettings) -> None:
         self._settings, self._trouble = settings, Trouble(settings.servers)
-        self._topics = [topic for topic in topics if TOPICS[topic].delete_read]
         self._due = clock.steady() + EVERY
         self._admin: Any = None
         self._asking: dict[str, Any] = {}
         """Group → a consumer that asks about it without being a member. An admin client would end
         the process if the group's broker is away for long (librdkafka, issue 4605)."""
         self._deleted: dict[tuple[str, int], int] = {}
+        self._warned = False
 
-    def trim(self, partitions: Iterable[int]) -> None:
-        """Delete what was read of *partitions*, if the time for it has come again.
+    def trim(self, partitions: Iterable[tuple[str, int]]) -> None:
+        """Delete what was read of *partitions*, topics and numbers, if that is due again.
 
-        What fails is tried again in a minute; if it is forbidden, that is logged and given up.
+        What fails is tried again in a minute; the first refusal is logged as a warning.
         """
-        if not self._topics or clock.steady() < self._due:
+        if clock.steady() < self._due:
             return
         self._due = clock.steady() + EVERY
-        numbers = list(partitions)
+        kept = [at for at in partitions if TOPICS[at[0]].keep is Keep.UNTIL_READ]
         try:
-            for topic in self._topics if numbers else ():
-                self._delete(topic, numbers)
+            self._delete(kept)
+            self._warned = False
         except KafkaException as failure:
             self._failed(failure)
 
-    def _delete(self, topic: str, partitions: list[int]) -> None:
-        name = self._settings.prefix + topic
-        offsets = [self._committed(group, name, partitions) for group in TOPICS[topic].consumers]
-        ends = {number: min(of[number] for of in offsets) for number in partitions}
-        # No offset is less than any.
-        fresh = {n: end for n, end in ends.items() if end > self._deleted.get((topic, n), 0)}
+    def _delete(self, partitions: list[tuple[str, int]]) -> None:
+        by_group: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for at in partitions:
+            for group in groups_of(self._settings, at[0]):
+                by_group[group].append(at)
+        ends: dict[tuple[str, int], int] = {}
+        for group, asked in by_group.items():
+            # No offset is less than any.
+            for at, offset in zip(asked, self._committed(group, asked), strict=True):
+                ends[at] = min(offset, ends.get(at, offset))
+        fresh = {at: end for at, end in ends.items() if end > self._deleted.get(at, 0)}
         if not fresh:
             return
-        asked = self._client().delete_records(
-            [TopicPartition(name, number, end) for number, end in fresh.items()],
+        prefix = self._settings.prefix
+        done = self._client().delete_records(
+            [TopicPartition(prefix + topic, number, end) for (topic, number), end in fresh.items()],
             request_timeout=TIMEOUT,
         )
-        for at, done in asked.items():
-            done.result()
-            self._deleted[topic, at.partition] = at.offset
+        for at, deletion in done.items():
+            deletion.result()
+            self._deleted[at.topic.removeprefix(prefix), at.partition] = at.offset
 
-    def _committed(self, group: str, topic: str, partitions: list[int]) -> dict[int, int]:
+    def _committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
         if group not in self._asking:
             common = client(self._settings, self._trouble)
-            self._asking[group] = Consumer({**common, **consumer(self._settings, group)})
-        asked = [TopicPartition(topic, number) for number in partitions]
-        found = self._asking[group].committed(asked, TIMEOUT)
-        return {one.partition: one.offset for one in found}
+            self._asking[group] = Consumer({**common, **consumer(group)})
+        prefix = self._settings.prefix
+        asked = [TopicPartition(prefix + topic, number) for topic, number in partitions]
+        return [one.offset for one in self._asking[group].committed(asked, TIMEOUT)]
 
     def _client(self) -> Any:
         self._admin = self._admin or AdminClient(client(self._settings, self._trouble))
@@ -83,13 +91,12 @@ class Trimmer:
 
     def _failed(self, failure: KafkaException) -> None:
         error = error_of(failure)
-        if error.code() in REFUSED:
-            topics, self._topics = self._topics, []
+        if error.code() not in REFUSED:
+            logger.info("records that were read are not deleted yet", why=error.str())
+        elif not self._warned:
+            self._warned = True
             logger.warning(
-                "records that were read stay on Kafka until their retention ends: the user may not "
-                "delete them",
-                topics=topics,
+                "records that were read stay on Kafka, whose disks will fill: the user may not "
+                "delete them, or not ask how far their readers are",
                 why=error.str(),
             )
-        else:
-            logger.info("records that were read are not deleted yet", why=error.str())

@@ -16,6 +16,7 @@ from gossamer.settings import Settings
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from services.dedup.faust.changelog import Changelog
+from services.dedup.faust.offsets import Offsets
 from services.dedup.faust.restore import Restorer
 from services.dedup.faust.runner import FaustRunner, Stream
 from services.dedup.faust.tables import SeenTable
@@ -33,7 +34,9 @@ BATCH = 256 << 10
 """Most bytes of a batch to one partition."""
 
 
-def build(settings: Settings, folder: Path, partitions: int, store: Store) -> FaustRunner:
+def build(
+    settings: Settings, folder: Path, partitions: int, store: Store, offsets: Offsets
+) -> FaustRunner:
     """Build the app and the runner of Dedup on it. Needs a running event loop."""
     kafka = settings.kafka
     app = faust.App(
@@ -52,12 +55,13 @@ def build(settings: Settings, folder: Path, partitions: int, store: Store) -> Fa
     tables = cast(TableManager, app.tables)
     tables.add(seen)
     discovered = kafka.prefix + topics.URLS_DISCOVERED.name
-    restorer = Restorer(app, discovered, changelog, beacon=tables.beacon)
+    restorer = Restorer(app, discovered, changelog, offsets, beacon=tables.beacon)
     tables._recovery = cast(Recovery, restorer)
     dedup = Dedup(SeenMapping(seen), store, settings.dedup, settings.frontier.url_budget)
     runner = FaustRunner(app, dedup, changelog, store)
     consumer = cast(Consumer, app.consumer)
     consumer.passed, consumer.hand_over = runner.passed, runner.hand_over
+    consumer.check, consumer.positions = offsets.check, {}
     _agent(runner, kafka.prefix + topics.SEEDS.name, runner.answer)
     _agent(runner, discovered, runner.answer)
     _agent(runner, kafka.prefix + topics.PAGES_PARSED.name, runner.line_up)

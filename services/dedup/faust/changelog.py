@@ -140,7 +140,7 @@ class Changelog:
         reading: Any = Consumer(
             {
                 **client(self._kafka, self._trouble),
-                **consumer(self._kafka, "tail"),
+                **consumer(self._kafka.prefix + "tail"),
                 "enable.partition.eof": True,
             }
         )

@@ -19,6 +19,8 @@ from faust.types import TP
 from mode import Service
 
 from services.dedup.faust.changelog import Changelog
+from services.dedup.faust.offsets import Offsets
+from services.dedup.faust.transport import Consumer
 
 logger = structlog.get_logger()
 
@@ -29,11 +31,14 @@ class Restorer(Service):
     It halts as soon as partitions are revoked.
     """
 
-    def __init__(self, app: faust.App, source: str, changelog: Changelog, **mode: Any) -> None:
+    def __init__(
+        self, app: faust.App, source: str, changelog: Changelog, offsets: Offsets, **mode: Any
+    ) -> None:
         super().__init__(**mode)
         self.completed = asyncio.Event()
         """Set when events have flowed for the first time."""
         self._app, self._source, self._changelog = app, source, changelog
+        self._offsets = offsets
         self._thread = ThreadPoolExecutor(1, "changelog")
         self._halt = threading.Event()
 
@@ -56,8 +61,12 @@ class Restorer(Service):
     async def _restore(self, halt: threading.Event) -> None:
         mine = _of({self._source}, self._app.consumer.assignment())
         await self._read(mine, halt, follow=False)
+        read = read_by(self._app)
+        ask = partial(self._offsets.committed, read)
+        positions = await asyncio.get_running_loop().run_in_executor(self._thread, ask)
         if not halt.is_set():
-            await self._flow()
+            cast(Consumer, self._app.consumer).positions = positions
+            await self._flow(read)
             standbys = self._app.assignor.assigned_standbys()
             spare = _of(self._app.tables.changelog_topics, standbys) - mine
             await self._read(spare, halt, follow=True)
@@ -67,12 +76,10 @@ class Restorer(Service):
             read = partial(self._changelog.read, partitions, halt, follow)
             await asyncio.get_running_loop().run_in_executor(self._thread, read)
 
-    async def _flow(self) -> None:
+    async def _flow(self, partitions: set[TP]) -> None:
         app, consumer = self._app, self._app.consumer
         tables = cast(TableManager, app.tables)
-        changelogs = tables.changelog_topics
-        mine = {tp for tp in consumer.assignment() if tp.topic not in changelogs}
-        consumer.resume_partitions(mine)
+        consumer.resume_partitions(partitions)
         self.completed.set()
         app.flow_control.resume()
         consumer.resume_flow()
@@ -85,6 +92,12 @@ class Restorer(Service):
         """Halt, and end the thread."""
         self._halt.set()
         self._thread.shutdown(wait=False)
+
+
+def read_by(app: faust.App) -> set[TP]:
+    """Return the partitions that are assigned to *app*, but for changelogs."""
+    changelogs = cast(TableManager, app.tables).changelog_topics
+    return {tp for tp in app.consumer.assignment() if tp.topic not in changelogs}
 
 
 def _of(topics: set[str], tps: Iterable[TP]) -> set[int]:

@@ -8,7 +8,9 @@ are dropped, nothing seeks, streams acknowledge nothing, and the runner says how
 is done.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from faust.transport.drivers import aiokafka
@@ -57,7 +59,11 @@ class Consumer(aiokafka.Consumer):
     _thread: Thread
     passed: Passed
     hand_over: HandOver
-    """Finishes and commits what is under way. Who builds the app sets both."""
+    """Finishes and commits what is under way."""
+    check: Callable[[Mapping[TP, int]], None]
+    """Blocks, and raises Gap where records are missing. Who builds the app sets all three."""
+    positions: dict[TP, int]
+    """The offset that comes next, of each partition where it is known."""
 
     def _new_consumer_thread(self) -> Thread:
         return Thread(self, loop=self.loop, beacon=self.beacon)
@@ -88,6 +94,10 @@ class Consumer(aiokafka.Consumer):
                     await self.sleep(IDLE)
                 if ended() or self._thread.assigned() is not assignment:
                     break
+                if record.offset != self.positions.get(tp, record.offset):
+                    check = partial(self.check, {tp: self.positions[tp]})
+                    await asyncio.get_running_loop().run_in_executor(None, check)
+                self.positions[tp] = record.offset + 1
                 await self.callback(self._to_message(tp, record))
 
     def verify_event_path(self, now: float, tp: TP) -> None:

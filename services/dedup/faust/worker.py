@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import structlog
 from aiokafka.errors import CommitFailedError, KafkaError, KafkaTimeoutError
@@ -20,10 +20,14 @@ from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.log import Log
 from gossamer.log.control import ControlTail
+from gossamer.log.kafka.gaps import CHECK_EVERY
 from gossamer.runtime.answers import answer, decode_all
 from gossamer.runtime.health import Health
 from gossamer.telemetry import gauge
+from services.dedup.faust.offsets import Offsets
+from services.dedup.faust.restore import read_by
 from services.dedup.faust.runner import FaustRunner
+from services.dedup.faust.transport import Consumer
 
 CONTROL_WAIT = 1.0
 """Most seconds of one wait for a record on the control topic."""
@@ -47,9 +51,9 @@ for _name in ("faust", "mode", "aiokafka", "services.dedup"):
 class FaustWorker:
     """One run of an instance."""
 
-    def __init__(self, runner: FaustRunner, log: Log, health: Health) -> None:
+    def __init__(self, runner: FaustRunner, offsets: Offsets, log: Log, health: Health) -> None:
         self._runner, self._app, self._dedup = runner, runner.app, runner.dedup
-        self._log, self._health = log, health
+        self._offsets, self._log, self._health = offsets, log, health
         self._thread = ThreadPoolExecutor(1, "control")
         self._publisher, self._halt = ThreadPoolExecutor(1, "publisher"), threading.Event()
 
@@ -72,6 +76,7 @@ class FaustWorker:
             self._runner.judge(),
             _repeat(lambda: self._poll_control(control, CONTROL_WAIT)),
             _repeat(self._report_health),
+            _repeat(self._check_offsets),
         ]
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
@@ -119,6 +124,17 @@ class FaustWorker:
         else:
             self._health.waiting("the group shares out its partitions")
         await asyncio.sleep(HEALTH_EVERY)
+
+    async def _check_offsets(self) -> None:
+        """Look for gaps, and delete what all have read."""
+        await asyncio.sleep(CHECK_EVERY)
+        if self._app.tables.actives_ready:
+            positions = dict(cast(Consumer, self._app.consumer).positions)
+            try:
+                await self._in_thread(partial(self._offsets.check, positions))
+            except Unavailable:
+                return
+            await self._in_thread(partial(self._offsets.trim, read_by(self._app)))
 
     async def _stop(self) -> None:
         self._halt.set()

@@ -1,0 +1,88 @@
+"""Gaps: records that Kafka no longer has, and that a group has not read.
+
+Nothing of ours makes one: records are deleted once every group has committed an offset behind them.
+An operator can (a limit by time or size, DeleteRecords, another offset for the group), and so can a
+broker that has lost a disk. librdkafka and aiokafka go on behind a gap without a word, so whoever
+reads asks here when partitions are assigned, when offsets jump, and now and then while none come.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from gossamer.errors import GossamerError
+from gossamer.log.kafka.client import EARLIEST, LATEST, SHARE, Trouble, offsets_at, retry
+from gossamer.settings.servers import KafkaSettings
+
+CHECK_EVERY = 60.0
+"""Seconds between two checks of a reader to which no record shows that there is a gap."""
+
+
+class Gap(GossamerError):
+    """Records that a group has not read are not on Kafka any more."""
+
+
+class GapCheck:
+    """Looks for gaps ahead of *group*, a full name, by asking *asking*: any consumer of the group.
+
+    librdkafka ends the process if a member asks inside of its own rebalance callback.
+    """
+
+    def __init__(self, settings: KafkaSettings, group: str, asking: Any, trouble: Trouble) -> None:
+        self._settings, self._group = settings, group
+        self._asking, self._trouble = asking, trouble
+
+    def committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+        """Return the offsets that the group has committed, by topic and partition.
+
+        Raise Gap if the records from one of them on are missing.
+        """
+
+        def ask(timeout: float) -> list[TopicPartition]:
+            found: list[TopicPartition] = self._asking.committed(partitions, timeout)
+            return found
+
+        found = self._asked(ask) if partitions else []
+        known = {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+        self.check(known)
+        return known
+
+    def check(self, positions: Mapping[tuple[str, int], int]) -> None:
+        """Raise Gap unless Kafka has the records from each of *positions* on."""
+        if not positions:
+            return
+        partitions = [TopicPartition(*at) for at in positions]
+
+        def ask(timeout: float) -> tuple[list[TopicPartition], list[TopicPartition]]:
+            starts = offsets_at(self._asking, EARLIEST, partitions, timeout)
+            return starts, offsets_at(self._asking, LATEST, partitions, timeout)
+
+        starts, ends = self._asked(ask)
+        for position, start, end in zip(positions.values(), starts, ends, strict=True):
+            if position < start.offset:
+                raise self._gap(start, position, start.offset, "were deleted")
+            if position > end.offset:
+                raise self._gap(end, end.offset, position, "are lost with the end of the partition")
+
+    def _asked(self, ask: Any) -> Any:
+        timeout = self._settings.timeout / SHARE
+
+        def attempt() -> Any:
+            try:
+                return ask(timeout)
+            except KafkaException:
+                # It would ask for a quarter of an hour whoever led when it last looked.
+                self._asking.list_topics(timeout=timeout)
+                raise
+
+        return retry(attempt, self._trouble, self._settings.timeout)
+
+    def _gap(self, at: TopicPartition, first: int, end: int, how: str) -> Gap:
+        return Gap(
+            f"Kafka at {self._settings.servers} lacks records that {self._group} has not read: "
+            f"{at.topic}, partition {at.partition}, offsets {first} to {end - 1} {how}. To go on "
+            "without them, stop all processes of the group, and run kafka-consumer-groups.sh "
+            f"--bootstrap-server {self._settings.servers} --group {self._group} "
+            f"--topic {at.topic}:{at.partition} --reset-offsets --to-earliest --execute"
+        )

@@ -1,0 +1,162 @@
+"""A gap on a real Kafka: records that were deleted unread stop the group that lacks them."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from gossamer.events.topics import PAGES_JUDGED, VISITS_ENDED
+from gossamer.log import Message, Reader, Record
+from gossamer.log.kafka import reader as reading
+from gossamer.log.kafka.gaps import Gap
+from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Topics
+from gossamer.settings.servers import KafkaSettings
+from gossamer.store.sqlite import SqliteStore
+from tests.support.waiting import until
+
+TOPIC, OTHER = VISITS_ENDED.name, PAGES_JUDGED.name
+
+
+@pytest.fixture
+def settings(kafka: str) -> KafkaSettings:
+    """Return settings of topics with one partition that only this test uses."""
+    prefix = f"gaps-{uuid4().hex[:8]}."
+    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=1, replication=1, session=6.0)
+    list(Topics(found).apply())
+    return found
+
+
+@pytest.fixture
+def log(settings: KafkaSettings) -> Iterator[KafkaLog]:
+    """Return a log on them."""
+    with closing(KafkaLog(settings)) as log:
+        yield log
+
+
+def append(log: KafkaLog, count: int, topic: str = TOPIC) -> None:
+    log.append([Message(topic, "k", str(n).encode(), "site.example") for n in range(count)])
+
+
+def delete(settings: KafkaSettings, before: int, topic: str = TOPIC) -> None:
+    """Delete the records before an offset, as an operator may."""
+    admin = AdminClient({"bootstrap.servers": settings.servers})
+    asked = admin.delete_records([TopicPartition(settings.prefix + topic, 0, before)])
+    for done in asked.values():
+        done.result()
+
+
+def accept(settings: KafkaSettings, offset: int) -> None:
+    """Move the group without members, as the tool does that the message names."""
+    group = settings.prefix + "frontier"
+    consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": group})
+    at = TopicPartition(settings.prefix + TOPIC, 0, offset)
+    consumer.commit(offsets=[at], asynchronous=False)
+    consumer.close()
+
+
+def read(reader: Reader, count: int) -> list[Record]:
+    records: list[Record] = []
+
+    def polled() -> bool:
+        records.extend(reader.poll(0.2))
+        return len(records) >= count
+
+    until(polled, "all records come")
+    assert len(records) == count
+    return records
+
+
+def fails(reader: Reader) -> str:
+    """Poll until a gap is reported; no record may come."""
+    said: list[str] = []
+
+    def polled() -> bool:
+        try:
+            assert not reader.poll(0.2)
+        except Gap as gap:
+            said.append(str(gap))
+        return bool(said)
+
+    until(polled, "the gap is reported")
+    return said[0]
+
+
+def test_group_that_comes_back_to_a_gap_is_stopped_until_its_loss_is_accepted(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    append(log, 10)
+    first = log.reader("frontier", [OTHER, TOPIC], store)
+    first.advance(read(first, 10)[:4], ())
+    first.close()
+    delete(settings, 7)
+    for _ in range(2):
+        second = log.reader("frontier", [OTHER, TOPIC], store)
+        said = fails(second)
+        second.close()
+    name, group = f"{settings.prefix}{TOPIC}", f"{settings.prefix}frontier"
+    assert f"{group} has not read: {name}, partition 0, offsets 4 to 6 were deleted" in said
+    assert f"--group {group} --topic {name}:0 --reset-offsets --to-earliest" in said
+    accept(settings, 7)
+    third = log.reader("frontier", [OTHER, TOPIC], store)
+    assert [record.offset for record in read(third, 3)] == [7, 8, 9]
+
+
+def test_reader_at_work_is_stopped_where_offsets_jump(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    append(log, 5)
+    frontier = log.reader("frontier", [TOPIC], store)
+    frontier.advance(read(frontier, 5), ())
+    frontier._consumer.pause([TopicPartition(settings.prefix + TOPIC, 0)])
+    append(log, 5)
+    delete(settings, 8)
+    frontier._consumer.resume([TopicPartition(settings.prefix + TOPIC, 0)])
+    assert "offsets 5 to 7 were deleted" in fails(frontier)
+
+
+def test_reader_at_work_notices_that_all_the_rest_is_deleted(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "CHECK_EVERY", 0.0)
+    append(log, 5)
+    frontier = log.reader("frontier", [TOPIC], store)
+    frontier.advance(read(frontier, 5), ())
+    frontier._consumer.pause([TopicPartition(settings.prefix + TOPIC, 0)])
+    append(log, 5)
+    delete(settings, 10)
+    assert "offsets 5 to 9 were deleted" in fails(frontier)
+
+
+def test_group_that_has_lost_the_end_of_a_partition_is_stopped(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    append(log, 5)
+    accept(settings, 8)
+    frontier = log.reader("frontier", [TOPIC], store)
+    assert "offsets 5 to 7 are lost with the end of the partition" in fails(frontier)
+
+
+def test_group_without_an_offset_begins_with_the_oldest_record_kept(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    append(log, 5)
+    delete(settings, 2)
+    frontier = log.reader("frontier", [TOPIC], store)
+    assert [record.offset for record in read(frontier, 3)] == [2, 3, 4]
+
+
+def test_offsets_that_transactions_take_up_are_no_gap(
+    settings: KafkaSettings, log: KafkaLog, store: SqliteStore
+) -> None:
+    producer = Producer({"bootstrap.servers": settings.servers, "transactional.id": uuid4().hex})
+    producer.init_transactions(30)
+    frontier = log.reader("frontier", [TOPIC], store)
+    for _ in range(3):
+        producer.begin_transaction()
+        producer.produce(settings.prefix + TOPIC, b"x", b"k", 0)
+        producer.commit_transaction(30)
+    assert [record.offset for record in read(frontier, 3)] == [0, 2, 4]
