@@ -4,6 +4,7 @@ import threading
 
 from gossamer import clock
 from gossamer.log.sqlite import PARTITIONS
+from gossamer.log.throttling import Hold, Throttle
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
 from gossamer.settings import Settings
@@ -30,9 +31,11 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     )
     dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, settings.frontier.url_budget)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
+    holds: tuple[Hold, ...] = (Throttle(opened.log, dedup.name).partitions, tuple, tuple)
+    limit = settings.service.step_limit
     loops = [
-        Loop(processor, opened.log, store, clock.now, clock.Steps(), settings.service.step_limit)
-        for processor, store in zip(processors, stores, strict=True)
+        Loop(processor, opened.log, store, clock.now, clock.Steps(), limit, hold)
+        for processor, store, hold in zip(processors, stores, holds, strict=True)
     ]
     version = None
     while not stop.is_set():

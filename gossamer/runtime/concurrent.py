@@ -27,6 +27,7 @@ from gossamer.events import Event
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.control import ControlTail
+from gossamer.log.throttling import HOLD_INTERVAL, Hold
 from gossamer.runtime.answers import dead_letter_for
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.polled import Polled
@@ -44,8 +45,6 @@ control topic, and whether to stop, are looked at between polls."""
 GROUP = 0.1
 """Seconds between two advances with one append and one commit each, while there is much to move:
 what is alone under way is moved as soon as it ends."""
-HOLD_INTERVAL = 0.5
-"""Seconds between two questions whether others are behind; on Kafka the brokers have to answer."""
 ANSWERS_LIMIT = 500
 """Start nothing while so many answers wait behind one."""
 WAITING_BYTES = 64 << 20
@@ -70,7 +69,7 @@ class ConcurrentRunner:
         store: Store,
         clock: Clock,
         limit: int,
-        hold: Callable[[], Container[int]],
+        hold: Hold,
     ) -> None:
         self._processor, self._clock, self._limit, self._hold = processor, clock, limit, hold
         topics = [topic.name for topic in processor.reads]

@@ -12,6 +12,7 @@ from gossamer.errors import Poison, Unavailable
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import encode
 from gossamer.log.control import ControlTail
+from gossamer.log.throttling import HOLD_INTERVAL, Hold
 from gossamer.runtime.answers import (
     Decoded,
     answer_all,
@@ -40,7 +41,8 @@ class Loop:
 
     A step takes about *limit* seconds at most (`service.step_limit`): as many records are polled as
     earlier steps say.
-    *steps* reports whether *clock* was set; without it nobody looks.
+    *steps* reports whether *clock* was set; without it nobody looks. No record is polled while one
+    of the loop's partitions is among those that *hold* returns.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Loop:
         clock: Clock,
         steps: Steps | None = None,
         limit: float = 1.0,
+        hold: Hold = tuple,
     ) -> None:
         self._processor, self._store, self._clock = processor, store, clock
         self._steps = steps if processor.reckons else None
@@ -60,6 +63,9 @@ class Loop:
         self._partitions: frozenset[int] | None = None
         self._arrears = Arrears(log, processor.name, processor.awaits)
         self._size = StepSize(limit)
+        self._hold, self._asked_at = hold, float("-inf")
+        self.is_held = False
+        """Whether no record is polled for now: those who read the answers are behind."""
         self.began = 0.0
         """When the last step had its records and partitions, by the steady clock."""
         self.is_full = False
@@ -79,8 +85,9 @@ class Loop:
         self._look_back()
         if not self._processor.restore():
             return self._wait_for_restore()
+        self._check_hold()
         size = self._size.records
-        records = self._reader.poll(timeout, size)
+        records = self._reader.poll(timeout, 0 if self.is_held else size)
         # Partitions change inside the poll: the processor learns that before it sees their records.
         self._assign()
         began = self.began = clock.steady()
@@ -114,6 +121,11 @@ class Loop:
         self._reader.advance((), ())
         self.is_full = True
         return True
+
+    def _check_hold(self) -> None:
+        if clock.steady() >= self._asked_at + HOLD_INTERVAL:
+            held, self._asked_at = self._hold(), clock.steady()
+            self.is_held = any(number in held for number in self._partitions or ())
 
     def _answers_to(self, records: Sequence[Record]) -> list[Message]:
         if not records:

@@ -15,6 +15,7 @@ import structlog
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.log.throttling import Hold
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.loop import Loop
@@ -141,17 +142,18 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
     return 0
 
 
-def run_processor(backends: Backends, processor: Processor) -> None:
-    """Run *processor* along the log until it is to stop."""
+def run_processor(backends: Backends, processor: Processor, hold: Hold = tuple) -> None:
+    """Run *processor* along the log until it is to stop; *hold* as of `Loop`."""
     limit = backends.settings.service.step_limit
-    loop = Loop(processor, backends.log, backends.store, clock.now, clock.Steps(), limit)
+    log, store = backends.log, backends.store
+    loop = Loop(processor, log, store, clock.now, clock.Steps(), limit, hold)
     try:
         while not backends.stop.is_set():
             due = loop.due()
             moved = loop.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
             backends.process.health.note(processor.note())
             rest = loop.began + GROUP - clock.steady()
-            if moved and rest > 0 and not loop.is_full:
-                backends.stop.wait(rest)
+            if loop.is_held or (moved and rest > 0 and not loop.is_full):
+                backends.stop.wait(max(rest, 0.0))
     finally:
         loop.close()

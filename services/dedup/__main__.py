@@ -5,6 +5,7 @@ import sys
 from contextlib import closing
 
 from gossamer import clock
+from gossamer.log.throttling import Throttle
 from gossamer.runtime.event_loop import run_async
 from gossamer.runtime.process import Backends, run, run_processor
 from services.dedup.service import Dedup
@@ -28,7 +29,8 @@ def work_on_the_loop(backends: Backends) -> None:
     with closing(RocksDisk(settings.dedup.folder / settings.service.instance / "seen")) as disk:
         seen = ReplicatedSeen(backends.log, disk, clock.now)
         limit = settings.frontier.url_budget
-        run_processor(backends, Dedup(seen, backends.store, settings.dedup, limit))
+        dedup = Dedup(seen, backends.store, settings.dedup, limit)
+        run_processor(backends, dedup, Throttle(backends.log, dedup.name).partitions)
 
 
 def work_on_faust(backends: Backends) -> None:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from gossamer import clock
 from gossamer.clock import Clock
+from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import Log, partition_of
-from gossamer.log.unread import unread_partitions
+from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.settings import Settings
 from gossamer.store import Store
@@ -75,11 +76,13 @@ def fetcher_runner(
     settings: Settings, log: Log, store: Store, clock: Clock, fetcher: Fetcher
 ) -> ConcurrentRunner:
     """Return the runner of *fetcher*."""
+    limits = {PAGES_FETCHED.name: settings.fetcher.unparsed_limit}
+    throttle = Throttle(log, "fetcher", limits)
 
     def behind() -> Container[int]:
         if fetcher.pauses.last(clock()):
             return range(log.partitions)
-        return unread_partitions(log, settings.fetcher.unparsed_limit)
+        return throttle.partitions()
 
     return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.orders_limit, behind)
 

@@ -1,9 +1,9 @@
 """The frontier as a process of a fleet: `python -m services.frontier`."""
 
 import sys
-from functools import partial
 
-from gossamer.log.unread import unread_partitions
+from gossamer.events.topics import PAGES_FETCHED
+from gossamer.log.throttling import far_behind
 from gossamer.runtime.process import Backends, run, run_processor
 from services.frontier.service import Frontier
 
@@ -11,8 +11,12 @@ from services.frontier.service import Frontier
 def work(backends: Backends) -> None:
     """Order visits until it is to stop."""
     settings, log = backends.settings, backends.log
-    # Before the fetchers hold a partition back: what is sent there now would wait.
-    unread = partial(unread_partitions, log, settings.fetcher.unparsed_limit // 2)
+    # Before the fetchers are throttled in a partition: what is sent there now would wait.
+    most = settings.fetcher.unparsed_limit // 2
+
+    def unread() -> set[int]:
+        return set[int]().union(*far_behind(log, PAGES_FETCHED.name, most).values())
+
     limit = settings.fetcher.visit_limit
     frontier = Frontier(
         settings.frontier, backends.store, limit, log.partitions, alone=False, unread=unread

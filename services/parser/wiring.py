@@ -4,8 +4,8 @@ import asyncio
 import os
 
 from gossamer import clock
-from gossamer.events.topics import PAGES_PARSED
 from gossamer.log import Log
+from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.settings import Settings
 from gossamer.store import Store
@@ -13,9 +13,6 @@ from services.parser.letters import Letters
 from services.parser.options import Options
 from services.parser.pool.pool import Pool
 from services.parser.service import Parser
-
-UNJUDGED_LIMIT = 2000
-"""Start no page of a partition while dedup is so many behind there."""
 
 
 async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event) -> None:
@@ -26,7 +23,8 @@ async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event)
         letters = Letters(wanted.letters_limit)
         parser = Parser(pool, options_of(settings), letters, clock.now)
         # Twice as many as there are children, so that none waits for the log.
-        runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, lambda: _behind(log))
+        hold = Throttle(log, "parser").partitions
+        runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, hold)
         await runner.run(stop)
 
 
@@ -52,8 +50,3 @@ def options_of(settings: Settings) -> Options:
         script_links=wanted.script_links,
         requisites_limit=wanted.requisites_limit,
     )
-
-
-def _behind(log: Log) -> set[int]:
-    waiting = log.backlogs("dedup", PAGES_PARSED.name)
-    return {partition for partition, count in waiting.items() if count > UNJUDGED_LIMIT}

@@ -10,7 +10,7 @@ from prometheus_client import REGISTRY
 
 from gossamer.events import DeadLetter, Event, PageFetched, PageParsed, Purpose, topics
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
-from gossamer.log import Message, partition_of
+from gossamer.log import Message, partition_of, throttling
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime import concurrent
@@ -157,7 +157,7 @@ async def test_directives_are_read_for_the_product_that_the_settings_name(
 async def test_no_page_is_started_while_dedup_is_behind(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wiring, "UNJUDGED_LIMIT", 10)
+    monkeypatch.setattr(throttling, "LIMITS", {**throttling.LIMITS, PAGES_PARSED.name: 10})
     monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.02)
     log.append(encode(page(number)) for number in range(1000))
     stop = asyncio.Event()

@@ -17,6 +17,7 @@ from gossamer.events.topics import PAGES, SEEDS
 from gossamer.log import BATCH, Message, Reader, Record
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import loop as loop_module
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Key
 from gossamer.runtime.step_size import FIRST_STEP
@@ -49,6 +50,23 @@ def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) ->
     assert log.backlog("dedup", "seeds") == 0
     assert runner.step() is False
     runner.close()
+
+
+def test_nothing_is_polled_while_readers_are_behind_in_a_partition_of_the_loop(
+    sower: Sower, log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_module, "HOLD_INTERVAL", 0.0)
+    held = {3}
+    runner = Loop(sower, log, store, lambda: 100.0, hold=lambda: held)
+    sow(log, "a", "b")
+    for _ in range(3):
+        assert runner.step() is False and runner.is_held
+    held.clear()
+    assert runner.step() is True and not runner.is_held
+    assert sorted(found(log)) == ["a", "b"]
+    held.add(77)
+    sow(log, "c")
+    assert runner.step() is True, "a partition of somebody else"
 
 
 def test_steps_that_move_something_are_timed(runner: Loop, log: SqliteLog) -> None:

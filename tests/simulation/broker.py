@@ -149,6 +149,8 @@ class Broker:
         self.counts = counts
         self.starts: dict[At, int] = defaultdict(int)
         """Where a partition begins, once records were deleted."""
+        self.delivered: dict[tuple[str, At], set[int]] = defaultdict(set)
+        """By group: the offsets that its members have fetched."""
         self.groups: dict[str, Group] = {}
         self.on_append: list[Callable[[str, int, bytes | None], None]] = []
         self.waiting: dict[Client, None] = {}
@@ -166,6 +168,14 @@ class Broker:
         if name not in self.groups:
             self.groups[name] = Group(self, name)
         return self.groups[name]
+
+    def unread(self, group: str, at: At) -> list[int]:
+        """Return the offsets of which *group* knows, and that none of its members has fetched."""
+        offsets, delivered = self.group(group).offsets, self.delivered[group, at]
+        known = (
+            range(max(offsets[at], self.starts[at]), len(self.logs[at])) if at in offsets else ()
+        )
+        return [offset for offset in known if offset not in delivered]
 
     def _check(self) -> None:
         if not self.away:

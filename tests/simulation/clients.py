@@ -246,6 +246,7 @@ class SimConsumer:
         log, position = self._broker.logs[at], self._position(at)
         for offset in range(position, min(len(log), position + most)):
             self._buffer.append(SimMessage(at, offset, *log[offset]))
+            self._broker.delivered[self._group.name, at].add(offset)
             self._positions[at] = offset + 1
             self._at_end.discard(at)
         if self._eof and self._positions[at] == len(log) and at not in self._at_end:

@@ -25,6 +25,8 @@ import services.frontier.__main__ as frontier_main
 import services.parser.__main__ as parser_main
 from gossamer import clock
 from gossamer.events import PageParsed
+from gossamer.log.kafka.gaps import Gap
+from gossamer.log.throttling import LIMITS
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.observed import ObservedLog
@@ -116,6 +118,8 @@ class Fleet:
         self.disks: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
         """Of the dedups, by folder."""
         self.exits: list[tuple[float, str, int]] = []
+        self.gaps: list[str] = []
+        """What processes said of records that are missing."""
         self.benches: list[Workbench] = []
         """Of all frontiers that there were."""
 
@@ -163,7 +167,11 @@ class Fleet:
 
         def attempt() -> None:
             with open_fleet(settings, process_of.member) as (log, store):
-                work(Backends(process_of, ObservedLog(log, process_of.health), store))
+                try:
+                    work(Backends(process_of, ObservedLog(log, process_of.health), store))
+                except Gap as gap:
+                    self.gaps.append(str(gap))
+                    raise
 
         code = retry(process_of, attempt)
         process.kill()
@@ -178,6 +186,9 @@ PACE: dict[str, object] = {
     "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
     "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
     "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
+    "gossamer.runtime.loop.HOLD_INTERVAL": 10.0,
+    "gossamer.log.throttling.LIMITS": dict.fromkeys(LIMITS, 5),
+    "gossamer.log.kafka.trimming.EVERY": 20.0,
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,

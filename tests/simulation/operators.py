@@ -17,7 +17,9 @@ from gossamer.events import (
     EvidenceKind,
     SiteOverridden,
 )
+from gossamer.events.topics import TOPICS
 from gossamer.web.url import host_key, host_name, site_of
+from tests.simulation.broker import At, Broker
 from tests.simulation.kernel import START
 from tests.simulation.web import Request
 
@@ -121,13 +123,56 @@ def _long_sitemap(run: "Run") -> None:
         run.append(ChangesHinted(at=now, site=site_of(f"{host}/"), host=host, hints=hints))
 
 
+@dataclass(frozen=True)
+class Deleted:
+    """Records that an operator, or a broker that lost its disk, has deleted unread."""
+
+    group: str
+    at: At
+    missing: list[int]
+    """Their offsets."""
+
+
+def _delete_unread(run: "Run") -> None:
+    broker, random = run.broker, run.sim.random
+    unread = [
+        (at, missing)
+        for at in broker.logs
+        if at[0] in TOPICS
+        for group in TOPICS[at[0]].consumers
+        if (missing := broker.unread(group, at))
+    ]
+    if not unread:
+        run.sim.later(1.0, _delete_unread, run)
+        return
+    at, missing = random.choice(unread)
+    end = random.choice(missing) + 1
+    run.note(f"{at[0]}, partition {at[1]}: all before {end} is deleted")
+    for group in TOPICS[at[0]].consumers:
+        if lost := [offset for offset in broker.unread(group, at) if offset < end]:
+            run.deleted.append(Deleted(group, at, lost))
+    broker.starts[at] = end
+
+
 DEEDS: dict[str, Callable[["Run"], None]] = {
     "site off": _site_off,
     "site slower": _site_slower,
     "blocked": _blocked,
     "paused": _paused,
     "long sitemap": _long_sitemap,
+    "records deleted": _delete_unread,
 }
+
+
+def missed(deleted: Iterable[Deleted], broker: Broker, gaps: Iterable[str]) -> Iterator[str]:
+    """Yield each deletion of unread records that did not stop the group that lacks them."""
+    for one in deleted:
+        what = f"records of {one.at[0]}, partition {one.at[1]}, that were deleted unread"
+        if broker.group(one.group).offsets[one.at] > one.missing[0]:
+            yield f"{one.group} has jumped over {what}"
+        # One gap keeps a group from meeting the next.
+        elif not any(f"{one.group} has not read: " in gap for gap in gaps):
+            yield f"{one.group} was not stopped at {what}"
 
 
 def obeyed(requests: Iterable[Request], said: list[Said]) -> Iterator[str]:

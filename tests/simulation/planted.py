@@ -21,7 +21,8 @@ from gossamer.errors import GossamerError, Unavailable
 from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered, VisitEnded
 from gossamer.log import Log
 from gossamer.log.codec import E, validated
-from gossamer.log.unread import unread_partitions
+from gossamer.log.kafka.gaps import GapCheck
+from gossamer.log.throttling import far_behind
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.store.cassandra.errors import is_temporary
@@ -162,8 +163,13 @@ def _short_wait(delay: float, refused: int) -> float:
     return 2.0
 
 
-def _all_if_any(log: Log, most: int) -> set[int]:
-    return {*range(log.partitions)} if unread_partitions(log, most) else set()
+def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
+    everywhere = {*range(log.partitions)}
+    return dict.fromkeys(far_behind(log, topic, limit), everywhere)
+
+
+def _never_missing(self: GapCheck, positions: Mapping[tuple[str, int], int]) -> None:
+    pass
 
 
 def _not_if_overloaded(error: Exception) -> bool:
@@ -295,7 +301,7 @@ FAULTS = (
         seeds=10,
         first=33,
         report="which does not read its pages",
-        seams={"services.fetcher.wiring.unread_partitions": _all_if_any},
+        seams={"gossamer.log.throttling.far_behind": _all_if_any},
     ),
     Fault(
         "overloaded",
@@ -304,6 +310,14 @@ FAULTS = (
         seeds=3,
         report="ended with status 1",
         seams={"gossamer.store.cassandra.errors.is_temporary": _not_if_overloaded},
+    ),
+    Fault(
+        "gap",
+        "A reader goes on behind a gap.",
+        scenario="records deleted",
+        seeds=3,
+        report="has jumped over records",
+        seams={"gossamer.log.kafka.gaps.GapCheck.check": _never_missing},
     ),
     Fault(
         "two fetchers",

@@ -22,7 +22,7 @@ from tests.simulation.fleet import Fleet, logged, replaced
 from tests.simulation.harms import HARMS, MILD, SKEW, SLOW_FOR
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
-from tests.simulation.operators import DEEDS, Said, obeyed
+from tests.simulation.operators import DEEDS, Deleted, Said, missed, obeyed
 from tests.simulation.scenarios import scenario_of
 from tests.simulation.web import change, make_sites
 
@@ -102,6 +102,8 @@ class Run:
         self.far = self.right_at = 0.0
         """By how much a clock was wrong; when all are right again."""
         self.over_at: float | None = None
+        self.deleted: list[Deleted] = []
+        """What was deleted unread: the crawl ends where it is missing."""
 
     def _settings(self, folder: Path) -> dict[str, dict[str, object]]:
         random = self.sim.random
@@ -284,8 +286,13 @@ class Run:
 
     def _judge(self) -> None:
         result, sites = self.result, self.sites
+        result.requests, result.seconds = len(sites.requests), self.sim.now - START
         skews = [*self.fleet.skews.values(), 0.0]
         skew = max(skews) - min(skews) + self.far
+        if self.deleted:
+            # Whoever lacks them has stopped: the crawl has no end, and only that is judged.
+            result.broken += missed(self.deleted, self.broker, self.fleet.gaps)
+            return
         if self.over_at is None:
             result.broken.append("the crawl did not come to its end")
         result.broken += promises.polite(sites)
@@ -308,8 +315,6 @@ class Run:
         if MILD.issuperset(self.kinds):
             result.broken += promises.answered(self.story)
         result.broken += [f"{who} was put out for not polling" for who in self.broker.thrown_out]
-        result.requests = len(sites.requests)
-        result.seconds = self.sim.now - START
 
 
 class Hung(BaseException):

@@ -63,6 +63,9 @@ OPERATORS = Scenario(
     turn=1.0,
 )
 LISTINGS = Scenario("listings", ("long sitemap",), (1, 2), until=20.0)
+RECORDS_DELETED = Scenario(
+    "records deleted", ("records deleted", "frontiers away"), (1, 2), until=40.0
+)
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -135,7 +138,14 @@ SCENARIOS = (
 )
 
 
-OTHERS = {6: OPERATORS, 10: WIDE, 14: LISTINGS, 22: OPERATORS, 26: COMING_BACK}
+OTHERS = {
+    6: OPERATORS,
+    10: WIDE,
+    14: LISTINGS,
+    22: OPERATORS,
+    26: COMING_BACK,
+    30: RECORDS_DELETED,
+}
 """Those that have a turn in 32 seeds, in place of anything."""
 
 

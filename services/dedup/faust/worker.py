@@ -21,6 +21,7 @@ from gossamer.errors import GossamerError, Unavailable
 from gossamer.log import Log
 from gossamer.log.control import ControlTail
 from gossamer.log.kafka.gaps import CHECK_EVERY
+from gossamer.log.throttling import HOLD_INTERVAL, Throttle
 from gossamer.runtime.answers import answer, decode_all
 from gossamer.runtime.health import Health
 from gossamer.telemetry import gauge
@@ -54,6 +55,7 @@ class FaustWorker:
     def __init__(self, runner: FaustRunner, offsets: Offsets, log: Log, health: Health) -> None:
         self._runner, self._app, self._dedup = runner, runner.app, runner.dedup
         self._offsets, self._log, self._health = offsets, log, health
+        self._throttle = Throttle(log, runner.dedup.name)
         self._thread = ThreadPoolExecutor(1, "control")
         self._publisher, self._halt = ThreadPoolExecutor(1, "publisher"), threading.Event()
 
@@ -76,6 +78,7 @@ class FaustWorker:
             self._runner.judge(),
             _repeat(lambda: self._poll_control(control, CONTROL_WAIT)),
             _repeat(self._report_health),
+            _repeat(self._check_lag),
             _repeat(self._check_offsets),
         ]
         tasks = [asyncio.create_task(job) for job in jobs]
@@ -124,6 +127,22 @@ class FaustWorker:
         else:
             self._health.waiting("the group shares out its partitions")
         await asyncio.sleep(HEALTH_EVERY)
+
+    async def _check_lag(self) -> None:
+        """Pause the partitions whose readers are behind."""
+        await asyncio.sleep(HOLD_INTERVAL)
+        if not self._app.tables.actives_ready:
+            return
+        try:
+            held = await self._in_thread(self._throttle.partitions)
+        except Unavailable:
+            return  # Faust waits for the brokers as well.
+        # A rebalance that began meanwhile resumes all partitions when it ends.
+        if self._app.tables.actives_ready:
+            read = read_by(self._app)
+            paused = {tp for tp in read if tp.partition in held}
+            self._app.consumer.pause_partitions(paused)
+            self._app.consumer.resume_partitions(read - paused)
 
     async def _check_offsets(self) -> None:
         """Look for gaps, and delete what all have read."""

@@ -1,0 +1,83 @@
+"""Who waits for whom, and where: by the table, and on a log."""
+
+import logging
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+
+import pytest
+import structlog
+from structlog.testing import capture_logs
+
+from gossamer.events.topics import SEEDS, TOPICS, URLS_DISCOVERED, VISITS_ORDERED, Keep
+from gossamer.log import Message
+from gossamer.log.sqlite import SqliteLog
+from gossamer.log.throttling import LIMITS, WAITS_FOR, Throttle
+from gossamer.store.sqlite import SqliteStore
+
+UNBOUNDED = {
+    SEEDS.name: "operators write it",
+    VISITS_ORDERED.name: "the frontier limits its orders by frontier.checked_out_limit",
+}
+"""Why nobody is throttled by a topic."""
+DRAINS = {"frontier": "it must always read, or all others would wait for each other"}
+
+
+def test_every_topic_that_is_kept_until_read_has_a_limit_or_a_reason() -> None:
+    until_read = {name for name, topic in TOPICS.items() if topic.keep is Keep.UNTIL_READ}
+    assert {*LIMITS} | {*UNBOUNDED} == until_read
+    assert not {*LIMITS} & {*UNBOUNDED}
+
+
+def test_every_limit_throttles_somebody() -> None:
+    assert {topic.name for topics in WAITS_FOR.values() for topic in topics} == {*LIMITS}
+
+
+def test_every_writer_waits_for_the_readers_of_what_it_writes() -> None:
+    for name in LIMITS:
+        for writer in {*TOPICS[name].producers} - {"operators", *DRAINS}:
+            # Dedup reads on what it has discovered itself: the parser waits in its place.
+            itself = writer in TOPICS[name].consumers
+            assert itself or TOPICS[name] in WAITS_FOR[writer], f"{writer} by {name}"
+    assert URLS_DISCOVERED in WAITS_FOR["parser"]
+
+
+def test_no_service_waits_for_itself_even_over_others() -> None:
+    waits = {
+        service: {reader for topic in topics for reader in topic.consumers}
+        for service, topics in WAITS_FOR.items()
+    }
+    *_, last = TopologicalSorter(waits).static_order()  # It raises CycleError.
+    assert last == "fetcher"
+    assert not {*DRAINS} & {*waits}
+
+
+@pytest.fixture
+def informed() -> Iterator[None]:
+    """Let lines through that a fleet logs."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
+    yield
+    structlog.configure(**before)
+
+
+@pytest.mark.usefixtures("informed")
+@pytest.mark.parametrize(
+    ("service", "topic"), [(s, t.name) for s in WAITS_FOR for t in WAITS_FOR[s]]
+)
+def test_throttle_holds_the_partition_that_a_reader_is_behind_in(
+    service: str, topic: str, log: SqliteLog, store: SqliteStore
+) -> None:
+    throttle = Throttle(log, service, {topic: 3})
+    log.append([Message(topic, "k", b"v", "s", partition=1)] * 4)
+    log.append([Message(topic, "k", b"v", "s", partition=2)] * 3)
+    with capture_logs() as lines:
+        assert throttle.partitions() == throttle.partitions() == {1}
+        for group in TOPICS[topic].consumers:
+            reader = log.reader(group, [topic], store)
+            reader.advance(reader.poll(0.0), ())
+        assert throttle.partitions() == set()
+    groups = sorted(TOPICS[topic].consumers)
+    assert [(line["event"], line["group"]) for line in lines] == [
+        *(("throttled", group) for group in groups),
+        *(("throttled no longer", group) for group in groups),
+    ]
