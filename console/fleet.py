@@ -15,6 +15,7 @@ from console.figures import size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.settings import load_settings
+from gossamer.terminal import json_line
 from local_fleet import plan
 from local_fleet.record import SERVICES, FleetFolder, Member, Record
 from local_fleet.status import Standing, standings
@@ -116,7 +117,7 @@ def status(options: argparse.Namespace, folder: FleetFolder) -> int:
     """Say how all are; the exit status is 1 unless all are ready."""
     found = standings(folder.load().members)
     if options.json:
-        print(msgspec.json.format(msgspec.json.encode(found)).decode())
+        print(json_line(msgspec.json.format(msgspec.json.encode(found))))
     else:
         print(table(found))
     return 0 if found and all(standing.ready for standing in found) else 1

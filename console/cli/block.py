@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from console.cli.options import add_crawl, lines_of, open_from
 from console.open_crawl import OpenCrawl
-from console.printable import printable
 from gossamer import clock
 from gossamer.blacklist import meaning, parse_rule
 from gossamer.crawl import blacklist_of
 from gossamer.errors import BadSettings
 from gossamer.events import BlacklistChanged
 from gossamer.log.codec import encode
+from gossamer.terminal import printable
 
 MOST = 1000
 """Rules that are set at once."""

@@ -5,10 +5,10 @@ import argparse
 from console.cli.block import LONGEST
 from console.cli.options import add_crawl, open_from
 from console.figures import instant
-from console.printable import printable
 from gossamer.blacklist import meaning
 from gossamer.crawl import blacklist_of, typed
 from gossamer.errors import BadSettings
+from gossamer.terminal import printable
 from gossamer.web.url import BadUrl
 
 

@@ -23,6 +23,7 @@ from gossamer import clock
 from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
+from gossamer.terminal import escaped
 from services.fetcher.identity import request_headers
 from services.frontier.conditions import Condition
 from standalone.folder import Folder
@@ -103,7 +104,8 @@ def run(options: argparse.Namespace) -> int:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
         waiting = read_waiting(folder.open().store, progress.conditions[Condition.BLOCKED])
-        print(report(Ended(end, progress, waiting, took, pages_before, folder)))
+        ended = Ended(end, progress, waiting, took, pages_before, folder)
+        print(escaped(report(ended), keep="\n"))
         if failed:
             print(no_seed(failed))
     if end in INTERRUPTED:

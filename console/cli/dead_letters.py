@@ -7,12 +7,12 @@ import msgspec
 
 from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
-from console.printable import printable
 from gossamer.errors import BadSettings, GossamerError, Poison
 from gossamer.events import DeadLetter
 from gossamer.events.topics import DEAD_LETTERS, TOPICS
 from gossamer.log import Log, Message
 from gossamer.log.codec import decode, replayed
+from gossamer.terminal import json_line, printable
 
 LONGEST = 500
 """Characters of a line."""
@@ -81,7 +81,7 @@ def _batches(letters: Iterator[Named]) -> Iterator[list[Message]]:
 
 
 def _as_json(name: str, letter: DeadLetter) -> str:
-    return msgspec.json.encode({"letter": name, **msgspec.to_builtins(letter)}).decode()
+    return json_line(msgspec.json.encode({"letter": name, **msgspec.to_builtins(letter)}))
 
 
 def _as_line(name: str, letter: DeadLetter) -> str:

@@ -7,10 +7,10 @@ import msgspec
 
 from console.cli.options import add_crawl, natural, open_from
 from console.figures import instant
-from console.printable import printable
 from console.spelling import known
 from gossamer.events import Verdict
 from gossamer.store import Store
+from gossamer.terminal import json_line, printable
 from services.frontier.rows import HistoryRow
 
 LONGEST = 5000
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             if count == options.most:
                 break
             count += 1
-            print(msgspec.json.encode(row).decode() if options.json else _line(row))
+            print(json_line(msgspec.json.encode(row)) if options.json else _line(row))
     if not count and not options.json:
         print(printable(f"{url} was not visited: gossamer why {url}", LONGEST))
     return 0 if count else 1

@@ -18,6 +18,7 @@ from gossamer.events.topics import PAGES
 from gossamer.extras import need
 from gossamer.log import Log, Record
 from gossamer.log.codec import tombstone
+from gossamer.terminal import json_line
 
 WAIT = 1.0
 
@@ -100,7 +101,7 @@ def _short(url: str) -> bytes:
 
 def _lines(records: Iterator[Record], out: BinaryIO) -> None:
     for record in records:
-        out.write((record.value or _gone(record)) + b"\n")
+        out.write(json_line(record.value or _gone(record)).encode() + b"\n")
         out.flush()
 
 

@@ -10,13 +10,13 @@ from itertools import groupby, islice
 from console.cli.options import add_crawl, open_from, seconds
 from console.figures import plural
 from console.open_crawl import OpenCrawl
-from console.printable import printable
 from console.spelling import known
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome, RefetchAsked
 from gossamer.log.codec import encode
 from gossamer.store import Store
+from gossamer.terminal import printable
 from gossamer.web.url import host_key, site_of
 from services.frontier.rows import UrlRow
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from shlex import quote
 
 from console.figures import counts, duration, instant, largest, number, percent, plural, size
-from console.printable import printable
 from gossamer.events import Outcome
+from gossamer.terminal import printable
 from services.frontier.conditions import Condition
 from services.frontier.revisit import spelled
 from standalone.folder import Folder

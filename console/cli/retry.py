@@ -10,7 +10,6 @@ from itertools import groupby, islice
 from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
 from console.open_crawl import OpenCrawl
-from console.printable import printable
 from gossamer import clock
 from gossamer.crawl import typed
 from gossamer.errors import BadSettings
@@ -18,6 +17,7 @@ from gossamer.events import Outcome, RetryAsked
 from gossamer.events.outcomes import FAILURES
 from gossamer.log.codec import encode
 from gossamer.store import Store
+from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, host_key, site_of
 from services.frontier.rows import HostRow, UrlRow
 

@@ -17,7 +17,6 @@ from console.cli.options import (
 )
 from console.cli.status import spelled
 from console.figures import number, percent, plural
-from console.printable import printable
 from gossamer import clock
 from gossamer.bounds import NO_PARTY
 from gossamer.crawl import (
@@ -34,6 +33,7 @@ from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
 from gossamer.settings import CrawlSettings, Nested
+from gossamer.terminal import printable
 from gossamer.web.scope import parse_scope
 
 REVISITING = ("revisit", "budget", "discovery_share")

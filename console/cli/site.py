@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from console.cli.options import add_crawl, open_from, seconds, whole
 from console.figures import number, plural
-from console.printable import printable
 from gossamer import clock
 from gossamer.crawl import host_overrides_of, overrides_of, typed
 from gossamer.errors import BadSettings
@@ -20,6 +19,7 @@ from gossamer.log import Log
 from gossamer.log.codec import encode
 from gossamer.overrides import Overridden, site_of_host
 from gossamer.speed import parse_hours, spelled_hours
+from gossamer.terminal import printable
 from gossamer.web.url import BadUrl, host_name, site_of
 from services.fetcher.http.tls import SHA256, trusting
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from console.cli.options import add_crawl, open_from
 from console.figures import instant, number, size
-from console.printable import printable
 from gossamer import clock
 from gossamer.crawl import speed_of
 from gossamer.errors import BadSettings
@@ -14,6 +13,7 @@ from gossamer.events import Speed, SpeedSet
 from gossamer.log.codec import encode
 from gossamer.policies import DAY
 from gossamer.speed import Speeds, parse_when
+from gossamer.terminal import printable
 
 NONE = "none"
 LONGEST = 500

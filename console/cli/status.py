@@ -13,10 +13,10 @@ from console.cli.options import add_crawl, open_from
 from console.cli.report import totals
 from console.cli.speed import in_force
 from console.figures import counts, duration, instant, number, plural
-from console.printable import printable
 from console.standing import Standing, read_standing
 from gossamer import clock
 from gossamer.events import CrawlDefined, Party
+from gossamer.terminal import json_line, printable
 from gossamer.web.url_steps import ALL_STEPS
 
 LONGEST = 5000
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         standing = read_standing(crawl)
     if options.json:
         encoded = msgspec.json.encode(standing.for_programs())
-        print(msgspec.json.format(encoded).decode())
+        print(json_line(msgspec.json.format(encoded)))
     else:
         print("\n".join(printable(line, LONGEST) for line in lines(standing, clock.now())))
     return 0

@@ -4,8 +4,8 @@ import argparse
 
 from console.cli import block
 from console.cli.options import open_from
-from console.printable import printable
 from gossamer.crawl import blacklist_of
+from gossamer.terminal import printable
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -11,9 +11,9 @@ from rich.text import Text
 from console.cli.report import freshness, planned, progress_line
 from console.figures import counts, plural, size
 from console.plot import day
-from console.printable import printable
 from gossamer import clock
 from gossamer.events.outcomes import OUTCOMES, Outcome
+from gossamer.terminal import escaped, printable
 from standalone.progress import Progress
 
 EVERY = 10.0
@@ -71,7 +71,8 @@ class Lines(NoView):
             figures = {"pages": progress.pages, "queued": progress.queued, "notice": notice}
             structlog.get_logger().info("progress", pages_per_second=round(rate, 1), **figures)
         else:
-            print(progress_line(progress, rate) + (f" ({notice})" if notice else ""), flush=True)
+            line = progress_line(progress, rate) + (f" ({notice})" if notice else "")
+            print(escaped(line), flush=True)
 
 
 class LiveView(NoView):

@@ -8,12 +8,12 @@ from console.cli.site import spelled
 from console.coming_back import coming_back
 from console.facts import UrlFacts, read_facts
 from console.figures import instant, plural
-from console.printable import printable
 from console.spelling import known
 from gossamer import clock
 from gossamer.events.gone import PATIENCE, Gone
 from gossamer.events.hazards import HAZARDS, Hazard
 from gossamer.events.outcomes import OUTCOMES, Outcome
+from gossamer.terminal import printable
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow

@@ -4,10 +4,13 @@ import logging
 import re
 import sys
 from contextlib import suppress
+from io import StringIO
+from typing import TextIO
 
 import structlog
 
 from gossamer import clock
+from gossamer.terminal import escaped
 
 
 def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
@@ -21,7 +24,7 @@ def configure_logs(as_json: bool, level: str = "info", **always: str) -> None:
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            *(_AS_JSON if as_json else [_for_a_person()]),
+            *(_AS_JSON if as_json else _for_a_person()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
@@ -38,15 +41,38 @@ REPEATED = 10.0
 MESSAGES_LIMIT = 1000
 """Messages that are remembered so that they are not repeated."""
 _NUMBER = re.compile(r"\d+")
-_AS_JSON = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
 
 
-def _for_a_person() -> structlog.types.Processor:
-    return structlog.dev.ConsoleRenderer(
+def _as_json(logger: object, method: str, event: structlog.types.EventDict) -> str:
+    line = structlog.processors.JSONRenderer()(logger, method, event)
+    return escaped(line if isinstance(line, str) else line.decode())
+
+
+_AS_JSON: list[structlog.types.Processor] = [structlog.processors.format_exc_info, _as_json]
+
+
+def _for_a_person() -> list[structlog.types.Processor]:
+    renderer = structlog.dev.ConsoleRenderer(
         colors=sys.stderr.isatty(),
         # The default shows every local variable too: whole pages of the Web.
-        exception_formatter=structlog.dev.plain_traceback,
+        exception_formatter=_traceback,
     )
+    return [_without_controls, renderer]
+
+
+def _without_controls(
+    logger: object, method: str, event: structlog.types.EventDict
+) -> structlog.types.EventDict:
+    """Escape texts; whatever else there is the renderer shows by its `repr`, which does so too."""
+    return {
+        name: escaped(value) if isinstance(value, str) else value for name, value in event.items()
+    }
+
+
+def _traceback(out: TextIO, error: structlog.typing.ExcInfo) -> None:
+    text = StringIO()
+    structlog.dev.plain_traceback(text, error)
+    out.write(escaped(text.getvalue(), keep="\n"))
 
 
 class _Lines(structlog.WriteLogger):

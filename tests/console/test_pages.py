@@ -37,6 +37,21 @@ def test_a_list_has_none_of_them(folder: Path, capsysbinary: pytest.CaptureFixtu
     assert json.loads(line)["url"] == THERE
 
 
+def test_a_line_has_no_control_character_and_means_the_same(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    title = "a\x1b[2J\x9b2J\x9d0;owned\x9c\u202egnp.exe\x7f\u2066"
+    made = Folder(tmp_path)
+    made.make()
+    opened = Opened(made)
+    opened.log.append([encode(page(THERE, title))])
+    opened.database.close()
+    assert main(["pages", "--data", str(tmp_path)]) == 0
+    out = capsysbinary.readouterr().out.decode()
+    assert [c for c in out if not c.isprintable()] == ["\n"]
+    assert json.loads(out)["title"] == title
+
+
 def test_a_parquet_file_has_all_that_is_public(folder: Path, tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "pages.parquet"

@@ -13,8 +13,8 @@ from console.cli.main import main
 from console.cli.report import Ended, progress_line, report
 from console.cli.view import Speed, draw
 from console.figures import counts, duration, plural, size
-from console.printable import printable
 from gossamer.events import Outcome
+from gossamer.terminal import printable
 from services.frontier.conditions import Condition
 from services.frontier.revisiting import Revisiting
 from services.frontier.rows import HostRow, UrlRow

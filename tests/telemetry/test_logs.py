@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -85,6 +87,29 @@ def test_logs_for_a_person_name_the_failure() -> None:
     assert "hello" in lines and "ValueError: two" in lines
     assert "\x1b" not in lines, "no colours where nobody looks"
     assert "a page of the Web" not in lines, "no variables"
+
+
+HOSTILE = r"""
+import structlog
+from gossamer.telemetry import configure_logs
+configure_logs({}, "info")
+web = "a\x1b]0;owned\x07\x9b2J\x7f\u202egnp.exe\u2066\x85b"
+log = structlog.get_logger()
+log.warning(web, url=web, both=[web, {{web: web}}])
+try:
+    raise ValueError(web)
+except ValueError as error:
+    log.warning("unread", exc_info=error)
+"""
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_no_line_has_a_control_character(as_json: bool) -> None:
+    command = [sys.executable, "-c", HOSTILE.format(as_json)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    text = done.stderr.decode()
+    assert [c for c in text if not c.isprintable() and c != "\n"] == []
+    assert text.count("owned") >= 5, "the words are there"
 
 
 def test_levels_leave_out_what_is_below() -> None:
