@@ -86,11 +86,6 @@ class KafkaReader:
         """Partitions that were assigned, and may have a gap."""
         self._trimmer = Trimmer(settings)
         self._consumer: Any = GroupConsumer(self._configuration(member))
-        self._check_at = clock.steady() + CHECK_EVERY
-        self._unchecked: frozenset[int] = frozenset()
-        """Partitions that were assigned, and may have a gap."""
-        self._trimmer = Trimmer(settings)
-        self._consumer: Any = GroupConsumer(self._configuration(member))
         group = settings.prefix + member.group
         self._gaps = GapCheck(settings, group, self._consumer, self._trouble)
         keyed = [name for name, topic in self._names.items() if topic in SITE_KEYED]
