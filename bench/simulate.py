@@ -4,6 +4,7 @@
     python -m bench.simulate --seeds 100 --scenario "torn flushes"
     python -m bench.simulate --seed 4711          one seed again: what was done, what broke
     python -m bench.simulate --seed 4711 --log    with every log line of every process
+    python -m bench.simulate --seed 4711 --shrink with as few harms as break the promise
 
 `tests/simulation` says what is simulated; a seed is the same run each time.
 """
@@ -19,6 +20,7 @@ from multiprocessing import get_context
 
 from tests.simulation.run import Result, simulate
 from tests.simulation.scenarios import ANYTHING, OTHERS, SCENARIOS, seeds_of
+from tests.simulation.shrink import kind_of, shrunk, story
 
 NAMES = [scenario.name for scenario in (ANYTHING, *OTHERS.values(), *SCENARIOS)]
 
@@ -35,10 +37,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="run this one, and say what happened")
     parser.add_argument("--log", action="store_true", help="print what the processes log")
     parser.add_argument("--stop", action="store_true", help="stop at the first that fails")
+    parser.add_argument("--shrink", action="store_true", help="leave out harms; tell the story")
     options = parser.parse_args()
     if options.seed is not None:
-        result = simulate(options.seed, log=options.log)
-        print(result.report())
+        result = simulate(options.seed, log=print if options.log else None)
+        print(story(shrunk(result)) if result.broken and options.shrink else result.report())
         return 1 if result.broken else 0
     seeds = seeds_of(options.scenario, options.first) if options.scenario else count(options.first)
     return run([*islice(seeds, options.seeds)], options.cores, options.stop)
@@ -54,7 +57,7 @@ def run(seeds: Sequence[int], cores: int, stop: bool) -> int:
             failed += 1
             kinds.update({kind_of(line) for line in result.broken})
             print(result.report())
-            print(f"  again: python -m bench.simulate --seed {result.seed}", flush=True)
+            print(f"  again: python -m bench.simulate --seed {result.seed} --shrink", flush=True)
             if stop:
                 break
     took = time.monotonic() - began
@@ -74,12 +77,6 @@ def results(seeds: Sequence[int], cores: int) -> Iterator[Result]:
         return
     with get_context("spawn").Pool(cores, maxtasksperchild=200) as pool:
         yield from pool.imap_unordered(simulate, seeds)
-
-
-def kind_of(line: str) -> str:
-    """Return *line* without what differs from run to run."""
-    words = (word for word in line.split() if "/" not in word and not any(map(str.isdigit, word)))
-    return " ".join(words)[:60]
 
 
 if __name__ == "__main__":

@@ -250,19 +250,20 @@ def replaced(fleet: Fleet, turn: float) -> Iterator[None]:
 
 
 @contextmanager
-def logged(shown: bool) -> Iterator[None]:
-    """Show what the processes log, with the time that each believes in, or drop it."""
+def logged(show: Callable[[str], None] | None) -> Iterator[None]:
+    """Give *show* what the processes log, with the time that each believes in; None: drop it."""
 
     def line(logger: Any, method: str, event: Any) -> Any:
         sim = getattr(clock.now, "__self__", None)
         name = sim.process.name if sim and sim.current else "-"
-        print(f"{clock.now():.2f} {name} {method}", event)
-        if event.get("exc_info"):
-            traceback.print_exc()
+        if show is not None:
+            show(f"{clock.now():.2f} {name} {method} {event}")
+            if event.get("exc_info"):
+                show(traceback.format_exc())
         raise structlog.DropEvent
 
     before = structlog.get_config()
-    level = logging.NOTSET if shown else logging.CRITICAL
+    level = logging.NOTSET if show else logging.CRITICAL
     wrapper = structlog.make_filtering_bound_logger(level)
     structlog.configure(processors=[line], wrapper_class=wrapper)
     try:

@@ -4,7 +4,7 @@ import gc
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +52,10 @@ class Result:
     scenario: str = ""
     broken: list[str] = field(default_factory=list)
     harms: list[str] = field(default_factory=list)
+    planned: int = 0
+    """How many harms the seed has, in the order in which they were drawn."""
+    chosen: tuple[int, ...] | None = None
+    """Those that were done, by number; None: all."""
     requests: int = 0
     seconds: float = 0.0
 
@@ -69,9 +73,10 @@ class Result:
 
 
 class Run:
-    """A run of one seed."""
+    """A run of one seed; with *chosen*, only these of its harms are done, by number."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, chosen: Container[int] | None = None) -> None:
+        self._chosen = chosen
         self.sim = sim = Sim(seed)
         random = sim.random
         self.result = Result(seed, scenario_of(seed).name)
@@ -152,7 +157,9 @@ class Run:
         for kind in self.kinds:
             for _ in range(random.randint(*self.scenario.times)):
                 at = random.uniform(1, self.scenario.until)
-                self.sim.later(at, {**HARMS, **DEEDS}[kind], self)
+                if self._chosen is None or self.result.planned in self._chosen:
+                    self.sim.later(at, {**HARMS, **DEEDS}[kind], self)
+                self.result.planned += 1
         self.sim.later(LOOK, self._look)
         self.sim.later(WEIGH, self._weigh)
 
@@ -321,12 +328,18 @@ class Hung(BaseException):
     """Ends a run that takes too long."""
 
 
-def simulate(seed: int, log: bool = False) -> Result:
-    """Run *seed* in a folder of its own, in memory where the system has such a place."""
+def simulate(
+    seed: int, log: Callable[[str], None] | None = None, chosen: Container[int] | None = None
+) -> Result:
+    """Run *seed* in a folder of its own, in memory where the system has such a place.
+
+    *log* is given each line that a process logs. With *chosen*, only these of the seed's harms are
+    done, by number.
+    """
     memory = Path("/dev/shm")
     place = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None)
     with place as folder, contained(), limited(CPU_LIMIT), logged(log):
-        return Run(seed, Path(folder)).execute()
+        return Run(seed, Path(folder), chosen).execute()
 
 
 @contextmanager

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.simulation.planted import FAULTS, planted
 from tests.simulation.run import simulate
+from tests.simulation.scenarios import seeds_of
+from tests.simulation.shrink import LINES, shrunk, story
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 10
@@ -17,6 +20,8 @@ SHORT = range(2, 7)
 BLOCKS = [
     block if block in SHORT else pytest.param(block, marks=pytest.mark.long) for block in range(60)
 ]
+SHRUNK = 2
+"""Failing seeds of a block that are shrunk."""
 BUSY_SEED = 19
 """A seed with takeovers, in which every service logs."""
 
@@ -25,8 +30,8 @@ BUSY_SEED = 19
 @pytest.mark.parametrize("block", BLOCKS)
 def test_promises_hold_whatever_is_done_to_the_fleet(block: int) -> None:
     results = map(simulate, range(block * BLOCK, (block + 1) * BLOCK))
-    broken = [result.report() for result in results if result.broken]
-    assert not broken, "\n".join(broken)
+    broken = [result for result in results if result.broken]
+    assert not broken, "\n".join(story(shrunk(result)) for result in broken[:SHRUNK])
 
 
 @pytest.mark.slow
@@ -34,7 +39,7 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
     def lines(printed: str) -> list[str]:
         return [line for line in printed.splitlines() if line.startswith("17")]
 
-    simulate(BUSY_SEED, log=True)
+    simulate(BUSY_SEED, log=print)
     here = lines(capsys.readouterr().out)
     elsewhere = subprocess.run(
         [sys.executable, "-m", "bench.simulate", "--seed", str(BUSY_SEED), "--log"],
@@ -46,3 +51,16 @@ def test_seed_is_the_same_run_in_every_process(capsys: pytest.CaptureFixture[str
     )
     assert len(here) > 100
     assert lines(elsewhere.stdout) == here
+
+
+@pytest.mark.slow
+def test_failing_seed_is_shrunk_to_the_harms_that_break_the_promise() -> None:
+    fault = next(one for one in FAULTS if one.name == "unread")
+    with planted(fault):
+        failing = (simulate(seed) for seed in seeds_of(fault.scenario, fault.first))
+        result = next(one for one in failing if one.broken)
+        small = shrunk(result)
+        told = story(small)
+    assert small.broken and len(small.chosen or ()) <= min(5, result.planned)
+    assert f"--seed {result.seed}" in told and small.broken[0] in told
+    assert len(told.splitlines()) <= LINES + len(small.harms) + len(small.broken) + 3

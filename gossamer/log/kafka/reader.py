@@ -7,7 +7,7 @@ partition of the others as well. Of a topic with more partitions, such as `seeds
 shared out by modulo.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,8 +122,7 @@ class KafkaReader:
         if clock.steady() >= self._confirm_at:
             self._confirm_positions()
         self._trimmer.trim(
-            (self._names[one.topic], one.partition)
-            for one in self._of_all_topics(self._partitions)
+            (self._names[one.topic], one.partition) for one in self._of_all_topics(self._partitions)
         )
         # With *most* = 0, records that arrive while callbacks are served are held. Fetching goes on
         # until much is held: a pause throws away what was fetched.
