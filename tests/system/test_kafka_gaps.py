@@ -11,7 +11,8 @@ from confluent_kafka.admin import AdminClient
 from gossamer.events.topics import PAGES_JUDGED, VISITS_ENDED
 from gossamer.log import Message, Reader, Record
 from gossamer.log.kafka import reader as reading
-from gossamer.log.kafka.gaps import Gap
+from gossamer.log.kafka.client import Trouble
+from gossamer.log.kafka.gaps import Gap, GapCheck
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.settings.servers import KafkaSettings
@@ -160,3 +161,19 @@ def test_offsets_that_transactions_take_up_are_no_gap(
         producer.produce(settings.prefix + TOPIC, b"x", b"k", 0)
         producer.commit_transaction(30)
     assert [record.offset for record in read(frontier, 3)] == [0, 2, 4]
+
+
+def test_what_a_successor_has_committed_is_no_gap_for_a_member_that_was_stopped(
+    settings: KafkaSettings, log: KafkaLog
+) -> None:
+    append(log, 10)
+    accept(settings, 8)
+    delete(settings, 8)
+    group, trouble = settings.prefix + "frontier", Trouble(settings.servers)
+    asking = Consumer({"bootstrap.servers": settings.servers, "group.id": group})
+    check, at = GapCheck(settings, group, asking, trouble), (settings.prefix + TOPIC, 0)
+    check.check({at: 5})
+    delete(settings, 9)
+    with pytest.raises(Gap, match="offsets 5 to 8 were deleted"):
+        check.check({at: 5})
+    asking.close()

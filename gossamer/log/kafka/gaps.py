@@ -38,18 +38,16 @@ class GapCheck:
 
         Raise Gap if the records from one of them on are missing.
         """
-
-        def ask(timeout: float) -> list[TopicPartition]:
-            found: list[TopicPartition] = self._asking.committed(partitions, timeout)
-            return found
-
-        found = self._asked(ask) if partitions else []
-        known = {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+        known = self._committed(partitions)
         self.check(known)
         return known
 
     def check(self, positions: Mapping[tuple[str, int], int]) -> None:
-        """Raise Gap unless Kafka has the records from each of *positions* on."""
+        """Raise Gap unless Kafka has the records from each of *positions* on.
+
+        A member that was stopped for a while may have lost a partition without knowing: what its
+        successor has committed since may be deleted, and is no gap.
+        """
         if not positions:
             return
         partitions = [TopicPartition(*at) for at in positions]
@@ -60,10 +58,24 @@ class GapCheck:
 
         starts, ends = self._asked(ask)
         for position, start, end in zip(positions.values(), starts, ends, strict=True):
-            if position < start.offset:
-                raise self._gap(start, position, start.offset, "were deleted")
+            at = start.topic, start.partition
             if position > end.offset:
-                raise self._gap(end, end.offset, position, "are lost with the end of the partition")
+                how = "are lost with the end of the partition"
+                raise self._gap(at, end.offset, position, how)
+            # Asked now, since nothing is deleted before it is committed.
+            if position < start.offset and self._now_committed(at) < start.offset:
+                raise self._gap(at, position, start.offset, "were deleted")
+
+    def _now_committed(self, at: tuple[str, int]) -> int:
+        return self._committed([TopicPartition(*at)]).get(at, 0)
+
+    def _committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+        def ask(timeout: float) -> list[TopicPartition]:
+            found: list[TopicPartition] = self._asking.committed(partitions, timeout)
+            return found
+
+        found = self._asked(ask) if partitions else []
+        return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
 
     def _asked(self, ask: Any) -> Any:
         timeout = self._settings.timeout / SHARE
@@ -78,11 +90,12 @@ class GapCheck:
 
         return retry(attempt, self._trouble, self._settings.timeout)
 
-    def _gap(self, at: TopicPartition, first: int, end: int, how: str) -> Gap:
+    def _gap(self, at: tuple[str, int], first: int, end: int, how: str) -> Gap:
+        topic, partition = at
         return Gap(
             f"Kafka at {self._settings.servers} lacks records that {self._group} has not read: "
-            f"{at.topic}, partition {at.partition}, offsets {first} to {end - 1} {how}. To go on "
+            f"{topic}, partition {partition}, offsets {first} to {end - 1} {how}. To go on "
             "without them, stop all processes of the group, and run kafka-consumer-groups.sh "
             f"--bootstrap-server {self._settings.servers} --group {self._group} "
-            f"--topic {at.topic}:{at.partition} --reset-offsets --to-earliest --execute"
+            f"--topic {topic}:{partition} --reset-offsets --to-earliest --execute"
         )
