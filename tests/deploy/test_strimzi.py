@@ -3,7 +3,7 @@ rights name the same."""
 
 import yaml
 
-from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED
+from gossamer.events.topics import PAGES_FETCHED, TOPICS, VISITS_ORDERED, Keep
 from schemas import strimzi
 
 from .written import BASE, PRODUCTION, Fields, as_written, settings
@@ -49,7 +49,9 @@ def test_the_users_rights_are_those_of_the_prefix() -> None:
     assert user["metadata"]["name"] == expected["GOSSAMER_KAFKA__USERNAME"]
     resources = [acl["resource"] for acl in user["spec"]["authorization"]["acls"]]
     assert {it["type"] for it in resources} == {"topic", "group"}
+    prefix = expected["GOSSAMER_KAFKA__PREFIX"]
+    until_read = [name for name, topic in TOPICS.items() if topic.keep is Keep.UNTIL_READ]
     assert {(it["name"], it["patternType"]) for it in resources} == {
-        (expected["GOSSAMER_KAFKA__PREFIX"], "prefix"),
-        (f"{expected['GOSSAMER_KAFKA__PREFIX']}pages.fetched", "literal"),
+        (prefix, "prefix"),
+        *((prefix + name, "literal") for name in until_read),
     }
