@@ -16,6 +16,8 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "scripts" / "servers"
 OFFSETS = {"kafka": 0, "cassandra": 10}
 """Where the ports of servers begin, beyond the base; each takes up to three."""
 FIRST_SERVICE = 20
+PARTITIONS = "12"
+"""Of each topic, unless the settings say otherwise: one broker with 48 of each is slow to start."""
 
 
 def own_servers(settings: Settings) -> list[str]:
@@ -55,13 +57,15 @@ def command_of(member: Member, folder: FleetFolder) -> list[str]:
     return [sys.executable, "-P", "-m", f"services.{member.service}"]
 
 
-def clients_environment(record: Record, servers: list[str]) -> dict[str, str]:
+def clients_environment(record: Record, servers: list[str], settings: Settings) -> dict[str, str]:
     """Return what has to be in an environment for speaking to the fleet."""
     found = {}
     if "kafka" in servers:
         found["GOSSAMER_KAFKA__SERVERS"] = f"{LOOPBACK}:{record.base_port + OFFSETS['kafka']}"
         # There is one broker.
         found["GOSSAMER_KAFKA__REPLICATION"] = "1"
+        if not settings.kafka.partitions:
+            found["GOSSAMER_KAFKA__PARTITIONS"] = PARTITIONS
     if "cassandra" in servers:
         found["GOSSAMER_CASSANDRA__HOSTS"] = json.dumps([LOOPBACK])
         found["GOSSAMER_CASSANDRA__PORT"] = str(record.base_port + OFFSETS["cassandra"])

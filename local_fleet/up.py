@@ -30,7 +30,7 @@ class Up:
             # Later the settings may name these themselves: whoever speaks to them has them so.
             record.servers = plan.own_servers(settings)
         self._servers = record.servers
-        self.clients = plan.clients_environment(record, self._servers)
+        self.clients = plan.clients_environment(record, self._servers, settings)
         contact = {"GOSSAMER_FETCHER__CONTACT": record.contact} if record.contact else {}
         self._environment = {**self.clients, **contact}
 

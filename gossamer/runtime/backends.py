@@ -25,7 +25,7 @@ def open_log(settings: "Settings", member: str = "") -> "AbstractContextManager[
     """Open the log."""
     from gossamer.log.kafka.log import KafkaLog
 
-    return closing(KafkaLog(settings.kafka, member))
+    return closing(KafkaLog(settings.kafka, member, settings.service.poll_limit))
 
 
 def open_store(settings: "Settings") -> "AbstractContextManager[CassandraStore]":

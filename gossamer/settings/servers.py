@@ -132,15 +132,23 @@ class ServiceSettings(Section):
     """Where /healthz, /readyz and /metrics are answered; `0.0.0.0`: on every address."""
     port: PortOrZero = 8080
     """The port of these; 0: any free one, named in the log."""
-    step_limit: Annotated[Seconds, Field(ge=0.05, le=2.5)] = 1.0
+    step_limit: Annotated[Seconds, Field(ge=0.05, le=60.0)] = 1.0
     """How long one step of a loop may take: it takes fewer records the longer they last. A process
-    whose loop has not turned for a minute, or 60 times as long, counts as stuck."""
+    whose loop has not turned for a minute, or 60 times as long, counts as stuck; five times later
+    Kafka gives its partitions to others (`max.poll.interval.ms`)."""
 
     @property
     def stuck_after(self) -> float:
         """Seconds without a turn of its loop after which a process counts as stuck.
 
-        Long enough for one event that the limit cannot cut, and for a server that hesitates; with a
-        minute of probes it is over before Kafka's `max.poll.interval.ms`, five minutes.
+        Long enough for one event that the limit cannot cut, and for a server that hesitates.
         """
         return 60 * max(1.0, self.step_limit)
+
+    @property
+    def poll_limit(self) -> float:
+        """Seconds without a poll after which a group gives a member's partitions to others.
+
+        A minute of probes after it counts as stuck, the orchestrator has ended it long before.
+        """
+        return 5 * self.stuck_after

@@ -78,7 +78,7 @@ def apply(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> Apply:
 def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply: Apply) -> None:
     status, out, err = apply()
     assert (status, len(out), err) == (0, len(TOPICS), [])
-    assert f"{cluster.prefix}pages: made, 12 partitions, copies: 1" in out
+    assert f"{cluster.prefix}pages: made, 48 partitions, copies: 1" in out
     assert cluster.found() == {**dict.fromkeys(TOPICS, 12), "control": 1, "dead.letters": 1}
     week = str(7 * 86400 * 1000)
     pages, fetched, letters = map(cluster.said, ("pages", "pages.fetched", "dead.letters"))
@@ -137,7 +137,7 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
     cluster.write(partitions=4)
     status, out, err = apply()
     assert (status, err) == (0, [])
-    assert f"{name}: partitions were 3, now 12" in out, "seeds may grow"
+    assert f"{name}: partitions were 3, now 48" in out, "seeds may grow"
     for count, why in ((5, "would move sites"), (3, "cannot take partitions away")):
         cluster.write(partitions=count)
         status, out, err = apply()

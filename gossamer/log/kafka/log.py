@@ -55,11 +55,13 @@ class KafkaLog:
 
     Readers are static members of their groups, named *instance*: one that comes back within
     `kafka.session` gets its partitions again without a rebalance. Without a name, each reader is a
-    new member.
+    new member. A member that does not poll for *poll_limit* seconds loses its partitions.
     """
 
-    def __init__(self, settings: KafkaSettings, instance: str = "") -> None:
-        self._settings, self._instance = settings, instance
+    def __init__(
+        self, settings: KafkaSettings, instance: str = "", poll_limit: float = 300.0
+    ) -> None:
+        self._settings, self._instance, self._poll_limit = settings, instance, poll_limit
         self._trouble = Trouble(settings.servers)
         self._lock = RLock()
         self._failed: list[tuple[KafkaError, str]] = []
@@ -145,7 +147,7 @@ class KafkaLog:
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> KafkaReader:
         """Join *group*; *store* holds the writes that `advance` flushes."""
-        member = Member(group, self._instance)
+        member = Member(group, self._instance, self._poll_limit)
         counts = {topic: self._counts[topic] for topic in topics}
         reader = KafkaReader(self, self._settings, member, counts, store)
         self._opened.add(reader)

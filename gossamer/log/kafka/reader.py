@@ -44,6 +44,8 @@ class Member:
 
     group: str
     instance: str = ""
+    poll_limit: float = 300.0
+    """Seconds between two polls after which it loses its partitions."""
 
 
 class Moved(Exception):
@@ -101,6 +103,7 @@ class KafkaReader:
             **({"group.instance.id": member.instance} if member.instance else {}),
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": session,
+            "max.poll.interval.ms": max(session, int(member.poll_limit * 1000)),
             "heartbeat.interval.ms": session // 4,
         }
 
