@@ -2,7 +2,7 @@
 
 from gossamer.runtime.pinned import PinnedRow
 from gossamer.store import Row
-from gossamer.store.cassandra.cql import SHORT_LIVED
+from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Options
 from gossamer.store.claims import ClaimRow, WindowRow
 from services.archive.rows import CaptureRow, SegmentRow
 from services.dedup.content import DigestRow
@@ -26,34 +26,34 @@ from services.frontier.rows import (
     UrlRow,
 )
 
-TABLES: dict[type[Row], str] = {
-    HostRow: "",
-    SiteRow: "",
-    RobotsRow: "",
+TABLES: dict[type[Row], Options] = {
+    HostRow: SMALL_ROWS,
+    SiteRow: LARGE_ROWS,
+    RobotsRow: LARGE_ROWS,
     QueuedUrl: SHORT_LIVED,
-    UrlRow: "",
-    JudgementRow: "",
-    HistoryRow: "",
+    UrlRow: SMALL_ROWS,
+    JudgementRow: SMALL_ROWS,
+    HistoryRow: SMALL_ROWS,
     ListedHost: SHORT_LIVED,
     DueRow: SHORT_LIVED,
     DueVisit: SHORT_LIVED,
-    PlanRow: "",
-    PartitionPlansRow: "",
-    AsideRow: "",
-    PartitionRow: "",
-    TallyRow: "",
-    ClaimRow: "",
-    WindowRow: "",
-    AddressSlot: "default_time_to_live = 86400",
-    PinnedRow: "",
-    DigestRow: "",
-    DocumentRow: "",
-    ListingRow: "",
-    NearRow: "",
-    HostStepsRow: "",
-    HostNameRow: "",
-    GuessesRow: "",
-    SegmentRow: "",
-    CaptureRow: "",
+    PlanRow: SMALL_ROWS,
+    PartitionPlansRow: SMALL_ROWS,
+    AsideRow: SMALL_ROWS,
+    PartitionRow: SMALL_ROWS,
+    TallyRow: SMALL_ROWS,
+    ClaimRow: SMALL_ROWS,
+    WindowRow: SMALL_ROWS,
+    AddressSlot: Options(lifetime=86400),
+    PinnedRow: SMALL_ROWS,
+    DigestRow: SMALL_ROWS,
+    DocumentRow: SMALL_ROWS,
+    ListingRow: SMALL_ROWS,
+    NearRow: SMALL_ROWS,
+    HostStepsRow: SMALL_ROWS,
+    HostNameRow: SMALL_ROWS,
+    GuessesRow: SMALL_ROWS,
+    SegmentRow: SMALL_ROWS,
+    CaptureRow: SMALL_ROWS,
 }
 """Each with the options that Cassandra makes it with."""

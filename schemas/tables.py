@@ -37,7 +37,7 @@ def keyspace() -> str:
     return f"-- cassandra.keyspace, datacenter and replication say otherwise.\n{made};\n"
 
 
-def table(row: type[Row], options: str) -> str:
+def table(row: type[Row], options: cql.Options) -> str:
     """Return how the table of *row* is made, with what its source says of it and its fields."""
     described = descriptions_of_fields(row)
     made = cql.create_table(row, options=options).splitlines()

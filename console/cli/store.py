@@ -1,4 +1,4 @@
-"""`gossamer store apply`: makes the keyspace and the tables of a fleet, and adds new columns."""
+"""`gossamer store apply`: makes the keyspace and the tables of a fleet, and alters what differs."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from gossamer.store.cassandra.tables import durability_warnings, make_tables
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add its arguments to *command*."""
-    command.add_argument("action", choices=("apply",), help="make what is missing; change no more")
+    command.add_argument("action", choices=("apply",), help="make what is missing, alter options")
     add_config(command)
 
 

@@ -19,6 +19,7 @@ from gossamer.log.sqlite import SqliteLog
 from gossamer.settings.servers import CassandraSettings, KafkaSettings
 from gossamer.sqlite import Database
 from gossamer.store import R, Row, Store
+from gossamer.store.cassandra.cql import SMALL_ROWS
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore, CassandraTable
 from gossamer.store.cassandra.tables import make_tables
@@ -117,7 +118,7 @@ class MakingStore(CassandraStore):
 
 @cache
 def _make(port: str, row: type[Row] | None) -> None:
-    list(make_tables(_nodes(port), cassandra_settings(port), {row: ""} if row else {}))
+    list(make_tables(_nodes(port), cassandra_settings(port), {row: SMALL_ROWS} if row else {}))
 
 
 @cache

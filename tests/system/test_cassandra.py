@@ -96,6 +96,23 @@ def test_a_column_that_is_missing_is_named_and_then_added(
         assert found and found.blocked_why == ""
 
 
+def test_options_that_differ_are_altered(made: CassandraSettings, driver: Session) -> None:
+    table = f"{made.keyspace}.digests"
+    driver.execute(
+        f"ALTER TABLE {table} WITH compaction = {{'class': 'SizeTieredCompactionStrategy'}} "
+        "AND compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 16}",
+        timeout=60,
+    )
+    code, out, _ = apply(made)
+    assert (code, out) == (0, "table digests: compaction, compression altered\n")
+    found = driver.execute(
+        "SELECT compaction, compression FROM system_schema.tables "
+        f"WHERE keyspace_name = '{made.keyspace}' AND table_name = 'digests'"
+    ).one()
+    assert found.compaction["class"].endswith("UnifiedCompactionStrategy")
+    assert found.compression["chunk_length_in_kb"] == "4"
+
+
 def test_what_no_new_column_can_mend_is_refused_and_left_alone(
     cassandra: int, driver: Session
 ) -> None:

@@ -8,11 +8,11 @@ it is Cassandra's partition key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, get_type_hints
+from typing import Any, Generic, NamedTuple, get_type_hints
 from zlib import crc32
 
 import msgspec
@@ -34,8 +34,60 @@ BUCKET = "bucket"
 """The column of a row's bucket, where its class has several."""
 JSON = "text"
 """The column type of all other kinds."""
-SHORT_LIVED = """compaction = {'class': 'UnifiedCompactionStrategy', 'scaling_parameters': 'L4'}
-  AND gc_grace_seconds = 10800"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How Cassandra keeps a table. All use UnifiedCompactionStrategy, which Cassandra 5 has."""
+
+    scaling: str = "T4"
+    """`T4` merges four files of a size, as Cassandra does by default; `L4` keeps levels."""
+    chunk: int = 4
+    """KiB that are compressed together, and that a read of one row has to decompress."""
+    grace: int = 0
+    """Seconds for which tombstones are kept; 0: Cassandra's ten days."""
+    lifetime: int = 0
+    """Seconds after which a row goes; 0: it stays."""
+
+    def properties(self) -> dict[str, str]:
+        """Return the properties of the table in CQL."""
+        found = {
+            "compaction": "{'class': 'UnifiedCompactionStrategy', "
+            f"'scaling_parameters': '{self.scaling}'}}",
+            "compression": f"{{'class': 'LZ4Compressor', 'chunk_length_in_kb': {self.chunk}}}",
+        }
+        if self.grace:
+            found["gc_grace_seconds"] = str(self.grace)
+        if self.lifetime:
+            found["default_time_to_live"] = str(self.lifetime)
+        return found
+
+    def differing(self, found: "FoundOptions") -> list[str]:
+        """Return the properties that a table has otherwise."""
+        compaction, compression, grace, lifetime = found
+        same = {
+            "compaction": compaction.get("class", "").endswith("UnifiedCompactionStrategy")
+            and compaction.get("scaling_parameters", "T4") == self.scaling,
+            "compression": compression.get("chunk_length_in_kb") == str(self.chunk),
+            "gc_grace_seconds": grace == self.grace,
+            "default_time_to_live": lifetime == self.lifetime,
+        }
+        return [name for name in self.properties() if not same[name]]
+
+
+class FoundOptions(NamedTuple):
+    """The options of a table as Cassandra's system tables describe them."""
+
+    compaction: Mapping[str, str]
+    compression: Mapping[str, str]
+    grace: int
+    lifetime: int
+
+
+SMALL_ROWS = Options()
+"""For tables of rows of at most some KiB, which are read one by one."""
+LARGE_ROWS = Options(chunk=16)
+SHORT_LIVED = Options(scaling="L4", grace=10800)
 """For tables whose partitions are dropped whole and never read again.
 
 A partition and its tombstone lie in different files, and take up space until these are compacted.
@@ -166,13 +218,13 @@ def create_keyspace(name: str, datacenter: str, replication: int) -> str:
     )
 
 
-def create_table(row: type[Row], keyspace: str = "", options: str = "") -> str:
+def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_ROWS) -> str:
     """Return the statement that creates the table of *row*."""
     order = "DESC" if row.newest_first else "ASC"
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
     comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
-    lifetime = f"default_time_to_live = {row.lifetime}" if row.lifetime else ""
-    properties = "\n  AND ".join(filter(None, (ordered, comment, lifetime, options)))
+    given = [f"{name} = {value}" for name, value in options_of(row, options).properties().items()]
+    properties = "\n  AND ".join(filter(None, (ordered, comment, *given)))
     columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
     partition = _listed(partition_key_of(row))
     keys = f"({partition})" if row.buckets > 1 else partition
@@ -182,6 +234,18 @@ def create_table(row: type[Row], keyspace: str = "", options: str = "") -> str:
         f"CREATE TABLE IF NOT EXISTS {name} (\n{columns}"
         f"  PRIMARY KEY ({primary})\n) WITH {properties}"
     )
+
+
+def options_of(row: type[Row], options: Options) -> Options:
+    """Return *options* with the lifetime of *row*, if it has one."""
+    return replace(options, lifetime=row.lifetime) if row.lifetime else options
+
+
+def alter_table(row: type[Row], keyspace: str, options: Options, names: Iterable[str]) -> str:
+    """Return the statement that sets those of *options* with these names."""
+    properties = options.properties()
+    given = " AND ".join(f"{name} = {properties[name]}" for name in names)
+    return f'ALTER TABLE "{keyspace}"."{row.table}" WITH {given}'
 
 
 def add_column(row: type[Row], keyspace: str, name: str) -> str:
@@ -204,6 +268,10 @@ class FoundColumn:
 SELECT_COLUMNS = (
     "SELECT table_name, column_name, type, kind, clustering_order "
     "FROM system_schema.columns WHERE keyspace_name = ?"
+)
+SELECT_OPTIONS = (
+    "SELECT table_name, compaction, compression, gc_grace_seconds, default_time_to_live "
+    "FROM system_schema.tables WHERE keyspace_name = ?"
 )
 SELECT_KEYSPACE = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?"
 SELECT_REPLICATION = "SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?"

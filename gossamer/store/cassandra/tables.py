@@ -74,11 +74,12 @@ def table_problems(row: type[Row], tables: Tables) -> list[str]:
 
 
 def make_tables(
-    nodes: Cassandra, settings: CassandraSettings, rows: Mapping[type[Row], str]
+    nodes: Cassandra, settings: CassandraSettings, rows: Mapping[type[Row], cql.Options]
 ) -> Iterator[str]:
     """Create what is missing for *rows*, with the options of each; yield what was done.
 
-    What exists is neither removed nor changed. Several processes may do this at once.
+    Tables that exist get missing columns, and the options that they have otherwise.
+    Several processes may do this at once.
     """
     name = settings.keyspace
     if not nodes.query(cql.SELECT_KEYSPACE, [name]):
@@ -87,6 +88,10 @@ def make_tables(
     check_consistency(nodes, settings)
     tables = found_tables(nodes, name)
     _refuse_mismatches(nodes, name, list(rows), tables)
+    found = {
+        table: cql.FoundOptions(*options)
+        for table, *options in nodes.query(cql.SELECT_OPTIONS, [name])
+    }
     for row, options in rows.items():
         if row.table not in tables:
             nodes.change(cql.create_table(row, name, options))
@@ -95,6 +100,10 @@ def make_tables(
         for column in cql.missing_columns(row, tables[row.table]):
             nodes.change(cql.add_column(row, name, column))
             yield f"table {row.table}: column {column} added"
+        wanted = cql.options_of(row, options)
+        if differing := wanted.differing(found[row.table]):
+            nodes.change(cql.alter_table(row, name, wanted, differing))
+            yield f"table {row.table}: {', '.join(differing)} altered"
 
 
 def _refuse_mismatches(
