@@ -33,7 +33,7 @@ from services.fetcher.http.client import LATE, HostClient, Web
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.skew import ClockSkew
 from services.fetcher.starts import Starts
-from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
+from services.fetcher.steps import Emit, Fetch, Look, Rest, Step, StepResult, Terms, TooLate
 from services.fetcher.visit import converse, refusal
 from services.fetcher.wanted import wanting
 
@@ -186,7 +186,26 @@ class Fetcher:
             if run.now() > latest:
                 return Failure(outcome=Outcome.UNVISITED, reason=LATE)
             run.asked_at = run.now()
-            return await host.fetch(step, order.pause, latest - run.asked_at)
+            patience = latest - run.asked_at
+            return await host.fetch(step, order.pause, patience, self._look(run, latest))
+
+    def _look(self, run: "OrderRun", latest: float) -> Look:
+        """Return what is asked immediately before the request is sent.
+
+        Since the order's turn came there were the lookup, the turn at the address and the
+        connection; and the whole process may have been stopped.
+        """
+        order, time = run.order, asyncio.get_running_loop().time
+
+        def look() -> float:
+            if run.now() > latest:
+                raise TooLate
+            wait = self._starts.hold(order.site, order.site_gap, time())
+            if run.now() + wait > latest:
+                raise TooLate
+            return wait
+
+        return look
 
     def _opened(self, more: int) -> int:
         self._open += more

@@ -3,12 +3,16 @@
 import asyncio
 import time
 from contextlib import AsyncExitStack
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.fetcher.http.client import Web
 from services.fetcher.starts import REMEMBERED, Starts
-from tests.fetcher.orders import Emitted, fetcher, order
+from services.fetcher.wiring import alone_since
+from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving
 
 asks = st.lists(st.tuples(st.sampled_from("abc"), st.floats(0.0, 3.0)), max_size=40)
@@ -25,6 +29,24 @@ def test_visits_to_a_site_start_apart_and_no_later_than_that_needs(
         soonest = last.get(site, -gap) + gap
         assert abs(start - max(now, soonest)) < 1e-9
         last[site] = start
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(0.0, 3.0)), max_size=20))
+def test_requests_are_sent_apart_however_late_their_connections_are(
+    asks: list[tuple[str, float]],
+) -> None:
+    starts, gap, sent = Starts(), 1.0, dict[str, list[float]]()
+    waiting = [(starts.wait(site, gap, 0.0) + late, site) for site, late in asks]
+    heapify(waiting)
+    while waiting:
+        now, site = heappop(waiting)
+        if wait := starts.hold(site, gap, now):
+            heappush(waiting, (now + wait, site))
+        else:
+            sent.setdefault(site, []).append(now)
+    for times in sent.values():
+        assert all(b - a > gap - 1e-9 for a, b in pairwise(times))
+    assert sum(map(len, sent.values())) == len(asks)
 
 
 def test_no_more_sites_are_remembered_than_a_limit() -> None:
@@ -48,6 +70,32 @@ async def test_four_hosts_of_a_site_are_asked_one_after_another() -> None:
     assert emitted.outcomes == ["page"] * 8
     for number, came_at in enumerate(asked):
         assert came_at - begun >= number * gap
+
+
+async def test_a_request_is_not_sent_if_its_lease_could_end_once_it_is_connected() -> None:
+    """The fetcher is stopped while it connects: the clock goes on, and nothing was sent yet."""
+    now, stopped = [time.time()], 0.0
+    web = Web(settings(), lambda: now[0])
+    lookup = web.resolver.addresses
+
+    async def slow_lookup(name: str) -> tuple[str, ...]:
+        now[0] += stopped
+        return await lookup(name)
+
+    web.resolver.addresses = slow_lookup  # type: ignore[assignment,method-assign]
+    try:
+        async with serving(a=page(), b=page()) as server:
+            processor = new_fetcher(web, alone_since(1), lambda: now[0])
+            in_time, late = Emitted(), Emitted()
+            until = now[0] + 50.0
+            await processor.work(order(f"{server.root}/a", expires_at=until), in_time.emit)
+            stopped = 40.0  # With the visit's limit of 20 s that is beyond the lease.
+            await processor.work(order(f"{server.root}/b", expires_at=until), late.emit)
+    finally:
+        await web.close()
+    assert [request.path for request in server.requests] == ["/a"]
+    assert in_time.one.outcome == "page"
+    assert (late.one.outcome, late.one.started_at) == ("unvisited", 0.0)
 
 
 async def test_an_order_whose_turn_comes_too_late_is_handed_back_unasked() -> None:

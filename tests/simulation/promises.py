@@ -113,6 +113,17 @@ def polite(sites: Sites) -> Iterator[str]:
                 yield f"{request.url} is forbidden by robots.txt"
 
 
+def apart(sites: Sites, gap: float) -> Iterator[str]:
+    """Yield each request that one fetcher sent to a site within the gap after another."""
+    last: dict[tuple[str, int], Request] = {}
+    for request in sorted(sites.requests, key=lambda request: request.sent_at):
+        key = site_of(request.url), id(request.by)
+        if (before := last.get(key)) and request.sent_at - before.sent_at < gap - JITTER:
+            after = request.sent_at - before.sent_at
+            yield f"only {after:.3f} s between two requests to a site: {_both(before, request)}"
+        last[key] = request
+
+
 def modest(sites: Sites, at_once: int) -> Iterator[str]:
     """Yield each request beside more than so many others to its site."""
     under_way: dict[str, list[Request]] = defaultdict(list)

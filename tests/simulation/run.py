@@ -14,6 +14,7 @@ from gossamer.events import CrawlDefined, Event, SeedSown
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
+from gossamer.settings import FrontierSettings
 from gossamer.web.url import host_key
 from services.frontier.politeness import REFUSED_WAIT_LIMIT
 from tests.simulation import promises
@@ -303,6 +304,7 @@ class Run:
         if self.over_at is None:
             result.broken.append("the crawl did not come to its end")
         result.broken += promises.polite(sites)
+        result.broken += promises.apart(sites, FrontierSettings().site_gap * self.delay)
         result.broken += promises.modest(sites, self.site_at_once)
         result.broken += obeyed(sites.requests, self.said)
         result.broken += promises.patient(self.story, skew)

@@ -19,7 +19,7 @@ from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key
 from services.fetcher.http.tls import Trust
 from services.fetcher.outcome import Failure, Reply
-from services.fetcher.steps import Fetch
+from services.fetcher.steps import Fetch, Look, TooLate
 from tests.simulation.kernel import START, Process, Sim
 
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
@@ -41,6 +41,9 @@ class Request:
     retry_after: float = 0.0
     tag: str = ""
     """The entity tag of what it is answered with."""
+    sent_at: float = 0.0
+    by: Process | None = None
+    """The process that sent it, which is another one after a restart."""
     heard: bool = False
     """Whether the fetcher got the answer."""
 
@@ -152,6 +155,7 @@ class Sites:
             tag = site.tag(path, now) if status == 200 and site.changes else ""
             status = 304 if tag and tag == known else status
             made = Request(host, url, now, end, status, process.name, tag=tag)
+        made.sent_at, made.by = self.sim.now, process
         self.requests.append(made)
         process.at_death.append(partial(made.break_off, self.sim))
         return made
@@ -208,7 +212,9 @@ class SimHostClient:
     def __init__(self, web: SimWeb) -> None:
         self._web, self._sites = web, web.sites
 
-    async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure:
+    async def fetch(
+        self, step: Fetch, delay: float, patience: float, look: Look
+    ) -> Reply | Failure:
         """Return the response, or the failure."""
         sites, sim = self._sites, self._sites.sim
         site = sites.sites[host_key(step.url)]
@@ -219,7 +225,15 @@ class SimHostClient:
         if within(site.down, sim.now):
             await asyncio.sleep(sim.between(0.002, 0.05))
             return _failure(Outcome.HOST_DOWN, Hazard.HOST_DOWN, started_at, sim.now - begun)
-        # Sent at once: the fetcher has just looked at the clock, and could be stopped anywhere.
+        # The lookup and the connection: the fetcher may be stopped meanwhile, or be slow.
+        slow = sim.chance(0.1)
+        await asyncio.sleep(sim.between(0.3, 3.0) if slow else sim.between(0.002, 0.05))
+        try:
+            while wait := look():
+                await asyncio.sleep(wait)
+        except TooLate:
+            return Failure(outcome=Outcome.UNVISITED, reason="the lease could end under it")
+        # Sent at once: the fetcher has just looked.
         known = dict(step.headers).get("If-None-Match", "")
         made = sites.request(step.url, self._web.process, known)
         limit = self._web.settings.first_byte_limit

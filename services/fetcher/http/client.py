@@ -6,8 +6,8 @@ request that the server may have seen is never repeated without a pause.
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 import aiohttp
 from msgspec.structs import replace
@@ -34,6 +34,7 @@ from services.fetcher.http.room import NoRoom
 from services.fetcher.http.tls import Trust
 from services.fetcher.http.turns import Turns
 from services.fetcher.http.wire import (
+    LOOK,
     Answer,
     Connector,
     NoConnection,
@@ -46,7 +47,7 @@ from services.fetcher.outages import Outage
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.reading import Reading
 from services.fetcher.slots import OwnSlots, Slots
-from services.fetcher.steps import Fetch
+from services.fetcher.steps import Fetch, Look, TooLate
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     PrivateAddress: (Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),
@@ -139,13 +140,15 @@ class HostClient:
         self._web, self._visits = web, visits
         self._time = asyncio.get_running_loop().time
 
-    async def fetch(self, step: Fetch, delay: float, patience: float) -> Reply | Failure:
+    async def fetch(
+        self, step: Fetch, delay: float, patience: float, look: Look
+    ) -> Reply | Failure:
         """Return the response, or the failure: nothing that the Web does raises here.
 
         Raise OwnFault if no request could be made, and no host is to blame. The outcome is that of
         what was not visited if after *patience* seconds the name was still waiting for its lookup,
-        or its address has too many visitors. *delay* is the host's, for the measure of the gap
-        before the request.
+        or its address has too many visitors, or *look* says that it is too late when the
+        request could be sent. *delay* is the host's, for the measure of the gap before the request.
         """
         name, asked_at = host_name(step.url), self._time()
         try:
@@ -162,12 +165,14 @@ class HostClient:
         try:
             if begun - asked_at > patience:
                 return Failure(outcome=Outcome.UNVISITED, reason=LATE)
-            return await self._request(step, delay, addresses)
+            return await self._request(step, delay, addresses, look)
+        except TooLate:
+            return Failure(outcome=Outcome.UNVISITED, reason=LATE)
         finally:
             self._web.turns.end(crowd, slot, self._time() - begun)
 
     async def _request(
-        self, step: Fetch, delay: float, addresses: tuple[str, ...]
+        self, step: Fetch, delay: float, addresses: tuple[str, ...], look: Look
     ) -> Reply | Failure:
         started_at, begun = self._web.clock(), self._time()
         host = host_key(step.url)
@@ -175,7 +180,7 @@ class HostClient:
         self._make_room(addresses[0])
         try:
             with self._web.gaps.request(host_name(host), delay):
-                answer = await self._answer(step, host, delay, addresses)
+                answer = await self._answer(step, host, delay, addresses, look)
         finally:
             took = self._time() - begun
             observe("gossamer_fetch_seconds", took)
@@ -201,12 +206,12 @@ class HostClient:
             return await resolver.addresses(name)
 
     async def _answer(
-        self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...]
+        self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...], look: Look
     ) -> Reply | Failure:
         deadline = self._time() + self._web.settings.visit_limit
         outage, site = self._web.outage, site_of(step.url)
         try:
-            reply = await self._exchange(step, host, delay, deadline)
+            reply = await self._exchange(step, host, delay, deadline, look)
             outage.tried(site, failed=False, now=self._time())
             return reply
         except NoConnection as error:
@@ -226,11 +231,15 @@ class HostClient:
         except (TlsFailure, Silent, NoHead, NoRoom) as error:
             return _failure(error)
 
-    async def _exchange(self, step: Fetch, host: str, delay: float, deadline: float) -> Reply:
+    async def _exchange(
+        self, step: Fetch, host: str, delay: float, deadline: float, look: Look
+    ) -> Reply:
         access = access_for(step.url, self._web.accesses)
         try:
-            async with asyncio.timeout_at(deadline):
-                response = await self._head(step, access)
+            async with asyncio.timeout_at(deadline) as limit:
+                with _looking(look, limit):
+                    response = await self._head(step, access)
+            deadline = limit.when() or deadline
         except TimeoutError as error:
             raise Silent("the visit's time was over before there was a head") from error
         try:
@@ -257,6 +266,22 @@ class HostClient:
         if access.proxy:
             response.address = UNKNOWN
         return response
+
+
+@contextmanager
+def _looking(look: Look, limit: asyncio.Timeout) -> Iterator[None]:
+    """Have the request under way wait as *look* says; its *limit* does not count that."""
+
+    async def wait() -> None:
+        while seconds := look():
+            limit.reschedule((limit.when() or 0.0) + seconds)
+            await asyncio.sleep(seconds)
+
+    token = LOOK.set(wait)
+    try:
+        yield
+    finally:
+        LOOK.reset(token)
 
 
 def _reply(response: Answer, reading: Reading, truncated: str, access: Access) -> Reply:

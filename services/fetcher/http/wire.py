@@ -12,6 +12,7 @@ What aiohttp calls private, and this module uses all the same, is named in
 import asyncio
 import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple
@@ -37,6 +38,10 @@ class Through(NamedTuple):
 
 SOCKS: ContextVar[Through | None] = ContextVar("SOCKS", default=None)
 """Through what the request under way connects; aiohttp knows no such proxies."""
+
+
+LOOK: ContextVar[Callable[[], Awaitable[None]] | None] = ContextVar("LOOK", default=None)
+"""Awaited between the connection and the request under way, which is not sent if it raises."""
 
 
 class NoConnection(Exception):
@@ -73,6 +78,19 @@ class Connector(aiohttp.TCPConnector):
         super().__init__(**options)
         make: Any = partial(AnswerProtocol, loop=self._loop, head_limit=head_limit)
         self._factory = make
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: Any, timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        """Connect, or take a kept connection; look once more before anything is sent on it."""
+        connection = await super().connect(req, traces, timeout)
+        if look := LOOK.get():
+            try:
+                await look()
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
     def drop(self, key: ConnectionKey) -> None:
         """Close what is idle of the connections of *key*."""
