@@ -79,7 +79,7 @@ def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply:
     status, out, err = apply()
     assert (status, len(out), err) == (0, len(TOPICS), [])
     assert f"{cluster.prefix}pages: made, 48 partitions, copies: 1" in out
-    assert cluster.found() == {**dict.fromkeys(TOPICS, 12), "control": 1, "dead.letters": 1}
+    assert cluster.found() == {**dict.fromkeys(TOPICS, 48), "control": 1, "dead.letters": 1}
     week = str(7 * 86400 * 1000)
     pages, fetched, letters = map(cluster.said, ("pages", "pages.fetched", "dead.letters"))
     assert (pages["cleanup.policy"], pages["delete.retention.ms"]) == ("compact", week)
