@@ -19,7 +19,7 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import until
 
 from .crawl import GOSSAMER, run
 from .fleet import Fleet, Member
@@ -225,19 +225,3 @@ def test_who_comes_and_goes_does_nothing_twice_and_who_is_killed_loses_nothing(
     until(lambda: scene.two.ready, "readiness")
     scene.tell("  and back")
     scene.end()
-
-
-@pytest.mark.parametrize("servers", ["faust"], indirect=True)
-def test_a_folder_of_an_earlier_changelog_ends_it_with_a_word(servers: Servers) -> None:
-    folder = servers.folder / "dedup" / "dedup-1"
-    folder.mkdir(parents=True)
-    (folder / "changelog-id").write_text("that of another time")
-    member = servers.member(1)
-    assert member.process
-    assert member.process.wait(PATIENCE) == 1
-    assert str(folder) in member.said()
-    assert "Remove the folder and start again" in member.said()
-    servers.lose_disk(member)
-    member.start()
-    until(lambda: member.ready, "readiness")
-    assert member.stop() == 0
