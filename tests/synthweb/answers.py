@@ -49,7 +49,9 @@ class Answers:
             return Answer(301, headers={"Location": MOVED})
         if path == MOVED and not robots.moved:
             return NOTHING
-        return Answer(robots.status, robots.text.encode(), {"Content-Type": "text/plain"})
+        named = (f"Sitemap: {self._atlas.url((host, at))}\n" for at in robots.sitemaps)
+        text = robots.text + "".join(named)
+        return Answer(robots.status, text.encode(), {"Content-Type": "text/plain"})
 
     def _page(self, page: Page) -> Answer:
         first = page.traits.first

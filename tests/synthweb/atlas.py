@@ -9,8 +9,8 @@ from functools import cached_property
 
 from .extras import extra_pages, filler
 from .oddities import FAR_SPELLINGS, FAULTS, OWN_SPELLINGS, USUAL_TAGS
-from .page import Link, Page, Spot
-from .robots import Robots, robots_of
+from .page import SITEMAP, Link, Page, Spot, Traits
+from .robots import NAMES_SITEMAPS, Robots, robots_of
 from .roles import Roles, cast
 from .world import World
 
@@ -51,7 +51,8 @@ class Atlas:
         return self.roles.conditions.get(host, "")
 
     def robots(self, host: int) -> Robots:
-        return robots_of(self.condition(host))
+        names_sitemaps = self.world.listed and host == 0
+        return NAMES_SITEMAPS if names_sitemaps else robots_of(self.condition(host))
 
     def page(self, spot: Spot) -> Page | None:
         """The page at a spot; None where there is nothing (a 404 without links)."""
@@ -60,6 +61,8 @@ class Atlas:
             return self._home(host)
         if path in self._numbers and self.condition(host) not in FAULTS:
             return self._ordinary(host, self._numbers[path])
+        if path in self.robots(host).sitemaps:
+            return self._sitemap(spot)
         extra = self.extras(host).get(path)
         if extra is None and path.startswith(FREE_PREFIXES):
             return filler(spot)
@@ -67,6 +70,13 @@ class Atlas:
 
     def extras(self, host: int) -> dict[str, Page]:
         return extra_pages(self.roles, host)
+
+    def _sitemap(self, spot: Spot) -> Page:
+        """A sitemap lists pages that nothing else leads to."""
+        host, path = spot
+        entries = (f"/beyond{path}/{number}" for number in range(self.world.listed))
+        links = tuple(Link((host, entry)) for entry in entries)
+        return Page(spot, path, links, Traits(type=SITEMAP))
 
     def _home(self, host: int) -> Page:
         base = self._ordinary(host, 0)

@@ -37,7 +37,7 @@ class Traits:
         return (
             self.status in ANSWERED
             and self.manner in SOUND
-            and self.type in HTML
+            and self.type in LINKING
             and not self.robots
         )
 
@@ -57,3 +57,5 @@ ANSWERED = frozenset({200})
 REDIRECTED = frozenset({301, 302, 303, 307, 308})
 SOUND = frozenset({"whole", "chunked", "gzip", "slow"})
 HTML = frozenset({"text/html", "application/xhtml+xml"})
+SITEMAP = "application/xml"
+LINKING = HTML | {SITEMAP}

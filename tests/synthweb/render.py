@@ -6,7 +6,7 @@ from collections.abc import Callable
 from html import escape
 
 from .atlas import Atlas
-from .page import HTML, Link, Page, Spot
+from .page import HTML, SITEMAP, Link, Page, Spot
 from .words import SAMPLES, paragraphs, title
 
 
@@ -15,6 +15,8 @@ def body_of(atlas: Atlas, page: Page) -> bytes:
     kind = page.traits.type
     if kind in HTML:
         return _html(atlas, page).encode(page.traits.charset, "xmlcharrefreplace")
+    if kind == SITEMAP:
+        return _sitemap(atlas, page).encode()
     return _OTHERS[kind]("\n\n".join(paragraphs(page.text)))
 
 
@@ -39,6 +41,15 @@ def _html(atlas: Atlas, page: Page) -> str:
         + "".join(_element(atlas, page.spot, link) for link in rest)
         + "</nav>\n</body>\n</html>\n"
     )
+
+
+def _sitemap(atlas: Atlas, page: Page) -> str:
+    entries = (
+        f"<url><loc>{escape(atlas.url(link.to))}</loc><lastmod>2024-02-29</lastmod></url>\n"
+        for link in page.links
+    )
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<urlset xmlns="{namespace}">\n{"".join(entries)}</urlset>\n'
 
 
 def _prologue(page: Page) -> str:

@@ -14,7 +14,10 @@ _ODD_LINES = "USER-AGENT : *\r\r# notes\r\n Disallow:/private/ # not here\rNonse
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One host's rules; `forbidden` and `welcome` are paths its home page links to."""
+    """One host's rules; `forbidden` and `welcome` are paths its home page links to.
+
+    `text` has no line about the `sitemaps`: their URLs depend on host and port.
+    """
 
     status: int = 200
     text: str = ""
@@ -23,12 +26,15 @@ class Robots:
     closed: bool = False
     moved: bool = False
     delay: float | None = None
+    sitemaps: tuple[str, ...] = ()
 
     def forbids(self, path: str) -> bool:
         return self.closed or path in self.forbidden
 
 
 ABSENT = Robots(404)
+SITEMAPS = tuple(f"/sitemap-{number}.xml" for number in range(1, 6))
+NAMES_SITEMAPS = Robots(sitemaps=SITEMAPS)
 _KINDS = {
     "robots-prefix": Robots(
         text=_PRIVATE, forbidden=("/private/a", "/private/b?c=1"), welcome=("/private/open/c",)

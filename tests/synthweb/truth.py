@@ -110,7 +110,10 @@ class _Walk:
 
     def _meet(self, host: int) -> None:
         robots = self._atlas.robots(host)
-        self._found.rules.add(self._atlas.url((host, ROBOTS)))
+        rules = self._atlas.url((host, ROBOTS))
+        if rules not in self._found.rules:
+            self._queue.extend(((host, path), 1) for path in robots.sitemaps)
+        self._found.rules.add(rules)
         if robots.moved:
             self._found.rules.add(self._atlas.url((host, MOVED)))
         if robots.delay is not None:

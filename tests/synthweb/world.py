@@ -24,6 +24,8 @@ class World:
     crowd: int = 1
     jitter: float = 0.0
     slowness: float = 0.3
+    # entries of each sitemap that the first host's robots.txt names; 0: it names none
+    listed: int = 0
 
     # extra pages on hosts that are otherwise well
     redirects: float = 0.1
@@ -56,5 +58,8 @@ class World:
         return [f"--{name.replace('_', '-')}={value}" for name, value in pairs]
 
 
-_SETTINGS = ("seed", "hosts", "pages", "seeds", "shape", "ttl", "crowd", "jitter", "slowness")
+_SETTINGS = (
+    *("seed", "hosts", "pages", "seeds", "shape", "ttl", "crowd", "jitter", "slowness"),
+    "listed",
+)
 ODDITY_OPTIONS = tuple(field.name for field in fields(World) if field.name not in _SETTINGS)

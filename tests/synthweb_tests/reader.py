@@ -40,8 +40,15 @@ def canonical(url: str) -> str:
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{path}{query}"
 
 
+def sitemaps_of(answer: Answer) -> list[str]:
+    """The URLs of sitemaps that a robots.txt names."""
+    return re.findall(r"^Sitemap: (\S+)$", answer.body.decode("latin-1"), re.MULTILINE)
+
+
 def links_of(url: str, answer: Answer, body: bytes) -> set[str]:
-    """Links to follow in a sound HTML answer, none in any other."""
+    """Links to follow in a sound HTML answer or a sitemap, none in any other."""
+    if answer.headers.get("Content-Type") == "application/xml":
+        return set(re.findall("<loc>(.*?)</loc>", body.decode()))
     if answer.status != 200 or "html" not in answer.headers["Content-Type"]:
         return set()
     if "nofollow" in answer.headers.get("X-Robots-Tag", ""):

@@ -9,9 +9,10 @@ from tests.synthweb import Scope, World
 from tests.synthweb.answers import Answer, Answers
 from tests.synthweb.atlas import Atlas
 from tests.synthweb.oddities import FAULTS, UNREACHABLE
+from tests.synthweb.robots import ROBOTS
 from tests.synthweb.roles import site_of
 from tests.synthweb.truth import Truth, spot_of, truth_of
-from tests.synthweb_tests.reader import links_of, target_of
+from tests.synthweb_tests.reader import links_of, sitemaps_of, target_of
 
 PORT = 8080
 WORLDS = [
@@ -19,6 +20,7 @@ WORLDS = [
     World(seed=7, hosts=150, pages=4),
     World(seed=3, hosts=60, pages=8, shape="tree"),
     World.plain(seed=5, hosts=40),
+    World.plain(seed=9, hosts=5, listed=40),
 ]
 
 
@@ -34,6 +36,8 @@ def walk(atlas: Atlas) -> set[str]:
         if url in met or shut:
             continue
         met.add(url)
+        if path == "/":
+            waiting += sitemaps_of(answers.to(atlas.roles.names[host], ROBOTS))
         waiting += _onward(url, _patient(answers, atlas.roles.names[host], path))
     return met
 
