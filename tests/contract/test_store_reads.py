@@ -155,6 +155,19 @@ def test_rows_of_one_partition_read_ahead_are_read_as_they_are(
     assert table.get_all([("p", n) for n in range(6)]) == []
 
 
+def test_hundreds_of_rows_of_two_partitions_are_read_at_once(store: Store, settle: Settle) -> None:
+    """A site's sitemap names thousands of URLs of one host."""
+    table = store.table(Scattered)
+    keys = [("pq"[n % 2], n / 2) for n in range(1200)]
+    for part, at in keys[:1000]:
+        table.put(Scattered(part, at))
+    settle(store)
+    table.read_ahead(keys[:600])
+    found = sorted(table.get_all(keys), key=lambda row: row.at)
+    assert [(row.part, row.at) for row in found] == keys[:1000]
+    assert all(table.get(*key) is None for key in keys[1000:1010])
+
+
 def test_what_was_read_ahead_is_forgotten_with_the_flush(data: Data) -> None:
     one, other = data.open().store, data.open().store
     one.table(Single).read_ahead([("p", "")])

@@ -5,6 +5,7 @@ change nothing. It follows the clock; an owner's stays inside the window that it
 a former owner writes, however late, never replaces what the owner has written.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import chain, islice
@@ -22,6 +23,8 @@ from gossamer.telemetry.timing import timed
 
 SEVERAL = 10
 """Partitions that one request reads."""
+ROWS = 100
+"""Rows of a partition that one request reads."""
 
 
 class CassandraStore:
@@ -177,10 +180,10 @@ class CassandraTable(Generic[R]):
         self._ahead = {}
 
     def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
+        # A request costs more than a row.
         if self.row.sort_key:
-            found = self._nodes.query_all(self._statements.get, keys)
+            found = self._nodes.query_all(self._statements.get_many, [*_by_partition(keys)])
         else:
-            # A request costs more than a row.
             names = [key for (key,) in keys]
             several = [[names[at : at + SEVERAL]] for at in range(0, len(names), SEVERAL)]
             found = self._nodes.query_all(self._statements.get_several, several)
@@ -304,3 +307,13 @@ class CassandraTable(Generic[R]):
         if self.row.buckets > 1:
             return partition, bucket_of(self.row, sort), sort
         return (partition, sort) if self.row.sort_key else (partition,)
+
+
+def _by_partition(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
+    """Yield the values of requests for *keys*, each for rows of one partition of Cassandra."""
+    sorts = defaultdict[tuple[Sort, ...], list[Sort]](list)
+    for *partition, sort in keys:
+        sorts[tuple(partition)].append(sort)
+    for (name, *bucket), some in sorts.items():
+        for at in range(0, len(some), ROWS):
+            yield name, *([number] for number in bucket), some[at : at + ROWS]
