@@ -1,0 +1,109 @@
+"""A shop with large sitemaps among small sites: no other site waits for it."""
+
+import re
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World, measure
+from tests.synthweb.record import Request
+from tests.synthweb.robots import SITEMAPS
+
+from .by_hand import of_servers
+from .fleet import Fleet, Member, fleet
+from .judge import assert_polite
+
+WORLD = World.plain(seed=19, hosts=101, seeds=101, pages=30, listed=50_000)
+DELAY = 5.0
+SETTINGS = {
+    "GOSSAMER_CRAWL__REVISIT": "optimal",
+    "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+    "GOSSAMER_FRONTIER__BATCH": "3",
+    # The hosts of a site do not wait for each other.
+    "GOSSAMER_FRONTIER__SITE_AT_ONCE": "5",
+}
+LONGEST_WAIT = 10.0
+"""Seconds beyond its own delay that a site may wait for its next visit."""
+PAUSE = 0.5
+"""Seconds between two looks at the fleet."""
+ADMITTED = re.compile(r"^gossamer_urls_admitted_total (\S+)$", re.MULTILINE)
+LOST = re.compile(r'"lost": \[\d')
+
+
+@pytest.mark.long
+def test_no_site_waits_for_the_sitemaps_of_another(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = {**of_servers(kafka, cassandra), **SETTINGS}
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
+        began = time.monotonic()
+        there.seed()
+        small = {url for url in web.truth.required if not url.startswith(web.seeds[0])}
+        late: list[float] = []
+        until(lambda: is_alive(there) and is_done(there, small, late), "all pages of small sites")
+        requests = web.requests()
+        rate = len(requests) / (time.monotonic() - began)
+        longest, host = max(waits(requests, shop(web)))
+        print(f"\n{rate:.1f} requests/s; longest wait of another host: {longest:.1f} s ({host})")
+        for member in there.members:
+            print(member.name, longest_steps(member))
+        assert longest <= LONGEST_WAIT + max(late)
+        assert_polite(requests, web.truth, DELAY)
+        for member in there.members:
+            assert not LOST.search(member.log.read_text()), f"{member.name} lost its partitions"
+
+
+def is_alive(there: Fleet) -> bool:
+    """Fail where a service has ended, or would be restarted by its liveness probe."""
+    for member in there.members:
+        assert member.running, f"{member.name} ended: {member.said()}"
+        assert member.get("/healthz")[0] != 503, f"{member.name} is stuck"
+    return True
+
+
+def is_done(there: Fleet, small: set[str], late: list[float]) -> bool:
+    """Whether all of *small* is asked for, and the frontier has read what the sitemaps list.
+
+    Append to *late* by how many seconds this process woke up too late: the machine stood still.
+    """
+    began = time.monotonic()
+    time.sleep(PAUSE)  # The fleet needs the CPU more than the test does.
+    late.append(time.monotonic() - began - PAUSE)
+    if not small <= measure.asked(there.web.requests()):
+        return False
+    admitted = ADMITTED.search(there.of("dedup")[0].get("/metrics")[1])
+    all_admitted = admitted and float(admitted[1]) >= len(SITEMAPS) * there.web.world.listed
+    return bool(all_admitted and there.lag().get("urls.admitted") == 0.0)
+
+
+def shop(web: SynthWeb) -> str:
+    """The host whose robots.txt names the sitemaps."""
+    return web.atlas.roles.names[0]
+
+
+def waits(requests: list[Request], shop: str) -> list[tuple[float, str]]:
+    """How long each host but *shop* waited for each page beyond its delay, revisits left out."""
+    found = []
+    for host, own in measure.by_host(requests).items():
+        visits = {request.url: request for request in reversed(own)}.values()
+        for earlier, later in pairwise(sorted(visits, key=lambda visit: visit.at)):
+            if host != shop:
+                found.append((later.at - earlier.ended - DELAY, host))
+    return found
+
+
+def longest_steps(member: Member) -> dict[str, float]:
+    """The upper bound of the histogram bucket of the longest step, and of each of its phases."""
+    counts: dict[str, tuple[float, float]] = {}
+    for family in text_string_to_metric_families(member.get("/metrics")[1]):
+        for sample in family.samples:
+            if re.fullmatch("gossamer_step(_phase)?_seconds_bucket", sample.name):
+                phase = sample.labels.get("phase", "step")
+                bound, before = float(sample.labels["le"]), counts.get(phase, (0.0, 0.0))[1]
+                if sample.value > before:
+                    counts[phase] = bound, sample.value
+    return {phase: bound for phase, (bound, _) in counts.items()}
