@@ -23,6 +23,8 @@ SETTINGS = {
 }
 MORE = 40
 """Pages that cannot all have been under way when something was done."""
+STOPPED = 60.0
+"""Seconds for which nodes are stopped: their peers and clients have long given them up."""
 QUIET = 10.0
 """Seconds without a request after which whoever crawls waits; no host's pause is as long."""
 LOSSES = 3
@@ -48,6 +50,42 @@ def test_a_crawl_goes_on_without_one_node_and_waits_without_two(tmp_path: Path) 
         for kind, those in nodes.of.items():
             lose_two(there, kind, those[1:])
         crawl_to_the_end(there)
+        repeated = assert_whole(there, DELAY)
+        hosts = len({request.host for request in web.requests()})
+        assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
+
+
+@pytest.mark.nodes
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_crawl_survives_a_broker_and_a_node_that_are_stopped_and_then_killed(
+    tmp_path: Path,
+) -> None:
+    with (
+        three_of_each(tmp_path, *KINDS) as nodes,
+        SynthWeb(WORLD) as web,
+        fleet(web, tmp_path, 1, **nodes.settings(), **SETTINGS) as there,
+    ):
+        there.seed()
+        more_pages(there, "the first")
+        pair = [those[0] for those in nodes.of.values()]
+        for node in pair:
+            node.stop()
+        resume_at = time.monotonic() + STOPPED
+        more_pages(there, "while one of each is stopped")
+        until(lambda: time.monotonic() >= resume_at, "the end of the stop")
+        for node in pair:
+            node.go_on()
+        more_pages(there, "with all again")
+        for node in pair:
+            node.kill()
+        more_pages(there, "while one of each is dead")
+        for node in pair:
+            node.restart()
+        more_pages(there, "with all again")
+        crawl_to_the_end(there)
+        ended = [member.name for member in there.members if not member.running]
+        assert not ended
         repeated = assert_whole(there, DELAY)
         hosts = len({request.host for request in web.requests()})
         assert repeated <= LOSSES * BATCH * hosts, "more than the orders under way at each loss"
