@@ -35,6 +35,7 @@ LOST = re.compile(r'"lost": \[\d')
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_no_site_waits_for_the_sitemaps_of_another(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
@@ -44,7 +45,11 @@ def test_no_site_waits_for_the_sitemaps_of_another(
         there.seed()
         small = {url for url in web.truth.required if not url.startswith(web.seeds[0])}
         late: list[float] = []
-        until(lambda: is_alive(there) and is_done(there, small, late), "all pages of small sites")
+        until(
+            lambda: is_alive(there) and is_done(there, small, late),
+            "all pages of the small sites",
+            patience=900.0,
+        )
         requests = web.requests()
         rate = len(requests) / (time.monotonic() - began)
         longest, host = max(waits(requests, shop(web)))
