@@ -21,7 +21,7 @@ from gossamer.runtime.answers import (
     read_ahead,
     reads_of,
 )
-from gossamer.runtime.arrears import Arrears
+from gossamer.runtime.partitions import Partitions
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import waits
 from gossamer.runtime.step_size import StepSize
@@ -56,12 +56,11 @@ class Loop:
         hold: Hold = tuple,
     ) -> None:
         self._processor, self._store, self._clock = processor, store, clock
-        self._steps = steps if processor.reckons else None
+        self._steps = steps
         self._was_set = self._took_over = False
         self._reader = log.reader(processor.name, [topic.name for topic in processor.reads], store)
         self._control = ControlTail(log)
-        self._partitions: frozenset[int] | None = None
-        self._arrears = Arrears(log, processor.name, processor.awaits)
+        self._partitions = Partitions(log, processor.name, processor.awaits)
         self._size = StepSize(limit)
         self._hold, self._asked_at = hold, float("-inf")
         self.is_held = False
@@ -85,6 +84,7 @@ class Loop:
         self._look_back()
         if not self._processor.restore():
             return self._wait_for_restore()
+        self._partitions.restored()
         self._check_hold()
         size = self._size.records
         records = self._reader.poll(timeout, 0 if self.is_held else size)
@@ -97,7 +97,7 @@ class Loop:
         while news := self._control.poll(0):
             answers += self._answers(decode_all(news))
         answers += self._answers_to(records)
-        if ended := self._arrears.ended():
+        if ended := self._partitions.caught_up():
             self._processor.caught_up(ended, self._clock())
         now = self._clock()
         orders: list[Message] = []
@@ -125,7 +125,7 @@ class Loop:
     def _check_hold(self) -> None:
         if clock.steady() >= self._asked_at + HOLD_INTERVAL:
             held, self._asked_at = self._hold(), clock.steady()
-            self.is_held = any(number in held for number in self._partitions or ())
+            self.is_held = any(number in held for number in self._partitions.assigned or ())
 
     def _answers_to(self, records: Sequence[Record]) -> list[Message]:
         if not records:
@@ -136,7 +136,7 @@ class Loop:
         with self._phase("handle"):
             answers = self._answers(decoded)
         for record in records:
-            self._arrears.read(record)
+            self._partitions.handled(record)
         return answers
 
     def _read_ahead(self, decoded: Sequence[Decoded]) -> None:
@@ -160,22 +160,20 @@ class Loop:
         return due is not None and due <= now
 
     def _assign(self) -> None:
-        if self._reader.partitions != self._partitions:
+        if self._reader.partitions != self._partitions.assigned:
             self._took_over = True
-            before, self._partitions = self._partitions or frozenset(), self._reader.partitions
-            self._processor.assign(self._partitions, self._clock())
+            self._partitions.assign(self._reader.partitions)
+            self._processor.assign(self._reader.partitions, self._clock())
             self._processor.settle()
             self._reader.advance((), ())
-            # Afterwards: what came until then is as old as the partitions' new owner.
-            self._arrears.assign(self._partitions - before, before & self._partitions)
 
     def _look_back(self) -> None:
         if self._clock_was_set():
             logger.warning("the clock was set", service=self._processor.name)
             self._was_set = False
             self._go_back(self._processor.clock_set)
-        if self._partitions and self._processor.must_catch_up(self._clock()):
-            self._arrears.assign(self._partitions, frozenset())
+        if self._partitions.assigned and self._processor.must_catch_up(self._clock()):
+            self._partitions.catch_up()
 
     def _is_due(self, now: float) -> bool:
         # A takeover may have lasted, and polling says that we live. If the clock was set since the
@@ -197,9 +195,8 @@ class Loop:
     def _go_back(self, begin: Callable[[frozenset[int], float], None]) -> None:
         """Go back to the last advance: what is in memory is neither kept nor known."""
         self._store.discard()
-        partitions = self._partitions or frozenset()
-        begin(partitions, self._clock())
-        self._arrears.assign(partitions, frozenset())
+        begin(self._partitions.assigned or frozenset(), self._clock())
+        self._partitions.go_back()
 
     def _woken(self, now: float, most: int) -> Iterator[Message]:
         for event in self._processor.wake(now, most):

@@ -30,8 +30,6 @@ class Processor(ABC):
     """The topics whose records it handles; every processor gets the control topic besides."""
     awaits: ClassVar[tuple[Topic, ...]] = ()
     """Those of which it is told when it has caught up."""
-    reckons: ClassVar[bool] = False
-    """Whether it reckons by times that it wrote down before, and restarts when the clock is set."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others; called before any record of them."""
@@ -50,9 +48,8 @@ class Processor(ABC):
         """
         self.assign(partitions, now)
 
-    def clock_set(self, partitions: frozenset[int], now: float) -> None:
-        """Take *partitions* over again, after the clock was set; only where `reckons` is true."""
-        self.restart(partitions, now)
+    def clock_set(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
+        """Take *partitions* over again, after the clock was set, if times are written down."""
 
     def must_catch_up(self, now: float) -> bool:
         """Return whether what `awaits` holds of all partitions by now is to be read first.

@@ -66,7 +66,6 @@ class Frontier(Processor):
     name = "frontier"
     reads = (topics.URLS_ADMITTED, topics.VISITS_ENDED, topics.PAGES_JUDGED)
     awaits = (topics.VISITS_ENDED,)
-    reckons = True
 
     def __init__(
         self,

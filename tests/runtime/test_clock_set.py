@@ -19,8 +19,6 @@ from tests.runtime.processors import Sower
 class Reckoning(Sower):
     """Has something to do at 105 seconds; while it handles a record, somebody sets the clock."""
 
-    reckons = True
-
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(store)
         self.at, self.day = 105.0, 100.0
@@ -30,7 +28,7 @@ class Reckoning(Sower):
         yield from super().handle(event, now)
         self.day += 600.0
 
-    def restart(self, partitions: frozenset[int], now: float) -> None:
+    def clock_set(self, partitions: frozenset[int], now: float) -> None:
         """Reckon anew: its time comes later."""
         self.at = now + 5.0
 

@@ -1,0 +1,56 @@
+"""The life of a partition: only what the table says can happen to it."""
+
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+from gossamer.events.topics import SEEDS
+from gossamer.log import Message, Record
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.partitions import LIVES, TRANSITIONS, Cause, Life, Partitions
+from schemas import lives
+
+GROUP, ONE = "dedup", frozenset({0})
+STEPS = {
+    Cause.ASSIGNED: lambda partitions: partitions.assign(ONE),
+    Cause.RESTORED: lambda partitions: partitions.restored(),
+    Cause.CAUGHT_UP: lambda partitions: partitions.caught_up(),
+    Cause.MUST_CATCH_UP: lambda partitions: partitions.catch_up(),
+    Cause.WENT_BACK: lambda partitions: partitions.go_back(),
+    Cause.REVOKED: lambda partitions: partitions.assign(frozenset()),
+}
+
+
+def test_the_table_says_one_thing_of_each_change_and_has_words_for_all() -> None:
+    changes = Counter((row.before, row.cause) for row in TRANSITIONS)
+    assert set(changes.values()) == {1}
+    assert {row.cause for row in TRANSITIONS} == set(Cause) == set(STEPS)
+    assert set(LIVES) == set(Life) == {row.after for row in TRANSITIONS}
+
+
+def test_no_sequence_of_calls_leaves_the_table(log: SqliteLog) -> None:
+    for causes in product(Cause, repeat=4):
+        partitions = Partitions(log, GROUP, (SEEDS,))
+        for cause in causes:
+            STEPS[cause](partitions)
+
+
+def test_a_partition_serves_once_all_that_lay_there_was_handled(log: SqliteLog) -> None:
+    log.append([Message(SEEDS.name, "", b"x", "", partition=0)] * 2)
+    partitions = Partitions(log, GROUP, (SEEDS,))
+    partitions.assign(frozenset({0, 1}))
+    assert not partitions.caught_up(), "nothing is restored"
+    partitions.restored()
+    assert partitions.caught_up() == {1}
+    for offset in range(2):
+        assert not partitions.caught_up()
+        partitions.handled(Record(SEEDS.name, 0, offset, "", b"x"))
+    assert partitions.caught_up() == {0}
+    assert not partitions.caught_up(), "it is said once"
+    partitions.catch_up()
+    assert partitions.caught_up() == {1}, "nobody has moved past the records of the other"
+
+
+def test_the_documented_picture_is_the_table(tmp_path: Path) -> None:
+    lives.main(tmp_path / "lives.md")
+    assert (tmp_path / "lives.md").read_text() == lives.FILE.read_text()
