@@ -68,7 +68,8 @@ def test_compose_and_kubernetes_say_the_same(name: str) -> None:
 def test_production_gives_all_that_the_local_overlay_does() -> None:
     assert set(settings(BASE, LOCAL)) - set(settings(BASE, PRODUCTION)) == {
         # Strimzi makes the topics there.
-        "GOSSAMER_KAFKA__REPLICATION"
+        "GOSSAMER_KAFKA__PARTITIONS",
+        "GOSSAMER_KAFKA__REPLICATION",
     }
 
 
