@@ -180,6 +180,7 @@ class ReplicatedSeen(Seen):
             self._note_positions(messages, {})
             return False
         if self._tail is None:
+            self._end_publishing()
             return True
         records = self._tail.poll(WAIT)
         by_partition = defaultdict[int, list[Record]](list)
@@ -218,9 +219,28 @@ class ReplicatedSeen(Seen):
         if records:
             last = records[-1]
             partition.position = Position(last.offset, _digest(last.value), epoch)
-            rows[_position_key(number)] = msgspec.msgpack.encode(partition.position)
-            self._disk.write(rows)
+            self._disk.write(rows | self._stored_positions([number]))
         return True
+
+    def _stored_positions(self, numbers: Iterable[int]) -> dict[bytes, bytes]:
+        """Return the rows of the positions in these partitions.
+
+        Until the changelog has all of a table, the disk keeps the position in the former one: after
+        a crash the table is published once more.
+        """
+        ours = {number: self._partitions[number] for number in numbers}
+        return {
+            _position_key(number): msgspec.msgpack.encode(one.position)
+            for number, one in ours.items()
+            if not one.publishes
+        }
+
+    def _end_publishing(self) -> None:
+        published = [n for n, one in self._partitions.items() if one.publishes]
+        for number in published:
+            self._partitions[number].publishes = False
+        if published:
+            self._disk.write(self._stored_positions(published))
 
     def _table_of(self, numbers: Iterable[int]) -> Iterator[list[Message]]:
         """Yield what publishes the table of these partitions, some messages at a time."""
@@ -228,7 +248,10 @@ class ReplicatedSeen(Seen):
         if not chosen:
             return
         rows = (_row(*stored) for stored in self._disk.scan() if stored[0][0])
-        ours = (row for row in rows if self._partition_of(row[0]) in chosen)
+        # One that was lost meanwhile is published by its new owner, or when it is ours again.
+        ours = (
+            row for row in rows if self._partition_of(row[0]) in chosen & self._partitions.keys()
+        )
         messages = self._published(ours)
         while some := [*islice(messages, PUBLISHED)]:
             yield some
@@ -271,13 +294,13 @@ class ReplicatedSeen(Seen):
         by_partition = defaultdict[int | None, list[Message]](list)
         for message in messages:
             by_partition[message.partition].append(message)
-        positions = dict[bytes, bytes]()
+        moved = list[int]()
         for (_, number), offset in self._log.append(messages).items():
             partition, some = self._partitions[number], by_partition[number]
             if offset == partition.position.offset + len(some):
                 partition.position = Position(offset, _digest(some[-1].value), partition.epoch)
-                positions[_position_key(number)] = msgspec.msgpack.encode(partition.position)
-        self._disk.write({**rows, **positions})
+                moved.append(number)
+        self._disk.write({**rows, **self._stored_positions(moved)})
 
     def discard(self) -> None:
         """Forget what has changed since the last `settle`."""

@@ -185,6 +185,25 @@ def test_a_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool)
         assert add(other, "new 7") == add(open_set(after, disk, 5), "new 7") == [MINE]
 
 
+def test_a_table_that_was_published_in_part_is_published_once_more(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.dedup.replicated.PUBLISHED", 1)
+    monkeypatch.setattr("services.dedup.replicated.URLS_LIMIT", 10)
+    names = [f"{n}" for n in range(100)]
+    add(open_set(SqliteLog(Database(":memory:")), disk, 1), *names)
+    after = SqliteLog(Database(":memory:"))
+    killed = ReplicatedSeen(after, disk, lambda: NOW)
+    killed.assign(dict.fromkeys(range(after.partitions), 2))
+    while len(changes(after)) < 3:
+        assert not killed.restore()
+    open_set(after, disk, 3)
+    assert add(open_set(after, MemoryDisk(), 4), *names, finder=OTHER) == [MINE] * 100
+    before = len(changes(after))
+    open_set(after, disk, 5)
+    assert len(changes(after)) == before, "it is complete, and was told so"
+
+
 def test_what_somebody_else_puts_on_the_topic_stops_nobody(log: SqliteLog, disk: Disk) -> None:
     add(open_set(log, disk, 1), "a")
     [change] = [r for r in log.tail([URLS_SEEN.name]).poll(0) if b'"urls":["' in r.value]
