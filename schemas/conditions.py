@@ -4,10 +4,10 @@ python -m schemas.conditions [FILE]      (what scripts/schemas runs)
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from services.frontier.conditions import CONDITIONS, TRANSITIONS, Condition, Transition
+from schemas.states import page
+from services.frontier.conditions import CONDITIONS, TRANSITIONS
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "host-conditions.md"
 HEAD = """\
@@ -25,43 +25,9 @@ def main(file: Path) -> None:
 
 
 def text() -> str:
-    """Return the page: the conditions, the picture, and what each change means."""
-    return "\n".join([HEAD, *_conditions(), "", *_picture(), "", *_table(), ""])
-
-
-def _conditions() -> Iterator[str]:
-    yield "| condition | |"
-    yield "|---|---|"
-    for condition, meaning in CONDITIONS.items():
-        yield f"| **{condition}** | {meaning} |"
-
-
-def _picture() -> Iterator[str]:
-    yield "```mermaid"
-    yield "stateDiagram-v2"
-    for condition in Condition:
-        yield f'    state "{condition}" as {condition.name.lower()}'
-    yield "    [*] --> idle: a host is met for the first time"
-    for (before, after), words in _arrows().items():
-        yield f"    {before.name.lower()} --> {after.name.lower()}: {', '.join(words)}"
-    yield "```"
-
-
-def _arrows() -> dict[tuple[Condition, Condition], list[str]]:
-    arrows: dict[tuple[Condition, Condition], list[str]] = {}
-    for row in TRANSITIONS:
-        arrows.setdefault((row.before, row.after), []).append(row.trigger)
-    return arrows
-
-
-def _table() -> Iterator[str]:
-    yield "| from | when | to | what has happened |"
-    yield "|---|---|---|---|"
-    yield from map(_line, TRANSITIONS)
-
-
-def _line(row: Transition) -> str:
-    return f"| {row.before} | {row.trigger} | {row.after} | {row.meaning} |"
+    """Return the page."""
+    changes = ((row.trigger, row) for row in TRANSITIONS)
+    return page(HEAD, "condition", CONDITIONS, "idle: a host is met for the first time", changes)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ python -m schemas.lives [FILE]      (what scripts/schemas runs)
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.runtime.partitions import LIVES, TRANSITIONS, Life
+from gossamer.runtime.partitions import LIVES, TRANSITIONS
+from schemas.states import page
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "partition-life.md"
 HEAD = """\
@@ -25,33 +25,9 @@ def main(file: Path) -> None:
 
 
 def text() -> str:
-    """Return the page: the states, the picture, and what each change means."""
-    return "\n".join([HEAD, *_states(), "", *_picture(), "", *_table(), ""])
-
-
-def _states() -> Iterator[str]:
-    yield "| state | |"
-    yield "|---|---|"
-    for life, meaning in LIVES.items():
-        yield f"| **{life}** | {meaning} |"
-
-
-def _picture() -> Iterator[str]:
-    yield "```mermaid"
-    yield "stateDiagram-v2"
-    for life in Life:
-        yield f'    state "{life}" as {life.name.lower()}'
-    yield "    [*] --> lost"
-    for row in TRANSITIONS:
-        yield f"    {row.before.name.lower()} --> {row.after.name.lower()}: {row.cause}"
-    yield "```"
-
-
-def _table() -> Iterator[str]:
-    yield "| from | when | to | what has happened |"
-    yield "|---|---|---|---|"
-    for row in TRANSITIONS:
-        yield f"| {row.before} | {row.cause} | {row.after} | {row.meaning} |"
+    """Return the page."""
+    changes = ((row.cause, row) for row in TRANSITIONS)
+    return page(HEAD, "state", LIVES, "lost", changes)
 
 
 if __name__ == "__main__":
