@@ -95,8 +95,8 @@ class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
 
     site: str
     epoch: int
-    """Of the owner's claim. An event whose epoch is older than one before it in its partition does
-    not count: a former owner wrote it late."""
+    """The epoch of the owner's claim. Readers ignore an event whose epoch is older than that of an
+    event before it in its partition: a former owner wrote it late."""
     finder: str = ""
     """64 bits, in hexadecimal, of what found them first."""
     urls: tuple[str, ...] = ()

@@ -7,6 +7,9 @@ Fetching and parsing take their time and end in any order: they are an `AsyncPro
 `ConcurrentRunner` (`concurrent.py`), which has many records under way at once, and an
 `OffsetTracker` (`offsets.py`) that says how far the log may move.
 
+**The life of a partition** in a loop is one table (`partitions.py`): claimed, catching up, serving,
+lost. Nothing is handled until the processor has restored what it keeps outside the store.
+
 **Why at-least-once.** `advance` flushes the store, appends the answers and commits the offsets, in
 this order. Whoever dies in between has moved past nothing, so the next one reads the same records
 again and does the same again: handlers are idempotent, which is needed anyway where partitions move

@@ -123,7 +123,7 @@ class Partitions:
         self.assigned = numbers
 
     def go_back(self) -> None:
-        """Claim what is ours anew: nothing in memory is known any more."""
+        """Return all partitions to the claimed state: the memory of the processor was dropped."""
         self._move(self._all, Cause.WENT_BACK)
 
     def restored(self) -> None:

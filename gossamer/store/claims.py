@@ -141,7 +141,7 @@ class Claimant:
 def next_epoch(newest: ClaimRow | None, now: float) -> int:
     """Return the epoch of a claim made at *now*: beyond the *newest* claim's, whatever clocks say.
 
-    Its last digits are those of the claimant's clock, so that no two epochs are equal.
+    The claimant's clock decides its last digits, so that no two epochs are equal.
     """
     micros = _micros(now)
     return max(micros, newest.epoch + 1 + micros % SECOND) if newest else micros

@@ -242,7 +242,7 @@ def options_of(row: type[Row], options: Options) -> Options:
 
 
 def alter_table(row: type[Row], keyspace: str, options: Options, names: Iterable[str]) -> str:
-    """Return the statement that sets those of *options* with these names."""
+    """Return the statement that sets the *options* called *names*."""
     properties = options.properties()
     given = " AND ".join(f"{name} = {properties[name]}" for name in names)
     return f'ALTER TABLE "{keyspace}"."{row.table}" WITH {given}'

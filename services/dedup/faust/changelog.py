@@ -106,7 +106,7 @@ class Changelog:
 
     @property
     def why_waiting(self) -> str:
-        """What the changelog and the table are waited for; "" if for nothing."""
+        """Why the instance is not ready: what is published or read; "" if it is."""
         for number, sent in list(self._publishing.items()):
             done = f"partition {number}, {sent} URLs so far"
             return f"the URL-seen table is published into its changelog: {done}"
