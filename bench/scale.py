@@ -35,6 +35,7 @@ from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import DedupSettings, FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -76,7 +77,7 @@ class Crawl:
         return self._runner(frontier, store)
 
     def _runner(self, processor: Processor, store: SqliteStore) -> Loop:
-        return Loop(processor, self.log, store, lambda: self.now)
+        return sequential_loop(processor, self.log, store, lambda: self.now)
 
     @contextmanager
     def measured(self) -> Iterator[None]:

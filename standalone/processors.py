@@ -4,9 +4,10 @@ import threading
 
 from gossamer import clock
 from gossamer.log.sqlite import PARTITIONS
-from gossamer.log.throttling import Hold, Throttle
+from gossamer.log.throttling import Hold, Throttle, hold_nothing
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import Settings
 from gossamer.store.sqlite import SqliteStore
 from services.archive.service import Archive
@@ -31,10 +32,14 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     )
     dedup = Dedup(SeenTable(stores[0]), stores[0], settings.dedup, settings.frontier.url_budget)
     processors: tuple[Processor, ...] = (dedup, frontier, archive)
-    holds: tuple[Hold, ...] = (Throttle(opened.log, dedup.name).partitions, tuple, tuple)
+    holds: tuple[Hold, ...] = (
+        Throttle(opened.log, dedup.name).partitions,
+        hold_nothing,
+        hold_nothing,
+    )
     limit = settings.service.step_limit
     loops = [
-        Loop(processor, opened.log, store, clock.now, clock.Steps(), limit, hold)
+        sequential_loop(processor, opened.log, store, clock.now, clock.Steps(), limit, hold)
         for processor, store, hold in zip(processors, stores, holds, strict=True)
     ]
     version = None

@@ -10,7 +10,7 @@ has one partition number on all topics. Orders alone may be sent elsewhere, to a
 less to do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol, TypeAlias
@@ -26,6 +26,7 @@ log cannot say."""
 
 BATCH = 500
 """Most records of one poll, unless less is asked for."""
+NO_PARTITIONS: Set[int] = frozenset()
 REMEMBERED = 1 << 16
 """Keys whose partition is remembered: to hash one costs as much as all else that is done by it."""
 
@@ -74,9 +75,12 @@ class Reader(Protocol):
         They change only inside :meth:`poll`.
         """
 
-    def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
+    def poll(
+        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+    ) -> Sequence[Record]:
         """Return the next records, at most *most*, oldest first within a partition; maybe none.
 
+        No record of a *paused* partition is returned; it comes once the partition is not paused.
         None is skipped: a group that has never advanced begins with the oldest record kept, and
         GossamerError is raised where records that it has not moved past are missing.
 

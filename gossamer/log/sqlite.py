@@ -7,11 +7,11 @@ Nothing else deletes any, and offsets and records are in one file: no reader can
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
 
 from gossamer.events.topics import TOPICS, Keep
-from gossamer.log import BATCH, Ends, Headers, Message, Record
+from gossamer.log import BATCH, NO_PARTITIONS, Ends, Headers, Message, Record
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.telemetry.timing import timed
@@ -152,11 +152,16 @@ class SqliteTail:
                     if topic in topics and starts.get(number, 0) <= end:
                         self._positions[topic, number] = starts.get(number, 0)
         self._version: tuple[int, int] | None = None
+        self._paused = NO_PARTITIONS
 
-    def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
-        """Return the next records of all partitions, at most *most*; maybe none."""
+    def poll(
+        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+    ) -> list[Record]:
+        """Return the next records, at most *most*, of partitions that are not *paused*."""
         if not most:
             return []
+        if paused != self._paused:
+            self._paused, self._version = frozenset(paused), None
         version = self._database.wait(self._version, timeout)
         if version is None:
             return []
@@ -191,6 +196,7 @@ class SqliteTail:
             for topic, partition, end in ends
             if topic in self._topics
             and (self._starts is None or partition in self._starts)
+            and partition not in self._paused
             and end > self._positions[topic, partition]
         ]
 

@@ -7,7 +7,7 @@ parser, the archive and the frontier, the parser waits for dedup, and dedup for 
 frontier never waits: it always reads on, and `frontier.checked_out_limit` bounds its orders.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping, Set
 
 import structlog
 
@@ -20,7 +20,7 @@ from gossamer.events.topics import (
     VISITS_ENDED,
     Topic,
 )
-from gossamer.log import Log
+from gossamer.log import NO_PARTITIONS, Log
 
 LIMITS: Mapping[str, int] = {
     VISITS_ENDED.name: 10_000,
@@ -46,8 +46,13 @@ HOLD_INTERVAL = 0.5
 
 logger = structlog.get_logger()
 
-Hold = Callable[[], Container[int]]
+Hold = Callable[[], Set[int]]
 """Returns the partitions in which nothing is to be started; may raise Unavailable."""
+
+
+def hold_nothing() -> Set[int]:
+    """Return no partition."""
+    return NO_PARTITIONS
 
 
 class Throttle:

@@ -1,11 +1,13 @@
 """How a service runs: a loop that carries its logic along the log, and the process around it.
 
-**Two loops.** Most logic is a `Processor` (`processor.py`): events and the time in, events out, in
-the order of the log. `Loop` (`loop.py`) polls, reads the rows that the records need, hands it the
-records, wakes it when it is due, and advances the log with its answers, one step after another.
-Fetching and parsing take their time and end in any order: they are an `AsyncProcessor` under a
-`ConcurrentRunner` (`concurrent.py`), which has many records under way at once, and an
-`OffsetTracker` (`offsets.py`) that says how far the log may move.
+**One loop, two strategies.** `Loop` (`loop.py`) polls, follows rebalances, reads the control topic,
+pauses partitions whose readers are behind, and advances the log. A strategy says what becomes of
+the records in between. Most logic is a `Processor` (`processor.py`): events and the time in, events
+out, in the order of the log. `Sequential` (`sequential.py`) reads the rows that the records need,
+hands over the records, and wakes the processor when it is due. Fetching and parsing take their time
+and end in any order: they are an `AsyncProcessor` under `Concurrent` (`concurrent.py`), which has
+many records under way at once, and an `OffsetTracker` (`offsets.py`) that says how far the log may
+move.
 
 **The life of a partition** in a loop is one table (`partitions.py`): claimed, catching up, serving,
 lost. Nothing is handled until the processor has restored what it keeps outside the store.

@@ -1,4 +1,4 @@
-"""The loop for work on many records at once: fetching, parsing.
+"""The strategy for work on many records at once: fetching, parsing.
 
 Records are finished in any order. The answers to one are appended when the log moves past it, that
 is when everything before it in its partition is finished: what a crash interrupts is done again,
@@ -13,10 +13,9 @@ joins anew beside it. Only work that may be done again is dropped: log and store
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
 
 import structlog
 
@@ -26,16 +25,14 @@ from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
 from gossamer.events import Event
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
-from gossamer.log.control import ControlTail
-from gossamer.log.throttling import HOLD_INTERVAL, Hold
+from gossamer.log.throttling import Hold
 from gossamer.runtime.answers import dead_letter_for
+from gossamer.runtime.loop import Batch, Loop
 from gossamer.runtime.offsets import OffsetTracker
-from gossamer.runtime.polled import Polled
 from gossamer.runtime.processor import AsyncProcessor
 from gossamer.runtime.retries import waits
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
-from gossamer.telemetry import observe
 
 IDLE_WAIT, LONGEST_IDLE_WAIT = 0.02, 0.25
 """Seconds between two polls while nothing finishes; they grow while nothing happens."""
@@ -52,15 +49,199 @@ WAITING_BYTES = 64 << 20
 STOP_LIMIT = 10.0
 """Most seconds that the end waits for a log that is unavailable."""
 logger = structlog.get_logger()
-T = TypeVar("T")
+
+
+class Concurrent:
+    """Have up to *limit* records under way; see `Strategy`. It runs in an event loop.
+
+    What follows from a record has its partition's number, but where its sender has asked.
+    """
+
+    def __init__(self, processor: AsyncProcessor, clock: Clock, limit: int) -> None:
+        self.name, self.topics = processor.name, [topic.name for topic in processor.reads]
+        self._processor, self._clock, self._limit = processor, clock, limit
+        self._begins_once = processor.begins_once
+        self._partitions = frozenset[int]()
+        self._offsets = OffsetTracker()
+        self._advanced_at = self._polled_at = float("-inf")
+        self._found = False
+        """Whether the last poll returned records, so that more are likely waiting."""
+        self._started: list[Record] = []
+        self._passed: list[Record] = []
+        self._outbox: list[Message] = []
+        """These three until an advance has succeeded."""
+        self._collected = 0
+        """How many messages of the outbox the advance has that is under way."""
+        self._answers: dict[tuple[str, int, int], list[Message]] = {}
+        """By topic, partition and offset: what waits for the log to move past that record."""
+        self._working: set[asyncio.Task[None]] = set()
+        self._wakeup = asyncio.Event()
+        self._quiet = Quiet()
+
+    @property
+    def under_way(self) -> int:
+        """How many records are worked on."""
+        return len(self._working)
+
+    @property
+    def is_at_stake(self) -> bool:
+        """Whether something would be lost with this process."""
+        return self._begins_once and bool(self._working or self._outbox)
+
+    @property
+    def unsent(self) -> int:
+        """How many answers to work that is not done again the log does not have yet."""
+        return len(self._outbox) if self._begins_once else 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of all answers that the log does not have yet."""
+        return sum(len(message.value) for message in self._outbox)
+
+    def due(self) -> float | None:
+        """Return None: answers wake the loop."""
+        return None
+
+    def assign(self, partitions: frozenset[int]) -> None:
+        """Forget what belongs to partitions that other members have now."""
+        self._partitions = partitions
+        self._offsets.release(partitions)
+        self._started = [one for one in self._started if one.partition in partitions]
+        self._passed = [one for one in self._passed if one.partition in partitions]
+        for at in [at for at in self._answers if at[1] not in partitions]:
+            del self._answers[at]
+
+    def prepare(self) -> bool:
+        """Return True: nothing is kept here that has to be restored."""
+        return True
+
+    def room(self) -> int:
+        """Return how many records can begin."""
+        free = self._limit - len(self._working) - len(self._started)
+        return min(BATCH, free) if len(self._answers) < ANSWERS_LIMIT else 0
+
+    def control(self, records: Sequence[Record]) -> None:
+        """Tell the processor."""
+        self._quiet.end()
+        for record in records:
+            try:
+                self._processor.control(decode(record))
+            except Exception as error:
+                self._emit(self._dead_letter(record, error))
+
+    def submit(self, records: Sequence[Record]) -> None:
+        """Begin work on *records*; first, the log moves past those that must not begin twice."""
+        self._found = bool(records)
+        if records:
+            self._quiet.end()
+        for record in records:
+            self._offsets.begin(record)
+            if self._begins_once:
+                self._started.append(record)
+                self._offsets.complete(record)
+            else:
+                self._begin(record)
+
+    def collect(self) -> Batch | None:
+        """Return what was finished; seldom while work is under way."""
+        if self._working and clock.steady() < self._advanced_at + GROUP:
+            return None
+        for record in self._offsets.passed():
+            self._passed.append(record)
+            self._outbox += self._released(record)
+        if not self._passed and not self._outbox:
+            return None
+        self._collected = len(self._outbox)
+        return Batch(self._passed[:], self._outbox[:])
+
+    def advanced(self, ours: bool, seconds: float) -> None:
+        """Begin what may begin now."""
+        self._advanced_at = clock.steady()
+        self._passed.clear()
+        del self._outbox[: self._collected]
+        started, self._started = self._started, []
+        for record in started if ours else ():
+            self._begin(record)
+
+    def _begin(self, record: Record) -> None:
+        self._working.add(asyncio.create_task(self._work(record)))
+
+    async def _work(self, record: Record) -> None:
+        answers: list[Message] = []
+        emit = self._emit if self._begins_once else partial(_add, answers)
+        try:
+            event = decode(record)
+            with handling(event):
+                await self._processor.work(event, emit)
+        except Exception as error:
+            emit(self._dead_letter(record, error))
+        if not self._begins_once and record.partition in self._partitions:
+            self._answers[record.topic, record.partition, record.offset] = answers
+            self._offsets.complete(record)
+        self._wakeup.set()
+
+    def _dead_letter(self, record: Record, error: Exception) -> Event:
+        if isinstance(error, GossamerError) and not isinstance(error, Poison):
+            raise error
+        return dead_letter_for(record, self.name, error, self._clock())
+
+    def _emit(self, *events: Event) -> None:
+        _add(self._outbox, *events)
+        self._wakeup.set()
+
+    def _released(self, record: Record) -> Iterator[Message]:
+        """Yield the answers to *record* and to those of its partition before it."""
+        partition = record.topic, record.partition
+        mine = [at for at in self._answers if at[:2] == partition and at[2] <= record.offset]
+        for at in sorted(mine):
+            yield from self._answers.pop(at)
+
+    def timeout(self) -> float | None:
+        """Return the seconds that a poll may wait; None if none is due.
+
+        Polls are patient while there is nothing to do, and rare while there is enough.
+        """
+        if not self._working:
+            return self._quiet.poll_interval(IDLE_POLL, LONGEST_IDLE_POLL)
+        has_room = len(self._working) + len(self._started) < self._limit
+        interval = (0.0 if self._found else IDLE_WAIT) if has_room else GROUP
+        now = clock.steady()
+        if now < self._polled_at + interval:
+            return None
+        self._polled_at = now
+        return 0.0
+
+    async def rest(self, moved: bool) -> None:
+        """Wait until there may be something to do, while work is under way."""
+        if moved and self._begins_once and self._working:
+            # Nothing begins before the next advance, whatever ends meanwhile.
+            rest = max(0.0, self._advanced_at + GROUP - clock.steady())
+            await asyncio.wait(self._working, timeout=rest)
+        elif self._working:
+            await _wait_for(self._wakeup, self._quiet.poll_interval(IDLE_WAIT, LONGEST_IDLE_WAIT))
+        if self._wakeup.is_set():
+            self._wakeup.clear()
+            self._quiet.end()
+
+    def raise_failures(self) -> None:
+        """Raise what ended the work on a record and must end the service."""
+        for task in [task for task in self._working if task.done()]:
+            self._working.discard(task)
+            if not task.cancelled():
+                task.result()
+
+    async def cancel(self) -> None:
+        """Cancel what is under way."""
+        # Let every task run once: one that is cancelled before could not clean up.
+        await asyncio.sleep(0)
+        for task in self._working:
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+        self._advanced_at = float("-inf")
 
 
 class ConcurrentRunner:
-    """One processor on the log, with up to *limit* records under way.
-
-    It starts none of the partitions that *hold* returns: those who read its answers are behind
-    there. What follows from a record has its partition's number, but where its sender has asked.
-    """
+    """The loop of *processor* beside an event loop, with up to *limit* records under way."""
 
     def __init__(
         self,
@@ -71,26 +252,9 @@ class ConcurrentRunner:
         limit: int,
         hold: Hold,
     ) -> None:
-        self._processor, self._clock, self._limit, self._hold = processor, clock, limit, hold
-        topics = [topic.name for topic in processor.reads]
-        self._open = partial(log.reader, processor.name, topics, store)
-        self._reader = self._open()
-        self._control = ControlTail(log)
-        self._offsets = OffsetTracker()
-        self._partitions = self._reader.partitions
-        self._polled = Polled()
-        self._held: Container[int] = ()
-        self._asked_at = self._polled_at = self._advanced_at = float("-inf")
-        """When we last asked who is behind, polled, and moved anything."""
-        self._started: list[Record] = []
-        self._passed: list[Record] = []
-        self._outbox: list[Message] = []
-        """These three until an advance has succeeded."""
-        self._answers: dict[tuple[str, int, int], list[Message]] = {}
-        """By topic, partition and offset: what waits for the log to move past that record."""
-        self._working: set[asyncio.Task[None]] = set()
-        self._wakeup = asyncio.Event()
-        self._quiet = Quiet()
+        self._processor = processor
+        self._strategy = Concurrent(processor, clock, limit)
+        self._loop = Loop(self._strategy, log, store, hold)
         # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
         self._thread = ThreadPoolExecutor(1, "log")
 
@@ -100,203 +264,50 @@ class ConcurrentRunner:
         Raise what stops a service: GossamerError where the record is not to blame.
         """
         try:
-            await self._turns(stop)
+            await self._steps(stop)
             if not self._processor.begins_once:
-                await self._cancel()
-                await self._advance()
+                await self._strategy.cancel()
+                await self._loop.flush_in(self._thread)
         finally:
-            await self._cancel()
+            await self._strategy.cancel()
             await self._report()
-            await self._in_thread(self._reader.close)
+            running = asyncio.get_running_loop()
+            await running.run_in_executor(self._thread, self._loop.close)
             self._thread.shutdown()
 
-    async def _turns(self, stop: asyncio.Event) -> None:
-        growing, fenced = waits(), False
+    async def _steps(self, stop: asyncio.Event) -> None:
+        strategy, growing, fenced = self._strategy, waits(), False
         while not stop.is_set():
             try:
-                await self._turn()
+                moved = await self._loop.step_in(self._thread, strategy.timeout())
+                await strategy.rest(moved)
                 growing, fenced = waits(), False
             except Unavailable as error:
-                if fenced or not self._at_stake():
+                if fenced or not strategy.is_at_stake:
                     raise
                 if fenced := isinstance(error, Fenced):
-                    await self._join_anew()
-                logger.warning("waiting", why=str(error), under_way=len(self._working))
-                if sum(len(message.value) for message in self._outbox) > WAITING_BYTES:
-                    await self._cancel()
+                    # What has begun is nobody else's, and goes on.
+                    await self._loop.rejoin_in(self._thread)
+                logger.warning("waiting", why=str(error), under_way=strategy.under_way)
+                if strategy.waiting_bytes > WAITING_BYTES:
+                    await strategy.cancel()
                 await _wait_for(stop, next(growing))
-            self._raise_failures()
-
-    async def _join_anew(self) -> None:
-        """Become another member of the group; what has begun is nobody else's, and goes on."""
-        await self._in_thread(self._reader.close)
-        self._reader = await self._in_thread(self._open)
-        self._passed.clear()
-        self._rebalance(frozenset())
-
-    def _at_stake(self) -> bool:
-        return self._processor.begins_once and bool(self._working or self._outbox)
-
-    def _raise_failures(self) -> None:
-        for task in [task for task in self._working if task.done()]:
-            self._working.discard(task)
-            if not task.cancelled():
-                task.result()
+            strategy.raise_failures()
 
     async def _report(self) -> None:
         """Append what work that is not done again has answered, if the log takes it in time."""
-        loop, growing = asyncio.get_running_loop(), waits()
-        until = loop.time() + STOP_LIMIT
-        # No further than begun: what was only polled is the next reader's.
-        while self._processor.begins_once and (messages := self._outbox):
+        growing, until = waits(), clock.steady() + STOP_LIMIT
+        if self._strategy.unsent:
+            # The log moves no further: what was polled and has not begun is the next reader's.
+            self._strategy.assign(frozenset())
+        while self._strategy.unsent:
             try:
-                await self._in_thread(partial(self._reader.advance, (), messages))
-                self._outbox = []
+                await self._loop.flush_in(self._thread)
             except GossamerError as error:
-                if not isinstance(error, Unavailable) or loop.time() > until:
-                    logger.error("answers are lost", count=len(messages), why=str(error))
+                if not isinstance(error, Unavailable) or clock.steady() > until:
+                    logger.error("answers are lost", count=self._strategy.unsent, why=str(error))
                     return
                 await asyncio.sleep(next(growing))
-
-    async def _cancel(self) -> None:
-        # Let every task run once: one that is cancelled before could not clean up.
-        await asyncio.sleep(0)
-        for task in self._working:
-            task.cancel()
-        await asyncio.gather(*self._working, return_exceptions=True)
-
-    async def _turn(self) -> None:
-        if self._wakeup.is_set():
-            self._wakeup.clear()
-            self._quiet.end()
-        await self._take_in()
-        self._start()
-        moved = False
-        if not self._processor.begins_once:
-            self._begin()
-        if not self._working or clock.steady() >= self._advanced_at + GROUP:
-            moved = await self._step()
-        if moved and self._processor.begins_once and self._working:
-            # Nothing begins before the next advance, whatever ends meanwhile.
-            rest = max(0.0, self._advanced_at + GROUP - clock.steady())
-            await asyncio.wait(self._working, timeout=rest)
-        elif self._working or self._polled:
-            interval = self._quiet.poll_interval(IDLE_WAIT, LONGEST_IDLE_WAIT)
-            await _wait_for(self._wakeup, interval)
-
-    async def _step(self) -> bool:
-        """Advance, then begin what may only begin then; return whether there was anything to do."""
-        began = clock.steady()
-        ours, moved = await self._advance()
-        if moved:
-            self._advanced_at = began
-            observe("gossamer_step_seconds", clock.steady() - began, service=self._processor.name)
-        if not ours and self._processor.begins_once:
-            self._started.clear()
-        self._begin()
-        return moved
-
-    def _begin(self) -> None:
-        started, self._started = self._started, []
-        for record in started:
-            self._working.add(asyncio.create_task(self._work(record)))
-
-    async def _take_in(self) -> None:
-        """Poll: with patience where there is nothing to do, rarely where there is enough."""
-        if not self._working and not self._polled:
-            await self._poll(self._quiet.poll_interval(IDLE_POLL, LONGEST_IDLE_POLL), BATCH)
-            return
-        wanted = self._polled.lacks(self._held) and len(self._working) < self._limit
-        if clock.steady() >= self._polled_at + (IDLE_WAIT if wanted else GROUP):
-            await self._poll(0.0, BATCH if wanted else 0)
-
-    async def _poll(self, timeout: float, most: int) -> None:
-        while news := await self._in_thread(lambda: self._control.poll(0)):
-            self._quiet.end()
-            for record in news:
-                self._learn(record)
-        records = await self._in_thread(lambda: self._reader.poll(timeout, most))
-        self._polled_at = clock.steady()
-        if records:
-            self._quiet.end()
-        if self._reader.partitions != self._partitions:
-            self._rebalance(self._reader.partitions)
-        self._polled.add(records)
-        await self._check_hold()
-
-    def _learn(self, record: Record) -> None:
-        try:
-            self._processor.control(decode(record))
-        except Exception as error:
-            self._emit(self._dead_letter(record, error))
-
-    def _rebalance(self, partitions: frozenset[int]) -> None:
-        """Forget what belongs to partitions that other members have now."""
-        self._partitions = partitions
-        self._offsets.release(partitions)
-        self._polled.keep(partitions)
-        self._started = [r for r in self._started if r.partition in partitions]
-        for at in [at for at in self._answers if at[1] not in partitions]:
-            del self._answers[at]
-
-    async def _check_hold(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._polled and now - self._asked_at >= HOLD_INTERVAL:
-            self._held, self._asked_at = await self._in_thread(self._hold), now
-
-    def _start(self) -> None:
-        room = self._limit - len(self._working) if len(self._answers) < ANSWERS_LIMIT else 0
-        for record in self._polled.take(room - len(self._started), self._held):
-            self._started.append(record)
-            self._offsets.begin(record)
-            if self._processor.begins_once:
-                self._offsets.complete(record)
-
-    async def _work(self, record: Record) -> None:
-        answers: list[Message] = []
-        emit = self._emit if self._processor.begins_once else partial(_add, answers)
-        try:
-            event = decode(record)
-            with handling(event):
-                await self._processor.work(event, emit)
-        except Exception as error:
-            emit(self._dead_letter(record, error))
-        if not self._processor.begins_once and record.partition in self._partitions:
-            self._answers[record.topic, record.partition, record.offset] = answers
-            self._offsets.complete(record)
-        self._wakeup.set()
-
-    def _dead_letter(self, record: Record, error: Exception) -> Event:
-        if isinstance(error, GossamerError) and not isinstance(error, Poison):
-            raise error
-        return dead_letter_for(record, self._processor.name, error, self._clock())
-
-    def _emit(self, *events: Event) -> None:
-        _add(self._outbox, *events)
-        self._wakeup.set()
-
-    async def _advance(self) -> tuple[bool, bool]:
-        """Return whether our partitions are still ours, and whether there was anything to move."""
-        for record in self._offsets.passed():
-            self._passed.append(record)
-            self._outbox += self._released(record)
-        passed, messages = self._passed[:], self._outbox[:]
-        if not passed and not messages:
-            return True, False
-        ours = await self._in_thread(lambda: self._reader.advance(passed, messages))
-        self._passed.clear()
-        del self._outbox[: len(messages)]
-        return ours, True
-
-    def _released(self, record: Record) -> Iterator[Message]:
-        """Yield the answers to *record* and to those of its partition before it."""
-        partition = record.topic, record.partition
-        mine = [at for at in self._answers if at[:2] == partition and at[2] <= record.offset]
-        for at in sorted(mine):
-            yield from self._answers.pop(at)
-
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
 
 async def _wait_for(event: asyncio.Event, seconds: float) -> None:

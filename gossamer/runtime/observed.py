@@ -4,13 +4,13 @@ Whatever the loop of a service looks like, it polls a reader in every turn. So h
 here, and no loop has to know of it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 import structlog
 
 from gossamer.errors import Unavailable
-from gossamer.log import BATCH, Ends, Log, Message, Reader, Record, Tail
+from gossamer.log import BATCH, NO_PARTITIONS, Ends, Log, Message, Reader, Record, Tail
 from gossamer.runtime.health import Health
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
@@ -84,10 +84,12 @@ class ObservedReader:
         """The partitions that are this member's now."""
         return self._reader.partitions
 
-    def poll(self, timeout: float, most: int = BATCH) -> Sequence[Record]:
+    def poll(
+        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+    ) -> Sequence[Record]:
         """Return the next records."""
         with _reporting(self._health):
-            records = self._reader.poll(timeout, most)
+            records = self._reader.poll(timeout, most, paused)
         self._health.ready()
         self._note_partitions()
         return records

@@ -15,7 +15,7 @@ import structlog
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from gossamer.log.throttling import Hold
+from gossamer.log.throttling import Hold, hold_nothing
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.loop import Loop
@@ -23,6 +23,7 @@ from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.pinned import pin
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import LONGEST_WAIT, waits
+from gossamer.runtime.sequential import Sequential
 from gossamer.settings import Settings, load_settings
 from gossamer.store import Store
 from gossamer.telemetry import configure_logs
@@ -142,18 +143,19 @@ def retry(process: Process, attempt: Callable[[], None]) -> int:
     return 0
 
 
-def run_processor(backends: Backends, processor: Processor, hold: Hold = tuple) -> None:
+def run_processor(backends: Backends, processor: Processor, hold: Hold = hold_nothing) -> None:
     """Run *processor* along the log until it is to stop; *hold* as of `Loop`."""
     limit = backends.settings.service.step_limit
     log, store = backends.log, backends.store
-    loop = Loop(processor, log, store, clock.now, clock.Steps(), limit, hold)
+    strategy = Sequential(processor, log, store, clock.now, clock.Steps(), limit)
+    loop = Loop(strategy, log, store, hold)
     try:
         while not backends.stop.is_set():
             due = loop.due()
             moved = loop.step(TURN if due is None else min(TURN, max(0.0, due - clock.now())))
             backends.process.health.note(processor.note())
             rest = loop.began + GROUP - clock.steady()
-            if loop.is_held or (moved and rest > 0 and not loop.is_full):
-                backends.stop.wait(max(rest, 0.0))
+            if moved and rest > 0 and not strategy.is_full:
+                backends.stop.wait(rest)
     finally:
         loop.close()

@@ -166,8 +166,8 @@ HISTOGRAMS: dict[str, About] = {
     ),
     "gossamer_step_phase_seconds": About(
         "Phases of a step of a service's loop: read (rows that the records need), handle, wake "
-        "(what is due without a record), advance (store flushed, answers appended, offsets "
-        "committed).",
+        "(what is due without a record), settle (state outside the store made durable), advance "
+        "(store flushed, answers appended, offsets committed).",
         ("service", "phase"),
         STORAGE,
     ),

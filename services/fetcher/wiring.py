@@ -1,7 +1,7 @@
 """How the fetcher is put together and closed again."""
 
 import asyncio
-from collections.abc import Container
+from collections.abc import Set
 from typing import NamedTuple
 
 from gossamer import clock
@@ -79,9 +79,9 @@ def fetcher_runner(
     limits = {PAGES_FETCHED.name: settings.fetcher.unparsed_limit}
     throttle = Throttle(log, "fetcher", limits)
 
-    def behind() -> Container[int]:
+    def behind() -> Set[int]:
         if fetcher.pauses.last(clock()):
-            return range(log.partitions)
+            return frozenset(range(log.partitions))
         return throttle.partitions()
 
     return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.orders_limit, behind)

@@ -14,7 +14,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from gossamer.events import Event, PageArchived, PageFetched, Visit
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.loop import Loop
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -57,7 +57,7 @@ class Crawl:
         store = SqliteStore(self.database)
         settings = ArchiveSettings(segment_size=segment_size)
         self.archive = Archive(self.folder, store, settings, "me@example.org", "gossamer")
-        self.runner = Loop(self.archive, self.log, store, lambda: self.now)
+        self.runner = sequential_loop(self.archive, self.log, store, lambda: self.now)
 
     def fetched(self, *pages: PageFetched) -> None:
         """Put pages on the log, as the fetcher does."""

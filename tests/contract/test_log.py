@@ -204,6 +204,31 @@ def test_a_record_comes_once_to_a_reader_and_later_ones_after_it(ports: Ports) -
         assert values(drain(mine, 1)) == [value]
 
 
+def test_records_of_a_paused_partition_come_in_order_once_it_is_resumed(ports: Ports) -> None:
+    slow = partition_of("slow.example", ports.log.partitions)
+    fast = next(site for site in SITES if partition_of(site, ports.log.partitions) != slow)
+    ports.log.append(message(ORDERED, f"slow {n}", "slow.example") for n in range(5))
+    ports.log.append(message(ORDERED, f"fast {n}", fast) for n in range(5))
+    reader = joined(ports.log.reader("fetcher", [ORDERED], ports.store))
+    # The first poll fetches more than it returns: of the rest, too, nothing comes while paused.
+    found = list(reader.poll(FAR, 1))
+    until = time.monotonic() + 60
+    while len([one for one in found if one.partition != slow]) < 5:
+        more = reader.poll(FAR, 1, {slow})
+        assert slow not in {one.partition for one in more}
+        found += more
+        assert time.monotonic() < until
+    assert not reader.poll(FAR, 100, {slow})
+    while len(found) < 10:
+        found += reader.poll(FAR, 3)
+        assert time.monotonic() < until
+    assert sorted(values(found)) == sorted(
+        f"{which} {n}" for which in ("slow", "fast") for n in range(5)
+    )
+    assert [v for v in values(found) if "slow" in v] == [f"slow {n}" for n in range(5)]
+    reader.close()
+
+
 def test_what_was_polled_and_not_advanced_past_comes_to_the_next(ports: Ports) -> None:
     ports.log.append(message(ORDERED, str(i)) for i in range(10))
     first = reader(ports, "fetcher", ORDERED)

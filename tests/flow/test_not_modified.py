@@ -19,8 +19,8 @@ from gossamer.events import (
 )
 from gossamer.events.topics import PAGES, PAGES_ARCHIVED, PAGES_JUDGED, VISITS_ENDED
 from gossamer.log.codec import encode
-from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Answer, Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.web.robots import RobotsRules
 from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
@@ -67,7 +67,7 @@ class Visited(VirtualCrawl):
     def start(self) -> None:
         super().start()
         self.listener = Listener()
-        listening = Loop(self.listener, self.log, self._store(), lambda: self.now)
+        listening = sequential_loop(self.listener, self.log, self._store(), lambda: self.now)
         self.runners.insert(2, listening)
 
     def all(self, kind: type[E]) -> list[E]:

@@ -50,8 +50,8 @@ def web(url: str, now: float) -> tuple[float, Reply | Failure]:
 def crawled(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
     """Return a crawl that has come to its end, and every event that there was."""
     crawl, events = VirtualCrawl(folder, web, retries=1, batch=2), list[Event]()
-    for runner in crawl.runners:
-        _listen(runner._processor, events)
+    for service in crawl.services:
+        _listen(service, events)
     crawl.sow()
     seed = SeedSown(url=SEED, crawl=CRAWL, depth=3, via=str(EXPECTED[SEED]["via"]))
     crawl.log.append([encode(seed)])

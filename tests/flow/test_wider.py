@@ -80,7 +80,7 @@ def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
 
 def test_seeds_wait_for_a_definition_and_are_judged_by_it(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
-    frontier = next(r._processor for r in crawl.runners if isinstance(r._processor, Frontier))
+    frontier = next(one for one in crawl.services if isinstance(one, Frontier))
     crawl.log.append([encode(SeedSown(url=url)) for url in ("http://a.test/0", "http://b.test/")])
     assert crawl.run()
     assert crawl.requests == []

@@ -4,11 +4,11 @@ So are Kafka and Cassandra: a flush writes row by row, in the stages that `Store
 in any order within one; then the outcome goes out, message by message; then the log moves.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from random import Random
 from typing import Any, Generic
 
-from gossamer.log import BATCH, Message, Record
+from gossamer.log import BATCH, NO_PARTITIONS, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store import R, Row, Sort, holder_of
 from gossamer.store.sqlite import SqliteStore
@@ -183,8 +183,10 @@ class TornReader:
         self._log, self._inner, self._store, self._fate = log, inner, store, fate
         self.partitions = inner.partitions
 
-    def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
-        return self._inner.poll(timeout, most)
+    def poll(
+        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+    ) -> list[Record]:
+        return self._inner.poll(timeout, most, paused)
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:
         self._store.flush()

@@ -21,8 +21,8 @@ from gossamer.events.topics import TOPICS, VISITS_ORDERED, Keep
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
-from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
@@ -208,8 +208,9 @@ class VirtualCrawl:
                 )
             ),
         ]
+        self.services = services
         self.runners = [
-            Loop(service, self.log, store, lambda: self.now)
+            sequential_loop(service, self.log, store, lambda: self.now)
             for service, store in zip(services, stores, strict=True)
         ]
 

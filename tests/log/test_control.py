@@ -17,8 +17,8 @@ from gossamer.log import Message, Record
 from gossamer.log.codec import dead_letter, decode, decoder, encode, replayed
 from gossamer.log.control import ControlTail, in_force
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
 from gossamer.store.sqlite import SqliteStore
 from services.archive.service import Archive
@@ -70,7 +70,7 @@ def test_the_newest_definition_counts_under_whichever_key(log: SqliteLog, times:
 def test_a_service_goes_by_the_newest_too(log: SqliteLog, store: SqliteStore) -> None:
     log.append([as_once("old()"), encode(defined("new()"))])
     sower = Sower(store)
-    Loop(sower, log, store, lambda: 1.0).step()
+    sequential_loop(sower, log, store, lambda: 1.0).step()
     assert [text for text in sower.calls if "control" in text] == ["control old()", "control new()"]
 
 
@@ -107,7 +107,7 @@ def test_kinds_not_known_here_are_skipped_and_named_once(
     log.append([of_later(delay=5.0)] * 2 + [encode(defined("any()"))] + [of_later(delay=6.0)])
     log.append([of_later("page")])
     sower = Sower(store)
-    runner = Loop(sower, log, store, lambda: 1.0)
+    runner = sequential_loop(sower, log, store, lambda: 1.0)
     with capture_logs() as lines:
         runner.step()
         log.append([of_later(delay=7.0)])

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Container
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 
 from gossamer.log.sqlite import SqliteLog
+from gossamer.log.throttling import Hold, hold_nothing
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.manual import Manual
@@ -27,7 +28,7 @@ def start(log: SqliteLog, store: SqliteStore) -> Start:
 
     @asynccontextmanager
     async def run(
-        processor: Manual, limit: int = 100, hold: Callable[[], Container[int]] = lambda: ()
+        processor: Manual, limit: int = 100, hold: Hold = hold_nothing
     ) -> AsyncIterator[ConcurrentRunner]:
         stop = asyncio.Event()
         runner = ConcurrentRunner(processor, log, store, lambda: 100.0, limit, hold)

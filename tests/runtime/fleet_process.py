@@ -10,13 +10,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.events import Event, SeedSown
 from gossamer.events.topics import SEEDS, Topic
-from gossamer.log import BATCH, Log, Record
+from gossamer.log import Log, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
+from gossamer.log.throttling import hold_nothing
 from gossamer.runtime import process
 from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.event_loop import run_async
@@ -51,11 +53,11 @@ class Asking(SqliteLog):
         reader = super().reader(group, topics, store)
         poll = reader.poll
 
-        def asking(timeout: float, most: int = BATCH) -> list[Record]:
+        def asking(timeout: float, *how: Any) -> list[Record]:
             answer()
-            return poll(timeout, most)
+            return poll(timeout, *how)
 
-        reader.poll = asking  # type: ignore[method-assign]
+        reader.poll = asking  # type: ignore[method-assign, assignment]
         return reader
 
 
@@ -96,7 +98,7 @@ def concurrent(backends: Backends) -> None:
 
     async def work(ended: object) -> None:
         runner = ConcurrentRunner(
-            Answering(), backends.log, backends.store, clock.now, 4, lambda: ()
+            Answering(), backends.log, backends.store, clock.now, 4, hold_nothing
         )
         await runner.run(ended)  # type: ignore[arg-type]
 

@@ -11,8 +11,8 @@ from gossamer.events.topics import SEEDS
 from gossamer.log import Record, Tail
 from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
 from gossamer.store.sqlite import SqliteStore
@@ -110,7 +110,9 @@ def main(path: str, what: str, most: str) -> None:
     """Run a doomed processor until it dies, or nothing is left."""
     database = Database(Path(path))
     store = SqliteStore(database)
-    runner = Loop(Doomed(store, what, int(most)), SqliteLog(database), store, lambda: 1.0)
+    runner = sequential_loop(
+        Doomed(store, what, int(most)), SqliteLog(database), store, lambda: 1.0
+    )
     while runner.step(0.1):
         pass
 

@@ -10,7 +10,7 @@ from gossamer import clock
 from gossamer.clock import Steps
 from gossamer.events import Event
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime.loop import Loop
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.manual import sow
 from tests.runtime.processors import Sower
@@ -39,7 +39,7 @@ def test_nothing_is_done_by_a_clock_that_was_set_before_times_are_reckoned_anew(
     processor = Reckoning(store)
     monkeypatch.setattr(clock, "now", lambda: processor.day)
     monkeypatch.setattr(clock, "steady", lambda: 0.0)
-    runner = Loop(processor, log, store, clock.now, Steps())
+    runner = sequential_loop(processor, log, store, clock.now, Steps())
     sow(log, "a")
     runner.step()
     runner.step()

@@ -10,7 +10,7 @@ from gossamer.events import CrawlDefined, Event
 from gossamer.log import Message, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
-from gossamer.runtime import concurrent
+from gossamer.runtime import concurrent, loop
 from gossamer.runtime.processor import Emitter
 from tests.runtime.conftest import Start
 from tests.runtime.manual import Manual, ManualOnce, found, left, sow, until
@@ -152,7 +152,7 @@ async def test_other_work_is_begun_before_the_log_moves(
 async def test_nothing_is_begun_while_others_are_behind(
     start: Start, manual: Manual, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.02)
+    monkeypatch.setattr(loop, "HOLD_INTERVAL", 0.02)
     held, asked, log_partitions = [True], [0], frozenset(range(log.partitions))
 
     def hold() -> frozenset[int]:
@@ -182,7 +182,7 @@ async def test_nothing_is_begun_while_others_are_behind(
 async def test_a_partition_that_is_held_holds_up_no_other(
     start: Start, log: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.0)
+    monkeypatch.setattr(loop, "HOLD_INTERVAL", 0.0)
     monkeypatch.setattr(concurrent, "BATCH", 3)
     processor = ManualOnce(log)
     held = [{partition_of("slow", log.partitions)}]
@@ -241,7 +241,7 @@ async def test_control_is_heard_before_work_and_while_there_is_none(
 
     define("first")
     sow(log, "a")
-    async with start(manual, hold=lambda: () if manual.controls else range(4)):
+    async with start(manual, hold=lambda: set() if manual.controls else {*range(4)}):
         await until(lambda: manual.open() == {"a"})
         define("second")
         await until(lambda: manual.controls == ["first", "second"])

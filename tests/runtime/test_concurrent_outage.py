@@ -5,13 +5,14 @@ The log is real; an outage is that it answers Unavailable, as a broker's that is
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from gossamer.errors import Fenced, NoSpace, Unavailable
 from gossamer.events import Event, SeedSown
-from gossamer.log import BATCH, Ends, Message, Record
+from gossamer.log import Ends, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.runtime import concurrent, retries
 from gossamer.runtime.processor import Emitter
@@ -55,13 +56,13 @@ class Failing(SqliteLog):
         poll, number = reader.poll, self.readers + 1
         self.readers = number
 
-        def polling(timeout: float, most: int = BATCH) -> list[Record]:
+        def polling(timeout: float, *how: Any) -> list[Record]:
             self.check()
             if self.fenced_for_good or number <= self.fenced_until:
                 raise Fenced("somebody else has our name")
-            return poll(timeout, most)
+            return poll(timeout, *how)
 
-        reader.poll = polling  # type: ignore[method-assign]
+        reader.poll = polling  # type: ignore[method-assign, assignment]
         return reader
 
     async def tried_again(self) -> None:

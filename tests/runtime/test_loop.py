@@ -14,12 +14,13 @@ from gossamer import clock
 from gossamer.errors import NoSpace, Poison, Unavailable
 from gossamer.events import CrawlDefined, Event, SeedSown
 from gossamer.events.topics import PAGES, SEEDS
-from gossamer.log import BATCH, Message, Reader, Record
+from gossamer.log import BATCH, Message, Reader, Record, partition_of
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Key
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.runtime.step_size import FIRST_STEP
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
@@ -40,7 +41,7 @@ def sower(store: SqliteStore) -> Sower:
 
 @pytest.fixture
 def runner(sower: Sower, log: SqliteLog, store: SqliteStore) -> Loop:
-    return Loop(sower, log, store, lambda: 100.0)
+    return sequential_loop(sower, log, store, lambda: 100.0)
 
 
 def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) -> None:
@@ -52,21 +53,22 @@ def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) ->
     runner.close()
 
 
-def test_nothing_is_polled_while_readers_are_behind_in_a_partition_of_the_loop(
+def test_nothing_is_polled_of_a_partition_whose_readers_are_behind(
     sower: Sower, log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop_module, "HOLD_INTERVAL", 0.0)
-    held = {3}
-    runner = Loop(sower, log, store, lambda: 100.0, hold=lambda: held)
+    at = partition_of("same place, so in this order", log.partitions)
+    held = {at}
+    runner = sequential_loop(sower, log, store, lambda: 100.0, hold=lambda: held)
     sow(log, "a", "b")
     for _ in range(3):
-        assert runner.step() is False and runner.is_held
+        assert runner.step() is False
+    elsewhere = next(f"{n}" for n in range(9) if partition_of(f"{n}", log.partitions) != at)
+    log.append([Message("seeds", "k", b"c", elsewhere)])
+    assert runner.step() is True and found(log) == ["c"], "others go on"
     held.clear()
-    assert runner.step() is True and not runner.is_held
-    assert sorted(found(log)) == ["a", "b"]
-    held.add(77)
-    sow(log, "c")
-    assert runner.step() is True, "a partition of somebody else"
+    assert runner.step() is True
+    assert sorted(found(log)) == ["a", "b", "c"]
 
 
 def test_steps_that_move_something_are_timed(runner: Loop, log: SqliteLog) -> None:
@@ -97,7 +99,7 @@ def test_a_processor_learns_when_it_has_read_what_lay_there(
     sow(log, *(f"{n}" for n in range(700)))
     [at] = {record.partition for record in drain(log.tail(["seeds"]))}
     awaiting = Awaiting(store)
-    runner = Loop(awaiting, log, store, lambda: 100.0)
+    runner = sequential_loop(awaiting, log, store, lambda: 100.0)
     caught_up: list[list[str]] = []
     while runner.step():
         sow(log, f"fresh {len(caught_up)}")
@@ -114,7 +116,7 @@ def test_where_nothing_lies_unread_a_processor_learns_that_at_once(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     awaiting = Awaiting(store)
-    Loop(awaiting, log, store, lambda: 100.0).step()
+    sequential_loop(awaiting, log, store, lambda: 100.0).step()
     told = [call for call in awaiting.calls if " after " in call]
     assert told == [f"{number} after 0" for number in range(4)]
 
@@ -145,9 +147,9 @@ class GivenLater:
         self._reader, self.partitions = reader, frozenset[int]()
         self.advance, self.close = reader.advance, reader.close
 
-    def poll(self, timeout: float, most: int = 500) -> Sequence[Record]:
+    def poll(self, timeout: float, *how: Any) -> Sequence[Record]:
         self.partitions = self._reader.partitions
-        return self._reader.poll(timeout, most)
+        return self._reader.poll(timeout, *how)
 
 
 class Slow(Sower):
@@ -167,7 +169,7 @@ def test_what_was_said_during_a_takeover_is_known_before_it_goes_on(
     slow = Slow(store)
     slow.log, reader = log, log.reader
     monkeypatch.setattr(log, "reader", lambda *given: GivenLater(reader(*given)))
-    runner = Loop(slow, log, store, lambda: 100.0)
+    runner = sequential_loop(slow, log, store, lambda: 100.0)
     sow(log, "a")
     runner.step()
     said = [call for call in slow.calls if call != "settle"]
@@ -181,7 +183,7 @@ def test_control_comes_to_every_life_and_its_news_to_each(
         log.append([encode(CrawlDefined(at=0.0, scope=scope, max_depth=1))])
     for _ in range(2):
         sower = Sower(store)
-        runner = Loop(sower, log, store, lambda: 1.0)
+        runner = sequential_loop(sower, log, store, lambda: 1.0)
         runner.step()
         assert "control any()" in sower.calls and "control old()" not in sower.calls
         log.append([encode(CrawlDefined(at=0.0, scope="new()", max_depth=1))])
@@ -222,7 +224,7 @@ class Fussy(Sower):
 
 @pytest.fixture
 def fussy(log: SqliteLog, store: SqliteStore) -> Loop:
-    return Loop(Fussy(store), log, store, lambda: 100.0)
+    return sequential_loop(Fussy(store), log, store, lambda: 100.0)
 
 
 def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Loop, log: SqliteLog) -> None:
@@ -238,7 +240,7 @@ def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Loop, log: Sql
 def test_a_record_whose_answer_is_too_large_is_buried_whole(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    runner = Loop(Sower(store), log, store, lambda: 100.0)
+    runner = sequential_loop(Sower(store), log, store, lambda: 100.0)
     large = "x" * (PAGES.limit // 2)
     sow(log, "a", large, "b")
     runner.step()
@@ -270,7 +272,7 @@ def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
 def test_a_processor_is_woken_when_it_is_due(sower: Sower, log: SqliteLog) -> None:
     now = [100.0]
     store = SqliteStore(Database(":memory:"))
-    runner = Loop(sower, log, store, lambda: now[0])
+    runner = sequential_loop(sower, log, store, lambda: now[0])
     assert runner.due() is None
     sower.at = 105.0
     assert runner.step() is False
@@ -355,7 +357,7 @@ def lengths(loop: Loop, hours: Hours) -> list[float]:
 def test_steps_end_in_time_however_long_a_record_takes(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
-    loop, hours.seconds = Loop(hours, log, store, lambda: 100.0, limit=2.0), 0.25
+    loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0, limit=2.0), 0.25
     sow(log, *map(str, range(100)))
     first, *others = lengths(loop, hours)
     assert first == FIRST_STEP * hours.seconds
@@ -368,7 +370,7 @@ def test_steps_end_in_time_however_long_a_record_takes(
 def test_steps_that_are_quick_become_large(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
-    loop, hours.seconds = Loop(hours, log, store, lambda: 100.0), 0.0001
+    loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 0.0001
     sow(log, *map(str, range(4 * BATCH)))
     assert max(lengths(loop, hours)) == pytest.approx(BATCH * hours.seconds)
 
@@ -376,7 +378,7 @@ def test_steps_that_are_quick_become_large(
 def test_what_is_due_is_bounded_as_records_are(
     hours: Hours, log: SqliteLog, store: SqliteStore
 ) -> None:
-    loop, hours.seconds = Loop(hours, log, store, lambda: 100.0), 1.0
+    loop, hours.seconds = sequential_loop(hours, log, store, lambda: 100.0), 1.0
     sow(log, *map(str, range(FIRST_STEP)))
     loop.step()
     hours.at = 50.0
@@ -424,7 +426,7 @@ def test_rows_are_read_together_and_again_while_the_store_is_away(
     log: SqliteLog, waits: list[float]
 ) -> None:
     store = Away()
-    loop = Loop(Reading(store), log, store, lambda: 100.0)
+    loop = sequential_loop(Reading(store), log, store, lambda: 100.0)
     loop.step()
     store.times = 2
     sow(log, "a", "b")
@@ -440,7 +442,7 @@ def test_rows_are_read_together_and_again_while_the_store_is_away(
 
 def test_what_cannot_be_read_ahead_is_read_one_by_one(log: SqliteLog) -> None:
     store = ReadAheadStore()
-    loop = Loop(Reading(store), log, store, lambda: 100.0)
+    loop = sequential_loop(Reading(store), log, store, lambda: 100.0)
     sow(log, "a", "!b")
     loop.step()
     assert found(log) == ["a", "!b"]
@@ -497,7 +499,7 @@ def test_a_handler_that_comes_half_way_leaves_nothing_and_the_rest_is_whole(
 ) -> None:
     careless = Careless(store)
     sow(log, "a", f"{bad} 1", b"\xff", "b", f"{bad} 2", "c")
-    runner = Loop(careless, log, store, lambda: 100.0)
+    runner = sequential_loop(careless, log, store, lambda: 100.0)
     while runner.step():
         pass
     assert sorted(found(log)) == careless.known == ["a", "b", "c"]
@@ -533,7 +535,7 @@ def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
         return REGISTRY.get_sample_value(sample, {"service": "dedup"}) or 0.0
 
     before = dropped()
-    runner = Loop(Waking(store), log, store, lambda: 1.0)
+    runner = sequential_loop(Waking(store), log, store, lambda: 1.0)
     runner.step()
     runner.step()
     assert found(log) == ["small"]
@@ -544,7 +546,7 @@ def test_what_is_too_large_when_it_wakes_is_dropped_and_counted(
 def test_an_error_on_waking_stops_everything_before_it_is_written(
     log: SqliteLog, store: SqliteStore, error: Exception
 ) -> None:
-    runner = Loop(Waking(store, error), log, store, lambda: 1.0)
+    runner = sequential_loop(Waking(store, error), log, store, lambda: 1.0)
     runner.step()
     with pytest.raises(type(error)):
         runner.step()

@@ -185,7 +185,6 @@ PACE: dict[str, object] = {
     # Nobody looks so often that a run takes long, nor waits so long that it has to last for days.
     "gossamer.runtime.concurrent.IDLE_WAIT": 2.0,
     "gossamer.runtime.concurrent.IDLE_POLL": 2.0,
-    "gossamer.runtime.concurrent.HOLD_INTERVAL": 10.0,
     "gossamer.runtime.loop.HOLD_INTERVAL": 10.0,
     "gossamer.log.throttling.LIMITS": dict.fromkeys(LIMITS, 5),
     "gossamer.log.kafka.trimming.EVERY": 20.0,

@@ -292,7 +292,7 @@ FAULTS = (
         scenario="listings",
         seeds=3,
         report="was put out for not polling",
-        seams={"gossamer.runtime.loop.read_ahead": _not_read},
+        seams={"gossamer.runtime.sequential.read_ahead": _not_read},
     ),
     Fault(
         "one archive",

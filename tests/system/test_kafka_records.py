@@ -18,7 +18,7 @@ from gossamer.log import Message, Record, murmur2
 from gossamer.log.codec import decode, encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
-from gossamer.runtime.loop import Loop
+from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings.servers import KafkaSettings
 from gossamer.store.sqlite import SqliteStore
 from tests.runtime.processors import Sower, drain
@@ -62,7 +62,7 @@ def test_whatever_others_produce_is_answered_or_buried(
         other.produce(f"{settings.prefix}control", value, b"default")
     assert other.flush(30) == 0
     sower = Sower(store)
-    runner = Loop(sower, kafka_log, store, lambda: 1.0)
+    runner = sequential_loop(sower, kafka_log, store, lambda: 1.0)
     while kafka_log.backlog("dedup", "seeds"):
         runner.step(0.1)
     runner.close()

@@ -7,7 +7,7 @@ partition of the others as well. Of a topic with more partitions, such as `seeds
 shared out by modulo.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.events.topics import SITE_KEYED
-from gossamer.log import BATCH, Log, Message, Record
+from gossamer.log import BATCH, NO_PARTITIONS, Log, Message, Record
 from gossamer.log.kafka.client import GroupConsumer, Trouble, client, consumer, error_of, record
 from gossamer.log.kafka.gaps import CHECK_EVERY, GapCheck
 from gossamer.log.kafka.trimming import Trimmer
@@ -80,8 +80,13 @@ class KafkaReader:
         self._partitions: frozenset[int] = frozenset()
         self._positions: dict[TopicPartition_, Position] = {}
         self._held: list[Record] = []
+        """What was fetched and not returned yet."""
         self._bytes = 0
-        self._paused = self._polling = self._closed = False
+        self._parked: list[Record] = []
+        """What was fetched of partitions that callers have paused since."""
+        self._paused = self._not_fetched = NO_PARTITIONS
+        """The partitions that callers have paused, and those of which nothing is fetched."""
+        self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._check_at = clock.steady() + CHECK_EVERY
         self._unchecked: frozenset[int] = frozenset()
@@ -112,7 +117,9 @@ class KafkaReader:
         """The partitions that are this member's now, the same of every topic it reads."""
         return self._partitions
 
-    def poll(self, timeout: float, most: int = BATCH) -> list[Record]:
+    def poll(
+        self, timeout: float, most: int = BATCH, paused: Set[int] = NO_PARTITIONS
+    ) -> list[Record]:
         """Return the next records, at most *most*; with 0 only keep the membership alive.
 
         Raise Gap where records that the group has not read are missing.
@@ -129,7 +136,8 @@ class KafkaReader:
         )
         # With *most* = 0, records that arrive while callbacks are served are held. Fetching goes on
         # until much is held: a pause throws away what was fetched.
-        self._fetch(bool(most) or self._has_room(BATCH))
+        self._pause(paused)
+        self._fetch_all_but(paused if most or self._has_room(BATCH) else self._partitions)
         if not most:
             self._fill(0, len(self._held) + 1)
         elif self._has_room(most):
@@ -142,11 +150,19 @@ class KafkaReader:
     def _has_room(self, most: int) -> bool:
         return len(self._held) < most and self._bytes < BATCH_BYTES
 
-    def _fetch(self, wanted: bool) -> None:
-        if wanted == self._paused:
-            self._paused = not wanted
-            change = self._consumer.resume if wanted else self._consumer.pause
-            change(self._of_all_topics(self._partitions))
+    def _pause(self, paused: Set[int]) -> None:
+        if paused != self._paused:
+            self._paused = frozenset(paused)
+            fetched = self._parked + self._held
+            self._parked = [one for one in fetched if self._home(one.partition) in paused]
+            self._keep([one for one in fetched if self._home(one.partition) not in paused])
+
+    def _fetch_all_but(self, partitions: Set[int]) -> None:
+        before, self._not_fetched = self._not_fetched, frozenset(partitions & self._partitions)
+        if stopped := self._not_fetched - before:
+            self._consumer.pause(self._of_all_topics(stopped))
+        if resumed := before - self._not_fetched:
+            self._consumer.resume(self._of_all_topics(resumed))
 
     def _fill(self, timeout: float, most: int) -> None:
         poll, take = self._consumer.poll, self._take
@@ -205,6 +221,8 @@ class KafkaReader:
         numbers = frozenset(one.partition for one in fresh)
         # No offset means the committed one.
         self._consumer.incremental_assign(self._of_all_topics(numbers))
+        # One that was paused when it was revoked may still be.
+        self._consumer.resume(self._of_all_topics(numbers))
         self._change(self._partitions | numbers)
 
     def _revoked(self, _: Any, gone: list[TopicPartition]) -> None:
@@ -217,7 +235,8 @@ class KafkaReader:
         self._unchecked = (self._unchecked | fresh) & partitions
         if fresh and len(self._names) > 1:
             self._confirm_at = clock.steady()
-        self._fetch(True)
+        self._not_fetched &= partitions
+        self._parked = [one for one in self._parked if self._home(one.partition) in partitions]
         self._keep([one for one in self._held if self._home(one.partition) in partitions])
         self._positions = {
             at: p for at, p in self._positions.items() if self._home(at[1]) in partitions
@@ -263,6 +282,7 @@ class KafkaReader:
         ends = {at: end for at, end in ends.items() if end > self._positions[at].passed}
         if ends and not self._commit(ends):
             self._positions.clear()
+            self._parked = []
             self._keep([])
             return False
         for at, end in ends.items():

@@ -1,0 +1,196 @@
+"""The strategy for logic that answers at once: records are handled in the order of the log."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain, islice
+
+import structlog
+
+from gossamer import clock
+from gossamer.clock import Clock, Steps
+from gossamer.errors import Poison, Unavailable
+from gossamer.log import Log, Message, Record
+from gossamer.log.codec import encode
+from gossamer.log.throttling import Hold, hold_nothing
+from gossamer.runtime.answers import (
+    Decoded,
+    answer_all,
+    decode_all,
+    events_of,
+    read_ahead,
+    reads_of,
+)
+from gossamer.runtime.loop import Batch, Loop
+from gossamer.runtime.partitions import Partitions
+from gossamer.runtime.processor import Processor
+from gossamer.runtime.retries import waits
+from gossamer.runtime.step_size import StepSize
+from gossamer.store import Store
+from gossamer.telemetry import count
+from gossamer.telemetry.timing import timed
+
+logger = structlog.get_logger()
+
+READ_TRIES = 4
+"""Attempts to read ahead while a server is away, before log and store are reopened."""
+
+
+def sequential_loop(
+    processor: Processor,
+    log: Log,
+    store: Store,
+    clock: Clock,
+    steps: Steps | None = None,
+    limit: float = 1.0,
+    hold: Hold = hold_nothing,
+) -> Loop:
+    """Return a loop of *processor*; see `Sequential` and `Loop`."""
+    return Loop(Sequential(processor, log, store, clock, steps, limit), log, store, hold)
+
+
+class Sequential:
+    """Read, handle and wake in one go; see `Strategy`.
+
+    A step takes about *limit* seconds at most (`service.step_limit`): there is room for as many
+    records as earlier steps say. *steps* reports whether *clock* was set; without it nobody looks.
+    """
+
+    def __init__(
+        self,
+        processor: Processor,
+        log: Log,
+        store: Store,
+        clock: Clock,
+        steps: Steps | None = None,
+        limit: float = 1.0,
+    ) -> None:
+        self.name, self.topics = processor.name, [topic.name for topic in processor.reads]
+        self._processor, self._store, self._clock = processor, store, clock
+        self._steps = steps
+        self._was_set = self._took_over = False
+        self._partitions = Partitions(log, processor.name, processor.awaits)
+        self._size = StepSize(limit)
+        self._records: Sequence[Record] = ()
+        self._answers: list[Message] = []
+        self.is_full = False
+        """Whether the last step was as large as it may be, so that more is likely waiting."""
+
+    def due(self) -> float | None:
+        """Return when the processor is to be woken."""
+        return self._processor.due()
+
+    def assign(self, partitions: frozenset[int]) -> None:
+        """Let the processor claim what is fresh."""
+        self._took_over = True
+        self._partitions.assign(partitions)
+        self._processor.assign(partitions, self._clock())
+        self._processor.settle()
+
+    def prepare(self) -> bool:
+        """Look whether the clock was set or the log is to be read first; restore the processor."""
+        if self._clock_was_set():
+            logger.warning("the clock was set", service=self.name)
+            self._was_set = False
+            self._go_back(self._processor.clock_set)
+        if self._partitions.assigned and self._processor.must_catch_up(self._clock()):
+            self._partitions.catch_up()
+        if not self._processor.restore():
+            self.is_full = True
+            return False
+        self._partitions.restored()
+        return True
+
+    def room(self) -> int:
+        """Return what a step can handle in time."""
+        return self._size.records
+
+    def control(self, records: Sequence[Record]) -> None:
+        """Handle *records* with those that are submitted next."""
+        self._answers += self._handle(decode_all(records))
+
+    def submit(self, records: Sequence[Record]) -> None:
+        """Read what *records* need, and handle them."""
+        self._records = records
+        if not records:
+            return
+        decoded = decode_all(records)
+        with self._phase("read"):
+            self._read_ahead(decoded)
+        with self._phase("handle"):
+            self._answers += self._handle(decoded)
+        for record in records:
+            self._partitions.handled(record)
+
+    def collect(self) -> Batch | None:
+        """Wake the processor if it is due, and return what came of the step."""
+        now, size = self._clock(), self._size.records
+        if ended := self._partitions.caught_up():
+            self._processor.caught_up(ended, now)
+        orders: list[Message] = []
+        if woken := self._is_due(now):
+            with self._phase("wake"):
+                orders += self._woken(now, size)
+        self.is_full = len(self._records) >= size or len(orders) >= size
+        if not (self._records or self._answers or woken):
+            return None
+        with self._phase("settle"):
+            self._processor.settle()
+        self._answers += orders
+        return Batch(self._records, self._answers)
+
+    def advanced(self, ours: bool, seconds: float) -> None:
+        """Let the next step be larger or smaller."""
+        self._records, self._answers = (), []
+        self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
+
+    def _read_ahead(self, decoded: Sequence[Decoded]) -> None:
+        """Read together what the handlers will read; a server that is away is asked again."""
+        events = events_of(decoded)
+        for wait in chain(islice(waits(), READ_TRIES - 1), [None]):
+            try:
+                read_ahead(self._store, reads_of(self._processor, events))
+                return
+            except Unavailable as error:
+                if wait is None:
+                    raise
+                logger.warning("waiting", why=str(error), seconds=wait)
+                clock.pause(wait)
+
+    def _phase(self, name: str) -> AbstractContextManager[None]:
+        return timed("gossamer_step_phase_seconds", service=self.name, phase=name)
+
+    def _is_overdue(self, now: float) -> bool:
+        due = self._processor.due()
+        return due is not None and due <= now
+
+    def _is_due(self, now: float) -> bool:
+        # A takeover may have lasted, and polling says that we live. If the clock was set since the
+        # step began, what is due is known once times are computed anew.
+        took_over, self._took_over = self._took_over, False
+        return not took_over and not self._clock_was_set() and self._is_overdue(now)
+
+    def _clock_was_set(self) -> bool:
+        self._was_set |= self._steps is not None and self._steps.seen()
+        return self._was_set
+
+    def _handle(self, decoded: Sequence[Decoded]) -> list[Message]:
+        answers = answer_all(self._processor, decoded, self._clock, self._restart)
+        return [message for found in answers for message in found]
+
+    def _restart(self) -> None:
+        self._go_back(self._processor.restart)
+
+    def _go_back(self, begin: Callable[[frozenset[int], float], None]) -> None:
+        """Go back to the last advance: what is in memory is neither kept nor known."""
+        self._store.discard()
+        begin(self._partitions.assigned or frozenset(), self._clock())
+        self._partitions.go_back()
+
+    def _woken(self, now: float, most: int) -> Iterator[Message]:
+        for event in self._processor.wake(now, most):
+            try:
+                yield encode(event)
+            except Poison as error:
+                # No record is to blame. An order that does not go out ends with its lease.
+                count("gossamer_dead_letters_total", service=self.name)
+                logger.error("answer dropped", service=self.name, reason=str(error))
