@@ -86,7 +86,7 @@ class Hosts:
     def find_all(self, entries: Sequence[ListedHost | DueRow]) -> list[Host]:
         """Return the hosts of *entries* that there are, each once and as `find` does."""
         loaded = {(entry.site, entry.host): self.bench.hosts.get(entry.host) for entry in entries}
-        away = self.read_all([entry for entry in entries if not loaded[entry.site, entry.host]])
+        away = self.read_all(key for key, host in loaded.items() if not host)
         return [
             host or self._listed(away[key]) for key, host in loaded.items() if host or key in away
         ]
@@ -121,14 +121,14 @@ class Hosts:
         self.queues.forget()
         self.sites.forget()
 
-    def read_all(self, entries: Sequence[ListedHost | DueRow]) -> dict[tuple[str, str], Host]:
-        """Return by site and host, as they are in the store, those of *entries* that are there."""
+    def read_all(self, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+        """Return the stored hosts of *places*, each under its site and host key."""
         found, keys = dict[tuple[str, str], Host](), list[tuple[str, str]]()
-        for entry in entries:
-            if recent := self._recent.get(entry.host):
-                found[entry.site, entry.host] = recent
+        for site, key in places:
+            if recent := self._recent.get(key):
+                found[site, key] = recent
             else:
-                keys.append((entry.site, entry.host))
+                keys.append((site, key))
         rows = self._rows.get_all(keys) if keys else ()
         return found | {(row.site, row.host): Host(row) for row in rows}
 
@@ -169,7 +169,7 @@ class Hosts:
             raise ForbiddenTransition(f"{row.host} is {before}, and cannot be made {row.condition}")
         tally = self.claims.of(row.site).tally
         if trigger or not host.stored:
-            tally.changed(before if host.stored else None, row.condition)
+            tally.record_condition(row, before if host.stored else None)
         tally.queued += row.queued - host.row.queued
         self._rows.put(row)
         if not host.stored:

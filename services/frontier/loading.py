@@ -35,13 +35,30 @@ class Loading:
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, and have the hosts of these in memory, and of no others."""
+        gained = partitions - self._claims.partitions
         self._claims.assign(partitions, now)
         self._hosts.forget()
         self._bench.slots.share_out(len(partitions))
         for host in [*self._bench.hosts.values()]:
             if not self._claims.has(host.row.site):
                 self._bench.unload(host)
+        self._load_checked_out(gained, now)
         self.fill(now)
+
+    def _load_checked_out(self, partitions: frozenset[int], now: float) -> None:
+        """Load all hosts of *partitions* that are checked out, even if there is no room.
+
+        The list may name a host whose row was written just after: that host is not loaded.
+        """
+        lists = [c.tally.checked_out for c in self._claims if c.partition in partitions]
+        found = self._hosts.read_all((site, key) for some in lists for key, site in some.items())
+        for listed in lists:
+            for key, site in [*listed.items()]:
+                host = found.get((site, key))
+                if host and host.row.condition is Condition.CHECKED_OUT:
+                    self._load(host, now)
+                else:
+                    del listed[key]
 
     def enter(self, host: Host, row: HostRow, now: float) -> None:
         """Update an idle host that has work now: it is listed, unless its trouble lasts."""
@@ -117,7 +134,7 @@ class Loading:
             if not entries:
                 return
             left -= len(entries)
-            found = self._hosts.read_all(entries)
+            found = self._hosts.read_all((entry.site, entry.host) for entry in entries)
             for entry in entries:
                 host = found.get((entry.site, entry.host))
                 if host and host.row.listed == entry.number and host.row.condition in LISTED:
@@ -162,11 +179,6 @@ class Loading:
         self._hosts.remember(host)
         return True
 
-    def find_checked_out(self, site: str, now: float) -> None:
-        """Have all hosts of *site* in memory that are checked out, though there be no room."""
-        for host in self._hosts.away(site, Condition.CHECKED_OUT):
-            self._load(host, now)
-
     def _able(self) -> list[Claim]:
         """Return the claims of which one more host may be checked out."""
         return [claim for claim in self._claims if self._bench.slots.has_room(claim.partition)]
@@ -201,6 +213,7 @@ class Loading:
         self._hosts.forget()
         for host in [*self._bench.hosts.values()]:
             self._bench.unload(host)
+        self._load_checked_out(self._claims.partitions, now)
         self.fill(now)
 
     def caught_up(self, now: float) -> None:

@@ -58,3 +58,6 @@ class TallyRow(Row, frozen=True):
     sent: dict[str, int] = field(default_factory=dict)
     """Partition of `visits.ordered` → how many orders of this partition's sites are unanswered
     there; where there are several fetchers."""
+    checked_out: dict[str, str] = field(default_factory=dict)
+    """Host → site, of all hosts that are checked out: a frontier that takes the partition over
+    loads them before it orders anything."""

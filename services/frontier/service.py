@@ -44,7 +44,7 @@ from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading
-from services.frontier.neighbours import LOOKS, Neighbours
+from services.frontier.neighbours import Neighbours
 from services.frontier.pacing import Pacing
 from services.frontier.probes import learn
 from services.frontier.reads import places_of, urls_due, urls_of
@@ -83,7 +83,7 @@ class Frontier(Processor):
         self._revisits = Revisits(hosts, store)
         self._refusals = refusals = Refusals(hosts, self._revisits, store)
         self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
-        self._neighbours = Neighbours(hosts, self._loading)
+        self._neighbours = Neighbours(hosts)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
         self._check_in = CheckIn(
             settings, hosts, self._loading, self._revisits, self._neighbours, store
@@ -103,13 +103,11 @@ class Frontier(Processor):
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, give up all others, and load the hosts that have work."""
-        self._neighbours.forget()
         self._loading.assign(partitions, now)
         self._unread &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Reload *partitions* from the store, under their present claims."""
-        self._neighbours.forget()
         self._loading.start_over(now)
         self._asked_at = self._read_until = 0.0
 
@@ -274,15 +272,10 @@ class Frontier(Processor):
             self._hosts.update(host, host.row, Trigger.DELAY_OVER)
 
     def _orders(self, crawl: CrawlDefined, now: float, left: int) -> Iterator[Event]:
-        pacing, looks = self._pacing, LOOKS
+        pacing = self._pacing
         pacing.look(now)
         while left and (most := pacing.room(crawl, now)) and (host := self._first(now)):
             left -= 1
-            if not self._neighbours.knows(host.row.site):
-                if not looks:
-                    return
-                looks -= 1
-                self._neighbours.find(host.row.site, now)
             if self._neighbours.hold_back(host, now):
                 continue
             order = self._check_out.order(host, most, crawl, now)

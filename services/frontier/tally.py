@@ -8,6 +8,7 @@ from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.store import Table
 from services.frontier.conditions import Condition
 from services.frontier.partition_rows import TallyRow
+from services.frontier.rows import HostRow
 
 MOST = 10
 """How many hosts or visits a list shows."""
@@ -30,12 +31,18 @@ class Tally:
         self.latest = list(row.latest)
         self.next_due_at, self.due_count = row.next_due_at, row.due_count
         self.hours, self.sent = dict(row.hours), dict(row.sent)
+        self.checked_out = dict(row.checked_out)
+        """Host → site, of all hosts that are checked out."""
 
-    def changed(self, before: Condition | None, after: Condition) -> None:
-        """Count a host's change of condition; *before* is None when it is new."""
+    def record_condition(self, row: HostRow, before: Condition | None) -> None:
+        """Count a host's change of condition; *before* is None if the host is new."""
         if before is not None:
             self.conditions[before] -= 1
-        self.conditions[after] += 1
+        self.conditions[row.condition] += 1
+        if row.condition is Condition.CHECKED_OUT:
+            self.checked_out[row.host] = row.site
+        else:
+            self.checked_out.pop(row.host, None)
 
     def ended(self, event: VisitEnded) -> None:
         """Count a visit."""
@@ -103,6 +110,7 @@ class Tally:
             due_count=self.due_count,
             hours=dict(self.hours),
             sent=dict(self.sent),
+            checked_out=dict(self.checked_out),
         )
         if row != self._row:
             self._row = row

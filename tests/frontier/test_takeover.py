@@ -44,13 +44,37 @@ def test_hosts_are_read_many_at_a_time_and_in_steps(monkeypatch) -> None:  # typ
     monkeypatch.setattr(SqliteTable, "get_all", many)
     sim.start()
     # The log is polled between two steps, and has work to do at once.
-    assert len(sim.frontier._hosts.bench) <= AT_A_TIME
+    out = len(sim.orders)
+    assert len(sim.frontier._hosts.bench) <= AT_A_TIME + out
     assert sim.frontier.due() == 0.0
     for _ in range(3):
         sim.step()
     assert len(sim.frontier._hosts.bench) == 1200
     assert single.count(HostRow) == 0
     assert sum(steps) == 1200 and max(steps) <= AT_A_TIME
+
+
+def test_a_new_owner_orders_at_once_and_beside_no_order_of_the_former_one() -> None:
+    sim = Simulation(
+        lambda url: {"took": 60.0}, loaded_limit=2000, checked_out_limit=300, alone=False
+    )
+    # Two hosts of each site, and what was ordered is lost with the first owner.
+    sim.admit(*(f"{scheme}://s{n}.test/" for n in range(400) for scheme in ("http", "https")))
+    while len(sim.orders) < 300:
+        sim.step()
+    former = {order.host for _, order in sim.orders}
+    sim.lose()
+    sim.settings = sim.settings.model_copy(update={"checked_out_limit": 600})
+    sim.start()
+    began = sim.now
+    sim.now += 10.0
+    while len(sim.orders) < 400:
+        sim.run(steps=1)
+    assert sim.now == began + 10.0, "at once"
+    later = {order.host for _, order in sim.orders[300:]}
+    # No order to the other host of a site: the former owner's fetcher may be visiting the site.
+    assert len(later) == 100 and not later & former
+    assert not {host.split("://")[1] for host in later} & {one.split("://")[1] for one in former}
 
 
 def test_entries_that_are_outdated_are_passed_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:

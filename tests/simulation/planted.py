@@ -7,7 +7,7 @@ or has other parameters is an error: a refactoring must not turn a fault into on
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from heapq import heappush
@@ -18,7 +18,7 @@ import msgspec
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 from gossamer.errors import GossamerError, Unavailable
-from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered, VisitEnded
+from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered
 from gossamer.log import Log
 from gossamer.log.codec import E, validated
 from gossamer.log.kafka.gaps import GapCheck
@@ -29,13 +29,12 @@ from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
 from services.fetcher.service import Fetcher, OrderRun
 from services.frontier.balance import Balance
-from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.claim import Claim, Claims
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
 from services.frontier.queue import Ends
-from services.frontier.rows import DueRow, HostRow, ListedHost
+from services.frontier.rows import HostRow
 from services.frontier.schedule import Schedule
 from services.frontier.service import Frontier
 from services.frontier.workbench import Host
@@ -122,14 +121,6 @@ def _until_now(self: Frontier, now: float) -> float:
     return now
 
 
-_ended = CheckIn.ended
-
-
-def _only_in_memory(self: CheckIn, event: VisitEnded, now: float) -> None:
-    if event.host in self._hosts.bench.hosts:
-        _ended(self, event, now)
-
-
 def _by_its_own_clock(self: CassandraStore, first: int, end: int) -> None:
     pass
 
@@ -138,8 +129,8 @@ def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
     pass
 
 
-def _one_by_one(self: Hosts, entries: Sequence[ListedHost | DueRow]) -> dict[tuple[str, str], Host]:
-    found = {(e.site, e.host): self.read(e.site, e.host) for e in entries}
+def _one_by_one(self: Hosts, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+    found = {(site, host): self.read(site, host) for site, host in places}
     return {key: host for key, host in found.items() if host}
 
 
@@ -220,15 +211,6 @@ FAULTS = (
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
         },
-    ),
-    Fault(
-        "not loaded",
-        "Outcomes of hosts that are not in memory are dropped.",
-        scenario="little memory",
-        seeds=10,
-        first=125,
-        report="Retry-After of .* broken|requests for what was answered before",
-        seams={"services.frontier.checkin.CheckIn.ended": _only_in_memory},
     ),
     Fault(
         "timestamps",
