@@ -4,14 +4,15 @@ Read in one consistent view, from the store and the log of a crawl, whether that
 fleet.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 
 from console.open_crawl import OpenCrawl
 from gossamer.blacklist import Blacklist
-from gossamer.crawl import blacklist_of, host_overrides_of, last_definition, overrides_of
-from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden
+from gossamer.crawl import blacklist_of, host_overrides_of, last_definition, overrides_of, speed_of
+from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
 from gossamer.log import partition_of
+from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
@@ -19,6 +20,9 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import EarlierSeenRow, SeenRow, SeenTable
 from services.frontier.conditions import Condition
+from services.frontier.gates import Situation
+from services.frontier.overrides import Overrides
+from services.frontier.partition_rows import TallyRow
 from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.queue import HostQueues, is_again
 from services.frontier.revisit import Known, unpacked, unpacked_crawl, unpacked_site
@@ -47,6 +51,7 @@ READ = (
     CaptureRow,
     PlanRow,
     PartitionPlansRow,
+    TallyRow,
 )
 
 
@@ -63,6 +68,8 @@ class UrlFacts:
     """What is different at its site …"""
     own: HostOverridden | None = None
     """… and at its host alone."""
+    speed: SpeedSet | None = None
+    """How fast the crawl may be."""
     via: str = ""
     visit: UrlRow | None = None
     """The last visit, or why there was none."""
@@ -75,7 +82,7 @@ class UrlFacts:
     robots: RobotsRow | None = None
     host: HostRow | None = None
     neighbours: tuple[str, ...] = ()
-    """The other hosts of its site that are checked out, of the first thousand."""
+    """The other hosts of its site that are checked out."""
     site: SiteRow | None = None
     plan: PlanRow | None = None
     """When it is visited again, once it was visited."""
@@ -114,6 +121,22 @@ class UrlFacts:
             return {}
         return {rule: n for rule, n in self.site.refused.items() if n > SAMPLE}
 
+    def situation(self, host: HostRow, now: float) -> Situation:
+        """Return what may keep *host*, the host of the URL, from being visited *now*."""
+        overrides = Overrides()
+        for event in (self.override, self.own):
+            if event:
+                overrides.change(event)
+        rate = Speeds(self.speed).at(now)
+        return Situation(
+            now=now,
+            host=host,
+            crawl=self.definition,
+            overrides=overrides,
+            speed_from=inf if 0 in (rate.pages, rate.bytes) else 0.0,
+            others=self.neighbours,
+        )
+
     @property
     def ordered(self) -> bool:
         """Whether a fetcher holds it now."""
@@ -140,6 +163,9 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     met = not crawl.fleet and SeenTable(store).knows(site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     ahead, queued = (row and HostQueues(store.table(QueuedUrl)).find(row, url)) or (None, None)
+    partition = str(partition_of(site, crawl.log.partitions))
+    tally = store.table(TallyRow).get(partition)
+    out = tally.checked_out if tally else {}
     return UrlFacts(
         url=url,
         fleet=crawl.fleet,
@@ -147,6 +173,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         blacklist=blacklist_of(crawl.log),
         override=overrides_of(crawl.log).get(site),
         own=host_overrides_of(crawl.log).get(host_name(url)),
+        speed=speed_of(crawl.log),
         via=visit.via if visit else queued.via if queued else "",
         visit=visit,
         history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),
@@ -155,16 +182,11 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         captures=tuple(store.table(CaptureRow).scan(url, limit=EARLIER)),
         robots=store.table(RobotsRow).get(host),
         host=row,
-        neighbours=_neighbours(store.table(HostRow).scan(site), host),
+        neighbours=tuple(o for o, its in out.items() if its == site and o != host),
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get(host, url),
-        shared=store.table(PartitionPlansRow).get(str(partition_of(site, crawl.log.partitions))),
+        shared=store.table(PartitionPlansRow).get(partition),
         ahead=ahead,
         again=queued is not None and is_again(queued),
         met=bool(met or visit or ahead is not None),
     )
-
-
-def _neighbours(rows: Iterable[HostRow], host: str) -> tuple[str, ...]:
-    out = (row.host for row in rows if row.condition is Condition.CHECKED_OUT)
-    return tuple(other for other in out if other != host)

@@ -18,7 +18,7 @@ from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
 from services.dedup.rows import HIDDEN, DocumentRow
-from services.frontier.conditions import Condition
+from services.frontier.gates import closed_gates
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 
 LONGEST = 5000
@@ -163,13 +163,12 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
     else:
         kind = "to be visited again" if facts.again else "never visited"
         yield f"queued: behind {plural(ahead, 'URL')} of its host, {kind}"
-    reason = f" ({host.blocked_why})" if host.blocked_why else ""
-    wait = f" until {instant(host.ready_at)}{reason}" if host.ready_at > now else ""
-    yield f"host: {host.condition}{wait}"
+    yield f"host: {host.condition}"
+    for gate, closed in closed_gates(facts.situation(host, now)):
+        until = f" until {instant(closed.until)}" if closed.until else ""
+        yield f"not visited now{until}: {closed.why} ({gate.name})"
     if host.strain:
         yield f"its server seems strained: asked every {host.delay:g} s for the time being"
-    if host.condition is Condition.READY and facts.neighbours:
-        yield f"of its site others are being visited: {', '.join(facts.neighbours)}"
 
 
 def _via(via: str) -> str:

@@ -54,10 +54,11 @@ that has all its slots taken, held one back. `tests/frontier/test_order.py` chec
 against it. It holds for first visits: pages to visit again have a queue of their own at each host
 (`queue.py`), or they would wait behind all of its new URLs.
 
-**Why a host waits for its neighbours.** A hundred names may be one machine. So of a site few hosts
-are ordered at once, and the names of one host (its schemes and ports) take turns (`neighbours.py`);
-who is ready and must wait goes through a gate of the workbench when a place is free, in order.
-Which hosts share an address is known to fetchers alone: they hand back what must wait for long.
+**Why a host waits.** Whether a host may be visited now is one ordered table of gates (`gates.py`):
+check-out evaluates it when the host's turn comes, and `gossamer why` prints it. A hundred names may
+be one machine, so two of the gates are about a host's neighbours: few hosts of a site are ordered
+at once, and the schemes and ports of one name take turns (`workbench.py`). Which hosts share an
+address is known to fetchers alone: they return what must wait for long.
 
 **How it gives way.** A server whose answers take longer than they did, or that asks to be left
 alone, is visited more slowly, and then little by little as before (`strain.py`).

@@ -13,7 +13,6 @@ from gossamer.web.cookies import merge_cookies
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.neighbours import Neighbours
 from services.frontier.overrides import DAY
 from services.frontier.politeness import (
     courtesy_delay,
@@ -47,11 +46,10 @@ class CheckIn:
         hosts: Hosts,
         loading: Loading,
         revisits: Revisits,
-        neighbours: Neighbours,
         store: Store,
     ) -> None:
         self._settings, self._hosts, self._loading = settings, hosts, loading
-        self._revisits, self._neighbours = revisits, neighbours
+        self._revisits = revisits
         self.robots = RobotsReports(settings, hosts, revisits, store)
         self._urls = store.table(UrlRow)
         self._history, self._judgements = store.table(HistoryRow), store.table(JudgementRow)
@@ -137,7 +135,7 @@ class CheckIn:
         delay = self._hosts.sites.overrides.delay(event.site, event.host, delay)
         delay = given_way(delay, row.strain)
         self._hosts.sites.paced(event.site, delay)
-        self._neighbours.visited(event.host, now + delay, now)
+        self._hosts.bench.visited(event.host, now + delay, now)
         row = replace(row, delay=delay, ready_at=now + delay)
         self._hosts.balance.visited(row, now)
         return row

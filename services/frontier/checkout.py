@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from gossamer.bounds import LeftOut
-from gossamer.events import CrawlDefined, HostCheckedOut, Outcome, Purpose, RobotsAnswered, Visit
+from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
 from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -17,9 +17,9 @@ from gossamer.web.robots import REDIRECTS, RobotsRules
 from services.frontier.claim import Claim
 from services.frontier.conditions import Trigger
 from services.frontier.errands import forbidden_answer, known_answer
+from services.frontier.gates import Closed, Effect, Gate, Situation, closed_gates
 from services.frontier.hosts import Hosts
 from services.frontier.loading import Loading
-from services.frontier.overrides import HELD
 from services.frontier.politeness import courtesy_delay
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
@@ -68,19 +68,14 @@ class CheckOut:
     ) -> HostCheckedOut | None:
         """Check *host* out with at most *most* of its URLs; its row says so in the store.
 
-        None if nothing is left of its queue but what has been visited, what *crawl* leaves out, or
-        errands whose answer is known: then the host is idle. None, too, if it rests: when it was
-        visited last, somebody else had it, and perhaps another clock. And if it is held back.
+        None if a gate is closed, or if nothing is left of its queue but what has been visited, what
+        *crawl* leaves out, or errands whose answer is known: then the host is idle.
         """
-        if not (most := self._allowed(host, most, now)):
+        if found := next(closed_gates(self._situation(host, most, crawl, now)), None):
+            self._hold_back(host, *found)
             return None
         manners = self._manners(host, now)
-        claim = self._hosts.claims.of(host.row.site)
-        if now < claim.made_at + manners.delay and self._was_others(host.row, claim):
-            row = replace(host.row, ready_at=claim.made_at + manners.delay)
-            self._hosts.update(host, row, Trigger.TAKEN_OVER)
-            return None
-        queued = self._first(host, self._batch(manners.delay, most), crawl, now)
+        queued = self._first(host, self._batch(host, manners.delay, most, now), crawl, now)
         if not queued:
             self._loading.unload(host, host.row, Trigger.NOTHING_NEW)
             return None
@@ -91,21 +86,49 @@ class CheckOut:
             count("gossamer_orders_moved_total")
         return event
 
-    def _allowed(self, host: Host, most: int, now: float) -> int:
-        """Return how many visits *host* may have now, at most *most*; 0: it waits."""
-        row, sites = host.row, self._hosts.sites
+    def _situation(self, host: Host, most: int, crawl: CrawlDefined, now: float) -> Situation:
+        row, bench, sites = host.row, self._hosts.bench, self._hosts.sites
         unread = sites.unread(row.site, row.host)
-        (until, why), by = sites.overrides.held_back(row, now), HELD
-        if not until and (end := left_alone_until(unread, self._settings)) > now:
-            until, why = end, f"its last {unread.pages} pages could not be read"
-        if row.busy_until > max(now, until):
-            until, why, by = row.busy_until, "it asked for time", Outcome.BUSY
-        if until:
-            row = replace(row, ready_at=until, blocked_why=why, blocked_by=by)
-            self._loading.block(host, row, Trigger.HELD_BACK)
-            return 0
-        most = sites.overrides.left_today(row, most, now)
-        return min(most, 1) if is_unreadable(unread, self._settings) else most
+        return Situation(
+            now=now,
+            host=row,
+            crawl=crawl,
+            overrides=sites.overrides,
+            pages_left=most,
+            others=bench.others(row),
+            site_at_once=self._settings.site_at_once,
+            unreadable=unread.pages,
+            unreadable_until=left_alone_until(unread, self._settings),
+            name_rests_until=bench.name_rests_until(row),
+            taken_over_until=lambda: self._taken_over_until(host, now),
+        )
+
+    def _hold_back(self, host: Host, gate: Gate, closed: Closed) -> None:
+        """Do what the table says of a host whose turn has come while *gate* is closed."""
+        match gate.effect:
+            case Effect.BEHIND_NAME:
+                self._hosts.bench.wait_for_name(host)
+            case Effect.BEHIND_SITE:
+                self._hosts.bench.wait_for_site(host)
+            case Effect.REST:
+                row = replace(host.row, ready_at=closed.until)
+                self._hosts.update(host, row, gate.trigger)
+            case Effect.BLOCK:
+                row = replace(
+                    host.row,
+                    ready_at=closed.until,
+                    blocked_why=closed.why,
+                    blocked_by=gate.blocked_by,
+                )
+                self._loading.block(host, row, Trigger.HELD_BACK)
+            case Effect.STOP | Effect.WAIT:
+                raise AssertionError(f"{host.row.host} had its turn though {closed.why}")
+
+    def _taken_over_until(self, host: Host, now: float) -> float:
+        claim = self._hosts.claims.of(host.row.site)
+        if not self._was_others(host.row, claim):
+            return 0.0
+        return claim.made_at + self._manners(host, now).delay
 
     def _was_others(self, row: HostRow, claim: Claim) -> bool:
         """Return whether its server may have been visited before our *claim*, and not since: under
@@ -175,9 +198,14 @@ class CheckOut:
                 ahead.add(url.url)
         return visited
 
-    def _batch(self, delay: float, most: int) -> int:
+    def _batch(self, host: Host, delay: float, most: int, now: float) -> int:
+        """Return how many URLs an order may have: at most *most*."""
+        row, sites = host.row, self._hosts.sites
+        if is_unreadable(sites.unread(row.site, row.host), self._settings):
+            return 1
         patient = int(LONGEST_BATCH // delay) if delay else self._settings.batch
-        return max(1, min(self._settings.batch, most, patient))
+        left = sites.overrides.left_today(row, most, now)
+        return max(1, min(self._settings.batch, left, patient))
 
     def _event(
         self, row: HostRow, queued: list[QueuedUrl], manners: Manners, now: float

@@ -45,9 +45,7 @@ class Hosts:
         self._recent = OrderedDict[str, Host]()
         self.claims, self.sites = claims, Sites(store, settings.site_at_once)
         self.queues = HostQueues(store.table(QueuedUrl))
-        self.bench = Workbench(
-            settings.checked_out_limit, claims.partition_of, settings.site_at_once
-        )
+        self.bench = Workbench(settings.checked_out_limit, claims.partition_of)
         self.balance = Balance(claims, self.bench, store, settings.site_gap, unread)
 
     def find(self, site: str, key: str) -> Host:

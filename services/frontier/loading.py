@@ -157,7 +157,7 @@ class Loading:
         if len(self._bench) < self._limit:
             return False
         waiting = self._first_waiting(self._able())
-        if host is None and (late := self._bench.late_ready()) and late.gate:
+        if host is None and (late := self._bench.late_ready()) and late.waits_for:
             host = late  # It waits for others, as one that takes its room may have to.
         return waiting is not None and (host is None or waiting.number < host.row.number)
 

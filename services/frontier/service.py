@@ -44,7 +44,6 @@ from services.frontier.figures import Figures
 from services.frontier.hosts import Hosts
 from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading
-from services.frontier.neighbours import Neighbours
 from services.frontier.pacing import Pacing
 from services.frontier.probes import learn
 from services.frontier.reads import places_of, urls_due, urls_of
@@ -83,11 +82,8 @@ class Frontier(Processor):
         self._revisits = Revisits(hosts, store)
         self._refusals = refusals = Refusals(hosts, self._revisits, store)
         self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
-        self._neighbours = Neighbours(hosts)
         self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
-        self._check_in = CheckIn(
-            settings, hosts, self._loading, self._revisits, self._neighbours, store
-        )
+        self._check_in = CheckIn(settings, hosts, self._loading, self._revisits, store)
         self._retries = Retries(hosts, self._loading, self._admission)
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
         self._figures, self._pacing = Figures(hosts), Pacing(hosts)
@@ -238,7 +234,7 @@ class Frontier(Processor):
         for host in self._hosts.bench.expired(read_until) if self._claims.caught_up else ():
             count("gossamer_leases_expired_total")
             row = replace(host.row, ready_at=now + host.row.delay)
-            self._neighbours.visited(row.host, row.ready_at, now)
+            self._hosts.bench.visited(row.host, row.ready_at, now)
             self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
         self._bring_back(now, most)
         self._fill(now)
@@ -276,15 +272,13 @@ class Frontier(Processor):
         pacing.look(now)
         while left and (most := pacing.room(crawl, now)) and (host := self._first(now)):
             left -= 1
-            if self._neighbours.hold_back(host, now):
-                continue
             order = self._check_out.order(host, most, crawl, now)
             yield from self._check_out.answers()
             if order:
                 pacing.ordered(len(order.visits), now)
                 self._figures.ordered(order)
                 yield order
-            else:
+            elif host.row.host not in self._hosts.bench.hosts:
                 self._fill(now)
 
     def _first(self, now: float) -> Host | None:

@@ -3,14 +3,18 @@
 The invariant that makes politeness correct: a loaded host is in exactly one of *ready*, *resting*
 and *checked out*, and only :meth:`update` changes which.
 
-A ready host may have to wait for others, at a gate: at that of its name, while the same server is
-visited under another scheme or port, or at that of its site, while as many of its hosts as may be
-are checked out. Whenever a host of that name or site is checked out no more, or has had its turn in
-vain, the first who waits there has his.
+A host here is a scheme, a name and a port, since robots.txt is about that (RFC 9309, 2.3). What
+answers under one name is one server: it is visited by one order at a time, and rests between two. A
+site has one owner, who notices the requests to all of its hosts: only a few of them are checked out
+at once. So a ready host may have to wait in a queue of its name or of its site. Whenever a host of
+that name or site is checked in, or has had its turn in vain, the first host in the queue becomes
+ready. All hosts of a site have one frontier, which has all that are checked out in memory, so this
+needs no word with others (PolyBot, section 2.4). How long a name rests is only in memory: a new
+owner begins all rests anew.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 from gossamer.web.url import host_name
@@ -33,15 +37,14 @@ class Host:
     """Whether the store has its row; until then no total counts it."""
     partition: int = -1
     """That of its site, once it was loaded."""
-    gate: str = ""
-    """At which it waits although it is ready."""
+    waits_for: str = ""
+    """The name or site that it waits for although it is ready."""
 
 
 class Workbench:
-    """All loaded hosts, of which at most *limit* are checked out (see `Slots`), and of each site at
-    most *site_at_once*."""
+    """All loaded hosts, of which at most *limit* are checked out (see `Slots`)."""
 
-    def __init__(self, limit: int, partition_of: Callable[[str], int], site_at_once: int) -> None:
+    def __init__(self, limit: int, partition_of: Callable[[str], int]) -> None:
         self.hosts: dict[str, Host] = {}
         self.outstanding = 0
         """Visits ordered and not ended."""
@@ -49,12 +52,13 @@ class Workbench:
         self.unanswered = Unanswered()
         self._ready = defaultdict[int, Schedule](Schedule)
         """Those of each partition that wait for no other …"""
-        self._gates = defaultdict[str, Schedule](Schedule)
-        """… and those that wait at each gate …"""
+        self._waiting = defaultdict[str, Schedule](Schedule)
+        """… and those that wait for each name or site …"""
         self._held = defaultdict[int, Schedule](Schedule)
         """… as they are of each partition."""
         self._resting, self._leases = Schedule(), Schedule()
-        self._site_at_once = site_at_once
+        self._name_rests = Schedule()
+        """Name → until when none of its hosts is visited."""
         self._out = defaultdict[str, set[str]](set)
         """Site → its hosts that are checked out."""
 
@@ -87,7 +91,7 @@ class Workbench:
         stays = after is not None and after.condition is row.condition
         if schedule and not stays:
             schedule.remove(row.host)
-        if host.gate and not stays:
+        if host.waits_for and not stays:
             self._pass(host)
         if row.condition is Condition.CHECKED_OUT:
             self.slots.free(host.partition)
@@ -98,7 +102,7 @@ class Workbench:
                 del self._out[row.site]
         # A turn that ends in an order leaves none for the next.
         if not stays and not (after and after.condition is Condition.CHECKED_OUT):
-            self._next(_gate_of_name(row), _gate_of_site(row))
+            self._next(_name_key(row), _site_key(row))
 
     def _enter(self, host: Host) -> None:
         row = host.row
@@ -109,13 +113,15 @@ class Workbench:
             self._out[row.site].add(row.host)
         if schedule := self._schedule(host):
             schedule.put(row.host, _key(row))
-        if host.gate:
+        if host.waits_for:
             self._held[host.partition].put(row.host, _key(row))
 
     def _schedule(self, host: Host) -> Schedule | None:
         match host.row.condition:
             case Condition.READY:
-                return self._gates[host.gate] if host.gate else self._ready[host.partition]
+                return (
+                    self._waiting[host.waits_for] if host.waits_for else self._ready[host.partition]
+                )
             case Condition.RESTING:
                 return self._resting
             case Condition.CHECKED_OUT:
@@ -127,38 +133,52 @@ class Workbench:
         out = self._out.get(site)
         return self.hosts[next(iter(out))].row if out else None
 
-    def in_the_way(self, host: Host) -> str:
-        """Return the gate at which *host* must wait now, though it is ready; "" if at none."""
-        row = host.row
-        others = self._out.get(row.site, set()) - {row.host}
-        if any(host_name(other) == host_name(row.host) for other in others):
-            return _gate_of_name(row)
-        return _gate_of_site(row) if len(others) >= self._site_at_once else ""
+    def visited(self, host: str, rests_until: float, now: float) -> None:
+        """Note that the server of *host* was visited just now and rests until *rests_until*."""
+        rests, name = self._name_rests, host_name(host)
+        while (first := rests.first()) and first[0] <= now:
+            rests.remove(first[1])
+        rests.put(name, max(rests_until, rests.get(name)))
 
-    def hold(self, host: Host, gate: str) -> None:
-        """Have *host*, which is ready, wait at *gate*; another one of its site may go."""
+    def name_rests_until(self, row: HostRow) -> float:
+        """Return until when a host's name rests, under whatever scheme and port; 0: it does not."""
+        return self._name_rests.get(host_name(row.host))
+
+    def others(self, row: HostRow) -> Set[str]:
+        """Return the other hosts of a host's site that are checked out."""
+        return self._out.get(row.site, set()) - {row.host}
+
+    def wait_for_name(self, host: Host) -> None:
+        """Have *host* wait, though it is ready, until no other host of its name is checked out;
+        another host of its site may go."""
+        self._hold(host, _name_key(host.row))
+        self._next(_site_key(host.row))
+
+    def wait_for_site(self, host: Host) -> None:
+        """Have *host* wait, though it is ready, until fewer hosts of its site are checked out."""
+        self._hold(host, _site_key(host.row))
+
+    def _hold(self, host: Host, key: str) -> None:
         self._ready[host.partition].remove(host.row.host)
-        host.gate = gate
+        host.waits_for = key
         self._enter(host)
-        if gate != _gate_of_site(host.row):
-            self._next(_gate_of_site(host.row))
 
-    def _next(self, *gates: str) -> None:
-        """Let the first who waits at each of *gates* have his turn."""
-        for gate in gates:
-            if gate not in self._gates:
+    def _next(self, *keys: str) -> None:
+        """Make the first host that waits for each of *keys* ready."""
+        for key in keys:
+            if key not in self._waiting:
                 continue
-            if first := self._gates[gate].first():
+            if first := self._waiting[key].first():
                 host = self.hosts[first[1]]
-                self._gates[gate].remove(first[1])
+                self._waiting[key].remove(first[1])
                 self._pass(host)
                 self._enter(host)
             else:
-                del self._gates[gate]
+                del self._waiting[key]
 
     def _pass(self, host: Host) -> None:
         self._held[host.partition].remove(host.row.host)
-        host.gate = ""
+        host.waits_for = ""
 
     def first_ready(self) -> Host | None:
         """Return the host whose turn it is: of those that are ready, and of whose partition one
@@ -203,11 +223,11 @@ class Workbench:
         return first[0] if first else None
 
 
-def _gate_of_name(row: HostRow) -> str:
+def _name_key(row: HostRow) -> str:
     return host_name(row.host)
 
 
-def _gate_of_site(row: HostRow) -> str:
+def _site_key(row: HostRow) -> str:
     return f"*.{row.site}"
 
 

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
-from gossamer.events import CrawlDefined, Outcome
+from gossamer.events import CrawlDefined, Outcome, SiteOverridden, Speed, SpeedSet
 from gossamer.events.gone import Gone
+from gossamer.log import partition_of
 from gossamer.log.codec import encode
+from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
@@ -18,6 +20,7 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, finder_of
 from services.frontier.conditions import Condition
+from services.frontier.partition_rows import TallyRow
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     HistoryRow,
@@ -140,8 +143,10 @@ def test_its_position_in_the_queue_is_named(ahead: int, words: str) -> None:
     resting = host(condition=Condition.RESTING, ready_at=NOW + 5, blocked_why="it was slow")
     shown = why(host=resting, ahead=ahead, met=True)
     assert f"queued: behind {words}" in shown
-    assert "host: resting until 2033-05-18 03:33:25 UTC (it was slow)" in shown
-    assert "until" not in why(host=host(condition=Condition.READY), ahead=ahead, met=True)
+    assert "host: resting\n" in shown
+    assert "not visited now until 2033-05-18 03:33:25 UTC: it was slow (delay)" in shown
+    ready = host(condition=Condition.READY)
+    assert "not visited" not in why(host=ready, ahead=ahead, met=True, definition=DEFINED)
 
 
 def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued() -> None:
@@ -153,9 +158,25 @@ def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued()
 def test_a_ready_host_that_waits_for_its_neighbours_says_for_which() -> None:
     ready, out = host(condition=Condition.READY), ("https://a.example", "http://www.a.example")
     shown = why(host=ready, ahead=0, met=True, neighbours=out)
-    assert "are being visited: https://a.example, http://www.a.example" in shown
-    resting = host(condition=Condition.RESTING, ready_at=NOW + 5)
-    assert "visited:" not in why(host=resting, ahead=0, met=True, neighbours=out)
+    assert "not visited now: https://a.example is being visited, the same server (name)" in shown
+    assert "others are being visited: http://www.a.example, https://a.example (site)" in shown
+
+
+def test_every_gate_that_is_closed_is_named() -> None:
+    paused = replace(DEFINED, paused=True)
+    off = SiteOverridden(at=NOW, site="a.example", off=True)
+    stopped = SpeedSet(at=NOW, speeds=(Speed("", pages=0.0),))
+    shown = why(
+        host=host(condition=Condition.READY),
+        ahead=0,
+        met=True,
+        definition=paused,
+        override=off,
+        speed=stopped,
+    )
+    assert "not visited now: the crawl is paused (crawl)" in shown
+    assert "not visited now: the speed of the crawl allows no visit now (speed)" in shown
+    assert "UTC: its site is off (overrides)" in shown
 
 
 def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
@@ -196,8 +217,9 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     for number, url in enumerate((f"{HOST}/first", URL), 1):
         row = queues.append(row, [QueuedUrl("", 0, url, number, via=f"1.0.0@{HOST}/{number}")])
     opened.store.table(HostRow).put(row)
-    beside = HostRow("a.example", "https://a.example", condition=Condition.CHECKED_OUT)
-    opened.store.table(HostRow).put(beside)
+    out = {"https://a.example": "a.example", "http://b.example": "b.example"}
+    partition = str(partition_of("a.example", PARTITIONS))
+    opened.store.table(TallyRow).put(TallyRow(partition, checked_out=out))
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:

@@ -119,7 +119,7 @@ def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
     store = SqliteStore(Database(":memory:"))
     claims = Claims(store, PARTITIONS)
     claims.assign(frozenset(range(PARTITIONS)), START)
-    bench = Workbench(100, claims.partition_of, 4)
+    bench = Workbench(100, claims.partition_of)
     balance = Balance(claims, bench, store, 0.25, lambda: ())
     site = "s.example"
     others = [name for n in range(400) if claims.partition_of(name := f"o{n}.example")

@@ -180,7 +180,7 @@ class TestWhy:
     def test_a_host_that_is_down_or_has_no_name_is_blocked(self, mixed: Finished) -> None:
         for kind in ("refused", "unresolved"):
             why = mixed.crawl.why(of_kind(mixed.web.truth, kind))
-            assert re.search(r"host: blocked until \d{4}-.* UTC \(", why), why
+            assert re.search(r"not visited now until \d{4}-.* UTC: .* \(backoff\)", why), why
 
     def test_a_url_nobody_linked_to_was_never_met(self, mixed: Finished) -> None:
         why = mixed.crawl.why(mixed.web.seeds[0] + "no/such/page")

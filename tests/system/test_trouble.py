@@ -252,7 +252,7 @@ def test_a_nameserver_that_says_nothing_delays_and_loses_nothing(tmp_path: Path)
         assert "3 dns_unanswered" in done.out and "Run the same command again" in done.out
         # Before anything else: it is blocked for no longer than these seconds.
         why = crawl.why(web.seeds[0])
-        assert re.search(r"host: blocked until \d{4}-.* UTC \(.*resolve", why)
+        assert re.search(r"not visited now until \d{4}-.* UTC: .*resolve", why)
         assert web.requests() == [] and crawl.pages() == []
         later = crawl.run()  # With patience, and a server that knows.
         assert (later.code, later.err) == (0, "")
