@@ -6,19 +6,35 @@ writes to them is flushed with the log's next advance.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
 
 from gossamer.events import Event, Tombstone
-from gossamer.events.topics import Topic
+from gossamer.events.outcomes import check_complete
+from gossamer.events.topics import CONTROL, Topic
 from gossamer.log import BATCH
 from gossamer.store import Row, Sort
 
 Answer = Iterable[Event | Tombstone]
 Key = tuple[type[Row], str, Sort]
 """The class, partition key and sort key of a row."""
+Handler = Callable[[Any, float], Answer | None]
+"""Handles one kind of event at a time; None: nothing follows from it."""
 Emitter = Callable[..., None]
 """Takes events; those of one call are appended together or not at all."""
+
+
+def complete(
+    handlers: Mapping[type[Event], Handler], reads: Iterable[Topic], name: str
+) -> Mapping[type[Event], Handler]:
+    """Return *handlers* of the processor *name*.
+
+    Raise LookupError unless they handle every kind of event on the topics that it *reads* and on
+    the control topic.
+    """
+    kinds = [kind.type for topic in (*reads, CONTROL) for kind in topic.events]
+    check_complete(kinds, handlers, f"the table of handlers of {name}")
+    return handlers
 
 
 class Processor(ABC):

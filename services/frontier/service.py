@@ -1,6 +1,6 @@
 """The frontier as a processor: admits URLs, checks hosts out, checks them in."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from gossamer.events import (
     RobotsAsked,
     SiteOverridden,
     SpeedSet,
+    SuffixListPinned,
     UrlsAdmitted,
     VisitEnded,
     topics,
@@ -29,7 +30,7 @@ from gossamer.events import (
 from gossamer.log import BATCH
 from gossamer.overrides import site_overridden
 from gossamer.runtime.answers import read_ahead
-from gossamer.runtime.processor import Answer, Key, Processor
+from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -88,6 +89,7 @@ class Frontier(Processor):
         self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
         self._figures, self._pacing = Figures(hosts), Pacing(hosts)
         self._judgements = Judgements(settings, hosts, store)
+        self._handlers = self._bind_handlers()
         self._crawl: CrawlDefined | None = None
         self._asked_at = self._read_until = 0.0
         """When we last asked for all outcomes until then; and until when all were taken in."""
@@ -143,7 +145,7 @@ class Frontier(Processor):
         yield from self._hosts.reads_of(places_of(events))
 
     def handle(self, event: Event, now: float) -> Answer:
-        """Take one event in; the orders that follow from it come from `wake`.
+        """Apply one event; the orders that follow from it come from `wake`.
 
         Raise Poison if its site is of a partition that is not ours.
         """
@@ -153,66 +155,52 @@ class Frontier(Processor):
                 f"{site} is of another partition than the record: its producer is to be "
                 "set so that it chooses partitions by murmur2"
             )
-        return self._answer(event, now)
+        return self._handlers[type(event)](event, now) or ()
 
-    def _answer(self, event: Event, now: float) -> Answer:
-        match event:
-            case LinksSetAside():
-                return self._refusals.set_aside(event, self._crawl, now)
-            case RobotsAsked():
-                return [*self._errands.asked(event, now)]
-            case RetryAsked() | RefetchAsked() | ChangesHinted():
-                self._asked(event, now)
-            case VisitEnded() | RobotsAnswered():
-                self._take_in(event, now)
-                return sitemaps_found(event, self._crawl, now)
-            case _:
-                self._take_in(event, now)
-        return ()
+    def _bind_handlers(self) -> Mapping[type[Event], Handler]:
+        """Return what handles each kind of event on the topics that are read and on `control`."""
+        handlers: dict[type[Event], Handler] = {
+            UrlsAdmitted: lambda event, now: self._admission.admit(event, self._crawl, now),
+            VisitEnded: self._visit_ended,
+            PageJudged: self._page_judged,
+            MissingPageRead: lambda event, now: learn(self._hosts, event),
+            LinksSetAside: lambda event, now: self._refusals.set_aside(event, self._crawl, now),
+            RobotsAsked: lambda event, now: [*self._errands.asked(event, now)],
+            RobotsAnswered: self._robots_answered,
+            RetryAsked: self._retries.asked,
+            RefetchAsked: self._retries.refetch,
+            ChangesHinted: self._revisits.hinted,
+            BlacklistChanged: lambda event, now: self._refusals.blacklist.change(event),
+            SiteOverridden: self._overridden,
+            HostOverridden: self._overridden,
+            SpeedSet: lambda event, now: self._pacing.change(event),
+            CrawlDefined: self._crawl_defined,
+            SuffixListPinned: lambda event, now: None,  # Compared when a process starts.
+        }
+        return complete(handlers, self.reads, self.name)
 
-    def _asked(self, event: RetryAsked | RefetchAsked | ChangesHinted, now: float) -> None:
-        """Visit sooner what somebody asks for, or has heard of."""
-        match event:
-            case RetryAsked():
-                self._retries.asked(event, now)
-            case RefetchAsked():
-                self._retries.refetch(event, now)
-            case ChangesHinted():
-                self._revisits.hinted(event, now)
+    def _visit_ended(self, event: VisitEnded, now: float) -> Answer:
+        self._check_in.ended(event, now)
+        self._pacing.ended(event.received)
+        return sitemaps_found(event, self._crawl, now)
 
-    def _take_in(self, event: Event, now: float) -> None:
-        """Take in an event that has no answer."""
-        match event:
-            case UrlsAdmitted():
-                self._admission.admit(event, self._crawl, now)
-            case VisitEnded():
-                self._check_in.ended(event, now)
-                self._pacing.ended(event.received)
-            case RobotsAnswered():
-                self._errands.answered(event, now)
-            case PageJudged():
-                self._judgements.judged(event)
-                self._revisits.judged(event)
-            case MissingPageRead():
-                learn(self._hosts, event)
-            case _:
-                self._control(event, now)
+    def _page_judged(self, event: PageJudged, now: float) -> None:
+        self._judgements.judged(event)
+        self._revisits.judged(event)
 
-    def _control(self, event: Event, now: float) -> None:
-        """Go by what operators have set."""
-        match event:
-            case BlacklistChanged():
-                self._refusals.blacklist.change(event)
-            case SiteOverridden() | HostOverridden():
-                self._hosts.sites.overrides.change(event)
-                if self._claims.has(site := site_overridden(event)):
-                    self._loading.recall(site, now)
-            case SpeedSet():
-                self._pacing.change(event)
-            case CrawlDefined():
-                accept(event)
-                self._revisits.define(event)
-                self._crawl = event
+    def _robots_answered(self, event: RobotsAnswered, now: float) -> Answer:
+        self._errands.answered(event, now)
+        return sitemaps_found(event, self._crawl, now)
+
+    def _overridden(self, event: SiteOverridden | HostOverridden, now: float) -> None:
+        self._hosts.sites.overrides.change(event)
+        if self._claims.has(site := site_overridden(event)):
+            self._loading.recall(site, now)
+
+    def _crawl_defined(self, event: CrawlDefined, now: float) -> None:
+        accept(event)
+        self._revisits.define(event)
+        self._crawl = event
 
     def due(self) -> float | None:
         """Return when the next delay, lease or wait ends; 0 when there is work now."""
