@@ -104,6 +104,7 @@ def answer(
     try:
         if isinstance(event, Poison):
             raise event
+        processor.locate(record)
         with handling(event):
             answers = [*processor.handle(event, now)]
     except Exception as error:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from gossamer.events import Event, Tombstone
 from gossamer.events.outcomes import check_complete
 from gossamer.events.topics import CONTROL, Topic
-from gossamer.log import BATCH
+from gossamer.log import BATCH, Record
 from gossamer.store import Row, Sort
 
 Answer = Iterable[Event | Tombstone]
@@ -77,6 +77,9 @@ class Processor(ABC):
     def caught_up(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """All that `awaits` held of *partitions* has been handled: when they were assigned, or when
         `must_catch_up` asked."""
+
+    def locate(self, record: Record) -> None:  # noqa: B027
+        """Learn which record the event lies in that is handled next, if rows remember that."""
 
     @abstractmethod
     def handle(self, event: Event, now: float) -> Answer:

@@ -107,13 +107,14 @@ then drops, then messages, then the log's commit.
 
     after the crash the store has …         and so
     a host checked out, and no order        its lease ends, and it is ordered again
-    URLs in a queue, and the log has        they are queued twice; at the check-out a URL whose row
-      not moved past them                   has come further than the entry is passed over
+    URLs in a queue, and the log has        the host's row says up to which record it has applied
+      not moved past them                   `urls.admitted`: they are not queued or counted again
     a URL's outcome, and its host's         the outcome comes again, and is taken in again; if the
       cursor before it                      lease has ended meanwhile, the URL is passed over
     an entry in the directory, and a row    the entry is stale, and is skipped when it is met
       that says another
-    a site's counts, and not its host       the host is admitted again, and counted twice
+    a site's counts, and not its host       the host is admitted again, and not counted again: the
+                                            site's row says what it has counted
     a URL that is due, and not queued       it is found due again: the row that says it is queued is
                                             written last
     a planned visit taken, and its bucket   it is taken again; at the check-out its URL has come

@@ -23,7 +23,7 @@ from services.frontier.plan_rows import DueVisit
 from services.frontier.refusals import Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
-from services.frontier.rows import DueRow, HostRow, QueuedUrl, UrlRow
+from services.frontier.rows import DueRow, HostRow, Position, QueuedUrl, UrlRow
 from services.frontier.workbench import Host
 
 
@@ -43,10 +43,23 @@ class Admission:
         self._urls, self._refusals, self._revisits = store.table(UrlRow), refusals, revisits
         self._ahead = 0
 
-    def admit(self, event: UrlsAdmitted, crawl: CrawlDefined | None, now: float) -> None:
-        """Queue the URLs of *event*, in their order, or write down why not."""
+    def admit(
+        self,
+        event: UrlsAdmitted,
+        crawl: CrawlDefined | None,
+        now: float,
+        record: Position | None = None,
+    ) -> None:
+        """Queue the URLs of *event*, in their order, or write down why not.
+
+        Hosts that have applied *record*, where the event lies, are left as they are.
+        """
+        self._hosts.sites.begin(event.site, record)
+        queued = dict[str, bool]()
         for key, group in groupby(event.urls, _host_of):
             host = self._hosts.find(event.site, key)
+            if queued.setdefault(key, bool(record and host.row.applied.covers(record))):
+                continue
             accepted = list[Discovery]()
             for found in group:
                 candidate = Candidate(
@@ -59,13 +72,20 @@ class Admission:
                 else:
                     accepted.append(found)
             if accepted:
-                self._accept(host, accepted, event, now)
+                self._accept(host, accepted, event, now, record)
+        self._hosts.sites.begin(event.site, None)
 
     def _accept(
-        self, host: Host, accepted: list[Discovery], event: UrlsAdmitted, now: float
+        self,
+        host: Host,
+        accepted: list[Discovery],
+        event: UrlsAdmitted,
+        now: float,
+        record: Position | None,
     ) -> None:
         self._hosts.claims.of(event.site).tally.admitted += len(accepted)
-        row = replace(host.row, admitted=host.row.admitted + len(accepted))
+        applied = host.row.applied.through(record) if record else host.row.applied
+        row = replace(host.row, admitted=host.row.admitted + len(accepted), applied=applied)
         first = self._moment(event.site, now, len(accepted))
         linking = linking_site(event.via, event.site)
         urls = [_queued(found, event, linking, first + n) for n, found in enumerate(accepted)]

@@ -149,7 +149,7 @@ class CheckOut:
     def _first(self, host: Host, count: int, crawl: CrawlDefined, now: float) -> list[QueuedUrl]:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
-        URLs that were queued twice, as after a crash, are passed over here; those that *crawl*
+        URLs that were found due twice, as after a crash, are passed over here; those that *crawl*
         leaves out, because it was wider when they were admitted; those that have been blacklisted
         since; and errands whose answer is known.
         """

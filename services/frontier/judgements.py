@@ -6,7 +6,8 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.http import GONE, NOT_MODIFIED
 from services.frontier.hosts import Hosts
-from services.frontier.rows import HistoryRow, JudgementRow
+from services.frontier.rows import HistoryRow, JudgementRow, Position
+from services.frontier.tally import Tally
 from services.frontier.unreadable import counted
 
 
@@ -17,9 +18,13 @@ class Judgements:
         self._settings, self._hosts = settings, hosts
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
 
-    def judged(self, event: PageJudged) -> None:
-        """Take a verdict in."""
-        self._count(event)
+    def judged(self, event: PageJudged, record: Position | None = None) -> None:
+        """Write a verdict down; count it unless it was counted before, from the same *record*."""
+        tally = self._hosts.claims.of(event.site).tally
+        if record is None or not tally.judged_records.covers(record):
+            self._count(event, tally)
+            if record:
+                tally.judged_records = tally.judged_records.through(record)
         change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(
@@ -37,8 +42,7 @@ class Judgements:
         )
         self._history.put(_visit(event, change))
 
-    def _count(self, event: PageJudged) -> None:
-        tally = self._hosts.claims.of(event.site).tally
+    def _count(self, event: PageJudged, tally: Tally) -> None:
         tally.judged(event.verdict, event.hazards)
         if event.verdict in GONE_VERDICTS:
             return

@@ -3,6 +3,7 @@
 from msgspec import field
 
 from gossamer.store import Row
+from services.frontier.rows import Applied
 
 
 class PartitionRow(Row, frozen=True):
@@ -58,6 +59,8 @@ class TallyRow(Row, frozen=True):
     sent: dict[str, int] = field(default_factory=dict)
     """Partition of `visits.ordered` → how many orders of this partition's sites are unanswered
     there; where there are several fetchers."""
+    judged: Applied = Applied()
+    """The records of `pages.judged` that are in the totals."""
     checked_out: dict[str, str] = field(default_factory=dict)
     """Host → site, of all hosts that are checked out: a frontier that takes the partition over
     loads them before it orders anything."""

@@ -169,6 +169,8 @@ class Refusals:
         self, site: str, found: Discovery, how: Provenance, refused: Refusal, now: float
     ) -> None:
         """Refuse a URL *found* on *site*; *how* it came to be admitted."""
+        if self._hosts.sites.was_counted:
+            return
         rule, reason = refused
         count("gossamer_urls_refused_total", rule=rule)
         count_hazards("frontier", [rule])

@@ -27,6 +27,35 @@ class Unread(NamedTuple):
     """When the last of them was judged."""
 
 
+class Applied(NamedTuple):
+    """Up to which record of a partition a row has applied all records that are about it.
+
+    Records of a partition come in order, and come again after a crash, or when the offsets of the
+    group are lost: then they must not be counted again.
+    """
+
+    until: int = 0
+    """The offset after the last one applied."""
+    at: float = 0.0
+    """The time of the last event applied: a topic that was recreated counts from 0 again, and its
+    events are later."""
+
+    def covers(self, record: "Position") -> bool:
+        """Return whether the event of *record* was applied."""
+        return record.offset < self.until and record.at <= self.at
+
+    def through(self, record: "Position") -> "Applied":
+        """Return what is applied once *record* is, too."""
+        return Applied(record.offset + 1, max(self.at, record.at))
+
+
+class Position(NamedTuple):
+    """Where an event lies in its partition, and its time."""
+
+    offset: int
+    at: float
+
+
 class HostRow(Row, frozen=True):
     """A host: its condition, its queue's ends, its lease, and what it has cost so far."""
 
@@ -100,6 +129,8 @@ class HostRow(Row, frozen=True):
     """Orders in a row that came back with nothing asked."""
     cookies: tuple[Cookie, ...] = ()
     """Those that go to this host alone."""
+    applied: Applied = Applied()
+    """The records of `urls.admitted` that are in the queue and in the counts."""
     signature: Signature = NO_SIGNATURE
     """How it says that it has no such page; without a time it was not asked."""
 
@@ -109,6 +140,7 @@ class SiteRow(Row, frozen=True):
 
     table = "sites"
     partition_key = "site"
+    decides = True
 
     site: str
     hosts: int = 0
@@ -124,6 +156,8 @@ class SiteRow(Row, frozen=True):
     """Whether any name below it resolves, as was found out with one that nobody has."""
     cookies: tuple[Cookie, ...] = ()
     """Those that go to all hosts of the site, or of a domain in it."""
+    applied: Applied = Applied()
+    """The records of `urls.admitted` that are in `hosts` and `refused`."""
 
 
 class RobotsRow(Row, frozen=True):

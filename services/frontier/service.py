@@ -27,7 +27,7 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
-from gossamer.log import BATCH
+from gossamer.log import BATCH, Record
 from gossamer.overrides import site_overridden
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
@@ -52,7 +52,7 @@ from services.frontier.refusals import Refusals
 from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
 from services.frontier.robots import sitemaps_found
-from services.frontier.rows import DueRow
+from services.frontier.rows import DueRow, Position
 from services.frontier.workbench import Host
 
 
@@ -90,6 +90,8 @@ class Frontier(Processor):
         self._figures, self._pacing = Figures(hosts), Pacing(hosts)
         self._judgements = Judgements(settings, hosts, store)
         self._handlers = self._bind_handlers()
+        self._offset: int | None = None
+        """Of the record that is handled; None where events come from no log."""
         self._crawl: CrawlDefined | None = None
         self._asked_at = self._read_until = 0.0
         """When we last asked for all outcomes until then; and until when all were taken in."""
@@ -144,6 +146,13 @@ class Frontier(Processor):
         yield urls_of(events)
         yield from self._hosts.reads_of(places_of(events))
 
+    def locate(self, record: Record) -> None:
+        """Remember where the next event lies."""
+        self._offset = record.offset
+
+    def _position(self, event: Event) -> Position | None:
+        return None if self._offset is None else Position(self._offset, event.at)
+
     def handle(self, event: Event, now: float) -> Answer:
         """Apply one event; the orders that follow from it come from `wake`.
 
@@ -160,7 +169,7 @@ class Frontier(Processor):
     def _bind_handlers(self) -> Mapping[type[Event], Handler]:
         """Return what handles each kind of event on the topics that are read and on `control`."""
         handlers: dict[type[Event], Handler] = {
-            UrlsAdmitted: lambda event, now: self._admission.admit(event, self._crawl, now),
+            UrlsAdmitted: self._urls_admitted,
             VisitEnded: self._visit_ended,
             PageJudged: self._page_judged,
             MissingPageRead: lambda event, now: learn(self._hosts, event),
@@ -179,13 +188,16 @@ class Frontier(Processor):
         }
         return complete(handlers, self.reads, self.name)
 
+    def _urls_admitted(self, event: UrlsAdmitted, now: float) -> None:
+        self._admission.admit(event, self._crawl, now, self._position(event))
+
     def _visit_ended(self, event: VisitEnded, now: float) -> Answer:
         self._check_in.ended(event, now)
         self._pacing.ended(event.received)
         return sitemaps_found(event, self._crawl, now)
 
     def _page_judged(self, event: PageJudged, now: float) -> None:
-        self._judgements.judged(event)
+        self._judgements.judged(event, self._position(event))
         self._revisits.judged(event)
 
     def _robots_answered(self, event: RobotsAnswered, now: float) -> Answer:

@@ -18,7 +18,7 @@ from gossamer.web.validators import Trust
 from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.revisit.times import quiet_time
-from services.frontier.rows import SiteRow, Unread
+from services.frontier.rows import Applied, Position, SiteRow, Unread
 
 SAMPLE = 100
 """Of the URLs of a site that a rule refuses for good, so many have a row each."""
@@ -36,11 +36,16 @@ class Sites:
         """*at_once*: of a site, so many hosts are visited beside each other."""
         self._rows, self._at_once = store.table(SiteRow), at_once
         self._recent = OrderedDict[str, SiteRow]()
+        self._record: Position | None = None
+        """The record of `urls.admitted` that is being applied."""
+        self.was_counted = False
+        """Whether what its site has of that record was counted before."""
         self.overrides = Overrides()
 
     def forget(self) -> None:
         """Read every row anew: others may have written them meanwhile."""
         self._recent.clear()
+        self._record, self.was_counted = None, False
 
     def reads_of(self, sites: Iterable[str]) -> list[Key]:
         """Return the keys of the rows of *sites* that are not in memory."""
@@ -51,6 +56,12 @@ class Sites:
         if Hazard.DNS_WILDCARD in hazards and not self._row(site).wildcard:
             self._put(replace(self._row(site), wildcard=True))
 
+    def begin(self, site: str, record: Position | None) -> None:
+        """Count the hosts and refusals of *record* for *site* from now on, unless the site has
+        counted them before; with None, those of no record."""
+        self._record = record
+        self.was_counted = record is not None and self._row(site).applied.covers(record)
+
     def hosts(self, site: str) -> int:
         """Return how many hosts of *site* were admitted."""
         return self._row(site).hosts
@@ -58,16 +69,20 @@ class Sites:
     def host_admitted(self, site: str) -> None:
         """Count one host more."""
         row = self._row(site)
-        self._put(replace(row, hosts=row.hosts + 1))
+        if not self.was_counted:
+            self._put(replace(row, hosts=row.hosts + 1, applied=self._applied(row)))
 
     def refuse(self, site: str, rule: Hazard) -> bool:
         """Count a URL of *site* that *rule* refuses; return whether it is to have a row."""
-        if rule not in FOR_GOOD:
-            return True
         row = self._row(site)
-        count = row.refused.get(rule, 0) + 1
-        self._put(replace(row, refused={**row.refused, rule: count}))
+        count = row.refused.get(rule, 0) + 1 if rule in FOR_GOOD else 0
+        refused = {**row.refused, rule: count} if count else row.refused
+        if (counted := replace(row, refused=refused, applied=self._applied(row))) != row:
+            self._put(counted)
         return count <= SAMPLE
+
+    def _applied(self, row: SiteRow) -> Applied:
+        return row.applied.through(self._record) if self._record else row.applied
 
     def revisits(self, site: str) -> SiteState:
         """Return what the revisit policies know of the pages of *site*."""

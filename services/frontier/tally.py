@@ -31,7 +31,7 @@ class Tally:
         self.latest = list(row.latest)
         self.next_due_at, self.due_count = row.next_due_at, row.due_count
         self.hours, self.sent = dict(row.hours), dict(row.sent)
-        self.checked_out = dict(row.checked_out)
+        self.checked_out, self.judged_records = dict(row.checked_out), row.judged
         """Host → site, of all hosts that are checked out."""
 
     def record_condition(self, row: HostRow, before: Condition | None) -> None:
@@ -111,6 +111,7 @@ class Tally:
             hours=dict(self.hours),
             sent=dict(self.sent),
             checked_out=dict(self.checked_out),
+            judged=self.judged_records,
         )
         if row != self._row:
             self._row = row

@@ -1,0 +1,100 @@
+"""Records that come again, after a crash or because the offsets of the group were lost."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gossamer.events import Discovery, Event, PageJudged, Purpose, UrlsAdmitted, Verdict, Visit
+from gossamer.events.topics import TOPIC_OF
+from gossamer.log import Record
+from services.frontier.partition_rows import TallyRow
+from services.frontier.rows import Applied, HostRow, Position, SiteRow
+from tests.frontier.simulation import START, Simulation
+
+HOST = "http://a.test"
+
+
+def judged(visit: Visit, at: float) -> PageJudged:
+    """Return the verdict on a page: it is new."""
+    return PageJudged(
+        at=at, site="a.test", host=HOST, visit=visit, verdict=Verdict.FIRST, digest="d"
+    )
+
+
+def admitted(number: int, *urls: str, at: float = START) -> UrlsAdmitted:
+    """Return a record of *urls*, the *number*-th."""
+    found = tuple(Discovery(url, depth=17 if "deep" in url else 1) for url in urls)
+    return UrlsAdmitted(at=at, site="a.test", via=f"{number}@{HOST}/", urls=found)
+
+
+def apply(sim: Simulation, events: Iterable[Event], first: int = 0) -> None:
+    """Apply *events* as the records from the offset *first* on."""
+    for offset, event in enumerate(events, first):
+        topic = TOPIC_OF[type(event)].name
+        sim.frontier.locate(Record(topic, 0, offset, "k", b""))
+        sim.handle(event)
+    sim.frontier._offset = None
+
+
+def known(sim: Simulation) -> tuple[object, ...]:
+    """Return the budgets, totals, queues and refusals that operators see."""
+    hosts = [
+        (row.host, row.admitted, row.queued, row.visits, row.tail, row.tail_size)
+        for row in sim.store.table(HostRow).scan("a.test")
+    ]
+    sites = [(row.site, row.hosts, row.refused) for row in sim.store.table(SiteRow).everything()]
+    tallies = [
+        (row.partition, row.admitted, row.queued, row.refused, row.verdicts, row.hazards, row.hours)
+        for row in sim.store.table(TallyRow).everything()
+    ]
+    return sorted(hosts), sorted(sites), sorted(tallies, key=repr)
+
+
+def test_records_that_come_again_change_no_budget_total_queue_or_refusal() -> None:
+    sim = Simulation(batch=10, url_budget=60, host_budget=3)
+    events = [
+        admitted(n, *(f"{HOST}/{n}/{m}" for m in range(4)), f"{HOST}/deep/{n}", f"{HOST}/{n}/last")
+        for n in range(10)
+    ]
+    events += [admitted(90 + n, f"http://h{n}.a.test/", f"{HOST}/x{n}") for n in range(5)]
+    apply(sim, events)
+    sim.run()
+    before, visits = known(sim), len(sim.visits)
+    apply(sim, events)
+    sim.run()
+    assert known(sim) == before
+    assert len(sim.visits) == visits
+    # What is new is admitted: the budget was not used up by what came again.
+    apply(sim, [admitted(99, f"{HOST}/new")], len(events))
+    sim.run()
+    assert f"{HOST}/new" in sim.pages()
+
+
+def test_verdict_that_comes_again_is_counted_once() -> None:
+    sim = Simulation()
+    sim.admit(f"{HOST}/1", f"{HOST}/2")
+    sim.run()
+    visits = [visit for _, order in sim.orders for visit in order.visits]
+    verdicts = [judged(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
+    assert len(verdicts) == 2
+    apply(sim, verdicts)
+    before = known(sim)
+    apply(sim, verdicts)
+    assert known(sim) == before
+
+
+def test_topic_that_was_recreated_is_applied_from_its_first_record() -> None:
+    sim = Simulation()
+    apply(sim, [admitted(n, f"{HOST}/{n}") for n in range(5)], 1000)
+    sim.run()
+    apply(sim, [admitted(9, f"{HOST}/later", at=START + 60.0)], 0)
+    sim.run()
+    assert f"{HOST}/later" in sim.pages()
+
+
+def test_record_is_covered_by_its_offset_and_its_time() -> None:
+    applied = Applied().through(Position(7, START))
+    assert applied.covers(Position(7, START)) and applied.covers(Position(3, START - 60.0))
+    assert not applied.covers(Position(8, START))
+    assert not applied.covers(Position(3, START + 1.0))
+    assert replace(HostRow("s", "h"), applied=applied).applied.until == 8
