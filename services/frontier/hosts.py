@@ -7,9 +7,11 @@ is decided in `loading.py`.
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from gossamer.cache import ByteCache
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -28,8 +30,28 @@ from services.frontier.rows import DueRow, HostRow, ListedHost, QueuedUrl, Robot
 from services.frontier.sites import Sites
 from services.frontier.workbench import Host, Workbench
 
+EMPTY_SIZE = 200
+"""Bytes that an object takes in memory beside its texts."""
+ROBOTS_BYTES, SITE_ROBOTS_BYTES = 128 << 20, 8 << 20
+"""Bytes of robots rules that are kept in memory, and of those of one site."""
 REMEMBERED = 5000
 """Hosts that are kept in mind though they are not on the bench, the last used ones."""
+
+
+class RobotsKnown(NamedTuple):
+    """The robots rules of a host; None: it has none yet."""
+
+    row: RobotsRow | None
+
+
+def _size_of_robots(known: RobotsKnown) -> int:
+    """Return about how many bytes *known* takes in memory."""
+    if known.row is None:
+        return EMPTY_SIZE
+    both = (known.row.rules, known.row.copy)
+    usage = [one for rules in both for one in rules.usage]
+    texts = [rules.lines for rules in both] + [one.value + one.pattern for one in usage]
+    return EMPTY_SIZE * (2 + len(usage)) + sum(map(len, texts))
 
 
 class Hosts:
@@ -43,6 +65,9 @@ class Hosts:
     ) -> None:
         self._rows, self._robots = store.table(HostRow), store.table(RobotsRow)
         self._recent = OrderedDict[str, Host]()
+        self._known_robots = ByteCache[str, RobotsKnown](
+            ROBOTS_BYTES, _size_of_robots, SITE_ROBOTS_BYTES
+        )
         self.claims, self.sites = claims, Sites(store, settings.site_at_once)
         self.queues = HostQueues(store.table(QueuedUrl))
         self.bench = Workbench(settings.checked_out_limit, claims.partition_of)
@@ -61,7 +86,7 @@ class Hosts:
         # Of a site without hosts nothing is stored.
         if self.sites.hosts(site) and (found := self.read(site, key)):
             return self._listed(found)
-        return Host(HostRow(site, key), stored=False, robots_read=True)
+        return Host(HostRow(site, key), stored=False)
 
     def reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[list[Key]]:
         """Yield the rows of *places*, sites and hosts ("": none), that are not in memory."""
@@ -77,7 +102,7 @@ class Hosts:
         several = Counter(hosts.values())
         away = [place for place in away if self.sites.hosts(place[0]) or several[place[0]] > 1]
         yield [(HostRow, site, key) for site, key in away]
-        unread = [key for key, host in here.items() if host and not host.robots_read]
+        unread = [key for key, host in here.items() if host and key not in self._known_robots]
         unread += [row.host for row in self._rows.get_all(away)] if away else []
         yield [(RobotsRow, key, "") for key in unread]
 
@@ -116,6 +141,7 @@ class Hosts:
     def forget(self) -> None:
         """Read anew what is not on the bench: others may have written it meanwhile."""
         self._recent.clear()
+        self._known_robots.clear()
         self.queues.forget()
         self.sites.forget()
 
@@ -141,13 +167,16 @@ class Hosts:
 
     def robots(self, host: Host) -> RobotsRow | None:
         """Return what is known of the host's robots.txt."""
-        if host.robots is None and not host.robots_read:
-            host.robots, host.robots_read = self._robots.get(host.row.host), True
-        return host.robots
+        key, site = host.row.host, host.row.site
+        known = self._known_robots.get(key)
+        if known is None:
+            known = RobotsKnown(self._robots.get(key) if host.stored else None)
+            self._known_robots.put(key, known, site)
+        return known.row
 
     def learn_robots(self, host: Host, robots: RobotsRow) -> None:
         """Remember what a robots.txt said."""
-        host.robots = robots
+        self._known_robots.put(host.row.host, RobotsKnown(robots), host.row.site)
         self._robots.put(robots)
 
     def cookies(self, row: HostRow) -> tuple[Cookie, ...]:

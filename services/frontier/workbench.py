@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, RobotsRow
+from services.frontier.rows import HostRow
 from services.frontier.schedule import Schedule
 from services.frontier.slots import Slots
 from services.frontier.unanswered import Unanswered
@@ -27,12 +27,9 @@ from services.frontier.unanswered import Unanswered
 
 @dataclass(slots=True)
 class Host:
-    """A host, loaded or not: its row, and its robots rules once they were needed."""
+    """A host, loaded or not."""
 
     row: HostRow
-    robots: RobotsRow | None = None
-    robots_read: bool = False
-    """Whether it is known that there are none, if there are none."""
     stored: bool = True
     """Whether the store has its row; until then no total counts it."""
     partition: int = -1

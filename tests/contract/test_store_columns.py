@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gossamer.events import Discovery, Verdict
 from gossamer.store import Row
-from gossamer.web.robots import RobotsRules, Rule
+from gossamer.web.robots import RobotsRules
 from tests.contract.conftest import Data
 
 
@@ -63,7 +63,7 @@ def everything(**columns: object) -> Everything:
         yes=True,
         raw=b"\0\xff",
         verdict=Verdict.CHANGED,
-        rules=RobotsRules(rules=(Rule(True, "/a*", 3),), crawl_delay=2.5),
+        rules=RobotsRules(lines="3 + /a*", crawl_delay=2.5),
         urls=(Discovery("https://example.org/", depth=2),),
         counts={"é": 1},
         maybe="x",

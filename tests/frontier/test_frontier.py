@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gossamer.events import Discovery, Outcome, UrlsAdmitted
-from gossamer.web.robots import RobotsRules, Rule, parse_robots
+from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
 from services.frontier.politeness import spread
 from services.frontier.rows import HistoryRow, HostRow, UrlRow
@@ -198,9 +198,7 @@ def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> N
 
 
 def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
-    rules = RobotsRules(
-        rules=(Rule(False, "/private/", 3),), fetched_at=START, expires_at=START + 1e6
-    )
+    rules = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START + 1e6)
     sim = Simulation(lambda url: {"robots": rules} if url.endswith("/robots.txt") else {})
     sim.admit("http://a.test/")
     sim.run()

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.events import BlacklistChanged, Discovery, RobotsAsked, UrlsAdmitted
 from gossamer.events.hazards import Hazard
-from gossamer.web.robots import RobotsRules, Rule
+from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key
 from services.frontier.refusals import RULES
 from services.frontier.rows import HostRow, SiteRow, UrlRow
@@ -15,9 +15,7 @@ from services.frontier.sites import FOR_GOOD, SAMPLE
 from tests.frontier.simulation import START, Simulation, crawl
 
 HOST = "http://a.test"
-PRIVATE = RobotsRules(
-    rules=(Rule(False, "/private/", 3),), fetched_at=START, expires_at=START + 1e6
-)
+PRIVATE = RobotsRules(lines="3 - /private/", fetched_at=START, expires_at=START + 1e6)
 
 
 def admit(sim: Simulation, path: str, depth: int = 0, hops: int = 0, host: str = HOST) -> str:

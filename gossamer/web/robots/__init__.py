@@ -7,7 +7,15 @@ are indexed, so that a URL costs much the same among ten rules and among 40,000 
 """
 
 from gossamer.web.robots.reader import LIMIT, RobotsFile, is_token, parse_robots
-from gossamer.web.robots.rules import PATH, REDIRECTS, RobotsRules, Rule, Usage, with_header
+from gossamer.web.robots.rules import (
+    PATH,
+    REDIRECTS,
+    RobotsRules,
+    Rule,
+    Usage,
+    with_header,
+    written,
+)
 from gossamer.web.robots.spelling import is_text
 
 __all__ = [
@@ -22,4 +30,5 @@ __all__ = [
     "is_token",
     "parse_robots",
     "with_header",
+    "written",
 ]

@@ -4,7 +4,7 @@ import math
 import re
 from typing import NamedTuple
 
-from gossamer.web.robots.rules import USAGE_LENGTH, RobotsRules, Rule, Usage
+from gossamer.web.robots.rules import USAGE_LENGTH, RobotsRules, Rule, Usage, written
 from gossamer.web.robots.spelling import Key, Line, lines, narrowed, whole_lines
 from gossamer.web.url import BadUrl, canonicalize
 
@@ -52,7 +52,7 @@ def parse_robots(
         file.add(line)
     group = file.ours if file.ours.named else file.everyones
     rules = RobotsRules(
-        rules=tuple(group.rules),
+        lines=written(group.rules),
         crawl_delay=group.delay,
         fetched_at=now,
         expires_at=now + age,

@@ -6,11 +6,11 @@ out, because it grants a permission that nobody wrote; of several Crawl-delays t
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gossamer.cache import ByteCache
 from gossamer.web.http import Headers, joined_values
 from gossamer.web.robots.matcher import Matcher, Undecided, compiled
 from gossamer.web.robots.octets import literally, url_octets
@@ -18,14 +18,15 @@ from gossamer.web.robots.octets import literally, url_octets
 PATH = "/robots.txt"
 REDIRECTS = 5
 """How many in a row are followed (2.3.1.2), to any host."""
-CARRIED = 100_000
-"""Bytes of rules, about, that an order carries; beyond that those which decide about its URLs."""
-RULE_BYTES = 45
-"""About what a rule takes in an event beside its pattern."""
+CARRIED = 50_000
+"""Bytes of rules that an order carries; beyond that those which decide about its URLs."""
 USAGE_LENGTH = 300
 """Characters of what is said about the use of a page that are taken from one place."""
-COMPILED = 1000
-"""Files whose rules are kept ready to match."""
+COMPILED_BYTES = 64 << 20
+"""Bytes of memory for rules that are kept ready to match."""
+COMPILED_SIZE = 40
+"""Bytes that rules take once they are ready to match, for each character of their text: measured
+for files of 500 KiB."""
 
 
 class Rule(Struct, frozen=True, gc=False):
@@ -35,6 +36,11 @@ class Rule(Struct, frozen=True, gc=False):
     pattern: str
     """As in the file, except that what is not printable ASCII is escaped."""
     line: int
+
+    @property
+    def written(self) -> str:
+        """Return the rule as a line of `RobotsRules.lines`."""
+        return f"{self.line} {'+' if self.allow else '-'} {self.pattern}"
 
     def __str__(self) -> str:
         """Return the rule with its line number, for a person to find it."""
@@ -54,9 +60,15 @@ class Usage(Struct, frozen=True):
 
 
 class RobotsRules(Struct, frozen=True):
-    """The rules in force for one host, and until when."""
+    """The rules in force for one host, and until when.
 
-    rules: tuple[Rule, ...] = ()
+    They are kept as text and compiled when they are asked for: compiled rules of one large file
+    take 20 MB.
+    """
+
+    lines: str = ""
+    """The rules, a line each: the number of its line in the file, + (Allow) or - (Disallow), and
+    the pattern, separated by spaces."""
     crawl_delay: float = 0.0
     forbidden: str = ""
     """Why everything is forbidden, if the file could not be fetched (2.3.1.4); else empty."""
@@ -65,6 +77,12 @@ class RobotsRules(Struct, frozen=True):
     status: int = 0
     """Of the answer that they were read from; 0: there was none, or nobody asked."""
     usage: tuple[Usage, ...] = ()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Return the rules of `lines`."""
+        parts = (line.split(" ", 2) for line in self.lines.split("\n") if line)
+        return tuple(Rule(sign == "+", pattern, int(number)) for number, sign, pattern in parts)
 
     def allows(self, url: str) -> bool:
         """Whether we may visit *url*."""
@@ -78,10 +96,10 @@ class RobotsRules(Struct, frozen=True):
 
         If too many come into question, it is one that forbids just this URL, of line 0.
         """
-        if _is_robots_txt(url) or not self.rules:
+        if _is_robots_txt(url) or not self.lines:
             return None
         try:
-            return _matcher(_Same(self.rules)).matcher.deciding(_path(url))
+            return _matcher(self).deciding(_path(url))
         except Undecided:
             return Rule(False, literally(_path(url)), 0)
 
@@ -105,10 +123,15 @@ class RobotsRules(Struct, frozen=True):
 
     def carried_for(self, urls: Iterable[str]) -> "RobotsRules":
         """Return what an order for *urls* carries: says the same about them, and is not large."""
-        if not self.rules or _matcher(_Same(self.rules)).size <= CARRIED:
+        if len(self.lines) <= CARRIED:
             return self
         deciding = dict.fromkeys(rule for url in urls if (rule := self.deciding_rule(url)))
-        return replace(self, rules=tuple(deciding))
+        return replace(self, lines=written(deciding))
+
+
+def written(rules: Iterable[Rule]) -> str:
+    """Return *rules* as `RobotsRules.lines` has them."""
+    return "\n".join(rule.written for rule in rules)
 
 
 def with_header(usage: dict[str, str], headers: Headers) -> dict[str, str]:
@@ -119,29 +142,15 @@ def with_header(usage: dict[str, str], headers: Headers) -> dict[str, str]:
     return usage
 
 
-class _Ready(NamedTuple):
-    matcher: Matcher[Rule]
-    size: int
-    """Bytes of the rules in an event, about."""
+_compiled = ByteCache[str, tuple[Matcher[Rule], int]](COMPILED_BYTES, lambda one: one[1])
 
 
-class _Same:
-    """Rules, told from others by which object they are: to compare 40,000 takes too long."""
-
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self.rules = rules
-
-    def __hash__(self) -> int:
-        return id(self.rules)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.rules is self.rules
-
-
-@lru_cache(maxsize=COMPILED)
-def _matcher(same: _Same) -> _Ready:
-    size = sum(RULE_BYTES + len(rule.pattern) for rule in same.rules)
-    return _Ready(Matcher(same.rules), size)
+def _matcher(rules: RobotsRules) -> Matcher[Rule]:
+    if found := _compiled.get(rules.lines):
+        return found[0]
+    matcher = Matcher(rules.rules)
+    _compiled.put(rules.lines, (matcher, COMPILED_SIZE * len(rules.lines)))
+    return matcher
 
 
 _path = lru_cache(maxsize=1024)(url_octets)

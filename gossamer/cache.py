@@ -1,0 +1,76 @@
+"""A cache that is bounded by bytes: for everything that strangers can fill."""
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class ByteCache(Generic[K, V]):
+    """The values used last: at most *limit* bytes by *size*, and *owner_limit* of one owner.
+
+    An owner is whoever can fill the cache, such as a site: one that fills its part evicts only its
+    own values. A value that is larger than a limit is not kept.
+    """
+
+    def __init__(
+        self, limit: int, size: Callable[[V], int], owner_limit: int | None = None
+    ) -> None:
+        self._limit, self._size = limit, size
+        self._owner_limit = limit if owner_limit is None else owner_limit
+        self._values = OrderedDict[K, tuple[V, int, str]]()
+        self._keys = defaultdict[str, OrderedDict[K, None]](OrderedDict)
+        """Owner → its keys, the one used last at the end."""
+        self._owned = defaultdict[str, int](int)
+        """Owner → bytes of its values."""
+        self.bytes = 0
+        """Of all values."""
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._values
+
+    def get(self, key: K) -> V | None:
+        """Return the value under *key*, which is now the one used last; None if there is none."""
+        if (found := self._values.get(key)) is None:
+            return None
+        self._values.move_to_end(key)
+        self._keys[found[2]].move_to_end(key)
+        return found[0]
+
+    def put(self, key: K, value: V, owner: str = "") -> None:
+        """Keep *value* under *key*; others are evicted if there is no room."""
+        self.remove(key)
+        size = self._size(value)
+        if size > min(self._limit, self._owner_limit):
+            return
+        self._values[key] = value, size, owner
+        self._keys[owner][key] = None
+        self._owned[owner] += size
+        self.bytes += size
+        while self._owned[owner] > self._owner_limit:
+            self.remove(next(iter(self._keys[owner])))
+        while self.bytes > self._limit:
+            self.remove(next(iter(self._values)))
+
+    def remove(self, key: K) -> None:
+        """Forget the value under *key*, if there is one."""
+        if (found := self._values.pop(key, None)) is None:
+            return
+        _, size, owner = found
+        del self._keys[owner][key]
+        self._owned[owner] -= size
+        self.bytes -= size
+        if not self._keys[owner]:
+            del self._keys[owner], self._owned[owner]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._values.clear()
+        self._keys.clear()
+        self._owned.clear()
+        self.bytes = 0
