@@ -21,6 +21,9 @@ from gossamer.telemetry.timing import timed
 
 T = TypeVar("T")
 
+IDLE_HOLD_INTERVAL = 5.0
+"""Seconds between two questions whether others are behind, while no record comes."""
+
 Blocking: TypeAlias = Generator[Callable[[], Any], Any, T]
 """Yields calls that may block, is sent what they return, and returns a T."""
 
@@ -82,6 +85,8 @@ class Loop:
         """What was not submitted yet: a server was lost since the poll."""
         self._paused = NO_PARTITIONS
         self._asked_at = float("-inf")
+        self._is_idle = False
+        """Whether the last poll returned no record."""
         self.began = 0.0
         """When the last step had its records, by the steady clock."""
 
@@ -118,7 +123,9 @@ class Loop:
                 yield from self._check_hold()
             room = max(0, strategy.room() - len(self._polled)) if ready else 0
             wait = timeout if ready else 0.0
-            self._polled += yield partial(self._reader.poll, wait, room, self._paused)
+            found = yield partial(self._reader.poll, wait, room, self._paused)
+            self._polled += found
+            self._is_idle = not found
             # Partitions change inside the poll: the strategy learns that before it sees their
             # records.
             yield from self._assign()
@@ -144,7 +151,8 @@ class Loop:
             yield partial(self._reader.advance, (), ())
 
     def _check_hold(self) -> Blocking[None]:
-        if clock.steady() >= self._asked_at + HOLD_INTERVAL:
+        is_quiet = self._is_idle and not self._paused
+        if clock.steady() >= self._asked_at + (IDLE_HOLD_INTERVAL if is_quiet else HOLD_INTERVAL):
             self._paused = yield self._hold
             self._asked_at = clock.steady()
 

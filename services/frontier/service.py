@@ -164,7 +164,8 @@ class Frontier(Processor):
                 f"{site} is of another partition than the record: its producer is to be "
                 "set so that it chooses partitions by murmur2"
             )
-        return self._handlers[type(event)](event, now) or ()
+        handler = self._handlers.get(type(event))
+        return (handler(event, now) if handler else None) or ()
 
     def _bind_handlers(self) -> Mapping[type[Event], Handler]:
         """Return what handles each kind of event on the topics that are read and on `control`."""
