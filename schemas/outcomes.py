@@ -27,6 +27,8 @@ HOST = """
 The host, by what an outcome shows of it: *well* ends all its trouble if a request was made,
 *unclear* neither ends nor begins any, all others are kinds of trouble: *name*, *connection*,
 *silence*, *busy*, and *robots* where its robots.txt cannot be had. Each kind is counted by itself.
+*The page*: the reason why a visit found no document decides when the page is visited again. *Strains*:
+the server seems strained, and the courtesy delay of its host is doubled.
 *The order ends*: the fetcher gives the host back, and its other URLs stay in the queue.
 
 A URL that is tried again later is so in ten minutes, then after four times as long each time, at
@@ -71,7 +73,7 @@ def main(file: Path) -> None:
 def text() -> str:
     """Return the whole page."""
     outcomes = _table(
-        ("outcome", "", "then", "the host", "the order ends"),
+        ("outcome", "", "then", "the host", "the page", "strains", "the order ends"),
         ((name, *_meaning(row)) for name, row in OUTCOMES.items()),
     )
     waits = _table(
@@ -90,7 +92,12 @@ def text() -> str:
 
 
 def _meaning(row: Meaning) -> tuple[str, ...]:
-    return row.text, row.fate.value, row.health, "yes" if row.ends_order else ""
+    page = row.absence or "a document"
+    return row.text, row.fate.value, row.health, page, _mark(row.strains), _mark(row.ends_order)
+
+
+def _mark(holds: bool) -> str:
+    return "yes" if holds else ""
 
 
 def _patience(row: Patience) -> tuple[str, ...]:

@@ -114,6 +114,29 @@ class Health(StrEnum):
         return self not in (Health.WELL, Health.UNCLEAR)
 
 
+class Absence(StrEnum):
+    """Why a visit ended without a document."""
+
+    GONE = "gone"
+    """404 or 410."""
+    MOVED = "moved"
+    """A redirect."""
+    DOWN = "down"
+    """The server did not answer, or failed, after all retries."""
+    REFUSED = "refused"
+    """By robots.txt or another 4xx, or of a type or at an address that is not visited."""
+    LEFT_OUT = "left_out"
+    """No visit was made: the crawl left it out when its turn came, or the blacklist did."""
+
+
+class Judged(Enum):
+    """What dedup's verdict on a visit is about."""
+
+    DOCUMENT = "its document"
+    ABSENCE = "that a document which was there is gone"
+    NOTHING = "there is no verdict"
+
+
 @dataclass(frozen=True)
 class Meaning:
     """What an outcome means for the URL and its host."""
@@ -122,8 +145,14 @@ class Meaning:
     health: Health
     wait: Wait
     """For Fate.WAIT at once; for Fate.AGAIN once the host failed so more than `retries` times."""
+    absence: Absence | None
+    """What the visit says of the page where it found no document; None: it found one."""
+    judged: Judged
+    """What a verdict of dedup says of the visit."""
     text: str
     """The sentence that a person reads."""
+    strains: bool
+    """Whether the server seems strained: its courtesy delay is doubled."""
     ends_order: bool = False
     """Whether the other URLs of the order are not visited now: they would fare no better."""
     expected: bool = False
@@ -133,70 +162,92 @@ class Meaning:
 # fmt: off
 OUTCOMES: dict[Outcome, Meaning] = {
     Outcome.PAGE: Meaning(
-        Fate.DONE, Health.WELL, Wait.NONE, expected=True,
+        Fate.DONE, Health.WELL, Wait.NONE,
+        None, Judged.DOCUMENT, strains=False, expected=True,
         text="A page came back: a 2xx answer of a type that is read."),
     Outcome.NOT_MODIFIED: Meaning(
-        Fate.DONE, Health.WELL, Wait.NONE, expected=True,
+        Fate.DONE, Health.WELL, Wait.NONE,
+        None, Judged.DOCUMENT, strains=False, expected=True,
         text="The server says that the page is as it was at the visit before (304)."),
     Outcome.REDIRECT: Meaning(
-        Fate.DONE, Health.WELL, Wait.NONE, expected=True,
+        Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.MOVED, Judged.ABSENCE, strains=False, expected=True,
         text="The server points to another URL, which is followed like a link."),
     Outcome.BAD_REDIRECT: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, Judged.NOTHING, strains=False,
         text="The server answers with a redirect that leads nowhere."),
     Outcome.GONE: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.GONE, Judged.ABSENCE, strains=False,
         text="The server has no such page (404 or 410)."),
     Outcome.CLIENT_ERROR: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, Judged.ABSENCE, strains=False,
         text="The server refuses the request with another 4xx status."),
     Outcome.SERVER_ERROR: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,  # If it is the host's robots.txt.
+        Absence.DOWN, Judged.NOTHING, strains=True,
         text="The server failed (5xx, a status that does not exist, or 304 without a condition)."),
     Outcome.BUSY: Meaning(
-        Fate.WAIT, Health.BUSY, Wait.ASKED, ends_order=True,
+        Fate.WAIT, Health.BUSY, Wait.ASKED,
+        Absence.DOWN, Judged.NOTHING, strains=True, ends_order=True,
         text="The server asks to be left alone (429, or 503 with Retry-After)."),
     Outcome.DNS_FAILURE: Meaning(
-        Fate.WAIT, Health.NAME, Wait.DNS, ends_order=True,
+        Fate.WAIT, Health.NAME, Wait.DNS,
+        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
         text="The host's name does not exist, or has no address."),
     Outcome.DNS_UNANSWERED: Meaning(
-        Fate.WAIT, Health.NAME, Wait.SHORT, ends_order=True,
+        Fate.WAIT, Health.NAME, Wait.SHORT,
+        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
         text="No name server says whether the host's name exists."),
     Outcome.HOST_DOWN: Meaning(
-        Fate.WAIT, Health.CONNECTION, Wait.LONG, ends_order=True,
+        Fate.WAIT, Health.CONNECTION, Wait.LONG,
+        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
         text="The host refuses connections, or none could be made in time."),
     Outcome.TLS_FAILURE: Meaning(
-        Fate.WAIT, Health.TLS, Wait.LONG, ends_order=True,
+        Fate.WAIT, Health.TLS, Wait.LONG,
+        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
         text="The host takes the connection, but its certificate is refused, or TLS fails."),
     Outcome.SILENT_SERVER: Meaning(
-        Fate.AGAIN, Health.SILENCE, Wait.LONG, ends_order=True,
+        Fate.AGAIN, Health.SILENCE, Wait.LONG,
+        Absence.DOWN, Judged.NOTHING, strains=True, ends_order=True,
         text="The server took the request and sent no byte in time."),
     Outcome.MALFORMED_HEAD: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Absence.DOWN, Judged.NOTHING, strains=False,
         text="The server hung up before the end of the answer's head, or sent what is none."),
     Outcome.CUT_BODY: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Absence.DOWN, Judged.NOTHING, strains=False,
         text="The body broke off, or came too slowly, and what came of it is of no use."),
     Outcome.BROKEN: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Absence.DOWN, Judged.NOTHING, strains=False,
         text="A robots.txt came that cannot be read."),
     Outcome.OUR_TROUBLE: Meaning(
-        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES, ends_order=True,
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
         text="A mistake of ours kept the visit from its end, or too many large bodies at once."),
     Outcome.PRIVATE_ADDRESS: Meaning(
-        Fate.DONE, Health.WELL, Wait.NONE, ends_order=True,
+        Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
         text="The host has only addresses outside the public Internet, which are not visited."),
     Outcome.BLACKLISTED: Meaning(
-        Fate.WAIT, Health.UNCLEAR, Wait.HOUR, ends_order=True,
+        Fate.WAIT, Health.UNCLEAR, Wait.HOUR,
+        Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
         text="The host has an address in a network on the blacklist: it was not asked."),
     Outcome.ROBOTS_EXCLUDED: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, Judged.NOTHING, strains=False,
         text="robots.txt forbids the URL: it was not asked for."),
     Outcome.UNWANTED_TYPE: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
+        Absence.REFUSED, Judged.NOTHING, strains=False,
         text="The answer is of a type that is not read, or a binary document that was cut."),
     Outcome.UNVISITED: Meaning(
-        Fate.STAY, Health.WELL, Wait.NONE, ends_order=True,
+        Fate.STAY, Health.WELL, Wait.NONE,
+        Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
         text="The order ended before this URL's turn."),
 }
 # fmt: on

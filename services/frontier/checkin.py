@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, VisitEnded
-from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, Judged
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -28,10 +28,6 @@ from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 from services.frontier.strain import given_way, weighed
 from services.frontier.workbench import Host
 
-JUDGED = (Outcome.PAGE, Outcome.NOT_MODIFIED)
-"""The outcomes of which the verdict is still to come."""
-TELLING = (Outcome.REDIRECT, Outcome.GONE, Outcome.CLIENT_ERROR)
-"""Those after which a document may be gone."""
 Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
 
@@ -75,7 +71,7 @@ class CheckIn:
         row, blocked_until = self._ending(event)(host, row, event, now)
         if event.started_at:
             row = self._rested(host, row, event, now)
-        elif event.outcome is Outcome.UNVISITED:
+        elif OUTCOMES[event.outcome].fate is Fate.STAY:
             row = self._handed_back(row, event, now)
         # Not checked out any more: its fetcher was slow, and reports only now.
         if event.last or row.condition is not Condition.CHECKED_OUT:
@@ -174,7 +170,7 @@ class CheckIn:
             how = provenance(event.visit, event.crawl, tried=again)
         self._urls.put(_url_row(event, next_visit_at, how, now))
         page = event.visit.purpose is Purpose.PAGE
-        if page and event.outcome in JUDGED:
+        if page and OUTCOMES[event.outcome].judged is Judged.DOCUMENT:
             return
         self._history.put(self._history_row(event, now))
         if page and not next_visit_at:
@@ -190,7 +186,7 @@ class CheckIn:
             size=event.received,
             redirects_to=event.location,
         )
-        if event.visit.earlier and event.outcome in TELLING:
+        if event.visit.earlier and OUTCOMES[event.outcome].judged is Judged.ABSENCE:
             # The verdict may be here already: another topic brings it.
             last = self._judgements.get(event.host, event.visit.url)
             if last and last.verdict in GONE_VERDICTS and last.at >= row.at:

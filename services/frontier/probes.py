@@ -8,7 +8,8 @@ The text of a document comes later, from dedup.
 
 from msgspec.structs import replace
 
-from gossamer.events import MissingPageRead, Outcome, Purpose, Visit, VisitEnded
+from gossamer.events import MissingPageRead, Purpose, Visit, VisitEnded
+from gossamer.events.outcomes import OUTCOMES, Fate
 from gossamer.web.soft_404 import missing_page
 from services.frontier.hosts import Hosts
 from services.frontier.rows import HostRow
@@ -27,7 +28,7 @@ def probe(order: str, host: str) -> Visit:
 
 def probed(row: HostRow, event: VisitEnded, now: float) -> HostRow:
     """Return the host as it is once its probe has ended, by *event*."""
-    if event.outcome is Outcome.UNVISITED:
+    if OUTCOMES[event.outcome].fate is Fate.STAY:
         return row
     at = event.started_at or now
     # Its text may have come before.

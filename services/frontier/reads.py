@@ -12,9 +12,9 @@ from gossamer.events import (
     UrlsAdmitted,
     VisitEnded,
 )
+from gossamer.events.outcomes import OUTCOMES, Judged
 from gossamer.runtime.processor import Key
 from gossamer.web.url import host_key
-from services.frontier.checkin import TELLING
 from services.frontier.plan_rows import PlanRow
 from services.frontier.rows import DueRow, JudgementRow, UrlRow
 
@@ -46,8 +46,9 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
                 for url in urls:
                     yield PlanRow, host, url
                     yield UrlRow, host, url
-            case VisitEnded(host=host, visit=visit) if visit.earlier and event.outcome in TELLING:
-                yield JudgementRow, host, visit.url
+            case VisitEnded(host=host, visit=visit) if visit.earlier:
+                if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
+                    yield JudgementRow, host, visit.url
 
 
 def urls_due(due: Iterable[DueRow]) -> Iterator[Key]:

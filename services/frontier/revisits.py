@@ -22,7 +22,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.events.outcomes import GONE_VERDICTS, Outcome
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.policies import NEVER
 from gossamer.runtime.answers import read_ahead
@@ -34,7 +34,6 @@ from services.frontier.hosts import Hosts
 from services.frontier.plan_rows import DueVisit, PlanRow
 from services.frontier.plans import LOOKED_INTO
 from services.frontier.revisit import (
-    Absence,
     Basis,
     Decision,
     Evidence,
@@ -45,23 +44,6 @@ from services.frontier.revisit import (
 )
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 from services.frontier.shares import Shares
-
-ABSENCES = {
-    Outcome.GONE: Absence.GONE,
-    Outcome.REDIRECT: Absence.MOVED,
-    Outcome.SERVER_ERROR: Absence.DOWN,
-    Outcome.DNS_FAILURE: Absence.DOWN,
-    Outcome.DNS_UNANSWERED: Absence.DOWN,
-    Outcome.HOST_DOWN: Absence.DOWN,
-    Outcome.TLS_FAILURE: Absence.DOWN,
-    Outcome.SILENT_SERVER: Absence.DOWN,
-    Outcome.MALFORMED_HEAD: Absence.DOWN,
-    Outcome.CUT_BODY: Absence.DOWN,
-    Outcome.BROKEN: Absence.DOWN,
-    Outcome.OUR_TROUBLE: Absence.DOWN,
-    Outcome.BUSY: Absence.DOWN,
-}
-"""What a visit without a document says of the page; all other outcomes say that it is refused."""
 
 
 class _Subject(NamedTuple):
@@ -140,7 +122,7 @@ class Revisits:
         self, event: VisitEnded | RobotsAnswered, visit: Visit | QueuedUrl, at: float
     ) -> None:
         """Plan the next visit to the URL of *visit*, which has ended without a document."""
-        absence = ABSENCES.get(event.outcome, Absence.REFUSED)
+        absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
         known = self._remembered(event.site, visit.statistics)
         decision = self._policy.missed(known, visit.url, at, absence)
         how = ended(visit, event.crawl)

@@ -20,7 +20,7 @@ from gossamer.events import (
     UrlsDiscovered,
     VisitEnded,
 )
-from gossamer.events.outcomes import OUTCOMES
+from gossamer.events.outcomes import OUTCOMES, Fate
 from gossamer.events.provenance import by_site, ended
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -53,7 +53,7 @@ class RobotsReports:
 
     def ended(self, host: Host, row: HostRow, event: Report, now: float) -> tuple[HostRow, float]:
         """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
-        if event.outcome is Outcome.UNVISITED:
+        if OUTCOMES[event.outcome].fate is Fate.STAY:
             return row, 0.0
         if isinstance(event, VisitEnded) and _elsewhere(event):
             return self._asked(host, row, event, now)

@@ -8,10 +8,10 @@ given way to for ever. The delay is never less than it would be otherwise.
 
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, VisitEnded
+from gossamer.events import VisitEnded
+from gossamer.events.outcomes import OUTCOMES
 from services.frontier.rows import HostRow
 
-STRAINED = (Outcome.SERVER_ERROR, Outcome.BUSY, Outcome.SILENT_SERVER)
 MOST = 6
 """How often the delay is doubled."""
 LONGEST, SHORTEST = 60.0, 0.1
@@ -26,7 +26,7 @@ def weighed(row: HostRow, event: VisitEnded) -> HostRow:
     """Return the row of a host with what *event*, a visit at which it was asked, shows of it."""
     took = event.took
     is_slow = 0 < SLOWER * row.usual_took < took and took > NOTICEABLE
-    change = 1 if is_slow or event.outcome in STRAINED else -1
+    change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
     usual = row.usual_took + LEARNT * (took - row.usual_took) if row.usual_took else took
     return replace(row, usual_took=usual, strain=min(max(row.strain + change, 0), MOST))
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
-from gossamer.events.outcomes import OUTCOMES, Wait
+from gossamer.events.outcomes import OUTCOMES, Fate, Wait
 from gossamer.store import Table
 from services.frontier.conditions import Condition
 from services.frontier.partition_rows import TallyRow
@@ -46,7 +46,7 @@ class Tally:
 
     def ended(self, event: VisitEnded) -> None:
         """Count a visit."""
-        if event.outcome is Outcome.UNVISITED:
+        if OUTCOMES[event.outcome].fate is Fate.STAY:
             return
         page = event.outcome is Outcome.PAGE and event.visit.purpose is Purpose.PAGE
         self.pages += page

@@ -47,7 +47,6 @@ from services.frontier.revisit.policy import Policy
 from services.frontier.revisit.quantiles import between
 from services.frontier.revisit.state import (
     DAY,
-    Absence,
     Basis,
     CrawlState,
     Decision,
@@ -64,7 +63,6 @@ from services.frontier.revisit.times import spelled
 
 __all__ = [
     "DAY",
-    "Absence",
     "Basis",
     "CrawlState",
     "Decision",

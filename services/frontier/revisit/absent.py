@@ -18,9 +18,10 @@ what was learnt of them stays.
 
 from msgspec.structs import replace
 
+from gossamer.events.outcomes import Absence
 from services.frontier.revisit.learning import forgotten
 from services.frontier.revisit.sharing import placed, uncounted
-from services.frontier.revisit.state import DAY, Absence, Basis, Decision, Known, PageState
+from services.frontier.revisit.state import DAY, Basis, Decision, Known, PageState
 from services.frontier.revisit.times import jittered, outside_quiet_hours, spelled
 
 CONFIRMED: dict[Absence, tuple[float, ...]] = {

@@ -2,11 +2,12 @@
 
 from msgspec.structs import replace
 
+from gossamer.events.outcomes import Absence
 from services.frontier.revisit.absent import missed
 from services.frontier.revisit.policy import Policy
 from services.frontier.revisit.rates import Belief
 from services.frontier.revisit.sharing import uncounted
-from services.frontier.revisit.state import Absence, Decision, Known, Plan
+from services.frontier.revisit.state import Decision, Known, Plan
 
 ONCE = Plan(None, "each page is visited once")
 

@@ -6,11 +6,12 @@ of a visit for itself, what it makes of a hint, and how it looks for pages that 
 
 from abc import ABC, abstractmethod
 
+from gossamer.events.outcomes import Absence
 from services.frontier.revisit.absent import missed, probed
 from services.frontier.revisit.evidence import heard, promised, says_changed
 from services.frontier.revisit.learning import belief, learned
 from services.frontier.revisit.rates import Belief
-from services.frontier.revisit.state import Absence, Basis, Decision, Hint, Known, Plan, Visit
+from services.frontier.revisit.state import Basis, Decision, Hint, Known, Plan, Visit
 
 
 class Policy(ABC):

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from gossamer.events import EvidenceKind
+from gossamer.events.outcomes import Absence
 from gossamer.web.in_links import Sketch
 
 DAY = 86400.0
@@ -25,21 +26,6 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=10**12)]
 
 Cell: TypeAlias = Annotated[int, Meta(ge=-2000, le=2000)]
 """Of the demand curve."""
-
-
-class Absence(StrEnum):
-    """Why a visit ended without a document."""
-
-    GONE = "gone"
-    """404 or 410."""
-    MOVED = "moved"
-    """A redirect."""
-    DOWN = "down"
-    """The server did not answer, or failed, after all retries."""
-    REFUSED = "refused"
-    """By robots.txt or another 4xx, or of a type or at an address that is not visited."""
-    LEFT_OUT = "left_out"
-    """No visit was made: the crawl left it out when its turn came, or the blacklist did."""
 
 
 class Basis(StrEnum):

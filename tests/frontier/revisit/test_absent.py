@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gossamer.events.outcomes import Absence
 from services.frontier.revisit import (
-    Absence,
     CrawlState,
     Known,
     PageState,
