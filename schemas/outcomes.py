@@ -27,8 +27,8 @@ HOST = """
 The host, by what an outcome shows of it: *well* ends all its trouble if a request was made,
 *unclear* neither ends nor begins any, all others are kinds of trouble: *name*, *connection*,
 *silence*, *busy*, and *robots* where its robots.txt cannot be had. Each kind is counted by itself.
-*The page*: the reason why a visit found no document decides when the page is visited again. *Strains*:
-the server seems strained, and the courtesy delay of its host is doubled.
+*The page*: the reason why a visit found no document decides when the page is visited again.
+*Strains*: the server seems strained, and the courtesy delay of its host is doubled.
 *The order ends*: the fetcher gives the host back, and its other URLs stay in the queue.
 
 A URL that is tried again later is so in ten minutes, then after four times as long each time, at
