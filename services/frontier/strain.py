@@ -3,12 +3,13 @@
 It seems so when it answers with errors, says that it is busy, is silent, or takes much longer than
 it used to: each time its delay is doubled, up to a limit, and each visit that went well halves it
 again. What it used to take is learnt slowly, so that a server which has become slow for good is not
-given way to for ever. The delay is never less than it would be otherwise.
+given way to for ever. Only pages count for that: a robots.txt is a file on the server's disk, and
+says nothing of the time of its pages. The delay is never less than it would be otherwise.
 """
 
 from msgspec.structs import replace
 
-from gossamer.events import VisitEnded
+from gossamer.events import Purpose, VisitEnded
 from gossamer.events.outcomes import OUTCOMES
 from services.frontier.rows import HostRow
 
@@ -24,10 +25,11 @@ LEARNT = 0.05
 
 def weighed(row: HostRow, event: VisitEnded) -> HostRow:
     """Return the row of a host with what *event*, a visit at which it was asked, shows of it."""
-    took = event.took
-    is_slow = 0 < SLOWER * row.usual_took < took and took > NOTICEABLE
+    took, usual, is_slow = event.took, row.usual_took, False
+    if event.visit.purpose is Purpose.PAGE:
+        is_slow = 0 < SLOWER * usual < took and took > NOTICEABLE
+        usual = usual + LEARNT * (took - usual) if usual else took
     change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
-    usual = row.usual_took + LEARNT * (took - row.usual_took) if row.usual_took else took
     return replace(row, usual_took=usual, strain=min(max(row.strain + change, 0), MOST))
 
 

@@ -65,3 +65,25 @@ def test_a_server_that_is_always_slow_is_not_strained() -> None:
 @given(st.floats(0, 1e5), st.integers(0, MOST))
 def test_the_delay_is_never_less_than_without(delay: float, strain: int) -> None:
     assert delay <= given_way(delay, strain) <= max(delay, LONGEST)
+
+
+@pytest.mark.parametrize("took", [1.3, 8.0])
+def test_slow_host_with_a_quick_robots_txt_keeps_its_pace(took: float) -> None:
+    sim = Simulation(lambda url: {"took": 0.001 if "robots.txt" in url else took}, batch=1)
+    sim.admit(*(f"http://a.test/{number}" for number in range(20)))
+    while len(sim.pages()) < 20:
+        sim.run(steps=1)
+        assert row(sim).strain == 0
+
+
+def test_robots_txt_that_is_slow_once_strains_nothing_and_an_error_does() -> None:
+    sim = Simulation(Server(1, 2, took=9.0), batch=1)
+    sim.admit("http://a.test/1")
+    sim.run()
+    assert (row(sim).strain, row(sim).usual_took) == (0, 0.2)
+    busy = Simulation(lambda url: ERROR if "robots.txt" in url else {}, batch=1)
+    busy.admit("http://a.test/1")
+    while not busy.visits:
+        busy.run(steps=1)
+    busy.run(steps=1)
+    assert row(busy).strain == 1
