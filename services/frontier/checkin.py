@@ -16,6 +16,7 @@ from services.frontier.loading import Loading
 from services.frontier.overrides import DAY
 from services.frontier.politeness import (
     courtesy_delay,
+    is_given_up,
     refused_wait,
     retry_wait,
     trouble_wait,
@@ -148,7 +149,8 @@ class CheckIn:
         """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
         fate, kind = OUTCOMES[event.outcome].fate, OUTCOMES[event.outcome].health
         wait = self._trouble_wait(row, event, kind)
-        given_up = row.troubles.get(kind, 0) > self._settings.retries
+        times = row.troubles.get(kind, 0)
+        given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         next_visit_at = 0.0
         if fate is Fate.AGAIN and event.visit.attempt < self._settings.retries:
             next_visit_at = now + retry_wait(event.visit.attempt + 1)

@@ -32,11 +32,26 @@ def trouble_wait(
 ) -> float:
     """Return how long *host* is left alone when it has the same trouble for the *times*-th time in
     a row (from 1): longer each time (PolyBot, section 3.4: "an even longer time if it is down on
-    the second try"), and exactly as long as it asks if it does.
+    the second try"), and exactly as long as it asks if it does. A host that asks for time again and
+    again, although each Retry-After was obeyed, is asked less and less often beyond *retries*.
     """
-    if OUTCOMES[outcome].wait is Wait.ASKED and retry_after > 0:
-        return min(retry_after, settings.retry_after_limit)
+    if _is_asked(outcome, retry_after):
+        beyond = times - settings.retries
+        patience = _wait(settings, Wait.SHORT, 2.0 ** min(beyond, 30)) if beyond > 0 else 0.0
+        return max(min(retry_after, settings.retry_after_limit), patience)
     return spread(host) * _wait(settings, OUTCOMES[outcome].wait, 2.0 ** min(max(times, 1) - 1, 30))
+
+
+def is_given_up(
+    settings: FrontierSettings, outcome: Outcome, times: int, retry_after: float
+) -> bool:
+    """Return whether the URL that met the same trouble of its host *times* times in a row is given
+    up: not if the host has said when to come back, which is no failure (RFC 9110, 10.2.3)."""
+    return times > settings.retries and not _is_asked(outcome, retry_after)
+
+
+def _is_asked(outcome: Outcome, retry_after: float) -> bool:
+    return OUTCOMES[outcome].wait is Wait.ASKED and retry_after > 0
 
 
 def elsewhere_wait(settings: FrontierSettings, host: str, times: int) -> float:

@@ -27,7 +27,7 @@ from gossamer.store import Store
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import fingerprint
 from services.frontier.hosts import Hosts
-from services.frontier.politeness import elsewhere_wait, trouble_wait
+from services.frontier.politeness import elsewhere_wait, is_given_up, trouble_wait
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, UrlRow
 from services.frontier.workbench import Host
@@ -110,8 +110,9 @@ class RobotsReports:
 
     def _given_up(self, row: HostRow, event: Report, kind: str, now: float) -> HostRow:
         """Return the row without the first URL of its queue, if that was tried often enough."""
-        given_up = row.troubles.get(kind, 0) > self._settings.retries and not event.robots
-        if not (row.queued and given_up):
+        times = row.troubles.get(kind, 0)
+        given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
+        if not row.queued or event.robots or not given_up:
             return row
         [first] = self._hosts.queues.first(row, 1)
         self._urls.put(_url_row(row, first, event, now))

@@ -235,3 +235,23 @@ def test_a_robots_txt_elsewhere_that_does_not_come_is_asked_for_more_and_more_ra
     waits = [later - earlier for earlier, later in pairwise(asked)]
     assert len(waits) > 3
     assert all(later > 1.5 * earlier for earlier, later in pairwise(waits))
+
+
+def test_url_of_a_host_whose_retry_after_was_obeyed_each_time_is_not_given_up() -> None:
+    busy = {**BUSY, "retry_after": 20.0}
+    asked = list[float]()
+
+    def answer(url: str) -> dict[str, object]:
+        if "robots.txt" in url:
+            return {}
+        asked.append(sim.now)
+        return busy if len(asked) <= 12 else {}
+
+    sim = Simulation(answer, batch=1)
+    sim.admit("http://a.test/1", "http://a.test/2")
+    sim.run()
+    assert {*sim.pages()} == {"http://a.test/1", "http://a.test/2"}
+    waits = [after - before for before, after in pairwise(asked[:13])]
+    assert all(wait >= 20.0 for wait in waits)
+    # It is asked less often once the retries are used up, and never given up.
+    assert waits[0] < 30.0 and waits[-1] >= 1800.0
