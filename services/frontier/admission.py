@@ -13,7 +13,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.in_links import Sketch, linked, linking_site
 from gossamer.web.url import host_key
-from gossamer.web.validators import EVERY, NO_VALIDATORS, is_conditional
+from gossamer.web.validators import EVERY, NO_VALIDATORS, Validators, is_conditional
 from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.directory import BUCKET, request_number
@@ -105,15 +105,15 @@ class Admission:
 
     def revisit(self, due: DueVisit, now: float) -> None:
         """Queue a URL whose visit is due; on condition, as long as that can be trusted."""
-        trust = self._hosts.sites.validators(due.site, due.host)
+        validators, conditional = self._condition(due.site, due, due.validators)
         number = due.number or request_number(0, self._moment(due.site, now))
         url = QueuedUrl(
             "",
             0,
             due.url,
             number,
-            validators=NO_VALIDATORS if trust.lie else due.validators,
-            conditional=is_conditional(due.validators, trust, due.earlier % EVERY),
+            validators=validators,
+            conditional=conditional,
             statistics=due.statistics,
             basis=due.basis,
             **provenance(due, due.crawl),
@@ -147,17 +147,29 @@ class Admission:
         statistics = known.statistics if known else b""
         if basis == Basis.ASKED:
             statistics = packed(asked_for(unpacked(statistics)))
+        found = known.validators if known else NO_VALIDATORS
+        validators, conditional = self._condition(site, visit, found)
         url = QueuedUrl(
             "",
             0,
             visit.url,
             number,
-            validators=known.validators if known else NO_VALIDATORS,
+            validators=validators,
+            conditional=conditional,
             statistics=statistics,
             basis=basis,
             **provenance(visit, visit.crawl),
         )
         self._queue(host, host.row, [url], now)
+
+    def _condition(
+        self, site: str, of: DueVisit | UrlRow, found: Validators
+    ) -> tuple[Validators, bool]:
+        """Return the validators that a visit sends, and whether it asks for changes alone; *found*
+        are those of the last visit. Now and then a visit asks for the whole page."""
+        trust = self._hosts.sites.validators(site, of.host)
+        conditional = is_conditional(found, trust, of.earlier % EVERY)
+        return NO_VALIDATORS if trust.lie else found, conditional
 
     def errand(self, event: RobotsAsked, now: float) -> None:
         """Queue a URL at which another host's robots.txt lies."""

@@ -377,6 +377,17 @@ def test_refetch_leaves_urls_alone_that_were_never_visited() -> None:
     assert sim.pages() == ["http://a.test/1", "http://a.test/2"]
 
 
+def test_refetch_asks_only_for_changes() -> None:
+    sim = simulated("none", Changing(validators=Validators('"1"')))
+    sim.admit(URL)
+    sim.run()
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.run()
+    assert conditions(sim) == [False, True]
+    [*_, last] = (visit for _, order in sim.orders for visit in order.visits)
+    assert last.validators.etag == '"1"'
+
+
 @pytest.mark.parametrize("field", ["duplicate_of", "near_duplicate_of"])
 def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
     sim = Simulation()
