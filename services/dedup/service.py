@@ -17,6 +17,7 @@ from gossamer.events import (
     PageJudged,
     PageParsed,
     Purpose,
+    RetryAsked,
     SeedSown,
     SiteOverridden,
     Tombstone,
@@ -37,7 +38,7 @@ from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.http import REDIRECTS
 from gossamer.web.in_links import linking_site
-from gossamer.web.url import BadUrl, canonicalize, fingerprint, site_of
+from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement, Linked
 from services.dedup.documents import Documents, absence
@@ -119,7 +120,7 @@ class Dedup(Processor):
             )
         match event:
             case SeedSown():
-                return (self._seed(event, now),)
+                return self._seed(event, now)
             case UrlsDiscovered():
                 return self._discovered(event, now)
             case PageParsed():
@@ -192,7 +193,9 @@ class Dedup(Processor):
         is_read = not page.listing and Hazard.PARSER_FAULT not in page.hazards
         return is_page and is_read and kept(page, self._crawl).page is page
 
-    def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
+    def _seed(self, seed: SeedSown, now: float) -> Answer:
+        """Send a seed to the URL-seen test, and its URL to the frontier: one that was sown before,
+        and failed, is tried again."""
         accept(seed)
         try:
             url = canonicalize(seed.url)
@@ -203,8 +206,11 @@ class Dedup(Processor):
             left = left_out(self._crawl, Blacklist(), sown(seed, url))
             if left and left.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {left.reason}")
-        return UrlsDiscovered(
-            crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(sown(seed, url),)
+        site = site_of(url)
+        urls = (sown(seed, url),)
+        return (
+            RetryAsked(crawl=seed.crawl, at=now, site=site, host=host_key(url), urls=(url,)),
+            UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls),
         )
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
