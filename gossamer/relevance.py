@@ -9,8 +9,9 @@ An expression like a scope's, over what was read instead of where it lies:
 installed under that name, as an entry point of the group `gossamer.relevance`. And the rules of
 scopes: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
 
-Before a page is read only some of it is known; then a rule may say so (None). A classifier that is
-not installed, or fails, does not know either: nobody loses a page because of a mistake in one.
+Before a page is read only some of it is known; then a rule may say so (None). A crawl cannot be
+defined with a classifier that is not installed. A classifier that fails later, or is missing in one
+process, does not know either: nobody loses a page because of a mistake in one.
 """
 
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from importlib.metadata import entry_points
 
 import structlog
 
+from gossamer.errors import BadSettings
 from gossamer.events.pages import PageParsed
 from gossamer.web.expressions import Expression, Holds, parse, some
 from gossamer.web.scope import RULES as SCOPE_RULES
@@ -53,6 +55,11 @@ def parse_relevance(text: str) -> Expression[Facts]:
     return parse(text, RULES, "relevant")
 
 
+def check_classifiers(text: str) -> None:
+    """Raise BadSettings if *text* names a classifier that is not installed in this process."""
+    parse(text, {**RULES, "classifier": _installed_rule}, "relevant")
+
+
 def _of_scope(make: Callable[..., Holds[Found]]) -> Callable[..., Holds[Facts]]:
     def of_facts(*values: object) -> Holds[Facts]:
         holds = make(*values)
@@ -82,6 +89,17 @@ def _type(*types: str) -> Holds[Facts]:
 def _classifier(name: str) -> Holds[Facts]:
     some((name,))
     return lambda facts: _classified(name, facts.page) if facts.page else None
+
+
+def _installed_rule(name: str) -> Holds[Facts]:
+    rule = _classifier(name)
+    installed = sorted(entry_points(group=GROUP).names)
+    if name not in installed:
+        known = f"installed: {', '.join(installed)}" if installed else "none is installed"
+        raise BadSettings(
+            f"relevant: no classifier {name!r} is installed as an entry point of {GROUP}; {known}"
+        )
+    return rule
 
 
 def _classified(name: str, page: PageParsed) -> bool | None:
