@@ -131,8 +131,8 @@ class Concurrent:
 
     def submit(self, records: Sequence[Record]) -> None:
         """Begin work on *records*; first, the log moves past those that must not begin twice."""
-        self._found = bool(records)
         if records:
+            self._found = True
             self._quiet.end()
         for record in records:
             self._offsets.begin(record)
@@ -202,13 +202,14 @@ class Concurrent:
         Polls are patient while there is nothing to do, and rare while there is enough.
         """
         if not self._working:
+            self._found = False
             return self._quiet.poll_interval(IDLE_POLL, LONGEST_IDLE_POLL)
         has_room = len(self._working) + len(self._started) < self._limit
         interval = (0.0 if self._found else IDLE_WAIT) if has_room else GROUP
         now = clock.steady()
         if now < self._polled_at + interval:
             return None
-        self._polled_at = now
+        self._polled_at, self._found = now, False
         return 0.0
 
     async def rest(self, moved: bool) -> None:
