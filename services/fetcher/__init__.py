@@ -36,14 +36,16 @@ that is done with a pause, and once: most likely the server hung up before it re
 it may have. Whether and when to try anything else again is the frontier's decision alone; so is it
 with redirects, cookies and proxies, which a client library would otherwise handle on its own.
 
-Why redirects are not followed, but for some of robots.txt. The target of a page's redirect is a URL
-like any other: it has its own host to be polite to, its own robots.txt, and may have been seen. So
-it goes back through the URL-seen test as a link. A robots.txt is different: its rules are about the
-host that was asked, wherever the file lies, and RFC 9309 (2.3.1.2) wants at least five redirects
-followed. Within the host each is a request with a pause of its own. One that leads to another host
-ends the visit: that host is not ours. `RobotsAsked` goes to the frontier that it belongs to, which
-orders the URL like any other; whoever makes that visit reads the rules, and `RobotsAnswered` goes
-back to the first host's frontier.
+Why most redirects are not followed. The target of a page's redirect is a URL like any other: it
+has its own host to be polite to, its own robots.txt, and may have been seen. So it goes back
+through the URL-seen test as a link. Two kinds are followed. A cookie wall sets a cookie and leads
+back to the URL of the visit, which the URL-seen test would drop: within the host its redirects are
+followed, each a request with a pause of its own, and the answer to the request with the cookie
+counts. The rules of a robots.txt are about the host that was asked, wherever the file lies, and
+RFC 9309 (2.3.1.2) wants at least five redirects followed. Within the host each is a request with a
+pause of its own. One that leads to another host ends the visit: that host is not ours.
+`RobotsAsked` goes to the frontier that it belongs to, which orders the URL like any other; whoever
+makes that visit reads the rules, and `RobotsAnswered` goes back to the first host's frontier.
 
 Why our own faults are told apart. A process without file descriptors, a machine without a network
 or a name server fails at every host. None of them is to blame: the order is handed back as if it

@@ -54,6 +54,8 @@ class Ending(Struct, frozen=True, kw_only=True):
     elsewhere: tuple[str, int] | None = None
     passed: tuple[Passed, ...] = ()
     """The redirects on the way, which are kept, too."""
+    last: Reply | Failure | None = None
+    """The answer to the visit's last request, if that is not the answer that counts."""
 
 
 def failed(failure: Failure) -> Ending:
@@ -138,6 +140,7 @@ def count_visit(event: VisitEnded) -> None:
 def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: float) -> VisitEnded:
     assessment, answer = ending.assessment, ending.answer
     reply = answer if isinstance(answer, Reply) else Reply(status=0)
+    latest = ending.last or answer
     return VisitEnded(
         crawl=order.crawl,
         at=now,
@@ -152,8 +155,8 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         reason=assessment.reason,
         status=reply.status,
         location=assessment.location,
-        started_at=answer.started_at if answer else 0.0,
-        took=answer.took if answer else 0.0,
+        started_at=latest.started_at if latest else 0.0,
+        took=latest.took if latest else 0.0,
         received=len(reply.body),
         retry_after=assessment.retry_after,
         robots=None if order.visits[index].asker else ending.robots,

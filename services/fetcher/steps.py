@@ -99,6 +99,8 @@ class Pace:
         self.order, self.terms, self.now = order, terms, now
         self._pause = 0.0
         self._jar = Jar(order.cookies, terms.cookies, terms.cookie_size)
+        self.probes_walls = terms.cookies > 0
+        """Whether a redirect to another URL is tried as a cookie wall: until one was none."""
         self.why = ""
         """Why the order had to end …"""
         self.wait = 0.0
@@ -129,8 +131,7 @@ class Pace:
             return None
         if self._late(0.0):
             return None
-        cookie = self._jar.header(request.url, self.now)
-        if cookie:
+        if cookie := self.cookie(request.url):
             request = replace(request, headers=(*request.headers, *cookie))
         result = yield request
         self.now = result.now
@@ -143,6 +144,10 @@ class Pace:
         if isinstance(answer, Reply):
             self._jar.take(request.url, answer.headers, self.now)
         return answer
+
+    def cookie(self, url: str) -> Headers:
+        """Return the Cookie header that a request for *url* has; () without any."""
+        return self._jar.header(url, self.now)
 
     def new_cookies(self) -> tuple[Cookie, ...]:
         """Return, once, the cookies that were set or deleted since this was last asked."""

@@ -5,12 +5,12 @@ import logging
 
 import pytest
 
-from gossamer.events import Purpose
+from gossamer.events import Outcome, Purpose
 from gossamer.web.cookies import Cookie
 from gossamer.web.http import all_values
 from gossamer.web.robots import RobotsRules
 from tests.fetcher.orders import Emitted, fetched, order
-from tests.fetcher.servers import Server, page, raw, serving
+from tests.fetcher.servers import Answer, Server, page, raw, serving
 
 SECRET = "7d2f9c"
 
@@ -78,6 +78,41 @@ async def test_a_robots_txt_that_asks_for_a_cookie_is_read() -> None:
     assert isinstance(emitted.one.robots, RobotsRules)
     assert not emitted.one.robots.allows(f"{server.root}/no")
     assert [one.name for one in emitted.one.cookies] == ["passed"]
+
+
+async def wall(server: Server, writer: asyncio.StreamWriter) -> bool:
+    """Set a cookie at `/a?set=1`, where `/a` without it leads, and lead back from there."""
+    if server.requests[-1].header("Cookie"):
+        return await page(b"<p>the shop")(server, writer)
+    if server.paths[-1].endswith("?set=1"):
+        return await page(b"", 302, Location="/a", Set_Cookie="passed=1; Path=/")(server, writer)
+    return await page(b"", 302, Location="/a?set=1")(server, writer)
+
+
+async def direct_wall(server: Server, writer: asyncio.StreamWriter) -> bool:
+    """Set a cookie and lead back at once."""
+    if server.requests[-1].header("Cookie"):
+        return await page(b"<p>the shop")(server, writer)
+    return await page(b"", 302, Location="/a", Set_Cookie="passed=1; Path=/")(server, writer)
+
+
+@pytest.mark.parametrize(("answer", "requests"), [(wall, 3), (direct_wall, 2)])
+async def test_a_cookie_wall_is_passed_within_the_visit(answer: Answer, requests: int) -> None:
+    async with serving(**{"a": answer, "a?set=1": answer}) as server:
+        emitted = await fetched(f"{server.root}/a")
+        assert len(server.paths) == requests
+    assert emitted.outcomes == [Outcome.PAGE]
+    assert [(one.visit.url, one.body) for one in emitted.pages] == [
+        (f"{server.root}/a", b"<p>the shop")
+    ]
+    assert [one.name for one in emitted.one.cookies] == ["passed"]
+
+
+async def test_a_cookie_wall_stays_one_redirect_where_cookies_are_off() -> None:
+    async with serving(a=direct_wall) as server:
+        emitted = await fetched(f"{server.root}/a", cookies=0)
+        assert server.paths == ["/a"]
+    assert emitted.outcomes == [Outcome.REDIRECT]
 
 
 async def test_no_log_line_shows_a_cookie(

@@ -15,7 +15,17 @@ from services.fetcher.wanted import anything
 from tests.fetcher.orders import order
 
 TERMS = Terms(
-    "gossamer", anything, 60.0, 1000, {}, 1000, 1000, robots_age=86400.0, robots_age_floor=3600.0
+    "gossamer",
+    anything,
+    60.0,
+    1000,
+    {},
+    1000,
+    1000,
+    robots_age=86400.0,
+    robots_age_floor=3600.0,
+    cookies=10,
+    cookie_size=1000,
 )
 HOST = "http://example.org"
 ROBOTS = parse_robots(b"User-agent: *\nDisallow: /no", "gossamer", 0.0, 1e9).rules
@@ -82,6 +92,67 @@ class World:
         return [after - before for before, (after, _) in zip(self.left, self.asked[1:])]  # noqa: B905
 
 
+def redirect(to: str, cookie: str = "", took: float = 2.0) -> Reply:
+    headers = (("Location", to),) + ((("Set-Cookie", f"{cookie}; Path=/"),) if cookie else ())
+    return Reply(status=302, headers=headers, took=took)
+
+
+def test_the_requests_of_a_cookie_wall_keep_the_pause_of_the_order() -> None:
+    world = World([redirect("/a?set=1"), redirect("/a", "wall=1"), OK])
+    ended = world.carry_out(urls=(f"{HOST}/a",), pause=7.0)
+    assert [one.outcome for one in ended] == [Outcome.PAGE]
+    assert [url for _, url in world.asked] == [f"{HOST}/a", f"{HOST}/a?set=1", f"{HOST}/a"]
+    assert world.gaps == [7.0, 7.0]
+
+
+def test_a_wall_with_another_cookie_each_time_is_given_up() -> None:
+    world = World([redirect("/a", f"wall={n}") for n in range(50)])
+    [ended] = world.carry_out(urls=(f"{HOST}/a",))
+    assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 6)
+
+
+def test_a_redirect_that_sets_no_cookie_and_leads_back_is_not_followed() -> None:
+    world = World([redirect("/a")])
+    [ended] = world.carry_out(urls=(f"{HOST}/a",))
+    assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 1)
+
+
+def test_a_redirect_with_a_cookie_that_leads_on_ends_the_visit_and_one_probe_is_made() -> None:
+    """The visit's end is that of its last request: the frontier counts the pause from there."""
+    world = World([redirect("/b", "session=1"), OK, redirect("/d", "session=2"), OK])
+    ended = world.carry_out(urls=(f"{HOST}/a", f"{HOST}/c"))
+    assert [(one.outcome, one.location) for one in ended] == [
+        (Outcome.REDIRECT, "/b"),
+        (Outcome.REDIRECT, "/d"),
+    ]
+    assert [url for _, url in world.asked] == [f"{HOST}/a", f"{HOST}/b", f"{HOST}/c"]
+
+
+def test_a_wall_that_the_lease_has_no_time_for_is_left_unvisited_with_its_cookie() -> None:
+    world = World([redirect("/a", "wall=1"), OK])
+    [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=1061.0)
+    assert (ended.outcome, ended.took, len(world.asked)) == (Outcome.UNVISITED, 2.0, 1)
+    assert [one.name for one in ended.cookies] == ["wall"]
+
+
+def test_a_redirect_that_the_lease_has_no_time_to_follow_is_a_redirect() -> None:
+    world = World([redirect("/a?set=1"), OK])
+    [ended] = world.carry_out(urls=(f"{HOST}/a",), expires_at=1061.0)
+    assert (ended.outcome, ended.location) == (Outcome.REDIRECT, "/a?set=1")
+
+
+def test_a_wall_behind_what_robots_txt_forbids_is_not_passed() -> None:
+    world = World([redirect("/no", "wall=1"), OK])
+    [ended] = world.carry_out(urls=(f"{HOST}/a",))
+    assert (ended.outcome, len(world.asked)) == (Outcome.REDIRECT, 1)
+
+
+def test_a_host_that_is_busy_behind_its_wall_is_reported_as_busy() -> None:
+    world = World([redirect("/b", "wall=1"), Reply(status=429, took=1.0)])
+    ended = world.carry_out()
+    assert [one.outcome for one in ended] == [Outcome.BUSY]
+
+
 OK = Reply(status=200, body=b"hello", took=2.0)
 outcomes = st.sampled_from(
     [Outcome.DNS_FAILURE, Outcome.HOST_DOWN, Outcome.SILENT_SERVER, Outcome.BROKEN]
@@ -91,7 +162,16 @@ answers = st.one_of(
         Reply,
         status=st.sampled_from([200, 204, 301, 304, 404, 403, 429, 500, 503, 999]),
         headers=st.sampled_from(
-            [(), (("Location", "/robots.txt"),), (("Retry-After", "5"),), (("Location", "\x00"),)]
+            [
+                (),
+                (("Location", "/robots.txt"),),
+                (("Retry-After", "5"),),
+                (("Location", "\x00"),),
+                (("Location", "/a"), ("Set-Cookie", "wall=1; Path=/")),
+                (("Location", "/a"), ("Set-Cookie", "wall=2; Path=/")),
+                (("Location", "/a?set=1"),),
+                (("Location", "/no"), ("Set-Cookie", "wall=3; Path=/")),
+            ]
         ),
         truncated=st.sampled_from(["", "length", "time"]),
         took=st.floats(0, 60),

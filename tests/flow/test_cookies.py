@@ -57,3 +57,27 @@ def test_what_is_kept_is_bounded_and_no_document_shows_it(tmp_path: Path) -> Non
     reader = crawl.log.reader("test", [PAGES.name], store)
     pages = [record.value for record in reader.poll(1000)]
     assert pages and not any(b"own=" in value or b"site=" in value for value in pages)
+
+
+def test_a_shop_behind_a_cookie_wall_is_crawled(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    def walled(url: str, now: float) -> tuple[float, Reply | Failure]:
+        if url.endswith("/robots.txt") or "http://shop.test/?set=1" in asked:
+            return web(url, now)
+        asked.append(url)
+        headers: tuple[tuple[str, str], ...] = (("Location", "/?set=1"),)
+        if url.endswith("?set=1"):
+            headers = (("Location", "/"), ("Set-Cookie", "passed=1; Path=/"))
+        return 0.1, Reply(status=302, headers=headers, started_at=now, took=0.1)
+
+    crawl = VirtualCrawl(tmp_path, walled, batch=4)
+    crawl.sow("http://shop.test/")
+    assert crawl.run()
+    sent = [one for one in crawl.fetcher.sent if not one[0].endswith("/robots.txt")]
+    assert sent[:3] == [
+        ("http://shop.test/", ()),
+        ("http://shop.test/?set=1", ()),
+        ("http://shop.test/", (("Cookie", "passed=1"),)),
+    ]
+    assert {url for url, _ in sent[3:]} >= {f"http://shop.test/{n}" for n in range(12)}
