@@ -21,7 +21,7 @@ from gossamer.events import (
 from gossamer.log import Log
 from gossamer.log.control import in_force
 from gossamer.policies import parse_policy
-from gossamer.relevance import check_classifiers, parse_relevance
+from gossamer.relevance import parse_relevance
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import BadUrl, canonicalize, host_name, site_of
 from gossamer.web.url_steps import ALL_STEPS, check_steps, merged
@@ -113,11 +113,8 @@ def completed(
 ) -> CrawlDefined:
     """Return *crawl* with all else that *request* asks for; the rest of it is as in *before*.
 
-    Raise BadSettings if that would change what cannot be changed, or if *request* names a
-    classifier that is not installed.
+    Raise BadSettings if that would change what cannot be changed.
     """
-    if relevant := request.choices.get("relevant"):
-        check_classifiers(relevant)
     old = before or replace(crawl, url_steps=request.choices.get("url_steps", ALL_STEPS))
     share = request.discovery_share
     return replace(

@@ -9,13 +9,14 @@ An expression like a scope's, over what was read instead of where it lies:
 installed under that name, as an entry point of the group `gossamer.relevance`. And the rules of
 scopes: `any`, `host`, `domain`, `prefix`, `pattern`, `depth`.
 
-Before a page is read only some of it is known; then a rule may say so (None). A crawl cannot be
-defined with a classifier that is not installed. A classifier that fails later, or is missing in one
-process, does not know either: nobody loses a page because of a mistake in one.
+Before a page is read only some of it is known; then a rule may say so (None). A classifier that
+fails does not know either: the page is kept and the failure reported, for nobody is to lose a page
+because of a mistake in one. A name that is not installed is refused when a crawl is defined.
 """
 
+import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib.metadata import entry_points
@@ -29,6 +30,8 @@ from gossamer.web.scope import RULES as SCOPE_RULES
 from gossamer.web.scope import Found
 
 GROUP = "gossamer.relevance"
+MAX_REASON = 300
+"""Characters of a classifier's error that are reported."""
 Classifier = Callable[[PageParsed], bool]
 """Says whether a page is relevant, by all that was read of it."""
 
@@ -42,6 +45,8 @@ class Facts:
     found: Found
     content_type: str | None = None
     page: PageParsed | None = None
+    failures: dict[str, str] = field(default_factory=dict, compare=False)
+    """Classifiers that failed on the page so far, by name, and why."""
 
 
 def facts_of(page: PageParsed) -> Facts:
@@ -53,11 +58,6 @@ def facts_of(page: PageParsed) -> Facts:
 def parse_relevance(text: str) -> Expression[Facts]:
     """Parse *text*; raise BadSettings, with what is wrong, if it is no such expression."""
     return parse(text, RULES, "relevant")
-
-
-def check_classifiers(text: str) -> None:
-    """Raise BadSettings if *text* names a classifier that is not installed in this process."""
-    parse(text, {**RULES, "classifier": _installed_rule}, "relevant")
 
 
 def _of_scope(make: Callable[..., Holds[Found]]) -> Callable[..., Holds[Facts]]:
@@ -88,35 +88,47 @@ def _type(*types: str) -> Holds[Facts]:
 
 def _classifier(name: str) -> Holds[Facts]:
     some((name,))
-    return lambda facts: _classified(name, facts.page) if facts.page else None
+    return lambda facts: _classified(name, facts) if facts.page else None
 
 
-def _installed_rule(name: str) -> Holds[Facts]:
-    rule = _classifier(name)
-    installed = sorted(entry_points(group=GROUP).names)
-    if name not in installed:
-        known = f"installed: {', '.join(installed)}" if installed else "none is installed"
-        raise BadSettings(
-            f"relevant: no classifier {name!r} is installed as an entry point of {GROUP}; {known}"
-        )
-    return rule
-
-
-def _classified(name: str, page: PageParsed) -> bool | None:
+def _classified(name: str, facts: Facts) -> bool | None:
+    if facts.page is None or name in facts.failures:
+        return None
     try:
-        return bool(_installed(name)(page))
+        return bool(_installed(name)(facts.page))
     except Exception as error:
         # Whatever goes wrong in somebody else's code is no reason to stop.
-        why = f"{type(error).__name__}: {error}"
-        logger.warning("a classifier failed", classifier=name, url=page.visit.url, why=why)
+        why = f"{type(error).__name__}: {error}"[:MAX_REASON].encode("utf-8", "replace").decode()
+        facts.failures[name] = why
+        logger.warning("classifier failed", classifier=name, url=facts.page.visit.url, why=why)
         return None
+
+
+def check_classifiers(text: str) -> None:
+    """Raise BadSettings if a classifier that the expression *text* names cannot be loaded here."""
+    parse_relevance(text)
+    for node in ast.walk(ast.parse(text.strip(), mode="eval")):
+        match node:
+            case ast.Call(func=ast.Name(id="classifier"), args=[ast.Constant(value=str(name))]):
+                _check_installed(name)
+
+
+def _check_installed(name: str) -> None:
+    try:
+        _installed(name)
+    except Exception as error:
+        there = ", ".join(sorted({repr(one.name) for one in entry_points(group=GROUP)}))
+        raise BadSettings(
+            f"relevant: the classifier {name!r} cannot be used ({type(error).__name__}: {error}); "
+            f"installed are: {there or 'none'}"
+        ) from error
 
 
 @cache
 def _installed(name: str) -> Classifier:
     found = entry_points(group=GROUP, name=name)
     if not found:
-        raise LookupError(f"no {name!r} is installed as an entry point of {GROUP}")
+        raise LookupError(f"no entry point of {GROUP} has this name")
     classifier: Classifier = next(iter(found)).load()
     return classifier
 

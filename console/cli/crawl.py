@@ -21,6 +21,7 @@ from console.cli.report import Ended, no_seed, report
 from console.cli.view import Lines, LiveView, NoView
 from gossamer import clock
 from gossamer.crawl import CHOICES, SCOPES, CrawlRequest, read_seeds
+from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested, load_settings
 from gossamer.telemetry import configure_logs
 from gossamer.terminal import escaped
@@ -91,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
     settings = load_settings(options.config, _overrides(options))
     request_headers(settings.fetcher)  # Refuses to go on without a contact.
     configure_logs(settings.logs.json_lines, settings.logs.level)
+    if settings.crawl.relevant:
+        check_classifiers(settings.crawl.relevant)
     request = _request(options, settings.crawl)
     folder, started_at = Folder(options.data), clock.now()
     pages_before = read_progress(folder.open()).pages if folder.database.exists() else 0

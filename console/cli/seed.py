@@ -32,6 +32,7 @@ from gossamer.errors import BadSettings
 from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
+from gossamer.relevance import check_classifiers
 from gossamer.settings import CrawlSettings, Nested
 from gossamer.terminal import printable
 from gossamer.web.scope import parse_scope
@@ -78,6 +79,8 @@ def run(options: argparse.Namespace) -> int:
     if not seeds and (options.scope or not (given or of_party)):
         raise BadSettings("name at least one seed: a URL, or --file FILE")
     settings = settings_of(options, {"crawl": given})
+    if settings.crawl.relevant:
+        check_classifiers(settings.crawl.relevant)
     now = clock.now()
     events = [_sown(seed, options, now) for seed in seeds]
     with open_from(options, create=True) as opened:

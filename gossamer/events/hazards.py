@@ -67,6 +67,7 @@ class Hazard(StrEnum):
     EXACT_DUPLICATE = "exact_duplicate"
     TRAP_DUPLICATES = "trap_duplicates"
     IRRELEVANT = "irrelevant"
+    CLASSIFIER_FAILED = "classifier_failed"
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,9 @@ HAZARDS: dict[Hazard, Counting] = {
         "One more duplicate or near duplicate in a row than is followed: its links are not."),
     Hazard.IRRELEVANT: Counting(("dedup",), ("crawl.relevant", "crawl.follow_irrelevant"),
         "A page is not among those that the crawl keeps: it is not published."),
+    Hazard.CLASSIFIER_FAILED: Counting(("dedup",), ("crawl.relevant",),
+        "A classifier raised an error or is not installed: its page is kept unless another rule "
+        "decides."),
 }
 # fmt: on
 

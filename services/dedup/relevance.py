@@ -28,9 +28,13 @@ def kept(page: PageParsed, crawl: CrawlDefined | None) -> Kept:
         return Kept(replace(page, noindex=True, links=()), reason=NO_PAGE)
     if crawl is None or not crawl.relevant:
         return Kept(page)
-    judgement = parse_relevance(crawl.relevant).judge(facts_of(page))
+    facts = facts_of(page)
+    judgement = parse_relevance(crawl.relevant).judge(facts)
+    if facts.failures:
+        page = replace(page, hazards=(*page.hazards, Hazard.CLASSIFIER_FAILED))
     if judgement.inside is None:
-        return Kept(page, reason=f"not known to be relevant, by {judgement.rule}: it is kept")
+        failures = "; ".join(f"{name!r} failed: {why}" for name, why in facts.failures.items())
+        return Kept(page, reason=f"kept, because the classifier {failures}")
     if judgement.inside:
         return Kept(page)
     links = page.links if crawl.follow_irrelevant else ()

@@ -178,29 +178,3 @@ class TestChoices:
             "any()",
             False,
         )
-
-
-class TestClassifiers:
-    """A crawl is defined only with classifiers that are installed."""
-
-    RELEVANT = 'not (type("text/*") and classifier("nosuch"))'
-
-    def relevant(self, text: str) -> str:
-        asked = replace(request(A), choices={"relevant": text})
-        return define(asked, None, 0, 0).relevant
-
-    def test_a_missing_classifier_is_refused_by_name(self) -> None:
-        with pytest.raises(BadSettings, match=r"no classifier 'nosuch' is installed.*; none is"):
-            self.relevant(self.RELEVANT)
-
-    def test_the_installed_classifiers_are_listed(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        info = tmp_path / "somebodys-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[gossamer.relevance]\nhere = somebodys:here\n")
-        monkeypatch.syspath_prepend(str(tmp_path))
-        assert self.relevant('classifier("here")') == 'classifier("here")'
-        with pytest.raises(BadSettings, match=r"'nosuch' is installed.*; installed: here$"):
-            self.relevant(self.RELEVANT)

@@ -131,3 +131,13 @@ def test_why_of_what_is_no_url_names_it(
     assert main(["seed", "--data", "crawl", "http://a.example/"]) == 0
     capsys.readouterr()
     assert text in refused("why", "--data", "crawl", text)
+
+
+@pytest.mark.parametrize("words", [("crawl", *CONTACT), ("seed",)])
+def test_a_classifier_that_is_not_installed_is_named(
+    refused: Refused, words: tuple[str, ...]
+) -> None:
+    relevant = 'not (type("image/*") or classifier("nosuch"))'
+    said = refused(*words, "http://a.example/", "--relevant", relevant)
+    assert "the classifier 'nosuch' cannot be used" in said
+    assert "installed are: none" in said

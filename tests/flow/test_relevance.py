@@ -12,6 +12,7 @@ from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Reply
 from services.frontier.rows import JudgementRow
 from tests.flow.test_flow import HTML
+from tests.flow.test_hazards import reported
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"
@@ -145,6 +146,11 @@ def test_a_classifier_that_fails_or_is_not_installed_loses_no_page(
 ) -> None:
     crawl = crawled(tmp_path / "crawl", f'classifier("{name}")')
     assert published(crawl) == set(SITE)
-    expected = f"not known to be relevant, by classifier('{name}'): it is kept"
+    why = {
+        "broken": "RuntimeError: no model",
+        "missing": "LookupError: no entry point of gossamer.relevance has this name",
+    }
+    expected = f"kept, because the classifier '{name}' failed: {why[name]}"
     assert judged(crawl, "/").reason == expected
+    assert reported(crawl)["classifier_failed"] == len(SITE)
     assert crawl.log.tail([DEAD_LETTERS.name]).poll(0) == []
