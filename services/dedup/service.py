@@ -120,7 +120,7 @@ class Dedup(Processor):
             )
         match event:
             case SeedSown():
-                return self._seed(event, now)
+                return (self._seed(event, now),)
             case UrlsDiscovered():
                 return self._discovered(event, now)
             case PageParsed():
@@ -193,9 +193,7 @@ class Dedup(Processor):
         is_read = not page.listing and Hazard.PARSER_FAULT not in page.hazards
         return is_page and is_read and kept(page, self._crawl).page is page
 
-    def _seed(self, seed: SeedSown, now: float) -> Answer:
-        """Send a seed to the URL-seen test, and its URL to the frontier: one that was sown before,
-        and failed, is tried again."""
+    def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
         accept(seed)
         try:
             url = canonicalize(seed.url)
@@ -206,11 +204,8 @@ class Dedup(Processor):
             left = left_out(self._crawl, Blacklist(), sown(seed, url))
             if left and left.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {left.reason}")
-        site = site_of(url)
-        urls = (sown(seed, url),)
-        return (
-            RetryAsked(crawl=seed.crawl, at=now, site=site, host=host_key(url), urls=(url,)),
-            UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls),
+        return UrlsDiscovered(
+            crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(sown(seed, url),)
         )
 
     def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
@@ -233,6 +228,9 @@ class Dedup(Processor):
             self._in_links.met(linking, (found.url for found in known))
         if self._hinted:
             yield from of_links(known, event.crawl, now)
+        if event.via.startswith("seed@"):
+            # Who sows a seed again wants it tried now; the frontier keeps delay and Retry-After.
+            yield from _retries(event, known, now)
         # The original of a replica may be of another site, whose URLs are tested there.
         own = [found for found in fresh if site_of(found.url) == event.site]
         if own:
@@ -338,3 +336,13 @@ class Dedup(Processor):
                 if event.verdict not in GONE_VERDICTS:
                     event = replace(event, in_links=self._in_links.take(event.visit.url))
             yield event
+
+
+def _retries(event: UrlsDiscovered, known: Sequence[Discovery], now: float) -> Iterator[RetryAsked]:
+    """Yield a retry of each *known* seed of the event's site."""
+    for found in known:
+        if site_of(found.url) == event.site:
+            host = host_key(found.url)
+            yield RetryAsked(
+                crawl=event.crawl, at=now, site=event.site, host=host, urls=(found.url,)
+            )

@@ -15,7 +15,6 @@ from gossamer.events import (
     Page,
     PageJudged,
     PageParsed,
-    RetryAsked,
     SeedSown,
     UrlsAdmitted,
     UrlsDiscovered,
@@ -125,9 +124,7 @@ def test_a_folder_of_an_older_version_knows_what_it_knew() -> None:
 
 def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:
     seed = SeedSown(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
-    retry, event = dedup.handle(seed, 5.0)
-    url = "http://www.a.test/x"
-    assert retry == RetryAsked(at=5.0, site="a.test", host="http://www.a.test", urls=(url,))
+    [event] = dedup.handle(seed, 5.0)
     trace = fingerprint("http://www.a.test/x")
     found = Discovery("http://www.a.test/x", depth=2, priority=-1, trace=trace)
     assert event == UrlsDiscovered(at=5.0, site="a.test", via="seed@seeds/0/7", urls=(found,))

@@ -60,9 +60,9 @@ def test_a_seed_comes_back_admitted_where_its_site_is(brokers: Brokers, instance
     before = {name: timed(name) for name in TIMED}
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("seeds", b"http://seed.example.org/")
-        until(lambda: sum("http://seed.example.org/" in str(e) for e in admitted.read()) == 2, "it")
-        places = {p for p, _, v in admitted.records if v and b"http://seed.example.org/" in v}
-        assert places == {partition_of(SITE, PARTITIONS)}, "to be tried again, and admitted"
+        until(lambda: any("http://seed.example.org/" in str(e) for e in admitted.read()), "it")
+        (at,) = [p for p, _, v in admitted.records if v and b"http://seed.example.org/" in v]
+        assert at == partition_of(SITE, PARTITIONS)
     # The seed, and what it was re-keyed to.
     until(lambda: all(timed(name) >= before[name] + 2 for name in TIMED), "both timed")
 

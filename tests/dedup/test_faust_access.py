@@ -30,7 +30,6 @@ def test_it_says_who_it_is(broker: Broker, tmp_path: Path) -> None:
         for number, access in enumerate((plain, tls), 1):
             instance = Instance(brokers, tmp_path, **access).start().await_ready()
             brokers.put("seeds", f"http://example.org/{number}".encode())
-            # It is to be tried again if it was sown before, and it is admitted.
-            assert len(admitted.at_least(2 * number)) == 2 * number
+            assert len(admitted.at_least(number)) == number
             instance.stop()
             assert not instance.failure

@@ -1,49 +1,61 @@
-"""A seed that is given again: whoever gives it wants it to be tried now."""
+"""A seed that is sown again is tried again, as politely as ever."""
 
 from pathlib import Path
 
 import pytest
 
-from gossamer.events import Outcome, SeedSown
-from gossamer.log.codec import encode
+from gossamer.events import Outcome
 from services.fetcher.outcome import Failure, Reply
 from tests.flow.virtual import VirtualCrawl
 
 SEED = "http://a.test/"
-DAY = 86400.0
-UNRESOLVED = Failure(outcome=Outcome.DNS_FAILURE, reason="a.test does not resolve")
+HTML = (("Content-Type", "text/html"),)
+UNKNOWN = Failure(outcome=Outcome.DNS_FAILURE, reason="no such name")
 
 
-@pytest.mark.parametrize("given_again", [False, True])
-def test_name_that_did_not_resolve_is_tried_when_its_seed_is_given_again(
-    tmp_path: Path, given_again: bool
+class Web:
+    """One host whose visits end with *trouble* until that is None."""
+
+    def __init__(self, trouble: Reply | Failure | None) -> None:
+        self.trouble, self.asked = trouble, list[tuple[float, str]]()
+
+    def __call__(self, url: str, now: float) -> tuple[float, Reply | Failure]:
+        self.asked.append((now, url))
+        if self.trouble:
+            return 0.1, self.trouble
+        if url.endswith("/robots.txt"):
+            return 0.1, Reply(status=404)
+        return 0.1, Reply(status=200, headers=HTML, body=b"<title>A page</title>text")
+
+
+def sown_again(tmp_path: Path, trouble: Reply | Failure, later: float) -> list[float]:
+    """Return when the seed is asked for, in seconds after it was sown again, its server mended,
+    *later* seconds after the first time."""
+    web = Web(trouble)
+    crawl = VirtualCrawl(tmp_path, web)
+    crawl.sow(SEED)
+    crawl.run(until=crawl.now + later)
+    web.trouble, web.asked = None, []
+    sown_at = crawl.now
+    crawl.sow(SEED)
+    crawl.run(until=sown_at + 86400.0)
+    return [at - sown_at for at, url in web.asked if url == SEED]
+
+
+@pytest.mark.parametrize("later", [3600.0, 100 * 86400.0], ids=["backing off", "given up"])
+def test_seed_with_an_unknown_name_is_tried_at_once_when_it_is_sown_again(
+    tmp_path: Path, later: float
 ) -> None:
-    resolves = [False]
-
-    def web(url: str, now: float) -> tuple[float, Reply | Failure]:
-        if not resolves[0]:
-            return 0.1, UNRESOLVED
-        return 0.1, Reply(status=200, body=b"<title>here</title>", started_at=now, took=0.1)
-
-    crawl = VirtualCrawl(tmp_path, web)
-    crawl.sow(SEED)
-    began = crawl.now
-    crawl.run(until=began + 60.0)
-    resolves[0] = True
-    if given_again:
-        crawl.log.append([encode(SeedSown(url=SEED))])
-    crawl.run(until=began + 600.0)
-    assert (SEED in [url for _, _, url in crawl.requests]) is given_again
+    [at] = sown_again(tmp_path, UNKNOWN, later)
+    assert at < 60.0
 
 
-def test_seed_that_was_visited_is_not_visited_again(tmp_path: Path) -> None:
-    def web(url: str, now: float) -> tuple[float, Reply | Failure]:
-        return 0.1, Reply(status=200, body=b"<title>here</title>", started_at=now, took=0.1)
+def test_retry_after_stays_when_a_seed_is_sown_again(tmp_path: Path) -> None:
+    busy = Reply(status=429, headers=(("Retry-After", "7200"),))
+    [at] = sown_again(tmp_path, busy, 3600.0)
+    assert 3500.0 < at < 3700.0
 
-    crawl = VirtualCrawl(tmp_path, web)
-    crawl.sow(SEED)
-    assert crawl.run()
-    visits = len(crawl.requests)
-    crawl.log.append([encode(SeedSown(url=SEED))])
-    assert crawl.run()
-    assert len(crawl.requests) == visits
+
+def test_page_is_not_visited_again_when_its_seed_is_sown_again(tmp_path: Path) -> None:
+    page = Reply(status=200, headers=HTML, body=b"<title>A page</title>text")
+    assert sown_again(tmp_path, page, 3600.0) == []

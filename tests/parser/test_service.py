@@ -13,7 +13,7 @@ from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, PAGES_PARSED
 from gossamer.log import Message, partition_of, throttling
 from gossamer.log.codec import decode, encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
-from gossamer.runtime import concurrent
+from gossamer.runtime import loop
 from gossamer.settings import Settings, load_settings
 from gossamer.store.sqlite import SqliteStore
 from services.parser import wiring
@@ -158,7 +158,7 @@ async def test_no_page_is_started_while_dedup_is_behind(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttling, "LIMITS", {**throttling.LIMITS, PAGES_PARSED.name: 10})
-    monkeypatch.setattr(concurrent, "HOLD_INTERVAL", 0.02)
+    monkeypatch.setattr(loop, "HOLD_INTERVAL", 0.02)
     log.append(encode(page(number)) for number in range(1000))
     stop = asyncio.Event()
     serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))

@@ -71,7 +71,8 @@ class Story:
         self.archived.append(event)
 
     def admission(self, now: float, event: dict[str, Any]) -> None:
-        self.admitted.update((found["url"], event) for found in event.get("urls", ()))
+        if event["event"] == "urls_admitted":
+            self.admitted.update((found["url"], event) for found in event["urls"])
 
     def document(self, now: float, event: dict[str, Any]) -> None:
         url, at = event["url"], event["fetched_at"]

@@ -84,9 +84,17 @@ def test_a_host_that_was_down_is_tried_when_a_person_asks(tmp_path: Path) -> Non
     data, down = tmp_path / "data", nobody()
     assert crawl(data, f"{down}/").code == NO_PAGE
     with serving(int(down.rpartition(":")[2])):
-        again = crawl(data, f"{down}/")
-        assert again.code == NO_PAGE and "Nothing is due before" in again.out
+        again = crawl(data)
+        assert "Nothing is due before" in again.out
         asked = run([GOSSAMER, "retry", "--data", str(data), down])
         assert asked.code == 0 and "is tried now" in asked.out
+        done = crawl(data)
+    assert (done.code, done.err) == (0, "") and "1 page" in done.out
+
+
+def test_a_host_that_was_down_is_tried_when_its_seed_is_given_again(tmp_path: Path) -> None:
+    data, down = tmp_path / "data", nobody()
+    assert crawl(data, f"{down}/").code == NO_PAGE
+    with serving(int(down.rpartition(":")[2])):
         done = crawl(data, f"{down}/")
     assert (done.code, done.err) == (0, "") and "1 page" in done.out
