@@ -111,7 +111,8 @@ def test_a_redirect_to_what_would_be_itself_is_followed(tmp_path: Path) -> None:
         "/s": moved("/s?PHPSESSID=7"),
         "/s?PHPSESSID=7": "words",
     }
-    assert visited(tmp_path, site) == Counter(site.keys())
+    # The redirect that adds a parameter might have been a cookie wall: its target is tried once.
+    assert visited(tmp_path, site) == Counter(site.keys()) + Counter({"/s?PHPSESSID=7": 1})
 
 
 def test_seeds_are_taken_as_the_crawl_knows_them(tmp_path: Path) -> None:
