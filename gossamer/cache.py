@@ -26,7 +26,7 @@ class ByteCache(Generic[K, V]):
         self._owned = defaultdict[str, int](int)
         """Owner → bytes of its values."""
         self.bytes = 0
-        """Of all values."""
+        """The bytes of all values."""
 
     def __len__(self) -> int:
         return len(self._values)
@@ -35,7 +35,7 @@ class ByteCache(Generic[K, V]):
         return key in self._values
 
     def get(self, key: K) -> V | None:
-        """Return the value under *key*, which is now the one used last; None if there is none."""
+        """Return the value of *key* and mark it as used; None if it is not cached."""
         if (found := self._values.get(key)) is None:
             return None
         self._values.move_to_end(key)
@@ -43,7 +43,7 @@ class ByteCache(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, owner: str = "") -> None:
-        """Keep *value* under *key*; others are evicted if there is no room."""
+        """Cache *value* under *key*, and evict the values used longest ago if space is needed."""
         self.remove(key)
         size = self._size(value)
         if size > min(self._limit, self._owner_limit):
@@ -58,7 +58,7 @@ class ByteCache(Generic[K, V]):
             self.remove(next(iter(self._values)))
 
     def remove(self, key: K) -> None:
-        """Forget the value under *key*, if there is one."""
+        """Remove *key*, if it is cached."""
         if (found := self._values.pop(key, None)) is None:
             return
         _, size, owner = found
@@ -69,7 +69,7 @@ class ByteCache(Generic[K, V]):
             del self._keys[owner], self._owned[owner]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._values.clear()
         self._keys.clear()
         self._owned.clear()

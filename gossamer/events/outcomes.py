@@ -146,9 +146,9 @@ class Meaning:
     wait: Wait
     """For Fate.WAIT at once; for Fate.AGAIN once the host failed so more than `retries` times."""
     absence: Absence | None
-    """What the visit says of the page where it found no document; None: it found one."""
+    """Why the visit found no document; None if it found one."""
     judged: Judged
-    """What a verdict of dedup says of the visit."""
+    """The subject of dedup's verdict on the visit."""
     text: str
     """The sentence that a person reads."""
     strains: bool

@@ -80,12 +80,12 @@ class KafkaReader:
         self._partitions: frozenset[int] = frozenset()
         self._positions: dict[TopicPartition_, Position] = {}
         self._held: list[Record] = []
-        """What was fetched and not returned yet."""
+        """Records that were fetched and not returned yet."""
         self._bytes = 0
         self._parked: list[Record] = []
-        """What was fetched of partitions that callers have paused since."""
+        """Fetched records of partitions that the caller has paused since."""
         self._paused = self._not_fetched = NO_PARTITIONS
-        """The partitions that callers have paused, and those of which nothing is fetched."""
+        """The partitions that the caller has paused, and those that the client does not fetch."""
         self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._check_at = clock.steady() + CHECK_EVERY
@@ -221,7 +221,7 @@ class KafkaReader:
         numbers = frozenset(one.partition for one in fresh)
         # No offset means the committed one.
         self._consumer.incremental_assign(self._of_all_topics(numbers))
-        # One that was paused when it was revoked may still be.
+        # The client may still have a partition paused that was paused when it was revoked.
         self._consumer.resume(self._of_all_topics(numbers))
         self._change(self._partitions | numbers)
 
