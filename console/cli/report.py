@@ -162,8 +162,8 @@ def _again(run: Ended) -> list[str]:
         return []
     retry = f"{_command()} retry{_data(run.folder)} HOST"
     return [
-        f"  Nothing is due before {instant(first_at)}. Run the same command again then, or "
-        f"{retry} to have a host tried now."
+        f"  Nothing is due before {instant(first_at)}. Run the same command again then, or now to "
+        f"try its failed seeds, or {retry} to try a host now."
     ]
 
 
