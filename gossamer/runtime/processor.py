@@ -24,17 +24,11 @@ Emitter = Callable[..., None]
 """Takes events; those of one call are appended together or not at all."""
 
 
-def complete(
-    handlers: Mapping[type[Event], Handler], reads: Iterable[Topic], name: str
-) -> Mapping[type[Event], Handler]:
-    """Return *handlers* of the processor *name*.
-
-    Raise LookupError unless they handle every kind of event on the topics that it *reads* and on
-    the control topic.
-    """
+def complete(handled: Mapping[type[Event], object], reads: Iterable[Topic], name: str) -> None:
+    """Raise LookupError unless the processor *name* has *handled* every kind of event on the topics
+    that it *reads* and on the control topic."""
     kinds = [kind.type for topic in (*reads, CONTROL) for kind in topic.events]
-    check_complete(kinds, handlers, f"the table of handlers of {name}")
-    return handlers
+    check_complete(kinds, handled, f"the table of handlers of {name}")
 
 
 class Processor(ABC):

@@ -68,7 +68,7 @@ class Claimant:
     another process has: then its claim is the newer one, and what the other writes is void although
     the log says that the partitions are the other's. The other process finds out before it writes,
     and joins anew. A process that pauses between looking and writing may still change rows that the
-    new owner has not written yet; the new owner accepts such rows (`Hosts.find`).
+    new owner has not written yet; the new owner accepts such rows (`Partition.find`).
     """
 
     def __init__(self, store: Store, kind: str = "") -> None:

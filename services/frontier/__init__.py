@@ -1,5 +1,12 @@
 """Frontier: what to fetch next, and when. It owns the hosts of the partitions it has claimed.
 
+**How to read it.** `service.py` receives events and timers, and passes each to the partition of its
+site. `partition.py` is that partition: a claim builds it, a loss drops it, and it alone changes its
+hosts and totals. It is made of the workbench (`workbench.py`), queues (`queue.py`), the directory
+(`directory.py`), a calendar (`calendar.py`), plans (`plans.py`), sites (`sites.py`) and totals
+(`tally.py`). `loading.py` chooses between partitions: which hosts are in memory, and whose turn it
+is. `admission.py`, `checkout.py` and `checkin.py` are the three steps of a URL's way through.
+
 **How a host lives.** A host is born when the first of its URLs is admitted, and its row
 (`rows.HostRow`) is kept for ever. It is in one of five conditions: idle, ready, resting, checked
 out, blocked. What leads from one to another is a table (`conditions.py`, drawn in
@@ -27,13 +34,13 @@ check-out is a lease, and one that ends without the last outcome makes the host 
 Fetchers start no request after the lease, and the lease is long enough for the whole batch.
 
 **Why epochs.** A frontier that was paused, and wakes up after its partitions went to another, must
-not order anything. A frontier claims each partition under a new epoch (`claim.py`), in the store,
-before it reads anything of it. Orders carry the epoch, fetchers refuse those of an older claim, and
-in the store of a fleet no write of an older epoch wins. A standalone run knows that all processes
-of an older epoch are dead, and frees the hosts that they had; a fleet cannot know, so there these
-leases must end first. Before either, and before any order, it reads what fetchers have reported
-while nobody listened: a lease that has ended meanwhile may have an answer, and a server may have
-asked for an hour's rest.
+not order anything. A frontier claims each partition under a new epoch (`partitions.py`), in the
+store, before it reads anything of it. Orders carry the epoch, fetchers refuse those of an older
+claim, and in the store of a fleet no write of an older epoch wins. A standalone run knows that all
+processes of an older epoch are dead, and frees the hosts that they had; a fleet cannot know, so
+there these leases must end first. Before either, and before any order, it reads what fetchers have
+reported while nobody listened: a lease that has ended meanwhile may have an answer, and a server
+may have asked for an hour's rest.
 
 **Why the cursor moves on outcomes.** A host's queue is append-only segments of rows, with a cursor
 in the host's row; a segment is dropped whole when the cursor has passed it (`queue.py`). If the
@@ -73,7 +80,7 @@ is neither admitted nor ordered, and passed over where it is queued.
 
 **Why a partition has slots of its own.** Where parser or archive are behind in one partition,
 fetchers hold its orders back. The hosts of the others must not wait for these: half of the hosts
-that may be checked out at once are shared out among the partitions (`slots.py`), and a ready host
+that may be checked out at once are shared out among the partitions (`loading.py`), and a ready host
 of one that has none left makes room in memory for a host of one that has.
 
 **Why orders may go elsewhere.** A fetcher that is slower than others, or has larger hosts, would

@@ -16,15 +16,15 @@ from gossamer.web.url import host_key
 from gossamer.web.validators import EVERY, NO_VALIDATORS, Validators, is_conditional
 from services.frontier import revisit
 from services.frontier.conditions import Condition
-from services.frontier.directory import BUCKET, request_number
-from services.frontier.hosts import Hosts
-from services.frontier.loading import Loading
+from services.frontier.directory import request_number
+from services.frontier.memory import Host
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.plan_rows import DueVisit
 from services.frontier.refusals import Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
 from services.frontier.rows import DueRow, HostRow, Position, QueuedUrl, UrlRow
-from services.frontier.workbench import Host
 
 
 class Admission:
@@ -33,18 +33,17 @@ class Admission:
     def __init__(
         self,
         settings: FrontierSettings,
-        hosts: Hosts,
-        loading: Loading,
+        partitions: Partitions,
         refusals: Refusals,
         revisits: Revisits,
         store: Store,
     ) -> None:
-        self._settings, self._hosts, self._loading = settings, hosts, loading
+        self._settings, self._partitions = settings, partitions
         self._urls, self._refusals, self._revisits = store.table(UrlRow), refusals, revisits
-        self._ahead = 0
 
     def admit(
         self,
+        partition: Partition,
         event: UrlsAdmitted,
         crawl: CrawlDefined | None,
         now: float,
@@ -54,59 +53,60 @@ class Admission:
 
         Hosts that have applied *record*, where the event lies, are left as they are.
         """
-        self._hosts.sites.begin(event.site, record)
+        partition.sites.begin(event.site, record)
         queued = dict[str, bool]()
         for key, group in groupby(event.urls, _host_of):
-            host = self._hosts.find(event.site, key)
+            host = partition.find(event.site, key)
             if queued.setdefault(key, bool(record and host.row.applied.covers(record))):
                 continue
             accepted = list[Discovery]()
             for found in group:
                 candidate = Candidate(
                     found, host, len(accepted), crawl, self._refusals.blacklist, self._settings,
-                    self._hosts, now,
+                    partition, now,
                 )  # fmt: skip
                 if refused := refusal(candidate):
                     how = admitted(found, event)
-                    self._refusals.write(event.site, found, how, refused, now)
+                    self._refusals.write(partition, event.site, found, how, refused, now)
                 else:
                     accepted.append(found)
             if accepted:
-                self._accept(host, accepted, event, now, record)
-        self._hosts.sites.begin(event.site, None)
+                self._accept(partition, host, accepted, event, now, record)
+        partition.sites.begin(event.site, None)
 
     def _accept(
         self,
+        partition: Partition,
         host: Host,
         accepted: list[Discovery],
         event: UrlsAdmitted,
         now: float,
         record: Position | None,
     ) -> None:
-        self._hosts.claims.of(event.site).tally.admitted += len(accepted)
+        partition.tally.admitted += len(accepted)
         applied = host.row.applied.through(record) if record else host.row.applied
         row = replace(host.row, admitted=host.row.admitted + len(accepted), applied=applied)
-        first = self._moment(event.site, now, len(accepted))
+        first = self._partitions.next_moment(partition, now, len(accepted))
         linking = linking_site(event.via, event.site)
         urls = [_queued(found, event, linking, first + n) for n, found in enumerate(accepted)]
         if self._revisits.shares.limited:
-            self._hosts.update(host, row)
+            partition.update(host, row)
             for url in urls:
-                self._revisits.hold(row, url, now)
+                self._revisits.hold(partition, row, url, now)
         else:
-            self._queue(host, row, urls, now)
+            _queue(partition, host, row, urls, now)
 
-    def again(self, due: DueRow, now: float) -> None:
+    def again(self, partition: Partition, due: DueRow, now: float) -> None:
         """Queue a URL whose time has come, unless that has been done."""
         visit = self._urls.get(due.host, due.url)
         if visit is None or visit.next_visit_at != due.at:
             return
-        self._requeue(due.site, visit, now)
+        self._requeue(partition, due.site, visit, now)
 
-    def revisit(self, due: DueVisit, now: float) -> None:
+    def revisit(self, partition: Partition, due: DueVisit, now: float) -> None:
         """Queue a URL whose visit is due; on condition, as long as that can be trusted."""
-        validators, conditional = self._condition(due.site, due, due.validators)
-        number = due.number or request_number(0, self._moment(due.site, now))
+        validators, conditional = _condition(partition, due.site, due, due.validators)
+        number = due.number or self._next_number(partition, now)
         url = QueuedUrl(
             "",
             0,
@@ -118,37 +118,39 @@ class Admission:
             basis=due.basis,
             **provenance(due, due.crawl),
         )
-        host = self._hosts.find(due.site, due.host)
-        self._queue(host, host.row, [url], now)
+        host = partition.find(due.site, due.host)
+        _queue(partition, host, host.row, [url], now)
 
-    def refetch(self, site: str, key: str, url: str, now: float) -> None:
+    def refetch(self, partition: Partition, site: str, key: str, url: str, now: float) -> None:
         """Queue a URL that was visited, however it fared and whenever it is due."""
         visit = self._urls.get(key, url)
         if visit is not None and (visit.earlier or visit.attempt):
-            self._requeue(site, visit, now, Basis.ASKED)
+            self._requeue(partition, site, visit, now, Basis.ASKED)
 
-    def once_more(self, site: str, key: str, url: str, now: float) -> None:
+    def once_more(self, partition: Partition, site: str, key: str, url: str, now: float) -> None:
         """Queue a URL that failed, although no attempt is left to it or its time has not come."""
         visit = self._urls.get(key, url)
         if visit is None or visit.outcome not in FAILURES:
             return
         # While a host is left alone, the URL that found it in trouble stays first in its queue.
         if OUTCOMES[Outcome(visit.outcome)].fate is not Fate.WAIT or not visit.next_visit_at:
-            self._requeue(site, visit, now)
+            self._requeue(partition, site, visit, now)
 
-    def _requeue(self, site: str, visit: UrlRow, now: float, basis: str = "") -> None:
+    def _requeue(
+        self, partition: Partition, site: str, visit: UrlRow, now: float, basis: str = ""
+    ) -> None:
         if visit.next_visit_at:
             # Last: as long as the queue does not have it, it must be found due again.
             self._urls.put(replace(visit, next_visit_at=0.0), last=True)
-            self._hosts.claims.of(site).tally.due_count -= 1
-        host = self._hosts.find(site, visit.host)
-        number = request_number(0, self._moment(site, now))
+            partition.tally.due_count -= 1
+        host = partition.find(site, visit.host)
+        number = self._next_number(partition, now)
         known = self._revisits.known(visit.host, visit.url)
         statistics = known.statistics if known else b""
         if basis == Basis.ASKED:
             statistics = packed(asked_for(unpacked(statistics)))
         found = known.validators if known else NO_VALIDATORS
-        validators, conditional = self._condition(site, visit, found)
+        validators, conditional = _condition(partition, site, visit, found)
         url = QueuedUrl(
             "",
             0,
@@ -160,41 +162,40 @@ class Admission:
             basis=basis,
             **provenance(visit, visit.crawl),
         )
-        self._queue(host, host.row, [url], now)
+        _queue(partition, host, host.row, [url], now)
 
-    def _condition(
-        self, site: str, of: DueVisit | UrlRow, found: Validators
-    ) -> tuple[Validators, bool]:
-        """Return the validators that a visit sends, and whether it asks for changes alone; *found*
-        are those of the last visit. Now and then a visit asks for the whole page."""
-        trust = self._hosts.sites.validators(site, of.host)
-        conditional = is_conditional(found, trust, of.earlier % EVERY)
-        return NO_VALIDATORS if trust.lie else found, conditional
-
-    def errand(self, event: RobotsAsked, now: float) -> None:
+    def errand(self, partition: Partition, event: RobotsAsked, now: float) -> None:
         """Queue a URL at which another host's robots.txt lies."""
-        host = self._hosts.find(event.site, host_key(event.url))
-        number = request_number(0, self._moment(event.site, now))
+        host = partition.find(event.site, host_key(event.url))
+        number = self._next_number(partition, now)
         url = QueuedUrl("", 0, event.url, number, hops=event.hops, asker=event.asker)
         url = replace(url, purpose=Purpose.ROBOTS)
-        self._queue(host, host.row, [replace(url, crawl=event.crawl)], now)
+        _queue(partition, host, host.row, [replace(url, crawl=event.crawl)], now)
 
-    def _queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
-        row = self._hosts.queues.append(row, urls)
-        if row.condition is Condition.IDLE:
-            self._loading.enter(host, row, now)
-        else:
-            self._hosts.update(host, row)
+    def _next_number(self, partition: Partition, now: float) -> int:
+        return request_number(0, self._partitions.next_moment(partition, now))
 
-    def _moment(self, site: str, now: float, count: int = 1) -> int:
-        """Return the first of *count* microseconds in a row, which grow whatever the clock does."""
-        last, moment = self._hosts.claims.last_number(), int(now * 1e6) + self._ahead
-        if last - moment > BUCKET:
-            # The clock was ahead. Time goes on from there, or all to come would be in one bucket.
-            self._ahead += last - moment
-        moment = max(last + 1, moment)
-        self._hosts.claims.of(site).tally.last_number = moment + count - 1
-        return moment
+
+def _queue(
+    partition: Partition, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float
+) -> None:
+    row = partition.queues.append(row, urls)
+    if row.condition is Condition.IDLE:
+        partition.enter(host, row, now)
+    else:
+        partition.update(host, row)
+
+
+def _condition(
+    partition: Partition, site: str, of: DueVisit | UrlRow, found: Validators
+) -> tuple[Validators, bool]:
+    """Return the validators that a visit sends, and whether it asks for changes alone.
+
+    *found* are those of the last visit. Now and then a visit asks for the whole page.
+    """
+    trust = partition.sites.validators(site, of.host)
+    conditional = is_conditional(found, trust, of.earlier % EVERY)
+    return NO_VALIDATORS if trust.lie else found, conditional
 
 
 def _host_of(found: Discovery) -> str:

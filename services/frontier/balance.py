@@ -16,10 +16,10 @@ from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 from gossamer.store import Store
-from services.frontier.claim import Claims
+from services.frontier.partition import Partition
 from services.frontier.partition_rows import TallyRow
+from services.frontier.partitions import Partitions
 from services.frontier.rows import HOME, HostRow
-from services.frontier.workbench import Workbench
 
 FULL, SOME = 1.25, 4
 """A partition has too many orders with so many times the average, and some: a site that moves is
@@ -62,10 +62,10 @@ class Balance:
     """
 
     def __init__(
-        self, claims: Claims, bench: Workbench, store: Store, gap: float, unread: Unread | None
+        self, partitions: Partitions, store: Store, gap: float, unread: Unread | None
     ) -> None:
         """*gap*: between the starts at a site, so many times the delay of its hosts."""
-        self._claims, self._bench, self._gap = claims, bench, gap
+        self._partitions, self._gap = partitions, gap
         self._tallies, self._ask = store.table(TallyRow), unread
         self._last = OrderedDict[str, Last]()
         self._others = Counter[int]()
@@ -84,26 +84,23 @@ class Balance:
     def _is_late(self, last: Last, now: float) -> bool:
         return last.at <= now < last.at + last.gap
 
-    def partition(self, site: str, now: float) -> int:
-        """Return where an order of a host of *site* goes: a partition, or HOME.
-
-        All hosts of the site that are checked out must be in memory.
-        """
+    def choose(self, partition: Partition, site: str, now: float) -> int:
+        """Return where an order of a host of *site*, of *partition*, goes: a number, or HOME."""
         if self._ask is None:
             return HOME
-        bound_to = self._bound_to(site, now)
+        bound_to = self._bound_to(partition, site, now)
         if bound_to is not None:
             return bound_to
-        home, orders = self._claims.partition_of(site), self._orders(now)
+        home, orders = partition.number, self._orders(now)
         if not is_full(home, orders):
             return HOME
         at = choose(home, orders, self._are_unread(now))
         return HOME if at == home else at
 
-    def _bound_to(self, site: str, now: float) -> int | None:
+    def _bound_to(self, partition: Partition, site: str, now: float) -> int | None:
         """Return the partition that *site* must not leave yet: its fetcher has orders of the site,
         or visited it less than a gap ago. None if *site* is inactive."""
-        if other := self._bench.checked_out(site):
+        if other := partition.bench.visited_at(site):
             return other.sent_to
         last = self._last.get(site)
         return last.sent_to if last and self._is_late(last, now) else None
@@ -111,11 +108,11 @@ class Balance:
     def _orders(self, now: float) -> list[int]:
         if not 0 <= now - self._looked_at < LOOK_EVERY:
             self._looked_at = now
-            foreign = {*range(self._claims.in_all)} - self._claims.partitions
+            foreign = {*range(self._partitions.in_all)} - self._partitions.numbers
             rows = self._tallies.get_all([(str(n), "") for n in sorted(foreign)]) if foreign else ()
             self._others = sum((_sent(row) for row in rows), Counter[int]())
-        ours = self._bench.unanswered.all()
-        return [ours[at] + self._others[at] for at in range(self._claims.in_all)]
+        ours = sum((one.orders_at() for one in self._partitions), Counter[int]())
+        return [ours[at] + self._others[at] for at in range(self._partitions.in_all)]
 
     def _are_unread(self, now: float) -> Container[int]:
         if self._ask and not 0 <= now - self._asked_at < LOOK_EVERY:
@@ -124,8 +121,8 @@ class Balance:
 
     def settle(self) -> None:
         """Tell the other frontiers, with the totals."""
-        for claim in self._claims if self._ask else ():
-            claim.tally.sent = self._bench.unanswered.of(claim.partition)
+        for partition in self._partitions if self._ask else ():
+            partition.report_orders()
 
 
 def _sent(row: TallyRow) -> Counter[int]:

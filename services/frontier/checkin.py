@@ -10,10 +10,11 @@ from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
+from services.frontier.balance import Balance
 from services.frontier.conditions import Condition, Trigger
-from services.frontier.hosts import Hosts
-from services.frontier.loading import Loading
+from services.frontier.memory import Host
 from services.frontier.overrides import DAY
+from services.frontier.partition import Partition
 from services.frontier.politeness import (
     courtesy_delay,
     is_given_up,
@@ -27,9 +28,8 @@ from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
 from services.frontier.strain import given_way, weighed
-from services.frontier.workbench import Host
 
-Ending = Callable[[Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
+Ending = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
 
 
@@ -40,62 +40,49 @@ class CheckIn:
     def __init__(
         self,
         settings: FrontierSettings,
-        hosts: Hosts,
-        loading: Loading,
+        balance: Balance,
         revisits: Revisits,
         store: Store,
     ) -> None:
-        self._settings, self._hosts, self._loading = settings, hosts, loading
-        self._revisits = revisits
-        self.robots = RobotsReports(settings, hosts, revisits, store)
+        self._settings, self._balance, self._revisits = settings, balance, revisits
+        self.robots = RobotsReports(settings, revisits, store)
         self._urls = store.table(UrlRow)
         self._history, self._judgements = store.table(HistoryRow), store.table(JudgementRow)
 
-    def ended(self, event: VisitEnded, now: float) -> None:
+    def ended(self, partition: Partition, event: VisitEnded, now: float) -> None:
         """Take one outcome in; the last of an order releases the host."""
-        host = self._hosts.find(event.site, event.host)
+        host = partition.find(event.site, event.host)
         if (event.order, event.index) != (host.row.order, host.row.done):
-            self._loading.wait_again(host)
-            self._overtaken(host, event, now)
+            partition.wait_again(host)
+            self._overtaken(partition, host, event, now)
             return
         if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
             # One before it came after the lease, and ended the order.
-            self._overtaken(host, event, now)
+            self._overtaken(partition, host, event, now)
             return
-        row = self._remembered(_accounted(host.row, event), event, now)
+        row = _remembered(partition, _accounted(host.row, event), event, now)
         if event.started_at:
             row = weighed(row, event)
-        tally = self._hosts.claims.of(event.site).tally
-        tally.ended(event)
-        tally.weighed(event.host, row.received)
-        self._hosts.sites.noticed(event.site, event.hazards)
-        row, blocked_until = self._ending(event)(host, row, event, now)
+        partition.count_visit(event, row.received)
+        partition.sites.noticed(event.site, event.hazards)
+        row, blocked_until = self._ending(event)(partition, host, row, event, now)
         if event.started_at:
-            row = self._rested(host, row, event, now)
+            row = self._rested(partition, host, row, event, now)
         elif OUTCOMES[event.outcome].fate is Fate.STAY:
             row = self._handed_back(row, event, now)
         # Not checked out any more: its fetcher was slow, and reports only now.
         if event.last or row.condition is not Condition.CHECKED_OUT:
-            self._release(host, row, blocked_until, event)
+            self._release(partition, host, row, blocked_until, event)
         else:
-            self._hosts.update(host, row)
+            partition.update(host, row)
 
-    def _overtaken(self, host: Host, event: VisitEnded, now: float) -> None:
+    def _overtaken(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
         """Heed what *host* asked for in a visit that is told too late to count."""
         counted = event.order == host.row.order and event.index < host.row.done
         if event.started_at and event.retry_after and not counted:
             until = now + min(event.retry_after, self._settings.retry_after_limit)
             row = replace(host.row, busy_until=max(until, host.row.busy_until))
-            self._hosts.update(host, row)
-
-    def _remembered(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-        """Return the row with the cookies that the visit has set for this host alone."""
-        if not event.cookies:
-            return row
-        shared = [cookie for cookie in event.cookies if cookie.whole_domain]
-        own = [cookie for cookie in event.cookies if not cookie.whole_domain]
-        self._hosts.sites.learn_cookies(event.site, shared, now)
-        return replace(row, cookies=merge_cookies(row.cookies, own, now))
+            partition.update(host, row)
 
     def _ending(self, event: VisitEnded) -> Ending:
         if event.visit.asker:
@@ -105,18 +92,18 @@ class CheckIn:
         return self.robots.ended if event.visit.purpose is Purpose.ROBOTS else self._page_ended
 
     def _errand_ended(
-        self, host: Host, row: HostRow, event: VisitEnded, now: float
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
         """Return the same of a visit for another host's robots.txt: that host has its answer."""
         meaning = OUTCOMES[event.outcome]
         if meaning.fate is not Fate.STAY:
-            row = self._hosts.queues.advance(row)
+            row = partition.queues.advance(row)
         if meaning.fate is not Fate.WAIT:
             return row, 0.0
         return row, now + self._trouble_wait(row, event, meaning.health)
 
     def _probe_ended(
-        self, host: Host, row: HostRow, event: VisitEnded, now: float
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
         """Return the same of a visit to a page that cannot exist."""
         row, meaning = probed(row, event, now), OUTCOMES[event.outcome]
@@ -127,14 +114,16 @@ class CheckIn:
         times = row.troubles.get(kind, 0)
         return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
-    def _rested(self, host: Host, row: HostRow, event: VisitEnded, now: float) -> HostRow:
-        delay = courtesy_delay(self._settings, event.took, self._hosts.robots(host))
-        delay = self._hosts.sites.overrides.delay(event.site, event.host, delay)
+    def _rested(
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
+    ) -> HostRow:
+        delay = courtesy_delay(self._settings, event.took, partition.robots(host))
+        delay = partition.sites.overrides.delay(event.site, event.host, delay)
         delay = given_way(delay, row.strain)
-        self._hosts.sites.paced(event.site, delay)
-        self._hosts.bench.visited(event.host, now + delay, now)
+        partition.sites.paced(event.site, delay)
+        partition.bench.visited(event.host, now + delay, now)
         row = replace(row, delay=delay, ready_at=now + delay)
-        self._hosts.balance.visited(row, now)
+        self._balance.visited(row, now)
         return row
 
     def _handed_back(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
@@ -144,7 +133,7 @@ class CheckIn:
         return replace(row, ready_at=ready_at, blocked_why=event.reason, blocked_by=event.outcome)
 
     def _page_ended(
-        self, host: Host, row: HostRow, event: VisitEnded, now: float
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
         """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
         fate, kind = OUTCOMES[event.outcome].fate, OUTCOMES[event.outcome].health
@@ -154,18 +143,19 @@ class CheckIn:
         next_visit_at = 0.0
         if fate is Fate.AGAIN and event.visit.attempt < self._settings.retries:
             next_visit_at = now + retry_wait(event.visit.attempt + 1)
-            claim = self._hosts.claims.of(event.site)
-            claim.wait(next_visit_at, event.site, event.host, event.visit.url)
+            partition.wait(next_visit_at, event.site, event.host, event.visit.url)
         if fate is Fate.WAIT and not given_up:
             next_visit_at = now + wait
         if fate is not Fate.STAY:
-            self._written(event, next_visit_at, now)
+            self._written(partition, event, next_visit_at, now)
         if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
-            row = self._hosts.queues.advance(row)
+            row = partition.queues.advance(row)
         in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
         return row, now + wait if in_trouble else 0.0
 
-    def _written(self, event: VisitEnded, next_visit_at: float, now: float) -> None:
+    def _written(
+        self, partition: Partition, event: VisitEnded, next_visit_at: float, now: float
+    ) -> None:
         how = ended(event.visit, event.crawl)
         if next_visit_at:
             again = OUTCOMES[event.outcome].fate is Fate.AGAIN
@@ -176,7 +166,7 @@ class CheckIn:
             return
         self._history.put(self._history_row(event, now))
         if page and not next_visit_at:
-            self._revisits.missed(event, event.visit, event.started_at or now)
+            self._revisits.missed(partition, event, event.visit, event.started_at or now)
 
     def _history_row(self, event: VisitEnded, now: float) -> HistoryRow:
         row = HistoryRow(
@@ -196,28 +186,45 @@ class CheckIn:
                 row = replace(row, verdict=last.verdict, redirects_to=to)
         return row
 
-    def _release(self, host: Host, row: HostRow, blocked_until: float, event: VisitEnded) -> None:
-        row = self._hosts.queues.renumbered(self._turned(row, event))
+    def _release(
+        self,
+        partition: Partition,
+        host: Host,
+        row: HostRow,
+        blocked_until: float,
+        event: VisitEnded,
+    ) -> None:
+        row = partition.queues.renumbered(self._turned(partition, row, event))
         if blocked_until:
             until = max(row.ready_at, blocked_until)
             row = replace(row, ready_at=until, blocked_why=why(event), blocked_by=event.outcome)
         if not row.queued:
-            self._loading.unload(host, row, Trigger.EMPTIED)
+            partition.unload(host, row, Trigger.EMPTIED)
         elif blocked_until:
-            self._loading.block(host, row)
+            partition.block(host, row)
         else:
-            self._loading.rest(host, row)
+            partition.rest(host, row)
 
-    def _turned(self, row: HostRow, event: VisitEnded) -> HostRow:
+    def _turned(self, partition: Partition, row: HostRow, event: VisitEnded) -> HostRow:
         """Return the row with the queue whose turn it is, if both wait."""
         new = row.queued - row.again_queued
-        share = self._revisits.shares.of_new(event.site) if new else 0.0
-        self._hosts.sites.shared(event.site, share)
+        share = self._revisits.shares.of_new(partition, event.site) if new else 0.0
+        partition.sites.shared(event.site, share)
         if not (new and row.again_queued):
             return replace(row, owed=0.0) if row.owed else row
         queued = event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
         made = row.done if queued else 0
         return turned(row, made, share)
+
+
+def _remembered(partition: Partition, row: HostRow, event: VisitEnded, now: float) -> HostRow:
+    """Return the row with the cookies that the visit has set for this host alone."""
+    if not event.cookies:
+        return row
+    shared = [cookie for cookie in event.cookies if cookie.whole_domain]
+    own = [cookie for cookie in event.cookies if not cookie.whole_domain]
+    partition.sites.learn_cookies(event.site, shared, now)
+    return replace(row, cookies=merge_cookies(row.cookies, own, now))
 
 
 def _accounted(row: HostRow, event: VisitEnded) -> HostRow:

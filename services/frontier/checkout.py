@@ -14,19 +14,18 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
-from services.frontier.claim import Claim
+from services.frontier.balance import Balance
 from services.frontier.conditions import Trigger
 from services.frontier.errands import forbidden_answer, known_answer
 from services.frontier.gates import Closed, Effect, Gate, Situation, closed_gates
-from services.frontier.hosts import Hosts
-from services.frontier.loading import Loading
+from services.frontier.memory import Host
+from services.frontier.partition import Partition
 from services.frontier.politeness import courtesy_delay
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
 from services.frontier.rows import HOME, HostRow, QueuedUrl, UrlRow
 from services.frontier.strain import given_way
 from services.frontier.unreadable import is_unreadable, left_alone_until
-from services.frontier.workbench import Host
 
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
@@ -48,13 +47,12 @@ class CheckOut:
         self,
         settings: FrontierSettings,
         visit_limit: float,
-        hosts: Hosts,
-        loading: Loading,
+        balance: Balance,
         refusals: Refusals,
         store: Store,
     ) -> None:
         self._settings, self._visit_limit = settings, visit_limit
-        self._hosts, self._loading, self._refusals = hosts, loading, refusals
+        self._balance, self._refusals = balance, refusals
         self._urls = store.table(UrlRow)
         self._answers: list[RobotsAnswered] = []
 
@@ -64,30 +62,34 @@ class CheckOut:
         yield from answers
 
     def order(
-        self, host: Host, most: int, crawl: CrawlDefined, now: float
+        self, partition: Partition, host: Host, most: int, crawl: CrawlDefined, now: float
     ) -> HostCheckedOut | None:
         """Check *host* out with at most *most* of its URLs; its row says so in the store.
 
         None if a gate is closed, or if nothing is left of its queue but what has been visited, what
         *crawl* leaves out, or errands whose answer is known: then the host is idle.
         """
-        if found := next(closed_gates(self._situation(host, most, crawl, now)), None):
-            self._hold_back(host, *found)
+        if found := next(closed_gates(self._situation(partition, host, most, crawl, now)), None):
+            self._hold_back(partition, host, *found)
             return None
-        manners = self._manners(host, now)
-        queued = self._first(host, self._batch(host, manners.delay, most, now), crawl, now)
+        manners = self._manners(partition, host, now)
+        queued = self._first(
+            partition, host, self._batch(partition, host, manners.delay, most, now), crawl, now
+        )
         if not queued:
-            self._loading.unload(host, host.row, Trigger.NOTHING_NEW)
+            partition.unload(host, host.row, Trigger.NOTHING_NEW)
             return None
-        event = self._event(host.row, queued, manners, now)
-        self._hosts.update(host, _checked_out(host.row, event), Trigger.ORDERED)
+        event = self._event(partition, host.row, queued, manners, now)
+        partition.update(host, _checked_out(host.row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
         if event.sent_to != HOME:
             count("gossamer_orders_moved_total")
         return event
 
-    def _situation(self, host: Host, most: int, crawl: CrawlDefined, now: float) -> Situation:
-        row, bench, sites = host.row, self._hosts.bench, self._hosts.sites
+    def _situation(
+        self, partition: Partition, host: Host, most: int, crawl: CrawlDefined, now: float
+    ) -> Situation:
+        row, bench, sites = host.row, partition.bench, partition.sites
         unread = sites.unread(row.site, row.host)
         return Situation(
             now=now,
@@ -100,19 +102,19 @@ class CheckOut:
             unreadable=unread.pages,
             unreadable_until=left_alone_until(unread, self._settings),
             name_rests_until=bench.name_rests_until(row),
-            taken_over_until=lambda: self._taken_over_until(host, now),
+            taken_over_until=lambda: self._taken_over_until(partition, host, now),
         )
 
-    def _hold_back(self, host: Host, gate: Gate, closed: Closed) -> None:
+    def _hold_back(self, partition: Partition, host: Host, gate: Gate, closed: Closed) -> None:
         """Do what the table says of a host whose turn has come while *gate* is closed."""
         match gate.effect:
             case Effect.BEHIND_NAME:
-                self._hosts.bench.wait_for_name(host)
+                partition.bench.wait_for_name(host)
             case Effect.BEHIND_SITE:
-                self._hosts.bench.wait_for_site(host)
+                partition.bench.wait_for_site(host)
             case Effect.REST:
                 row = replace(host.row, ready_at=closed.until)
-                self._hosts.update(host, row, gate.trigger)
+                partition.update(host, row, gate.trigger)
             case Effect.BLOCK:
                 row = replace(
                     host.row,
@@ -120,42 +122,36 @@ class CheckOut:
                     blocked_why=closed.why,
                     blocked_by=gate.blocked_by,
                 )
-                self._loading.block(host, row, Trigger.HELD_BACK)
+                partition.block(host, row, Trigger.HELD_BACK)
             case Effect.STOP | Effect.WAIT:
                 raise AssertionError(f"{host.row.host} had its turn though {closed.why}")
 
-    def _taken_over_until(self, host: Host, now: float) -> float:
-        claim = self._hosts.claims.of(host.row.site)
-        if not self._was_others(host.row, claim):
+    def _taken_over_until(self, partition: Partition, host: Host, now: float) -> float:
+        if not partition.was_visited_before(host.row):
             return 0.0
-        return claim.made_at + self._manners(host, now).delay
+        return partition.claimed_at + self._manners(partition, host, now).delay
 
-    def _was_others(self, row: HostRow, claim: Claim) -> bool:
-        """Return whether its server may have been visited before our *claim*, and not since: under
-        its name, or under another scheme or port."""
-        if row.order:
-            return not claim.has_ordered(row)
-        return claim.inherits and self._hosts.sites.hosts(row.site) > 1
-
-    def _manners(self, host: Host, now: float) -> Manners:
-        robots = self._hosts.robots(host)
+    def _manners(self, partition: Partition, host: Host, now: float) -> Manners:
+        robots = partition.robots(host)
         delay = courtesy_delay(self._settings, host.row.last_took, robots)
-        delay = self._hosts.sites.overrides.delay(host.row.site, host.row.host, delay)
+        delay = partition.sites.overrides.delay(host.row.site, host.row.host, delay)
         return Manners(
             delay=given_way(delay, host.row.strain),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 
-    def _first(self, host: Host, count: int, crawl: CrawlDefined, now: float) -> list[QueuedUrl]:
+    def _first(
+        self, partition: Partition, host: Host, count: int, crawl: CrawlDefined, now: float
+    ) -> list[QueuedUrl]:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
         URLs that were found due twice, as after a crash, are passed over here; those that *crawl*
         leaves out, because it was wider when they were admitted; those that have been blacklisted
         since; and errands whose answer is known.
         """
-        queues, robots = self._hosts.queues, self._hosts.robots(host)
+        queues, robots = partition.queues, partition.robots(host)
         while queued := queues.first(host.row, count):
-            visited = self._visited(host, queued)
+            visited = self._visited(partition, host, queued)
             answers = [known_answer(url, robots, now) if url.asker else None for url in queued]
             left = [
                 None if met or answer else self._refusals.left_out(url, crawl)
@@ -167,24 +163,26 @@ class CheckOut:
                 return _of_one_crawl(queued[:alike])
             self._answers += [answer for answer in answers[:alike] if answer]
             again = sum(
-                self._leave_out(host.row, url, why, now)
+                self._leave_out(partition, host.row, url, why, now)
                 for url, why in zip(queued[:alike], left, strict=False)
                 if why
             )
-            self._hosts.claims.of(host.row.site).plans.passed_over(queued[:alike])
+            partition.plans.passed_over(queued[:alike])
             row = queues.passed(host.row, alike)
-            self._hosts.update(host, replace(row, admitted=max(0, row.admitted - again)))
+            partition.update(host, replace(row, admitted=max(0, row.admitted - again)))
         return []
 
-    def _leave_out(self, row: HostRow, url: QueuedUrl, why: LeftOut, now: float) -> bool:
+    def _leave_out(
+        self, partition: Partition, row: HostRow, url: QueuedUrl, why: LeftOut, now: float
+    ) -> bool:
         """Pass *url* over; return whether it will be admitted anew when nothing leaves it out."""
         if url.asker:
             self._answers.append(forbidden_answer(url, why.reason, now))
             return False
-        self._refusals.leave_out(row, url, why, now)
+        self._refusals.leave_out(partition, row, url, why, now)
         return not url.earlier
 
-    def _visited(self, host: Host, queued: list[QueuedUrl]) -> list[bool]:
+    def _visited(self, partition: Partition, host: Host, queued: list[QueuedUrl]) -> list[bool]:
         # An errand is no visit to the page at its URL, if that was admitted, too.
         pages = [url for url in queued if not url.asker]
         rows = self._urls.get_many(host.row.host, [url.url for url in pages])
@@ -198,9 +196,9 @@ class CheckOut:
                 ahead.add(url.url)
         return visited
 
-    def _batch(self, host: Host, delay: float, most: int, now: float) -> int:
+    def _batch(self, partition: Partition, host: Host, delay: float, most: int, now: float) -> int:
         """Return how many URLs an order may have: at most *most*."""
-        row, sites = host.row, self._hosts.sites
+        row, sites = host.row, partition.sites
         if is_unreadable(sites.unread(row.site, row.host), self._settings):
             return 1
         patient = int(LONGEST_BATCH // delay) if delay else self._settings.batch
@@ -208,12 +206,15 @@ class CheckOut:
         return max(1, min(self._settings.batch, left, patient))
 
     def _event(
-        self, row: HostRow, queued: list[QueuedUrl], manners: Manners, now: float
+        self,
+        partition: Partition,
+        row: HostRow,
+        queued: list[QueuedUrl],
+        manners: Manners,
+        now: float,
     ) -> HostCheckedOut:
-        claim, overrides = self._hosts.claims.of(row.site), self._hosts.sites.overrides
-        claim.tally.orders += 1
-        order = f"{claim.epoch}.{claim.tally.orders}"
-        visits = self._visits(order, row, queued, bool(manners.robots))
+        overrides, order = partition.sites.overrides, partition.next_order()
+        visits = self._visits(partition, order, row, queued, bool(manners.robots))
         longest = sum(map(_requests, visits)) * (manners.delay + self._visit_limit)
         return HostCheckedOut(
             crawl=queued[0].crawl,
@@ -221,28 +222,28 @@ class CheckOut:
             site=row.site,
             host=row.host,
             order=order,
-            epoch=claim.epoch,
+            epoch=partition.epoch,
             expires_at=now + self._settings.lease_slack + longest,
             pause=manners.delay,
             pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
-            cookies=cookies_for(row.host, self._hosts.cookies(row), now),
+            cookies=cookies_for(row.host, partition.cookies(row), now),
             signature=row.signature,
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
-            sent_to=self._hosts.balance.partition(row.site, now),
+            sent_to=self._balance.choose(partition, row.site, now),
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )
 
     def _visits(
-        self, order: str, row: HostRow, queued: list[QueuedUrl], allowed: bool
+        self, partition: Partition, order: str, row: HostRow, queued: list[QueuedUrl], allowed: bool
     ) -> tuple[Visit, ...]:
         """Return what is visited: what is queued, unless something must be known first."""
         if not allowed:
             return (_robots_visit(order, row.host),)
         if is_due(row, self._settings.probe_after):
             return (probe(order, row.host),)
-        self._hosts.claims.of(row.site).plans.ordered(queued)
+        partition.plans.ordered(queued)
         return _visits(order, queued)
 
 

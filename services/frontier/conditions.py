@@ -1,7 +1,7 @@
 """A host's five conditions, and what takes it from one to another: one table of both.
 
-`Hosts.update` alone changes a condition, and it asks this table to which one. So the table is all
-that can happen to a host; `docs/host-conditions.md` is drawn from it.
+`Partition.update` alone changes a condition, and it asks this table to which one. So the table is
+all that can happen to a host; `docs/host-conditions.md` is drawn from it.
 """
 
 from enum import StrEnum

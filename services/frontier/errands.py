@@ -23,8 +23,7 @@ from gossamer.web.robots import REDIRECTS, RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.frontier.admission import Admission
 from services.frontier.conditions import Condition
-from services.frontier.hosts import Hosts
-from services.frontier.loading import Loading
+from services.frontier.partition import Partition
 from services.frontier.robots import UNASKED_AGE, RobotsReports
 from services.frontier.rows import QueuedUrl, RobotsRow
 
@@ -32,15 +31,12 @@ from services.frontier.rows import QueuedUrl, RobotsRow
 class Errands:
     """Takes in what fetchers ask and answer of robots.txt files that lie elsewhere."""
 
-    def __init__(
-        self, hosts: Hosts, loading: Loading, admission: Admission, robots: RobotsReports
-    ) -> None:
-        self._hosts, self._loading = hosts, loading
+    def __init__(self, admission: Admission, robots: RobotsReports) -> None:
         self._admission, self._robots = admission, robots
 
-    def asked(self, event: RobotsAsked, now: float) -> Iterator[Event]:
+    def asked(self, partition: Partition, event: RobotsAsked, now: float) -> Iterator[Event]:
         """Queue an errand, or yield what follows from what is known."""
-        known = self._known(event)
+        known = _known(partition, event)
         if event.hops > REDIRECTS:
             rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
             yield _answer(event, rules, now)
@@ -50,24 +46,25 @@ class Errands:
         elif answer := known_answer(event, known, now):
             yield answer
         else:
-            self._admission.errand(event, now)
+            self._admission.errand(partition, event, now)
 
-    def _known(self, event: RobotsAsked) -> RobotsRow | None:
-        if not _is_its_own(event):
-            return None
-        return self._hosts.robots(self._hosts.find(event.site, host_key(event.url)))
-
-    def answered(self, event: RobotsAnswered, now: float) -> None:
+    def answered(self, partition: Partition, event: RobotsAnswered, now: float) -> None:
         """Give a host that waits its rules; what comes when it does not wait any more is late."""
-        host = self._hosts.find(event.site, event.host)
-        known = self._hosts.robots(host)
+        host = partition.find(event.site, event.host)
+        known = partition.robots(host)
         if not known or not known.asked or host.row.condition is not Condition.BLOCKED:
             return
-        row, until = self._robots.ended(host, host.row, event, now)
+        row, until = self._robots.ended(partition, host, host.row, event, now)
         if until:
             row = replace(row, blocked_why=event.reason, blocked_by=event.outcome)
         ready_at = max(until, now + row.delay)
-        self._loading.wait_until(host, replace(row, ready_at=ready_at))
+        partition.wait_until(host, replace(row, ready_at=ready_at))
+
+
+def _known(partition: Partition, event: RobotsAsked) -> RobotsRow | None:
+    if not _is_its_own(event):
+        return None
+    return partition.robots(partition.find(event.site, host_key(event.url)))
 
 
 def known_answer(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gossamer.events import HostCheckedOut
 from gossamer.telemetry import gauge, gauge_age, gauges
 from services.frontier.conditions import Condition
-from services.frontier.hosts import Hosts
+from services.frontier.partitions import Partitions
 from services.frontier.revisiting import Revisiting
 
 
@@ -17,6 +17,7 @@ class Ordered(NamedTuple):
     """An order that was made."""
 
     order: str
+    site: str
     host: str
     at: float
 
@@ -24,18 +25,18 @@ class Ordered(NamedTuple):
 class Figures:
     """The gauges of one frontier."""
 
-    def __init__(self, hosts: Hosts) -> None:
-        self._hosts = hosts
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
         self._ordered: deque[Ordered] = deque()
 
     def ordered(self, order: HostCheckedOut) -> None:
         """Take note of an order that was made just now."""
-        self._ordered.append(Ordered(order.order, order.host, order.at))
+        self._ordered.append(Ordered(order.order, order.site, order.host, order.at))
 
     def show(self) -> None:
         """Show how everything stands."""
-        tallies = [claim.tally for claim in self._hosts.claims]
-        gauge("gossamer_hosts_loaded", len(self._hosts.bench))
+        tallies = [partition.tally for partition in self._partitions]
+        gauge("gossamer_hosts_loaded", sum(len(one.bench) for one in self._partitions))
         gauge("gossamer_urls_queued", sum(tally.queued for tally in tallies))
         for condition in Condition:
             hosts = sum(tally.conditions[condition] for tally in tallies)
@@ -45,8 +46,8 @@ class Figures:
 
     def _show_revisits(self) -> None:
         standing = Revisiting()
-        for claim in self._hosts.claims:
-            standing.add(claim.plans.row, claim.plans.crawl)
+        for partition in self._partitions:
+            standing.add(partition.plans.row, partition.plans.crawl)
         gauges("gossamer_revisit_policy", "policy", {standing.policy: 1})
         gauge("gossamer_revisit_budget", standing.budget)
         gauge("gossamer_revisits_planned", standing.planned if standing.active else 0)
@@ -66,7 +67,8 @@ class Figures:
         return self._ordered[0].at if self._ordered else None
 
     def _is_open(self, order: Ordered) -> bool:
-        host = self._hosts.bench.hosts.get(order.host)
+        partition = self._partitions.of(order.site)
+        host = partition.bench.hosts.get(order.host) if partition else None
         if host is None or host.row.order != order.order:
             return False
         return host.row.condition is Condition.CHECKED_OUT

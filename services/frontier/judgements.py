@@ -5,26 +5,26 @@ from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.http import GONE, NOT_MODIFIED
-from services.frontier.hosts import Hosts
+from services.frontier.partition import Partition
 from services.frontier.rows import HistoryRow, JudgementRow, Position
-from services.frontier.tally import Tally
 from services.frontier.unreadable import counted
 
 
 class Judgements:
     """Writes verdicts down, and counts them; also the pages in a row that could not be read."""
 
-    def __init__(self, settings: FrontierSettings, hosts: Hosts, store: Store) -> None:
-        self._settings, self._hosts = settings, hosts
+    def __init__(self, settings: FrontierSettings, store: Store) -> None:
+        self._settings = settings
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
 
-    def judged(self, event: PageJudged, record: Position | None = None) -> None:
+    def judged(
+        self, partition: Partition, event: PageJudged, record: Position | None = None
+    ) -> None:
         """Write a verdict down; count it unless it was counted before, from the same *record*."""
-        tally = self._hosts.claims.of(event.site).tally
-        if record is None or not tally.judged_records.covers(record):
-            self._count(event, tally)
-            if record:
-                tally.judged_records = tally.judged_records.through(record)
+        if partition.count_verdict(event, record) and event.verdict not in GONE_VERDICTS:
+            sites = partition.sites
+            before = sites.unread(event.site, event.host)
+            sites.judged(event.site, event.host, counted(before, event, self._settings))
         change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(
@@ -41,16 +41,6 @@ class Judgements:
             )
         )
         self._history.put(_visit(event, change))
-
-    def _count(self, event: PageJudged, tally: Tally) -> None:
-        tally.judged(event.verdict, event.hazards)
-        if event.verdict in GONE_VERDICTS:
-            return
-        if event.verdict is not Verdict.UNREAD:
-            tally.found(event.change, event.fetched_at or event.at)
-        sites = self._hosts.sites
-        before = sites.unread(event.site, event.host)
-        sites.judged(event.site, event.host, counted(before, event, self._settings))
 
 
 def _visit(event: PageJudged, change: float) -> HistoryRow:

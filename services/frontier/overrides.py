@@ -2,7 +2,7 @@
 
 A host that may not be visited now is held back when its turn comes: it is blocked until it may, and
 its row says why. When what is set for it or its site changes, it comes to its turn again
-(`Loading`).
+(`Partition.recall`).
 """
 
 from math import inf

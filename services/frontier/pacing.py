@@ -11,7 +11,7 @@ from math import inf
 
 from gossamer.events import CrawlDefined, SpeedSet
 from gossamer.speed import NO_LIMIT, Speeds
-from services.frontier.hosts import Hosts
+from services.frontier.partitions import Partitions
 
 MANY = 1 << 60
 BURST = 1.0
@@ -21,10 +21,10 @@ GUESS = 30_000.0
 
 
 class Pacing:
-    """When the frontier that has *hosts* may order how many visits."""
+    """When a frontier that has claimed *partitions* may order how many visits."""
 
-    def __init__(self, hosts: Hosts) -> None:
-        self._bench, self._claims, self._speeds = hosts.bench, hosts.claims, Speeds()
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions, self._speeds = partitions, Speeds()
         self._speed, self._share, self._until = NO_LIMIT, 1.0, 0.0
         self._pages_at = self._bytes_at = 0.0
         """When all is paid for that was ordered, and that came."""
@@ -36,7 +36,7 @@ class Pacing:
 
     def look(self, now: float) -> None:
         """Go by the time, and by the share that is ours now."""
-        share = len(self._claims.partitions) / self._claims.in_all
+        share = len(self._partitions) / self._partitions.in_all
         if now < self._until and share == self._share:
             return
         speed = self._speeds.at(now)
@@ -62,12 +62,12 @@ class Pacing:
 
     def orderable(self, crawl: CrawlDefined | None) -> int:
         """Return how many URLs may be ordered, by pause and page limit."""
-        if crawl is None or crawl.paused or not self._claims.caught_up:
+        if crawl is None or crawl.paused or not self._partitions.caught_up:
             return 0
         if not crawl.max_pages:
             return MANY
-        pages = sum(claim.tally.pages for claim in self._claims)
-        return max(0, crawl.pages_before + crawl.max_pages - pages - self._bench.outstanding)
+        pages = sum(one.tally.pages + one.bench.outstanding for one in self._partitions)
+        return max(0, crawl.pages_before + crawl.max_pages - pages)
 
     def room(self, crawl: CrawlDefined, now: float) -> int:
         """Return how many visits an order may have now: at most those of a second, for they are all
@@ -103,6 +103,6 @@ class Pacing:
 
     def _size(self) -> float:
         """Return how many bytes a visit has brought on the average."""
-        visits = sum(claim.tally.outcomes.total() for claim in self._claims)
-        received = sum(claim.tally.received for claim in self._claims)
+        visits = sum(one.tally.outcomes.total() for one in self._partitions)
+        received = sum(one.tally.received for one in self._partitions)
         return received / visits if received else GUESS

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gossamer.events import MissingPageRead, Purpose, Visit, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate
 from gossamer.web.soft_404 import missing_page
-from services.frontier.hosts import Hosts
+from services.frontier.partition import Partition
 from services.frontier.rows import HostRow
 
 
@@ -36,9 +36,9 @@ def probed(row: HostRow, event: VisitEnded, now: float) -> HostRow:
     return replace(row, signature=known)
 
 
-def learn(hosts: Hosts, event: MissingPageRead) -> None:
+def learn(partition: Partition, event: MissingPageRead) -> None:
     """Add the text of a page that cannot exist to its host's signature."""
-    host = hosts.find(event.site, event.host)
+    host = partition.find(event.site, event.host)
     if host.stored:
         signature = replace(host.row.signature, digest=event.digest, simhash=event.simhash)
-        hosts.update(host, replace(host.row, signature=signature))
+        partition.update(host, replace(host.row, signature=signature))

@@ -8,19 +8,19 @@ Nothing is ever deleted from within a segment; a segment that the cursor has pas
 whole. (Cassandra pays for deleted rows at every later read.)
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.store import Table
+from services.frontier.memory import CachePart, Memory
 from services.frontier.rows import HostRow, QueuedUrl
 
 SEGMENT = 100
 """URLs in a segment."""
-HEADS, MOST = 5000, 20
-"""Queues whose first URLs are in memory, the last used ones, and how many of each."""
+MOST = 20
+"""URLs of one queue that are kept in memory."""
 
 
 class Ends(NamedTuple):
@@ -40,39 +40,27 @@ class Ends(NamedTuple):
 
 
 class Heads:
-    """The first URLs of queues, in memory: what comes alone is visited soon, and is not read.
+    """The first URLs of queues, in memory: what comes alone is visited soon, and is not read."""
 
-    Of a segment they have rows that follow each other, from the cursor on or before it.
-    """
+    def __init__(self, rows: CachePart[str, list[QueuedUrl]]) -> None:
+        self._rows = rows
 
-    def __init__(self) -> None:
-        self._rows = OrderedDict[str, list[QueuedUrl]]()
-        """By segment."""
-
-    def forget(self) -> None:
-        """Have nothing: others may have written."""
-        self._rows.clear()
-
-    def append(self, url: QueuedUrl, is_first: bool) -> None:
+    def append(self, site: str, url: QueuedUrl, is_first: bool) -> None:
         """Take in *url*, put behind all others; *is_first*: there is no other."""
         rows = self._rows.get(url.segment)
         if is_first:
-            self.put([url])
+            self.put(site, [url])
         elif rows and rows[-1].position == url.position - 1 and len(rows) < MOST:
-            rows.append(url)
+            self._rows.put(url.segment, [*rows, url], site)
 
-    def put(self, rows: list[QueuedUrl]) -> None:
+    def put(self, site: str, rows: list[QueuedUrl]) -> None:
         """Take in *rows* of one segment, in place of what there was."""
-        if not rows or rows[-1].position - rows[0].position != len(rows) - 1:
-            return
-        self._rows[rows[0].segment] = rows[:MOST]
-        self._rows.move_to_end(rows[0].segment)
-        if len(self._rows) > HEADS:
-            self._rows.popitem(last=False)
+        if rows and rows[-1].position - rows[0].position == len(rows) - 1:
+            self._rows.put(rows[0].segment, rows[:MOST], site)
 
     def first(self, segment: str, cursor: int, most: int) -> list[QueuedUrl]:
         """Return the rows from *cursor*, *most* or up to the segment's end, if all are here."""
-        rows, end = self._rows.get(segment, []), min(cursor + most, SEGMENT)
+        rows, end = self._rows.get(segment) or [], min(cursor + most, SEGMENT)
         while rows and rows[0].position < cursor:
             rows.pop(0)
         if not rows or rows[0].position != cursor or rows[-1].position < end - 1:
@@ -81,18 +69,17 @@ class Heads:
 
     def drop(self, segment: str) -> None:
         """Forget a segment that was passed."""
-        self._rows.pop(segment, None)
+        self._rows.remove(segment)
 
 
 class HostQueues:
-    """The queues of all hosts. Methods take a host's row and return it as it is afterwards."""
+    """The queues of a partition's hosts. Methods take a host's row and return its new row."""
 
-    def __init__(self, urls: Table[QueuedUrl]) -> None:
-        self._urls, self._heads = urls, Heads()
-
-    def forget(self) -> None:
-        """Read everything anew: others may have written it meanwhile."""
-        self._heads.forget()
+    def __init__(
+        self, urls: Table[QueuedUrl], heads: CachePart[str, list[QueuedUrl]] | None = None
+    ) -> None:
+        """*heads* is the cache of the partition; without one, these queues have their own."""
+        self._urls, self._heads = urls, Heads(heads or Memory().part().queue_heads)
 
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
         """Put *urls*, all of one queue, behind all others there, in their order; their segments and
@@ -106,7 +93,7 @@ class HostQueues:
                 segment, position = segment + 1, 0
             url = replace(url, segment=_key(host, again, segment), position=position)
             self._urls.put(url)
-            self._heads.append(url, is_first=not queued)
+            self._heads.append(host.site, url, is_first=not queued)
             position, queued = position + 1, queued + 1
         return _with(host, again, Ends(head, cursor, segment, position, queued))
 
@@ -123,7 +110,7 @@ class HostQueues:
         if found := self._heads.first(segment, ends.cursor, most):
             return found
         found = self._urls.scan(segment, ends.cursor - 1, most)
-        self._heads.put(found)
+        self._heads.put(host.site, found)
         return found
 
     def passed(self, host: HostRow, count: int) -> HostRow:

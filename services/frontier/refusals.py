@@ -15,10 +15,11 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
 from services.frontier.aside import split
-from services.frontier.hosts import Hosts
+from services.frontier.memory import Host
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
-from services.frontier.workbench import Host
 
 
 class Candidate(NamedTuple):
@@ -31,7 +32,7 @@ class Candidate(NamedTuple):
     crawl: CrawlDefined | None
     blacklist: Blacklist
     settings: FrontierSettings
-    hosts: Hosts
+    partition: Partition
     now: float
 
 
@@ -81,7 +82,7 @@ def _too_many_hosts(one: Candidate) -> str:
         one.host.stored
         or one.ahead
         or asked_for
-        or one.hosts.sites.hosts(one.host.row.site) < budget
+        or one.partition.sites.hosts(one.host.row.site) < budget
     ):
         return ""
     return f"the site's budget of {budget} hosts is used up"
@@ -94,7 +95,7 @@ def _over_budget(one: Candidate) -> str:
 
 
 def _excluded(one: Candidate) -> str:
-    robots = one.hosts.robots(one.host) if one.host.row.visits else None
+    robots = one.partition.robots(one.host) if one.host.row.visits else None
     if robots is None or robots.rules.expires_at <= one.now or robots.rules.forbidden:
         return ""  # Nothing lasting is known: it is looked at again when the URL is visited.
     url = one.found.url
@@ -120,8 +121,9 @@ what they refuse."""
 class Refusals:
     """Writes refusals down, knows the *blacklist*, and takes up what is left out no more."""
 
-    def __init__(self, hosts: Hosts, revisits: Revisits, store: Store) -> None:
-        self._hosts, self._revisits, self._urls = hosts, revisits, store.table(UrlRow)
+    def __init__(self, partitions: Partitions, revisits: Revisits, store: Store) -> None:
+        self._partitions, self._revisits = partitions, revisits
+        self._urls = store.table(UrlRow)
         self.blacklist = Blacklist()
 
     def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
@@ -131,16 +133,18 @@ class Refusals:
         rule = self.blacklist.of_url(url.url)
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 
-    def leave_out(self, host: HostRow, url: QueuedUrl, why: LeftOut, now: float) -> None:
+    def leave_out(
+        self, partition: Partition, host: HostRow, url: QueuedUrl, why: LeftOut, now: float
+    ) -> None:
         """Refuse a URL that was admitted: a new one is set aside, and a page that is known has its
         next visit later."""
         found, how = rediscovered(url, url.url), provenance(url, url.crawl)
-        self.write(host.site, found, how, Refusal(*why), now)
+        self.write(partition, host.site, found, how, Refusal(*why), now)
         if url.earlier:
-            self._revisits.put_off(host, url, now)
+            self._revisits.put_off(partition, host, url, now)
 
     def set_aside(
-        self, event: LinksSetAside, crawl: CrawlDefined | None, now: float
+        self, partition: Partition, event: LinksSetAside, crawl: CrawlDefined | None, now: float
     ) -> Iterator[UrlsDiscovered]:
         """Set the links of *event* aside, but for those that *crawl* visits: who left them out may
         have judged by an older definition, or by a rule that was lifted."""
@@ -148,37 +152,43 @@ class Refusals:
         others: Iterable[Discovery] = event.urls
         if crawl:
             wanted, others = split(event.urls, crawl, self.blacklist)
-        self._hosts.claims.of(event.site).aside.add(event.via, others)
+        partition.aside.add(event.via, others)
         yield from by_site(wanted, event.via, event.crawl, now)
 
     def are_behind(self, crawl: CrawlDefined | None) -> bool:
         """Return whether something is set aside that *crawl* and blacklist have not judged yet."""
-        claims = self._hosts.claims if crawl else ()
-        return any(crawl and one.aside.is_behind(crawl, self.blacklist) for one in claims)
+        if crawl is None:
+            return False
+        return any(one.aside.is_behind(crawl, self.blacklist) for one in self._partitions)
 
     def take_up(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
         """Judge some more of what is set aside; yield what is not left out any more."""
-        for claim in self._hosts.claims:
-            if claim.aside.is_behind(crawl, self.blacklist):
-                released = [*claim.aside.judge(crawl, self.blacklist, now)]
+        for partition in self._partitions:
+            if partition.aside.is_behind(crawl, self.blacklist):
+                released = [*partition.aside.judge(crawl, self.blacklist, now)]
                 yield from released
                 if released:
                     return
 
     def write(
-        self, site: str, found: Discovery, how: Provenance, refused: Refusal, now: float
+        self,
+        partition: Partition,
+        site: str,
+        found: Discovery,
+        how: Provenance,
+        refused: Refusal,
+        now: float,
     ) -> None:
         """Refuse a URL *found* on *site*; *how* it came to be admitted."""
-        if self._hosts.sites.was_counted:
+        if partition.sites.was_counted:
             return
         rule, reason = refused
         count("gossamer_urls_refused_total", rule=rule)
         count_hazards("frontier", [rule])
-        claim = self._hosts.claims.of(site)
-        claim.tally.was_refused(rule)
+        partition.count_refused(rule)
         if rule in LEFT_OUT and not how["earlier"]:
-            claim.aside.add(how["via"], [found])
-        if not self._hosts.sites.refuse(site, rule):
+            partition.aside.add(how["via"], [found])
+        if not partition.sites.refuse(site, rule):
             return
         row = UrlRow(
             host=host_key(found.url), url=found.url, outcome=rule, at=now, reason=reason, **how

@@ -30,7 +30,8 @@ from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
-from services.frontier.hosts import Hosts
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.plan_rows import DueVisit, PlanRow
 from services.frontier.plans import LOOKED_INTO
 from services.frontier.revisit import (
@@ -49,6 +50,7 @@ from services.frontier.shares import Shares
 class _Subject(NamedTuple):
     """A URL that is planned, after a visit to it *at* a time."""
 
+    partition: Partition
     site: str
     host: str
     url: str
@@ -60,10 +62,10 @@ class _Subject(NamedTuple):
 class Revisits:
     """Plans when the URLs of the claimed partitions are visited again."""
 
-    def __init__(self, hosts: Hosts, store: Store) -> None:
-        self._hosts, self._store, self._rows = hosts, store, store.table(PlanRow)
-        self._urls, self._name = store.table(UrlRow), NEVER
-        self.shares = Shares(hosts, store)
+    def __init__(self, partitions: Partitions, store: Store) -> None:
+        self._partitions, self._store = partitions, store
+        self._rows, self._urls = store.table(PlanRow), store.table(UrlRow)
+        self._name, self.shares = NEVER, Shares(partitions, store)
         self._policy = revisit.make(NEVER)
 
     def define(self, crawl: CrawlDefined) -> None:
@@ -75,7 +77,7 @@ class Revisits:
         self._name = crawl.revisit
         self.shares.define(crawl)
 
-    def hold(self, host: HostRow, url: QueuedUrl, now: float) -> None:
+    def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Have a URL that was never visited wait for its part of the budget."""
         why = "it waits for its part of the budget"
         row = PlanRow(
@@ -89,71 +91,74 @@ class Revisits:
         )
         self._rows.put(row)
         waiting = _due(host.site, row, provenance(url, url.crawl))
-        plans = self._hosts.claims.of(host.site).plans
-        plans.hold(replace(waiting, key=f"{url.number:020d} {url.url}", number=url.number))
+        key = f"{url.number:020d} {url.url}"
+        partition.plans.hold(replace(waiting, key=key, number=url.number))
 
-    def judged(self, event: PageJudged) -> None:
+    def judged(self, partition: Partition, event: PageJudged) -> None:
         """Learn from a verdict, and plan the next visit."""
         if event.verdict in GONE_VERDICTS:
             # The outcome of the visit has said it: `missed`.
             return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
-        known = self._remembered(event.site, visit.statistics)
+        known = _remembered(partition, event.site, visit.statistics)
         if event.verdict is Verdict.UNREAD:
             decision = self._policy.missed(known, visit.url, at, Absence.REFUSED)
             validators = NO_VALIDATORS
         else:
-            self._weigh(event)
+            _weigh(partition, event)
             decision = self._policy.visited(known, _found(event, at))
         how = ended(visit, event.crawl)
-        subject = _Subject(event.site, event.host, visit.url, at, how, validators)
+        subject = _Subject(partition, event.site, event.host, visit.url, at, how, validators)
         self._keep(subject, known.page, decision)
 
-    def _weigh(self, event: PageJudged) -> None:
-        """Learn from a whole answer whether the validators of its host can be trusted."""
-        if event.status != NOT_MODIFIED and event.change is not None:
-            trust = self._hosts.sites.validators(event.site, event.host)
-            after = trust.after(event.visit.validators, event.validators, event.change)
-            self._hosts.sites.trust(event.site, event.host, after)
-            if after.lie and not trust.lie:
-                self._hosts.claims.of(event.site).plans.lied()
-
     def missed(
-        self, event: VisitEnded | RobotsAnswered, visit: Visit | QueuedUrl, at: float
+        self,
+        partition: Partition,
+        event: VisitEnded | RobotsAnswered,
+        visit: Visit | QueuedUrl,
+        at: float,
     ) -> None:
         """Plan the next visit to the URL of *visit*, which has ended without a document."""
         absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
-        known = self._remembered(event.site, visit.statistics)
+        known = _remembered(partition, event.site, visit.statistics)
         decision = self._policy.missed(known, visit.url, at, absence)
         how = ended(visit, event.crawl)
-        self._keep(_Subject(event.site, event.host, visit.url, at, how), known.page, decision)
+        self._keep(
+            _Subject(partition, event.site, event.host, visit.url, at, how), known.page, decision
+        )
 
-    def put_off(self, host: HostRow, url: QueuedUrl, now: float) -> None:
+    def put_off(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Plan the next look at a page that is known, and was left out when its turn came."""
-        known = self._remembered(host.site, url.statistics)
+        known = _remembered(partition, host.site, url.statistics)
         decision = self._policy.missed(known, url.url, now, Absence.LEFT_OUT)
         how = provenance(url, url.crawl)
-        subject = _Subject(host.site, host.host, url.url, now, how, url.validators)
+        subject = _Subject(partition, host.site, host.host, url.url, now, how, url.validators)
         self._keep(subject, known.page, decision)
 
-    def hinted(self, event: ChangesHinted, now: float) -> None:
+    def hinted(self, partition: Partition, event: ChangesHinted, now: float) -> None:
         """Visit pages sooner that have changed by what is said, as far as that was true before."""
         for hint in event.hints:
             row = self._rows.get(event.host, hint.url)
             url = self._urls.get(event.host, hint.url)
             if row and url and row.at > now:
-                self._hint(event, hint, row, url, now)
+                self._hint(partition, event, hint, row, url, now)
 
     def _hint(
-        self, event: ChangesHinted, hint: ChangeHint, row: PlanRow, url: UrlRow, now: float
+        self,
+        partition: Partition,
+        event: ChangesHinted,
+        hint: ChangeHint,
+        row: PlanRow,
+        url: UrlRow,
+        now: float,
     ) -> None:
-        known = self._remembered(event.site, row.statistics)
+        known = _remembered(partition, event.site, row.statistics)
         told = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
         (page, site, crawl), plan = self._policy.hinted(known, told)
         if page == known.page or not plan.at:
             return
-        self._hosts.sites.learn(event.site, site)
-        plans = self._hosts.claims.of(event.site).plans
+        partition.sites.learn(event.site, site)
+        plans = partition.plans
         plans.crawl = crawl
         sooner = plan.at < row.at
         if sooner:
@@ -166,14 +171,10 @@ class Revisits:
         """Return what is known of a URL; it is read."""
         return self._rows.get(host, url)
 
-    def _remembered(self, site: str, statistics: bytes) -> Known:
-        plans = self._hosts.claims.of(site).plans
-        return Known(revisit.unpacked(statistics), self._hosts.sites.revisits(site), plans.crawl)
-
     def _keep(self, of: _Subject, before: PageState, decision: Decision) -> None:
         (page, site, crawl), plan = decision
-        plans = self._hosts.claims.of(of.site).plans
-        self._hosts.sites.learn(of.site, site)
+        plans = of.partition.plans
+        of.partition.sites.learn(of.site, site)
         plans.crawl = crawl
         plans.planned += bool(page.due_at) - bool(before.due_at)
         row = PlanRow(
@@ -196,45 +197,57 @@ class Revisits:
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget pays for, or plans are to be made anew."""
-        if any(claim.plans.is_behind(self._name) for claim in self._hosts.claims):
+        if any(partition.plans.is_behind(self._name) for partition in self._partitions):
             return 0.0
-        ends = [claim.plans.due() for claim in self._hosts.claims]
+        ends = [partition.plans.due() for partition in self._partitions]
         return min((end for end in ends if end is not None), default=None)
 
-    def taken(self, now: float, most: int) -> list[DueVisit]:
-        """Remove and return at most *most* due visits."""
+    def taken(self, partition: Partition, now: float, most: int) -> list[DueVisit]:
+        """Remove and return at most *most* due visits of *partition*."""
         self.shares.share_out(now)
-        taken = list[DueVisit]()
-        for claim in self._hosts.claims:
-            taken += claim.plans.take(now, most - len(taken))
-        return taken
+        return partition.plans.take(now, most)
 
     def follow(self, now: float, most: int) -> None:
         """Replan at most *most* visits that another policy planned."""
-        moved = list[DueVisit]()
-        for claim in self._hosts.claims:
-            claim.plans.follow(self._name, now)
-            if most > 0 and claim.plans.is_behind(self._name):
-                moved += (found := claim.plans.moved(most))
-                most -= max(len(found), LOOKED_INTO)
-        read_ahead(self._store, [[(PlanRow, visit.host, visit.url) for visit in moved]])
-        for visit in moved:
-            # Entries go by the bucket: this one may have been taken, and visited.
-            if visit.at > now or not self._was_made(visit):
-                self._plan_anew(visit, now)
+        for partition in self._partitions:
+            plans = partition.plans
+            plans.follow(self._name, now)
+            if most > 0 and plans.is_behind(self._name):
+                moved = plans.moved(most)
+                most -= max(len(moved), LOOKED_INTO)
+                read_ahead(self._store, [[(PlanRow, visit.host, visit.url) for visit in moved]])
+                for visit in moved:
+                    # Entries go by the bucket: this one may have been taken, and visited.
+                    if visit.at > now or not self._was_made(visit):
+                        self._plan_anew(partition, visit, now)
 
     def _was_made(self, visit: DueVisit) -> bool:
         row = self._rows.get(visit.host, visit.url)
         return row is not None and row.visited_at > revisit.unpacked(visit.statistics).at
 
-    def _plan_anew(self, visit: DueVisit, now: float) -> None:
-        before = self._remembered(visit.site, visit.statistics)
+    def _plan_anew(self, partition: Partition, visit: DueVisit, now: float) -> None:
+        before = _remembered(partition, visit.site, visit.statistics)
         known, plan = self._policy.planned(before, visit.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
         at, how = known.page.at or now, provenance(visit, visit.crawl)
-        subject = _Subject(visit.site, visit.host, visit.url, at, how, visit.validators)
+        subject = _Subject(partition, visit.site, visit.host, visit.url, at, how, visit.validators)
         self._keep(subject, before.page, Decision(known, plan))
+
+
+def _remembered(partition: Partition, site: str, statistics: bytes) -> Known:
+    crawl = partition.plans.crawl
+    return Known(revisit.unpacked(statistics), partition.sites.revisits(site), crawl)
+
+
+def _weigh(partition: Partition, event: PageJudged) -> None:
+    """Learn from a whole answer whether the validators of its host can be trusted."""
+    if event.status != NOT_MODIFIED and event.change is not None:
+        trust = partition.sites.validators(event.site, event.host)
+        after = trust.after(event.visit.validators, event.validators, event.change)
+        partition.sites.trust(event.site, event.host, after)
+        if after.lie and not trust.lie:
+            partition.plans.lied()
 
 
 def _found(event: PageJudged, at: float) -> revisit.Visit:

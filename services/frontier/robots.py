@@ -26,11 +26,11 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import fingerprint
-from services.frontier.hosts import Hosts
+from services.frontier.memory import Host
+from services.frontier.partition import Partition
 from services.frontier.politeness import elsewhere_wait, is_given_up, trouble_wait
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, UrlRow
-from services.frontier.workbench import Host
 
 UNASKED_AGE = 86400.0
 """Seconds for which nothing is forbidden without anybody's having said so."""
@@ -45,49 +45,49 @@ Report = VisitEnded | RobotsAnswered
 class RobotsReports:
     """Takes in how visits to robots.txt ended, at the host itself or where its file lies."""
 
-    def __init__(
-        self, settings: FrontierSettings, hosts: Hosts, revisits: Revisits, store: Store
-    ) -> None:
-        self._settings, self._hosts, self._revisits = settings, hosts, revisits
+    def __init__(self, settings: FrontierSettings, revisits: Revisits, store: Store) -> None:
+        self._settings, self._revisits = settings, revisits
         self._urls = store.table(UrlRow)
 
-    def ended(self, host: Host, row: HostRow, event: Report, now: float) -> tuple[HostRow, float]:
+    def ended(
+        self, partition: Partition, host: Host, row: HostRow, event: Report, now: float
+    ) -> tuple[HostRow, float]:
         """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
         if OUTCOMES[event.outcome].fate is Fate.STAY:
             return row, 0.0
         if isinstance(event, VisitEnded) and _elsewhere(event):
-            return self._asked(host, row, event, now)
+            return self._asked(partition, host, row, event, now)
         if event.robots and not event.robots.forbidden:
-            self._hosts.learn_robots(host, RobotsRow(event.host, event.robots))
+            partition.learn_robots(host, RobotsRow(event.host, event.robots))
             return untroubled(row, ROBOTS, ELSEWHERE), 0.0
         if event.outcome is Outcome.PRIVATE_ADDRESS:
             # Nothing of this host is going to be asked: let each URL of its queue learn that.
-            self._allow_all(host, now)
+            _allow_all(partition, host, now)
             return row, 0.0
         if event.outcome is Outcome.BLACKLISTED:
             return row, now + self._wait(row, event, "")
-        return self._unreachable(host, row, event, now)
+        return self._unreachable(partition, host, row, event, now)
 
     def _asked(
-        self, host: Host, row: HostRow, event: VisitEnded, now: float
+        self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
         """Everything is disallowed until the answer comes from where the file lies."""
-        since = self._unreachable_since(host, now)
+        since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit:
-            self._allow_all(host, now, since)
+            _allow_all(partition, host, now, since)
             return row, 0.0
         row = troubled(row, ELSEWHERE)
         until = now + elsewhere_wait(self._settings, row.host, row.troubles[ELSEWHERE])
         known = RobotsRow(event.host, _forbidden(event, now, until), since, event.location)
-        self._hosts.learn_robots(host, replace(known, copy=self._copy(host)))
+        partition.learn_robots(host, replace(known, copy=_copy(partition, host)))
         return row, until
 
     def _unreachable(
-        self, host: Host, row: HostRow, event: Report, now: float
+        self, partition: Partition, host: Host, row: HostRow, event: Report, now: float
     ) -> tuple[HostRow, float]:
-        since = self._unreachable_since(host, now)
+        since = _unreachable_since(partition, host, now)
         if now - since >= self._settings.robots_unreachable_limit and event.robots:
-            self._allow_all(host, now, since)
+            _allow_all(partition, host, now, since)
             return row, 0.0
         kind: str = OUTCOMES[event.outcome].health
         if isinstance(event, RobotsAnswered) or not OUTCOMES[event.outcome].health.failed:
@@ -95,44 +95,51 @@ class RobotsReports:
             kind = ROBOTS
             row = troubled(row, kind)
         until = now + self._wait(row, event, kind)
-        copy = self._copy(host)
+        copy = _copy(partition, host)
         if copy.status and kind == ROBOTS:
             rules = replace(copy, expires_at=until)
-            self._hosts.learn_robots(host, RobotsRow(event.host, rules, since))
+            partition.learn_robots(host, RobotsRow(event.host, rules, since))
             return row, 0.0
         rules = _forbidden(event, now, until)
-        self._hosts.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
-        return self._given_up(row, event, kind, now), until
+        partition.learn_robots(host, RobotsRow(event.host, rules, since, copy=copy))
+        return self._given_up(partition, row, event, kind, now), until
 
     def _wait(self, row: HostRow, event: Report, kind: str) -> float:
         times = row.troubles.get(kind, 0)
         return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
-    def _given_up(self, row: HostRow, event: Report, kind: str, now: float) -> HostRow:
+    def _given_up(
+        self, partition: Partition, row: HostRow, event: Report, kind: str, now: float
+    ) -> HostRow:
         """Return the row without the first URL of its queue, if that was tried often enough."""
         times = row.troubles.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         if not row.queued or event.robots or not given_up:
             return row
-        [first] = self._hosts.queues.first(row, 1)
+        [first] = partition.queues.first(row, 1)
         self._urls.put(_url_row(row, first, event, now))
-        self._revisits.missed(event, first, now)
-        return self._hosts.queues.advance(row)
+        self._revisits.missed(partition, event, first, now)
+        return partition.queues.advance(row)
 
-    def _unreachable_since(self, host: Host, now: float) -> float:
-        known = self._hosts.robots(host)
-        return (known.unreachable_since if known else 0.0) or now
 
-    def _copy(self, host: Host) -> RobotsRules:
-        """Return the rules that were last read from a file; of status 0 if none ever were."""
-        known = self._hosts.robots(host)
-        if known is None:
-            return RobotsRules()
-        return known.rules if known.rules.status // 100 == 2 else known.copy
+def _unreachable_since(partition: Partition, host: Host, now: float) -> float:
+    known = partition.robots(host)
+    return (known.unreachable_since if known else 0.0) or now
 
-    def _allow_all(self, host: Host, now: float, unreachable_since: float = 0.0) -> None:
-        rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
-        self._hosts.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
+
+def _copy(partition: Partition, host: Host) -> RobotsRules:
+    """Return the rules that were last read from a file; of status 0 if none ever were."""
+    known = partition.robots(host)
+    if known is None:
+        return RobotsRules()
+    return known.rules if known.rules.status // 100 == 2 else known.copy
+
+
+def _allow_all(
+    partition: Partition, host: Host, now: float, unreachable_since: float = 0.0
+) -> None:
+    rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
+    partition.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))
 
 
 def sitemaps_found(

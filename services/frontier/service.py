@@ -1,9 +1,9 @@
 """The frontier as a processor: admits URLs, checks hosts out, checks them in."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-
-from msgspec.structs import replace
+from typing import Any
 
 from gossamer.crawl import accept, why_idle
 from gossamer.errors import Poison
@@ -33,19 +33,19 @@ from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.telemetry import count
 from services.frontier.admission import Admission
-from services.frontier.balance import Unread
+from services.frontier.balance import Balance, Unread
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
-from services.frontier.claim import Claims
-from services.frontier.conditions import Trigger
 from services.frontier.errands import Errands
 from services.frontier.figures import Figures
-from services.frontier.hosts import Hosts
 from services.frontier.judgements import Judgements
-from services.frontier.loading import Loading
+from services.frontier.loading import Loading, Turn
+from services.frontier.overrides import Overrides
 from services.frontier.pacing import Pacing
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
+from services.frontier.plan_rows import DueVisit
 from services.frontier.probes import learn
 from services.frontier.reads import places_of, urls_due, urls_of
 from services.frontier.refusals import Refusals
@@ -53,7 +53,9 @@ from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
 from services.frontier.robots import sitemaps_found
 from services.frontier.rows import DueRow, Position
-from services.frontier.workbench import Host
+
+PartitionHandler = Callable[[Partition, Any, float], Answer | None]
+"""Handles one kind of event about a site of the partition."""
 
 
 class Frontier(Processor):
@@ -76,20 +78,24 @@ class Frontier(Processor):
         alone: bool,
         unread: Unread | None = None,
     ) -> None:
-        self._settings, self._store = settings, store
-        self._claims = Claims(store, partitions)
-        self._hosts = hosts = Hosts(store, self._claims, settings, unread)
-        self._loading = Loading(hosts, settings.loaded_limit, alone)
-        self._revisits = Revisits(hosts, store)
-        self._refusals = refusals = Refusals(hosts, self._revisits, store)
-        self._admission = Admission(settings, hosts, self._loading, refusals, self._revisits, store)
-        self._check_out = CheckOut(settings, visit_limit, hosts, self._loading, refusals, store)
-        self._check_in = CheckIn(settings, hosts, self._loading, self._revisits, store)
-        self._retries = Retries(hosts, self._loading, self._admission)
-        self._errands = Errands(hosts, self._loading, self._admission, self._check_in.robots)
-        self._figures, self._pacing = Figures(hosts), Pacing(hosts)
-        self._judgements = Judgements(settings, hosts, store)
-        self._handlers = self._bind_handlers()
+        self._store, self._alone = store, alone
+        self._overrides = Overrides()
+        self._partitions = Partitions(store, settings, self._overrides, partitions)
+        self._balance = Balance(self._partitions, store, settings.site_gap, unread)
+        self._loading = Loading(self._partitions, settings, store)
+        self._revisits = Revisits(self._partitions, store)
+        self._refusals = Refusals(self._partitions, self._revisits, store)
+        self._admission = Admission(
+            settings, self._partitions, self._refusals, self._revisits, store
+        )
+        self._check_out = CheckOut(settings, visit_limit, self._balance, self._refusals, store)
+        self._check_in = CheckIn(settings, self._balance, self._revisits, store)
+        self._retries = Retries(self._admission)
+        self._errands = Errands(self._admission, self._check_in.robots)
+        self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
+        self._judgements = Judgements(settings, store)
+        self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
+        complete({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
         """Of the record that is handled; None where events come from no log."""
         self._crawl: CrawlDefined | None = None
@@ -99,16 +105,20 @@ class Frontier(Processor):
         """The partitions of which not all have been taken in since we asked."""
 
     def __repr__(self) -> str:
-        return f"<Frontier {self._hosts.bench!r}>"
+        return f"<Frontier {[*self._partitions]!r}>"
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Claim *partitions*, give up all others, and load the hosts that have work."""
-        self._loading.assign(partitions, now)
+        """Claim *partitions*, drop all others, and load the hosts that have work."""
+        self._partitions.assign(partitions, now)
+        self._loading.fill(now)
         self._unread &= partitions
 
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Reload *partitions* from the store, under their present claims."""
-        self._loading.start_over(now)
+        # Fetchers that have some of the hosts may live now.
+        self._alone = False
+        self._partitions.reload(now)
+        self._loading.fill(now)
         self._asked_at = self._read_until = 0.0
 
     def clock_set(self, partitions: frozenset[int], now: float) -> None:
@@ -118,11 +128,13 @@ class Frontier(Processor):
         self.assign(partitions, now)
 
     def caught_up(self, partitions: frozenset[int], now: float) -> None:
-        """Leases may expire, and orders be made: what came while nobody read was taken in."""
-        before = self._claims.caught_up
-        self._claims.catch_up(partitions)
-        if self._claims.caught_up and not before:
-            self._loading.caught_up(now)
+        """Note that all outcomes of *partitions* from while nobody read were applied: leases may
+        end now, and orders be made."""
+        before = self._partitions.caught_up
+        self._partitions.catch_up(partitions)
+        if self._alone and self._partitions.caught_up and not before:
+            for partition in self._partitions:
+                partition.free_checked_out(now)
         self._unread -= partitions
         if not self._unread:
             self._read_until = self._asked_at
@@ -133,18 +145,29 @@ class Frontier(Processor):
         While Kafka is away, or we are behind, the last outcome may lie on the log: it ends the
         order, and may say for how long the host is to be left alone.
         """
-        end = self._hosts.bench.next_expired()
+        ends = [end for one in self._partitions if (end := one.bench.next_expired()) is not None]
+        end = min(ends, default=None)
         if end is None or not self._read_until < end <= now:
             return False
-        if self._unread or not self._claims.caught_up:
+        if self._unread or not self._partitions.caught_up:
             return False
-        self._asked_at, self._unread = now, self._claims.partitions
+        self._asked_at, self._unread = now, self._partitions.numbers
         return True
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the rows of the sites, hosts and URLs that *events* name."""
         yield urls_of(events)
-        yield from self._hosts.reads_of(places_of(events))
+        yield from self._reads_of(places_of(events))
+
+    def _reads_of(self, places: Iterable[tuple[str, str]]) -> Iterator[Iterable[Key]]:
+        """Yield the rows of *places*, of all partitions together."""
+        by_partition = defaultdict[int, list[tuple[str, str]]](list)
+        for site, host in places:
+            by_partition[self._partitions.number_of(site)].append((site, host))
+        claimed = [one for one in self._partitions if one.number in by_partition]
+        groups = [one.reads_of(by_partition[one.number]) for one in claimed]
+        for several in zip(*groups, strict=True):
+            yield chain.from_iterable(several)
 
     def locate(self, record: Record) -> None:
         """Remember where the next event lies."""
@@ -158,28 +181,21 @@ class Frontier(Processor):
 
         Raise Poison if its site is of a partition that is not ours.
         """
-        site = None if isinstance(event, SiteOverridden) else getattr(event, "site", None)
-        if site and not self._claims.has(site):
+        if control := self._controls.get(type(event)):
+            return control(event, now) or ()
+        if (handler := self._handlers.get(type(event))) is None:
+            return ()
+        site = event.site  # type: ignore[attr-defined]
+        if (partition := self._partitions.of(site)) is None:
             raise Poison(
                 f"{site} is of another partition than the record: its producer is to be "
                 "set so that it chooses partitions by murmur2"
             )
-        handler = self._handlers.get(type(event))
-        return (handler(event, now) if handler else None) or ()
+        return handler(partition, event, now) or ()
 
-    def _bind_handlers(self) -> Mapping[type[Event], Handler]:
-        """Return what handles each kind of event on the topics that are read and on `control`."""
-        handlers: dict[type[Event], Handler] = {
-            UrlsAdmitted: self._urls_admitted,
-            VisitEnded: self._visit_ended,
-            PageJudged: self._page_judged,
-            MissingPageRead: lambda event, now: learn(self._hosts, event),
-            LinksSetAside: lambda event, now: self._refusals.set_aside(event, self._crawl, now),
-            RobotsAsked: lambda event, now: [*self._errands.asked(event, now)],
-            RobotsAnswered: self._robots_answered,
-            RetryAsked: self._retries.asked,
-            RefetchAsked: self._retries.refetch,
-            ChangesHinted: self._revisits.hinted,
+    def _bind_controls(self) -> dict[type[Event], Handler]:
+        """Return the handlers of the events on `control`."""
+        return {
             BlacklistChanged: lambda event, now: self._refusals.blacklist.change(event),
             SiteOverridden: self._overridden,
             HostOverridden: self._overridden,
@@ -187,28 +203,46 @@ class Frontier(Processor):
             CrawlDefined: self._crawl_defined,
             SuffixListPinned: lambda event, now: None,  # Compared when a process starts.
         }
-        return complete(handlers, self.reads, self.name)
 
-    def _urls_admitted(self, event: UrlsAdmitted, now: float) -> None:
-        self._admission.admit(event, self._crawl, now, self._position(event))
+    def _bind_handlers(self) -> dict[type[Event], PartitionHandler]:
+        """Return the handlers of the events about one site, which are given its partition."""
+        return {
+            UrlsAdmitted: self._urls_admitted,
+            VisitEnded: self._visit_ended,
+            PageJudged: self._page_judged,
+            MissingPageRead: lambda partition, event, now: learn(partition, event),
+            LinksSetAside: lambda partition, event, now: self._refusals.set_aside(
+                partition, event, self._crawl, now
+            ),
+            RobotsAsked: lambda partition, event, now: [
+                *self._errands.asked(partition, event, now)
+            ],
+            RobotsAnswered: self._robots_answered,
+            RetryAsked: self._retries.asked,
+            RefetchAsked: self._retries.refetch,
+            ChangesHinted: self._revisits.hinted,
+        }
 
-    def _visit_ended(self, event: VisitEnded, now: float) -> Answer:
-        self._check_in.ended(event, now)
+    def _urls_admitted(self, partition: Partition, event: UrlsAdmitted, now: float) -> None:
+        self._admission.admit(partition, event, self._crawl, now, self._position(event))
+
+    def _visit_ended(self, partition: Partition, event: VisitEnded, now: float) -> Answer:
+        self._check_in.ended(partition, event, now)
         self._pacing.ended(event.received)
         return sitemaps_found(event, self._crawl, now)
 
-    def _page_judged(self, event: PageJudged, now: float) -> None:
-        self._judgements.judged(event, self._position(event))
-        self._revisits.judged(event)
+    def _page_judged(self, partition: Partition, event: PageJudged, now: float) -> None:
+        self._judgements.judged(partition, event, self._position(event))
+        self._revisits.judged(partition, event)
 
-    def _robots_answered(self, event: RobotsAnswered, now: float) -> Answer:
-        self._errands.answered(event, now)
+    def _robots_answered(self, partition: Partition, event: RobotsAnswered, now: float) -> Answer:
+        self._errands.answered(partition, event, now)
         return sitemaps_found(event, self._crawl, now)
 
     def _overridden(self, event: SiteOverridden | HostOverridden, now: float) -> None:
-        self._hosts.sites.overrides.change(event)
-        if self._claims.has(site := site_overridden(event)):
-            self._loading.recall(site, now)
+        self._overrides.change(event)
+        if partition := self._partitions.of(site := site_overridden(event)):
+            partition.recall(site, now)
 
     def _crawl_defined(self, event: CrawlDefined, now: float) -> None:
         accept(event)
@@ -217,26 +251,23 @@ class Frontier(Processor):
 
     def due(self) -> float | None:
         """Return when the next delay, lease or wait ends; 0 when there is work now."""
-        bench = self._hosts.bench
         if self._loading.unfinished or self._refusals.are_behind(self._crawl):
             return 0.0
         next_at = self._pacing.next_at if self._may_order() else None
         if next_at == 0:
             return 0.0
-        read = self._claims.caught_up and not self._unread
-        ends = [bench.next_rested(), bench.next_expired() if read else None]
-        ends += [claim.calendar.due() for claim in self._claims]
-        ends += [self._revisits.due(), next_at]
+        read = self._partitions.caught_up and not self._unread
+        ends = [self._revisits.due(), next_at]
+        for partition in self._partitions:
+            ends += [partition.due(), partition.bench.next_rested()]
+            ends += [partition.bench.next_expired()] if read else []
         return min((end for end in ends if end is not None), default=None)
 
     def wake(self, now: float, most: int = BATCH) -> Iterator[Event]:
         """Update hosts and URLs whose time has come, then yield orders: at most *most* of each."""
         read_until = self._leases_may_end_until(now)
-        for host in self._hosts.bench.expired(read_until) if self._claims.caught_up else ():
-            count("gossamer_leases_expired_total")
-            row = replace(host.row, ready_at=now + host.row.delay)
-            self._hosts.bench.visited(row.host, row.ready_at, now)
-            self._hosts.update(host, row, Trigger.LEASE_EXPIRED)
+        for partition in self._partitions if self._partitions.caught_up else ():
+            partition.end_leases(read_until, now)
         self._bring_back(now, most)
         self._fill(now)
         if crawl := self._crawl:
@@ -248,59 +279,67 @@ class Frontier(Processor):
         return min(now, self._read_until)
 
     def _bring_back(self, now: float, most: int) -> None:
+        """Queue at most *most* URLs whose time has come, and unblock hosts."""
         self._revisits.follow(now, most)
-        due = list[DueRow]()
-        for claim in self._claims:
-            due += claim.calendar.take(now, most - len(due))
-        visits = self._revisits.taken(now, most - len(due))
-        places = [(one.site, one.host) for one in due]
-        places += [(one.site, one.host) for one in visits]
-        read_ahead(self._store, chain([urls_due(due)], self._hosts.reads_of(places)))
-        self._loading.unblock([one for one in due if not one.url])
-        for one in due:
-            if one.url:
-                self._admission.again(one, now)
-        for visit in visits:
-            self._admission.revisit(visit, now)
+        taken = list[tuple[Partition, list[DueRow], list[DueVisit]]]()
+        for partition in self._partitions:
+            due = partition.take_due(now, most)
+            visits = self._revisits.taken(partition, now, most := most - len(due))
+            most -= len(visits)
+            if due or visits:
+                taken.append((partition, due, visits))
+        places = [(one.site, one.host) for _, due, _ in taken for one in due]
+        places += [(one.site, one.host) for _, _, visits in taken for one in visits]
+        urls = urls_due(one for _, due, _ in taken for one in due)
+        read_ahead(self._store, chain([urls], self._reads_of(places)))
+        for partition, due, visits in taken:
+            partition.unblock([one for one in due if not one.url])
+            for one in due:
+                if one.url:
+                    self._admission.again(partition, one, now)
+            for visit in visits:
+                self._admission.revisit(partition, visit, now)
 
     def _fill(self, now: float) -> None:
         self._loading.fill(now)
-        for host in self._hosts.bench.rested(now):
-            self._hosts.update(host, host.row, Trigger.DELAY_OVER)
+        for partition in self._partitions:
+            partition.end_delays(now)
 
     def _orders(self, crawl: CrawlDefined, now: float, left: int) -> Iterator[Event]:
         pacing = self._pacing
         pacing.look(now)
-        while left and (most := pacing.room(crawl, now)) and (host := self._first(now)):
+        while left and (most := pacing.room(crawl, now)) and (turn := self._first(now)):
             left -= 1
-            order = self._check_out.order(host, most, crawl, now)
+            partition, host = turn
+            order = self._check_out.order(partition, host, most, crawl, now)
             yield from self._check_out.answers()
             if order:
                 pacing.ordered(len(order.visits), now)
                 self._figures.ordered(order)
                 yield order
-            elif host.row.host not in self._hosts.bench.hosts:
+            elif host.row.host not in partition.bench.hosts:
                 self._fill(now)
 
-    def _first(self, now: float) -> Host | None:
+    def _first(self, now: float) -> Turn | None:
         """Return the host whose turn it is, if any is ready."""
-        first_ready = self._hosts.bench.first_ready
-        while self._loading.is_overtaken(host := first_ready()) and self._loading.make_room():
+        first_ready = self._loading.first_ready
+        while self._loading.is_overtaken(turn := first_ready()) and self._loading.make_room():
             self._fill(now)
-        return host
+        return turn
 
     def _may_order(self) -> bool:
-        """Return whether there is somebody to order, if the speed of the crawl allows it."""
+        """Return whether a host may be ordered, if the speed of the crawl allows it."""
         if not self._pacing.orderable(self._crawl):
             return False
-        return self._hosts.bench.first_ready() is not None or self._loading.is_in_the_way
+        return self._loading.first_ready() is not None or self._loading.is_in_the_way
 
     def note(self) -> str:
         """Return why nothing is ordered although all is well."""
-        return why_idle(self._crawl, sum(claim.tally.queued for claim in self._claims))
+        return why_idle(self._crawl, sum(one.tally.queued for one in self._partitions))
 
     def settle(self) -> None:
-        """Put the totals and the positions of the claims into the store, and set the gauges."""
-        self._hosts.balance.settle()
-        self._claims.write()
+        """Put totals and positions of the partitions into the store, and set the gauges."""
+        self._balance.settle()
+        for partition in self._partitions:
+            partition.write()
         self._figures.show()

@@ -9,7 +9,8 @@ from gossamer.events import CrawlDefined
 from gossamer.policies import NEVER
 from gossamer.store import Store
 from services.frontier import revisit
-from services.frontier.hosts import Hosts
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisit import CrawlState
 from services.frontier.revisit.budget import rebudgeted
@@ -21,8 +22,8 @@ AT_LEAST = 60.0
 class Shares:
     """Shares out what the crawl in force may spend."""
 
-    def __init__(self, hosts: Hosts, store: Store) -> None:
-        self._hosts, self._partitions = hosts, store.table(PartitionPlansRow)
+    def __init__(self, partitions: Partitions, store: Store) -> None:
+        self._partitions, self._rows = partitions, store.table(PartitionPlansRow)
         self._policy, self._budget, self._shared_at = NEVER, 0.0, 0.0
         self._discovery_share: float | None = None
 
@@ -36,26 +37,25 @@ class Shares:
         """Whether URLs that were never visited wait for the budget."""
         return self._budget > 0
 
-    def of_new(self, site: str) -> float:
+    def of_new(self, partition: Partition, site: str) -> float:
         """Return which share of the visits to a host of *site* is to new URLs, while some wait."""
         if self._discovery_share is not None:
             return self._discovery_share
-        plans = self._hosts.claims.of(site).plans
-        return revisit.discovery_share(plans.crawl, self._hosts.sites.revisits(site))
+        return revisit.discovery_share(partition.plans.crawl, partition.sites.revisits(site))
 
     def share_out(self, now: float) -> None:
         """Share the crawl's budget out among all partitions, as their pages ask for it."""
         if now < self._shared_at + AT_LEAST:
             return
         self._shared_at = now
-        claims, numbers = self._hosts.claims, range(self._hosts.claims.in_all)
+        claimed, numbers = self._partitions, range(self._partitions.in_all)
         keys = [(str(number), "") for number in numbers] if self._budget else []
-        rows = {row.partition: row for row in self._partitions.get_all(keys)}
-        rows |= {claim.plans.partition: claim.plans.standing() for claim in claims}
+        rows = {row.partition: row for row in self._rows.get_all(keys)}
+        rows |= {one.plans.partition: one.plans.standing() for one in claimed}
         stands = [rows.get(str(number)) or PartitionPlansRow(str(number)) for number in numbers]
         parts = self._parts(stands)
-        for claim in claims:
-            plans, (again, new) = claim.plans, parts[int(claim.plans.partition)]
+        for partition in claimed:
+            plans, (again, new) = partition.plans, parts[partition.number]
             plans.crawl = rebudgeted(plans.crawl, again + new)
             plans.discovery_share = new / (again + new) if new else 0.0
 

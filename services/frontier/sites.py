@@ -4,7 +4,6 @@ A site whose names never end is refused more hosts than a limit. A URL that is r
 a row in `urls` only while few of its site were refused by the same rule; the others are counted.
 """
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from math import inf
 
@@ -15,6 +14,7 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
+from services.frontier.memory import CachePart
 from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.revisit.times import quiet_time
@@ -25,31 +25,26 @@ SAMPLE = 100
 FOR_GOOD = frozenset({Hazard.REDIRECT, Hazard.TRAP_HOSTS, Hazard.TRAP_URLS, Hazard.ROBOTS_EXCLUDED})
 """The rules of admission whose refusals nothing takes back."""
 DAY, A_TENTH = 86400.0, 0.1
-REMEMBERED = 10_000
-"""Sites whose rows are kept in memory, the last used ones."""
 
 
 class Sites:
-    """All sites of the claimed partitions."""
+    """All sites of one partition."""
 
-    def __init__(self, store: Store, at_once: int) -> None:
-        """*at_once*: of a site, so many hosts are visited beside each other."""
+    def __init__(
+        self, store: Store, at_once: int, overrides: Overrides, cache: CachePart[str, SiteRow]
+    ) -> None:
+        """*at_once*: hosts of a site that are visited beside each other."""
         self._rows, self._at_once = store.table(SiteRow), at_once
-        self._recent = OrderedDict[str, SiteRow]()
+        self._cache = cache
         self._record: Position | None = None
         """The record of `urls.admitted` that is being applied."""
         self.was_counted = False
         """Whether what its site has of that record was counted before."""
-        self.overrides = Overrides()
-
-    def forget(self) -> None:
-        """Read every row anew: others may have written them meanwhile."""
-        self._recent.clear()
-        self._record, self.was_counted = None, False
+        self.overrides = overrides
 
     def reads_of(self, sites: Iterable[str]) -> list[Key]:
         """Return the keys of the rows of *sites* that are not in memory."""
-        return [(SiteRow, site, "") for site in sites if site not in self._recent]
+        return [(SiteRow, site, "") for site in sites if site not in self._cache]
 
     def noticed(self, site: str, hazards: Collection[str]) -> None:
         """Remember what the *hazards* of a visit say of the whole *site*."""
@@ -144,12 +139,11 @@ class Sites:
             self._put(replace(row, cookies=cookies))
 
     def _row(self, site: str) -> SiteRow:
-        row = self._recent.pop(site, None) or self._rows.get(site) or SiteRow(site)
-        self._recent[site] = row
-        if len(self._recent) > REMEMBERED:
-            self._recent.popitem(last=False)
+        if (row := self._cache.get(site)) is None:
+            row = self._rows.get(site) or SiteRow(site)
+            self._cache.put(site, row, site)
         return row
 
     def _put(self, row: SiteRow) -> None:
-        self._recent[row.site] = row
+        self._cache.put(row.site, row, row.site)
         self._rows.put(row)

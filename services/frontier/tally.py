@@ -2,13 +2,13 @@
 
 from collections import Counter
 
-from gossamer.events import Outcome, Purpose, Verdict, VisitEnded
+from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
-from gossamer.events.outcomes import OUTCOMES, Fate, Wait
+from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.store import Table
 from services.frontier.conditions import Condition
 from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, Position
 
 MOST = 10
 """How many hosts or visits a list shows."""
@@ -64,12 +64,20 @@ class Tally:
         """Note how much a host has sent in all."""
         _keep_most(self.largest, host, received)
 
-    def judged(self, verdict: Verdict, hazards: tuple[str, ...]) -> None:
-        """Count a verdict."""
-        self.verdicts[verdict] += 1
+    def count_verdict(self, event: PageJudged, record: Position | None) -> bool:
+        """Count a verdict; return whether it was not counted before, from the same *record*."""
+        if record and self.judged_records.covers(record):
+            return False
+        if record:
+            self.judged_records = self.judged_records.through(record)
+        self.verdicts[event.verdict] += 1
+        hazards = event.hazards
         self.hazards.update({*counted_by("parser", hazards), *counted_by("dedup", hazards)})
+        if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREAD:
+            self._count_change(event.change, event.fetched_at or event.at)
+        return True
 
-    def found(self, change: float | None, at: float) -> None:
+    def _count_change(self, change: float | None, at: float) -> None:
         """Count a page fetched *at* by how much of it had changed; None: it is new."""
         hour = str(hour_of(at))
         new, changed, unchanged = self.hours.get(hour, (0, 0, 0))

@@ -8,51 +8,38 @@ answers under one name is one server: it is visited by one order at a time, and 
 site has one owner, who notices the requests to all of its hosts: only a few of them are checked out
 at once. So a ready host may have to wait in a queue of its name or of its site. Whenever a host of
 that name or site is checked in, or has had its turn in vain, the first host in the queue becomes
-ready. All hosts of a site have one frontier, which has all that are checked out in memory, so this
-needs no word with others (PolyBot, section 2.4). How long a name rests is only in memory: a new
-owner begins all rests anew.
+ready. All hosts of a site are in one partition, whose owner has all that are checked out in memory,
+so this needs no word with others (PolyBot, section 2.4). How long a name rests is only in memory: a
+new owner begins all rests anew.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Set
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Set
 
 from gossamer.web.url import host_name
 from services.frontier.conditions import Condition
+from services.frontier.memory import Host
 from services.frontier.rows import HostRow
 from services.frontier.schedule import Schedule
-from services.frontier.slots import Slots
-from services.frontier.unanswered import Unanswered
-
-
-@dataclass(slots=True)
-class Host:
-    """A host, loaded or not."""
-
-    row: HostRow
-    stored: bool = True
-    """Whether the store has its row; until then no total counts it."""
-    partition: int = -1
-    """That of its site, once it was loaded."""
-    waits_for: str = ""
-    """The name or site that it waits for although it is ready."""
 
 
 class Workbench:
-    """All loaded hosts, of which at most *limit* are checked out (see `Slots`)."""
+    """The loaded hosts of one partition."""
 
-    def __init__(self, limit: int, partition_of: Callable[[str], int]) -> None:
+    def __init__(self) -> None:
         self.hosts: dict[str, Host] = {}
+        self.checked_out = 0
+        """Hosts that are checked out …"""
         self.outstanding = 0
-        """Visits ordered and not ended."""
-        self.slots, self._partition_of = Slots(limit), partition_of
-        self.unanswered = Unanswered()
-        self._ready = defaultdict[int, Schedule](Schedule)
-        """Those of each partition that wait for no other …"""
+        """… and visits ordered and not ended."""
+        self.orders_at = Counter[int]()
+        """Partition of `visits.ordered`, or HOME → orders there that are unanswered."""
+        self._ready = Schedule()
+        """Hosts that wait for no other …"""
         self._waiting = defaultdict[str, Schedule](Schedule)
         """… and those that wait for each name or site …"""
-        self._held = defaultdict[int, Schedule](Schedule)
-        """… as they are of each partition."""
+        self._held = Schedule()
+        """… and those of them all."""
         self._resting, self._leases = Schedule(), Schedule()
         self._name_rests = Schedule()
         """Name → until when none of its hosts is visited."""
@@ -68,7 +55,6 @@ class Workbench:
 
     def load(self, host: Host) -> None:
         """Add a host, in the condition that its row has."""
-        host.partition = self._partition_of(host.row.site)
         self.hosts[host.row.host] = host
         self._enter(host)
 
@@ -91,8 +77,8 @@ class Workbench:
         if host.waits_for and not stays:
             self._pass(host)
         if row.condition is Condition.CHECKED_OUT:
-            self.slots.free(host.partition)
-            self.unanswered.remove(host.partition, row)
+            self.checked_out -= 1
+            self.orders_at[row.sent_to] -= 1
             self.outstanding -= row.ordered - row.done
             self._out[row.site].discard(row.host)
             if not self._out[row.site]:
@@ -104,28 +90,26 @@ class Workbench:
     def _enter(self, host: Host) -> None:
         row = host.row
         if row.condition is Condition.CHECKED_OUT:
-            self.slots.take(host.partition)
-            self.unanswered.add(host.partition, row)
+            self.checked_out += 1
+            self.orders_at[row.sent_to] += 1
             self.outstanding += row.ordered - row.done
             self._out[row.site].add(row.host)
         if schedule := self._schedule(host):
             schedule.put(row.host, _key(row))
         if host.waits_for:
-            self._held[host.partition].put(row.host, _key(row))
+            self._held.put(row.host, _key(row))
 
     def _schedule(self, host: Host) -> Schedule | None:
         match host.row.condition:
             case Condition.READY:
-                return (
-                    self._waiting[host.waits_for] if host.waits_for else self._ready[host.partition]
-                )
+                return self._waiting[host.waits_for] if host.waits_for else self._ready
             case Condition.RESTING:
                 return self._resting
             case Condition.CHECKED_OUT:
                 return self._leases
         return None
 
-    def checked_out(self, site: str) -> HostRow | None:
+    def visited_at(self, site: str) -> HostRow | None:
         """Return one of the hosts of *site* that are checked out, if there is one."""
         out = self._out.get(site)
         return self.hosts[next(iter(out))].row if out else None
@@ -136,6 +120,10 @@ class Workbench:
         while (first := rests.first()) and first[0] <= now:
             rests.remove(first[1])
         rests.put(name, max(rests_until, rests.get(name)))
+
+    def take_over_rests(self, former: "Workbench") -> None:
+        """Go on with the rests of names that *former*, of the same claim, knew."""
+        self._name_rests = former._name_rests
 
     def name_rests_until(self, row: HostRow) -> float:
         """Return until when a host's name rests, under whatever scheme and port; 0: it does not."""
@@ -156,7 +144,7 @@ class Workbench:
         self._hold(host, _site_key(host.row))
 
     def _hold(self, host: Host, key: str) -> None:
-        self._ready[host.partition].remove(host.row.host)
+        self._ready.remove(host.row.host)
         host.waits_for = key
         self._enter(host)
 
@@ -174,28 +162,18 @@ class Workbench:
                 del self._waiting[key]
 
     def _pass(self, host: Host) -> None:
-        self._held[host.partition].remove(host.row.host)
+        self._held.remove(host.row.host)
         host.waits_for = ""
 
     def first_ready(self) -> Host | None:
-        """Return the host whose turn it is: of those that are ready, and of whose partition one
-        more may be checked out, that whose first URL was asked for first."""
-        firsts = [
-            first
-            for partition, ready in self._ready.items()
-            if (first := ready.first()) and self.slots.has_room(partition)
-        ]
-        return self.hosts[min(firsts)[1]] if firsts else None
+        """Return the ready host whose first URL was asked for first."""
+        first = self._ready.first()
+        return self.hosts[first[1]] if first else None
 
     def late_ready(self) -> Host | None:
-        """Return a ready host whose first URL was asked for later than most: one of a partition of
-        which none may be checked out, if there is one."""
-        ready = [*self._ready.values(), *self._held.values()]
-        lasts = [self.hosts[last] for some in ready if (last := some.one_of_the_last())]
-        return max(lasts, key=self._lateness, default=None)
-
-    def _lateness(self, host: Host) -> tuple[bool, int]:
-        return not self.slots.has_room(host.partition), host.row.number
+        """Return a ready host whose first URL was asked for later than most, if there is one."""
+        lasts = [last for some in (self._ready, self._held) if (last := some.one_of_the_last())]
+        return max(map(self.hosts.__getitem__, lasts), key=_number, default=None)
 
     def rested(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose courtesy delay is over; update each before you take the next."""
@@ -226,6 +204,10 @@ def _name_key(row: HostRow) -> str:
 
 def _site_key(row: HostRow) -> str:
     return f"*.{row.site}"
+
+
+def _number(host: Host) -> int:
+    return host.row.number
 
 
 def _key(row: HostRow) -> float:

@@ -23,10 +23,10 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
 from services.frontier.conditions import Condition, Trigger
-from services.frontier.hosts import Hosts
+from services.frontier.memory import Host
+from services.frontier.partition import Partition
 from services.frontier.rows import HostRow
 from services.frontier.service import Frontier
-from services.frontier.workbench import Host
 
 START = 1_700_000_000.0
 PARTITIONS = 4
@@ -80,8 +80,9 @@ class Simulation:
         ]
         self.store = SqliteStore(self.database)
         self.frontier = Frontier(self.settings, self.store, VISIT_LIMIT, PARTITIONS, self.alone)
-        self._watch(self.frontier._hosts)
         self.frontier.assign(frozenset(range(PARTITIONS)), self.now)
+        for partition in self.partitions:
+            self._watch(partition)
         self.frontier.handle(self.definition, self.now)
         if not self.unread:
             self.catch_up()
@@ -92,8 +93,23 @@ class Simulation:
         self.unread = False
         self.frontier.caught_up(frozenset(range(PARTITIONS)), self.now)
 
-    def _watch(self, hosts: Hosts) -> None:
-        update = hosts.update
+    @property
+    def partitions(self) -> list[Partition]:
+        """The partitions of the frontier."""
+        return [*self.frontier._partitions]
+
+    def partition(self, site: str) -> Partition:
+        """Return the partition of *site*."""
+        found = self.frontier._partitions.of(site)
+        assert found
+        return found
+
+    def loaded(self) -> int:
+        """Return how many hosts are in memory."""
+        return sum(len(partition.bench) for partition in self.partitions)
+
+    def _watch(self, partition: Partition) -> None:
+        update = partition.update
 
         def watched(host: Host, row: HostRow, trigger: Trigger | None = None) -> None:
             before = host.row.condition
@@ -101,7 +117,7 @@ class Simulation:
             if trigger:
                 self.changes[before, trigger] += 1
 
-        hosts.update = watched  # type: ignore[method-assign]
+        partition.update = watched  # type: ignore[method-assign]
 
     def lose(self) -> list[VisitEnded]:
         """Cut the fetchers off; return what they would have reported, in order."""

@@ -10,14 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.balance import ALIKE, ONE_SLOW, crawled, equal, unequal
+from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_name, site_of
 from services.frontier.balance import FULL, LOOK_EVERY, SOME, Balance, choose, is_full
-from services.frontier.claim import Claims
 from services.frontier.conditions import Condition
+from services.frontier.memory import Host
+from services.frontier.overrides import Overrides
+from services.frontier.partitions import Partitions
 from services.frontier.rows import HOME, HostRow
-from services.frontier.workbench import Host, Workbench
 from tests.frontier.fetchers import Fetcher, Fleet
 from tests.frontier.simulation import START
 
@@ -117,23 +119,23 @@ def test_idle_fetchers_get_work_and_servers_notice_nothing(
 
 def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
     store = SqliteStore(Database(":memory:"))
-    claims = Claims(store, PARTITIONS)
-    claims.assign(frozenset(range(PARTITIONS)), START)
-    bench = Workbench(100, claims.partition_of)
-    balance = Balance(claims, bench, store, 0.25, lambda: ())
+    partitions = Partitions(store, FrontierSettings(), Overrides(), PARTITIONS)
+    partitions.assign(frozenset(range(PARTITIONS)), START)
+    balance = Balance(partitions, store, 0.25, lambda: ())
     site = "s.example"
-    others = [name for n in range(400) if claims.partition_of(name := f"o{n}.example")
-              == claims.partition_of(site)]  # fmt: skip
+    home = partitions.of(site)
+    assert home
+    others = [name for n in range(400) if partitions.of(name := f"o{n}.example") is home]
     for other in others[:40]:
         row = HostRow(other, f"http://{other}", Condition.CHECKED_OUT)
-        bench.load(Host(row))
-    assert balance.partition(site, START) != HOME
+        home.bench.load(Host(row))
+    assert balance.choose(home, site, START) != HOME
     balance.visited(HostRow(site, f"http://{site}", delay=4.0), START)
-    assert balance.partition(site, START + 0.9) == HOME
-    assert balance.partition(site, START + 1.1) != HOME
+    assert balance.choose(home, site, START + 0.9) == HOME
+    assert balance.choose(home, site, START + 1.1) != HOME
     balance.visited(HostRow(site, f"http://{site}", delay=4.0, sent_to=2), START + 1.0)
-    assert balance.partition(site, START + 1.9) == 2
-    assert balance.partition(site, START - 60.0) not in (HOME, claims.partition_of(site))
+    assert balance.choose(home, site, START + 1.9) == 2
+    assert balance.choose(home, site, START - 60.0) not in (HOME, home.number)
 
 
 def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted() -> None:
@@ -142,7 +144,7 @@ def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted()
     busy.run(until=20)
     assert not [order for order in busy.sent if order.sent_to >= 0]
     frontier, _ = busy.frontiers[0]
-    assert not any(claim.tally.sent for claim in frontier._claims)
+    assert not any(partition.tally.sent for partition in frontier._partitions)
 
 
 @pytest.mark.slow

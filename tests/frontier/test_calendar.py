@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from services.frontier.calendar import MOST, Calendar
-from services.frontier.claim import Claim
+from services.frontier.overrides import Overrides
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.rows import Due, DueRow
 from tests.frontier.simulation import START
 
@@ -48,6 +51,13 @@ class Kept:
         """Store where it stands, and what was put."""
         self.buckets = calendar.first_bucket, calendar.last_bucket
         self.store.flush()
+
+
+def claimed(store: SqliteStore, now: float) -> Partition:
+    """Return partition 0, claimed at *now*."""
+    partitions = Partitions(store, FrontierSettings(), Overrides(), 1)
+    partitions.assign(frozenset([0]), now)
+    return next(iter(partitions))
 
 
 def add(calendar: Calendar[DueRow], at: float, url: str) -> None:
@@ -139,13 +149,14 @@ def test_after_an_outage_what_is_due_comes_in_steps_in_order_and_whole() -> None
 
 def test_what_was_to_wait_by_a_clock_that_was_set_back_is_found_by_the_next_owner() -> None:
     store = SqliteStore(Database(":memory:"))
-    claim = Claim(0, 1, store, START)
-    claim.write()
+    partition = claimed(store, START)
+    partition.write()
     store.flush()
-    claim.wait(START - HOUR, "a.test", "http://a.test", "set back")
-    claim.write()
+    partition.wait(START - HOUR, "a.test", "http://a.test", "set back")
+    partition.write()
     store.flush()
-    assert due(Claim(0, 2, store, START + 60.0).calendar, START + 60.0) == ["set back"]
+    found = claimed(store, START + 60.0).take_due(START + 60.0, MANY)
+    assert [row.url for row in found] == ["set back"]
 
 
 def test_a_run_waits_for_what_is_due_however_long_nobody_was_there() -> None:
@@ -202,7 +213,7 @@ class Life:
     most: int
     store: SqliteStore = field(default_factory=lambda: SqliteStore(Database(":memory:")))
     now: float = START
-    claim: Claim = field(init=False)
+    claim: Partition = field(init=False)
     waiting: dict[str, float] = field(default_factory=dict)
     """Added and flushed, and not taken since."""
     taken: dict[str, float] = field(default_factory=dict)
@@ -217,17 +228,17 @@ class Life:
         self.advance()
 
     def start(self) -> None:
-        self.claim = claim = Claim(0, 1, self.store, self.now)
-        buckets = claim.calendar.first_bucket, claim.calendar.last_bucket
+        self.claim = claim = claimed(self.store, self.now)
+        buckets = claim._calendar.first_bucket, claim._calendar.last_bucket
         # One of little memory.
         dues = self.store.table(DueRow)
-        claim.calendar = Calendar(dues, "0", *buckets, self.now, self.most)
+        claim._calendar = Calendar(dues, "0", *buckets, self.now, self.most)
         self.given.clear()
         self.latest = 0.0
 
     @property
     def calendar(self) -> Calendar[DueRow]:
-        return self.claim.calendar
+        return self.claim._calendar
 
     def advance(self) -> None:
         self.claim.write()

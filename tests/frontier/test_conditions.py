@@ -21,8 +21,8 @@ from services.frontier.conditions import (
     Transition,
     Trigger,
 )
+from services.frontier.memory import Host
 from services.frontier.rows import HostRow
-from services.frontier.workbench import Host
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
 
@@ -158,22 +158,22 @@ def test_the_table_says_one_thing_of_each_change_and_has_words_for_all() -> None
 
 
 def test_any_other_change_is_refused_and_changes_nothing() -> None:
-    hosts = Simulation().frontier._hosts
+    partition = Simulation().partition(SITE)
     known = {(row.before, row.trigger) for row in TRANSITIONS}
     for before in Condition:
         for trigger in {trigger for trigger in Trigger if (before, trigger) not in known}:
             row = HostRow(SITE, HOST, before)
             host = Host(row)
             with pytest.raises(ForbiddenTransition, match=f"{before}.*{trigger}"):
-                hosts.update(host, replace(row, queued=1), trigger)
-            assert host.row == row and hosts.find(SITE, HOST).row == HostRow(SITE, HOST)
+                partition.update(host, replace(row, queued=1), trigger)
+            assert host.row == row and partition.find(SITE, HOST).row == HostRow(SITE, HOST)
 
 
 def test_a_condition_is_not_set_by_hand() -> None:
-    hosts = Simulation().frontier._hosts
+    partition = Simulation().partition(SITE)
     row = HostRow(SITE, HOST)
     with pytest.raises(ForbiddenTransition):
-        hosts.update(Host(row), replace(row, condition=Condition.READY))
+        partition.update(Host(row), replace(row, condition=Condition.READY))
 
 
 def test_a_bug_stops_the_frontier_before_it_writes_and_becomes_no_dead_letter(
@@ -206,8 +206,8 @@ def stored(sim: Simulation) -> dict[str, int]:
 
 def assert_counted(sim: Simulation) -> None:
     """The totals that operators see are right."""
-    claims = sim.frontier._hosts.claims
-    assert +sum((claim.tally.conditions for claim in claims), Counter[str]()) == stored(sim)
+    totals = [partition.tally.conditions for partition in sim.partitions]
+    assert +sum(totals, Counter[str]()) == stored(sim)
 
 
 OUTCOMES = [outcome for outcome in Outcome if outcome is not Outcome.UNVISITED]
@@ -254,7 +254,7 @@ def test_whatever_happens_is_in_the_table_and_every_host_comes_to_rest(
             case "pause":
                 sim.handle(crawl(paused=bool(value)))
         assert_counted(sim)
-        assert len(sim.frontier._hosts.bench) <= loaded
+        assert sim.loaded() <= loaded
     sim.handle(crawl())
     sim.run()
     assert stored(sim).keys() <= {Condition.IDLE}

@@ -72,7 +72,7 @@ def test_a_crawl_delay_of_one_scheme_holds_for_the_other() -> None:
     sim = simulate()
     sim.admit("http://a.test/")
     sim.run()
-    sim.frontier._hosts.bench.visited("http://a.test", sim.now + 100.0, sim.now)
+    sim.partition("a.test").bench.visited("http://a.test", sim.now + 100.0, sim.now)
     rested = sim.now + 100.0
     sim.admit("https://a.test/")
     sim.run()

@@ -136,14 +136,14 @@ def test_urls_are_ordered_as_they_were_asked_for(
             sim.run(until, steps=1)
             check()
         sim.now = until
-        assert len(sim.frontier._hosts.bench) <= loaded
+        assert sim.loaded() <= loaded
         if restart and not sim._coming:
             sim.start()
             model.restarted(sim.now, 1.0)
     while sim.frontier.due() is not None or sim._coming:
         sim.run(steps=1)
         check()
-        assert len(sim.frontier._hosts.bench) <= loaded
+        assert sim.loaded() <= loaded
     assert not any(model.asked.values()), "a URL was never ordered"
     assert all(gap >= 1.0 for _, gap in sim.gaps())
 
@@ -161,7 +161,7 @@ def test_many_hosts_beyond_the_memory_limit_are_all_visited_in_order() -> None:
     largest = 0
     while sim.frontier.due() is not None or sim._coming:
         sim.run(steps=10)
-        largest = max(largest, len(sim.frontier._hosts.bench))
+        largest = max(largest, sim.loaded())
     assert largest <= 20
     assert sorted(sim.pages()) == sorted(wanted)
     assert sim.store.table(HostRow).get("h7.test", "http://h7.test").queued == 0  # type: ignore[union-attr]

@@ -100,9 +100,8 @@ def test_the_shares_of_all_frontiers_are_the_speed() -> None:
         sim.handle(speed(START, Speed("", pages=8.0)))
         sim.frontier.assign(frozenset(partitions), START)
         sim.frontier.caught_up(frozenset(partitions), START)
-        claims = sim.frontier._claims
         for host in range(HOSTS):
-            if claims.has(f"h{host}.test"):
+            if sim.frontier._partitions.of(f"h{host}.test"):
                 sim.admit(*(f"http://h{host}.test/{number}" for number in range(EACH)))
         sim.run(START + 100)
         made += len(times(sim, START + 20))

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from services.frontier.memory import Memory
 from services.frontier.queue import MOST, SEGMENT, HostQueues
 from services.frontier.rows import HostRow, QueuedUrl
 
@@ -25,7 +26,8 @@ steps = st.lists(
 def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, int]]) -> None:
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
-    queues, host, number = HostQueues(table), HostRow("a.test", "http://a.test"), 0
+    memory, host, number = Memory(), HostRow("a.test", "http://a.test"), 0
+    queues = HostQueues(table, memory.part().queue_heads)
     for what, count in done:
         if what == "append":
             for _ in range(count):
@@ -35,7 +37,7 @@ def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, 
         elif what == "pass":
             host = queues.passed(host, min(count, host.queued))
         elif what == "forget":
-            queues.forget()
+            queues = HostQueues(table, memory.part().queue_heads)
         elif what == "turn" and 0 < host.again_queued < host.queued:
             host = replace(host, again=not host.again)
         assert queues.first(host, count or 1) == HostQueues(table).first(host, count or 1)

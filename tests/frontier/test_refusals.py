@@ -84,7 +84,7 @@ def test_a_rule_refuses_what_is_beyond_it_and_says_why(rule: Hazard) -> None:
     row = sim.store.table(UrlRow).get(host_key(refused), refused)
     assert row and row.outcome == rule and sentence in row.reason
     assert passed in sim.pages() and refused not in sim.pages()
-    (tally,) = [claim.tally for claim in sim.frontier._hosts.claims if claim.tally.refused]
+    (tally,) = [one.tally for one in sim.partitions if one.tally.refused]
     assert tally.refused == {rule: 1}
 
 
@@ -127,7 +127,7 @@ def test_a_trap_leaves_no_row_for_each_url(rule: Hazard) -> None:
     assert site and site.refused == {rule: len(found) + 1 - taken}
     assert stored(sim, "urls") == taken + SAMPLE
     assert stored(sim, "hosts") == site.hosts <= 2
-    tallies = [claim.tally.refused for claim in sim.frontier._hosts.claims]
+    tallies = [one.tally.refused for one in sim.partitions]
     assert sum(refused[rule] for refused in tallies) == site.refused[rule]
 
 

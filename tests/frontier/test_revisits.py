@@ -336,10 +336,7 @@ def test_a_visit_is_not_passed_over_for_an_older_one_that_was_made() -> None:
     assert len(visits(sim)) == 2
     sim.now = START + 3 * HOUR
     sim.start()
-    held = [
-        visit.earlier
-        for visit in sim.frontier._hosts.claims.of("a.test").plans._calendar._held.values()
-    ]
+    held = [visit.earlier for visit in sim.partition("a.test").plans._calendar._held.values()]
     assert sorted(held) == [1, 2]
     sim.run(until=START + 3.5 * HOUR)
     assert len(visits(sim)) == 3

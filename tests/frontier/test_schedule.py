@@ -38,7 +38,7 @@ def test_memory_does_not_grow_with_the_urls_of_hosts_that_are_ready() -> None:
     for n in range(1000):
         sim.admit(*(f"http://h{host}.test/{n}" for host in range(50)))
         sim.frontier.wake(sim.now)
-    bench = sim.frontier._hosts.bench
-    assert len(bench) == 50
-    schedules = [*bench._ready.values(), bench._resting, bench._leases]
+    assert sim.loaded() == 50
+    benches = [partition.bench for partition in sim.partitions]
+    schedules = [one for b in benches for one in (b._ready, b._held, b._resting, b._leases)]
     assert sum(schedule.size for schedule in schedules) <= len(schedules) * (100 + SPARE)

@@ -34,7 +34,7 @@ def gaps(server: Server, pages: int) -> list[float]:
 
 
 def row(sim: Simulation) -> HostRow:
-    return sim.frontier._hosts.find("a.test", "http://a.test").row
+    return sim.partition("a.test").find("a.test", "http://a.test").row
 
 
 @pytest.mark.parametrize("answer", [ERROR, {"took": 4.0}], ids=["errors", "slow"])

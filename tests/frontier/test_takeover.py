@@ -45,11 +45,11 @@ def test_hosts_are_read_many_at_a_time_and_in_steps(monkeypatch) -> None:  # typ
     sim.start()
     # The log is polled between two steps, and has work to do at once.
     out = len(sim.orders)
-    assert len(sim.frontier._hosts.bench) <= AT_A_TIME + out
+    assert sim.loaded() <= AT_A_TIME + out
     assert sim.frontier.due() == 0.0
     for _ in range(3):
         sim.step()
-    assert len(sim.frontier._hosts.bench) == 1200
+    assert sim.loaded() == 1200
     assert single.count(HostRow) == 0
     assert sum(steps) == 1200 and max(steps) <= AT_A_TIME
 
@@ -83,7 +83,7 @@ def test_entries_that_are_outdated_are_passed_in_steps(monkeypatch: pytest.Monke
     listed = [f"http://gone{n}.test" for n in range(100)]
     for number, host in enumerate(listed, 1):
         site = host.removeprefix("http://")
-        sim.frontier._hosts.claims.of(site).directory.enlist(site, host, number)
+        sim.partition(site)._directory.enlist(site, host, number)
     sim.step()
     reads = []
     read_all = SqliteTable.get_all
@@ -184,7 +184,7 @@ def test_reports_that_come_after_the_lease_stop_nothing() -> None:
         sim.handle(replace(report, outcome=Outcome.SERVER_ERROR, status=500))
     sim.handle(crawl())
     sim.run()
-    assert sim.frontier._hosts.find("a.test", "http://a.test").row.condition is Condition.IDLE
+    assert sim.partition("a.test").find("a.test", "http://a.test").row.condition is Condition.IDLE
 
 
 def test_a_partition_that_was_added_while_the_crawl_runs_is_refused() -> None:

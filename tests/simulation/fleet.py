@@ -226,7 +226,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.store.cassandra.store.found_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
         "gossamer.runtime.event_loop.asyncio.run": lambda main: run_simulated(sim, lambda: main),
-        "services.frontier.hosts.Workbench": bench,
+        "services.frontier.partition.Workbench": bench,
         "services.dedup.rocksdb.disk.RocksDisk": partial(SimDisk, fleet),
         "services.fetcher.wiring.Web": partial(SimWeb, fleet.sites),
         "services.parser.wiring.Pool": partial(SimPool, sim),

@@ -29,15 +29,13 @@ from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
 from services.fetcher.service import Fetcher, OrderRun
 from services.frontier.balance import Balance
-from services.frontier.checkout import CheckOut
-from services.frontier.claim import Claim, Claims
-from services.frontier.hosts import Hosts
-from services.frontier.loading import Loading
+from services.frontier.memory import Host
+from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.queue import Ends
 from services.frontier.rows import HostRow
 from services.frontier.schedule import Schedule
 from services.frontier.service import Frontier
-from services.frontier.workbench import Host
 
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
@@ -101,15 +99,15 @@ def _beyond_the_end(self: Ends, count: int) -> int:
     return count
 
 
-def _never_others(self: CheckOut, row: HostRow, claim: Claim) -> bool:
+def _never_before(self: Partition, row: HostRow) -> bool:
     return False
 
 
-def _always_caught_up(self: Claims) -> bool:
+def _always_caught_up(self: Partitions) -> bool:
     return True
 
 
-def _as_written(self: Loading, row: HostRow, now: float) -> HostRow:
+def _as_written(self: Partition, row: HostRow, now: float) -> HostRow:
     return row
 
 
@@ -129,9 +127,9 @@ def _unguarded(self: CassandraStore, check: Callable[[], None]) -> None:
     pass
 
 
-def _one_by_one(self: Hosts, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
-    found = {(site, host): self.read(site, host) for site, host in places}
-    return {key: host for key, host in found.items() if host}
+def _one_by_one(self: Partition, places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Host]:
+    found = {place: self._host_rows.get(*place) for place in places}
+    return {place: Host(row) for place, row in found.items() if row}
 
 
 def _never_leaves(url: str, target: str) -> bool:
@@ -168,7 +166,7 @@ def _not_if_overloaded(error: Exception) -> bool:
     return not overloaded and is_temporary(error)
 
 
-def _bound_after_a_visit(self: Balance, site: str, now: float) -> int | None:
+def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: float) -> int | None:
     last = self._last.get(site)
     return last.sent_to if last and self._is_late(last, now) else None
 
@@ -195,7 +193,7 @@ FAULTS = (
         report="admitted, and has no outcome|did not come to its end|for what was answered before",
         seams={
             "services.frontier.queue.Ends.readable": _beyond_the_end,
-            "services.frontier.checkout.CheckOut._was_others": _never_others,
+            "services.frontier.partition.Partition.was_visited_before": _never_before,
         },
     ),
     Fault(
@@ -206,8 +204,8 @@ FAULTS = (
         first=311,
         report="Retry-After of .* broken|requests for what was answered before",
         seams={
-            "services.frontier.claim.Claims.caught_up": property(_always_caught_up),
-            "services.frontier.loading.Loading._reckoned": _as_written,
+            "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
+            "services.frontier.partition.Partition._adjusted": _as_written,
             "services.frontier.service.Frontier.must_catch_up": _never_catches_up,
             "services.frontier.service.Frontier._leases_may_end_until": _until_now,
         },
@@ -230,7 +228,10 @@ FAULTS = (
         scenario="taking over slowly",
         seeds=5,
         report="was put out for not polling",
-        seams={"services.frontier.hosts.Hosts.read_all": _one_by_one},
+        seams={
+            "services.frontier.partition.Partition.read_all": _one_by_one,
+            "services.frontier.loading.read_ahead": _not_read,
+        },
     ),
     Fault(
         "elsewhere",

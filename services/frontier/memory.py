@@ -1,0 +1,131 @@
+"""The caches of one frontier: everything here that strangers can fill, bounded by bytes.
+
+All partitions of a frontier share the caches. A value belongs to one partition object: one that is
+built by a later claim never finds it, and the caches evict it in its turn.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from itertools import count
+from typing import Generic, NamedTuple, TypeVar
+
+from gossamer.cache import ByteCache
+from gossamer.web.cookies import Cookie
+from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, SiteRow
+
+ROW_BYTES = 200
+"""Bytes that an object takes in memory beside its texts."""
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class Host:
+    """A host, loaded or not."""
+
+    row: HostRow
+    stored: bool = True
+    """Whether the store has its row; until then no total counts it."""
+    waits_for: str = ""
+    """The name or site that it waits for although it is ready."""
+
+
+class RobotsKnown(NamedTuple):
+    """The robots rules of a host; None: it has none yet."""
+
+    row: RobotsRow | None
+
+
+class CachePart(Generic[K, V]):
+    """The values of one partition in a cache that several share."""
+
+    def __init__(self, cache: ByteCache[tuple[int, K], V], owner: int) -> None:
+        self._cache, self._owner = cache, owner
+
+    def __contains__(self, key: K) -> bool:
+        return (self._owner, key) in self._cache
+
+    def get(self, key: K) -> V | None:
+        """Return the value of *key*; None if it is not cached."""
+        return self._cache.get((self._owner, key))
+
+    def put(self, key: K, value: V, site: str) -> None:
+        """Cache *value* under *key*, in the share of *site*."""
+        self._cache.put((self._owner, key), value, site)
+
+    def remove(self, key: K) -> None:
+        """Remove *key*, if it is cached."""
+        self._cache.remove((self._owner, key))
+
+
+class Caches(NamedTuple):
+    """The caches of one partition."""
+
+    hosts: CachePart[str, Host]
+    """Host key → a host that is not on the workbench."""
+    robots: CachePart[str, RobotsKnown]
+    """Host key → robots rules."""
+    sites: CachePart[str, SiteRow]
+    queue_heads: CachePart[str, list[QueuedUrl]]
+    """Segment → rows that follow each other, from the cursor on or before it."""
+
+
+class Memory:
+    """The caches of one process. Each is limited as a whole, and what one site may have of it."""
+
+    def __init__(self) -> None:
+        self._hosts = _cache(64, 4, size_of_host)
+        self._robots = _cache(128, 8, size_of_robots)
+        self._sites = _cache(64, 4, size_of_site)
+        self._queue_heads = _cache(64, 4, size_of_urls)
+        self._owners = count()
+
+    def part(self) -> Caches:
+        """Return empty caches for a partition."""
+        owner = next(self._owners)
+        return Caches(
+            CachePart(self._hosts, owner),
+            CachePart(self._robots, owner),
+            CachePart(self._sites, owner),
+            CachePart(self._queue_heads, owner),
+        )
+
+
+def _cache(
+    megabytes: int, of_a_site: int, size: Callable[[V], int]
+) -> ByteCache[tuple[int, str], V]:
+    return ByteCache(megabytes << 20, size, of_a_site << 20)
+
+
+def size_of_host(host: Host) -> int:
+    """Return about how many bytes *host* takes in memory."""
+    row = host.row
+    return 6 * ROW_BYTES + len(row.host) + len(row.blocked_why) + size_of_cookies(row.cookies)
+
+
+def size_of_robots(known: RobotsKnown) -> int:
+    """Return about how many bytes *known* takes in memory."""
+    if known.row is None:
+        return ROW_BYTES
+    both = (known.row.rules, known.row.copy)
+    usage = [one for rules in both for one in rules.usage]
+    texts = [rules.lines for rules in both] + [one.value + one.pattern for one in usage]
+    return ROW_BYTES * (2 + len(usage)) + sum(map(len, texts))
+
+
+def size_of_site(row: SiteRow) -> int:
+    """Return about how many bytes *row* takes in memory."""
+    hosts = [*row.unread, *row.validators]
+    names = sum(ROW_BYTES + len(host) for host in hosts)
+    return 2 * ROW_BYTES + len(row.statistics) + names + size_of_cookies(row.cookies)
+
+
+def size_of_urls(urls: list[QueuedUrl]) -> int:
+    """Return about how many bytes *urls* take in memory."""
+    return sum(ROW_BYTES + len(url.url) + len(url.via) + len(url.statistics) for url in urls)
+
+
+def size_of_cookies(cookies: Iterable[Cookie]) -> int:
+    """Return about how many bytes *cookies* take in memory."""
+    return sum(ROW_BYTES + len(cookie.name) + len(cookie.value) for cookie in cookies)

@@ -1,0 +1,108 @@
+"""The partitions that a frontier has claimed."""
+
+from collections.abc import Iterator
+
+from gossamer.errors import GossamerError
+from gossamer.log import partition_of
+from gossamer.settings import FrontierSettings
+from gossamer.store import Store
+from gossamer.store.claims import Claimant
+from services.frontier.directory import BUCKET
+from services.frontier.memory import Memory
+from services.frontier.overrides import Overrides
+from services.frontier.partition import Partition
+
+
+class Partitions:
+    """The claimed partitions, of *in_all*."""
+
+    def __init__(
+        self, store: Store, settings: FrontierSettings, overrides: Overrides, in_all: int
+    ) -> None:
+        self._store, self._settings, self._overrides = store, settings, overrides
+        self.in_all = in_all
+        self._claimed: dict[int, Partition] = {}
+        self._claimant, self._memory = Claimant(store), Memory()
+        self._ahead = 0
+        """Microseconds that request numbers are ahead of the clock."""
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._claimed.values())
+
+    def __len__(self) -> int:
+        return len(self._claimed)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of the claimed partitions."""
+        return frozenset(self._claimed)
+
+    def assign(self, numbers: frozenset[int], now: float) -> None:
+        """Claim the partitions *numbers*, and drop all others.
+
+        Raise GossamerError for a partition that was added while the crawl runs.
+        """
+        for lost in self._claimed.keys() - numbers:
+            del self._claimed[lost]
+            self._claimant.release([lost])
+        if max(numbers, default=0) >= self.in_all:
+            raise GossamerError(
+                f"partition {max(numbers)} was added while the crawl ran, which began with "
+                f"{self.in_all}: the number is fixed for a crawl"
+            )
+        if gained := numbers - self._claimed.keys():
+            epoch = self._claimant.claim(gained, now)
+            self._claimed |= {
+                number: self._open(number, epoch, now, now) for number in sorted(gained)
+            }
+
+    def reload(self, now: float) -> None:
+        """Read the partitions from the store again, under their present claims."""
+        for number, former in self._claimed.items():
+            opened = self._open(number, former.epoch, former.claimed_at, now)
+            opened.bench.take_over_rests(former.bench)
+            self._claimed[number] = opened
+
+    def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
+        return Partition(
+            number,
+            epoch,
+            claimed_at,
+            self._store,
+            self._settings,
+            self._overrides,
+            self._memory.part(),
+            now,
+        )
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether all outcomes from before the claims were applied."""
+        return all(partition.caught_up for partition in self)
+
+    def catch_up(self, numbers: frozenset[int]) -> None:
+        """Note that the outcomes from before the claims on *numbers* have been applied."""
+        for number in numbers & self._claimed.keys():
+            self._claimed[number].caught_up = True
+
+    def number_of(self, site: str) -> int:
+        """Return the number of the partition of *site*, claimed or not."""
+        return partition_of(site, self.in_all)
+
+    def of(self, site: str) -> Partition | None:
+        """Return the partition of *site*, if it is claimed."""
+        return self._claimed.get(self.number_of(site))
+
+    def next_moment(self, partition: Partition, now: float, count: int = 1) -> int:
+        """Return the first of *count* microseconds in a row, for request numbers of *partition*.
+
+        They grow over all partitions, whatever the clock does.
+        """
+        last = max(one.tally.last_number for one in self)
+        moment = int(now * 1e6) + self._ahead
+        if last - moment > BUCKET:
+            # The clock was ahead. Time goes on from there, or all to come would be in one bucket.
+            self._ahead += last - moment
+        moment = max(last + 1, moment)
+        partition.tally.last_number = moment + count - 1
+        return moment
