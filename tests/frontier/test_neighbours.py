@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.web.url import host_name
-from tests.frontier.simulation import Simulation
+from tests.frontier.simulation import PARTITIONS, Simulation
 
 TOOK = 0.5
 
@@ -77,6 +77,18 @@ def test_a_crawl_delay_of_one_scheme_holds_for_the_other() -> None:
     sim.admit("https://a.test/")
     sim.run()
     assert min(start for start, _, url in sim.visits if url.startswith("https")) >= rested
+
+
+def test_a_name_rests_also_after_a_step_that_failed() -> None:
+    sim = simulate()
+    sim.admit("http://a.test/")
+    sim.run()
+    sim.admit("https://a.test/")
+    sim.frontier.restart(frozenset(range(PARTITIONS)), sim.now)
+    sim.catch_up()
+    sim.run()
+    assert "https://a.test/" in sim.pages()
+    assert smallest_gap(sim) >= 1.0
 
 
 @pytest.mark.parametrize("hosts", [3, 4, 60])
