@@ -68,6 +68,8 @@ def _believed(known: Known) -> str:
         next_at, give_or_take = instant(clock.next_at), spelled(sqrt(clock.spread) * DAY)
         every = spelled(clock.period * DAY)
         return f"it changes every {every}, next about {next_at}, give or take {give_or_take}"
+    if page.visits < 2:
+        return "not yet known how often it changes: it was visited once"
     rate = belief(known)
     low, high = between(rate, SURE)
     every, fast, slow = (spelled(DAY / max(r, 1e-9)) for r in (rate.mean, high, low))

@@ -106,6 +106,8 @@ def planned(progress: Progress) -> str:
 def freshness(progress: Progress) -> str:
     """Return the expected freshness and age; "" if no page is kept fresh."""
     of = progress.revisiting
+    if of.weights and of.learning:
+        return "not yet known: most pages were visited only once"
     if of.expected_freshness is None or of.expected_age is None:
         return ""
     share, age = percent(of.expected_freshness), spelled(of.expected_age)

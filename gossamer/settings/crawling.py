@@ -24,11 +24,11 @@ class CrawlSettings(Section):
     """When pages are visited again: `none`, `fixed:1d`, `selective-incremental`, `adaptive` or
     `optimal`; empty: `none` in a folder, `optimal` in a fleet."""
     budget: Annotated[float, Field(ge=0), unit("visits a day")] = 0.0
-    """Most visits a day, to new URLs and to pages that are known; 0: as many as politeness
-    allows."""
+    """Most revisits a day; 0: as many as politeness allows. New URLs do not count, unless
+    `discovery_share` is set."""
     discovery_share: Annotated[float | None, Field(ge=0, le=1), unit("share")] = None
-    """Which part of the budget URLs have that were never visited, while some wait; without it, as
-    much as a visit to them is worth beside another one to a page that is known."""
+    """Share of the budget for URLs that were never visited, while some wait: the budget limits them
+    then, too. Not set: new URLs are visited as soon as politeness allows."""
 
     url_steps: Annotated[tuple[str, ...], unit("list of steps")] = ALL_STEPS
     """By which [steps](urls.md) several URLs are taken for one page; it is settled when the crawl

@@ -33,6 +33,10 @@ class Revisiting:
     """…its expected age in days…"""
     price: float = 0.0
     """…and the days of freshness that a visit must bring."""
+    pages: float = 0.0
+    """Pages that were visited …"""
+    unseen: float = 0.0
+    """… and those of them that were visited once."""
     waiting: int = 0
     """URLs that were never visited, and wait for the budget."""
 
@@ -50,6 +54,8 @@ class Revisiting:
         self.fresh += crawl.fresh
         self.age += crawl.age
         self.price += crawl.price * crawl.weights
+        self.pages += crawl.pages
+        self.unseen += crawl.unseen
         if row.next_at:
             self.next_at = min(row.next_at, self.next_at or row.next_at)
 
@@ -59,17 +65,25 @@ class Revisiting:
         return self.policy != NEVER and bool(self.planned)
 
     @property
+    def learning(self) -> bool:
+        """Whether most pages were visited only once, so that their change rates are guesses."""
+        return self.unseen > self.pages / 2
+
+    @property
     def expected_freshness(self) -> float | None:
         """The share of the pages, by weight, whose copy is expected to be as the page is.
 
-        None: no page is kept fresh.
+        None: no page is kept fresh, or change rates are not yet known.
         """
-        return self.fresh / self.weights if self.weights else None
+        return self.fresh / self.weights if self.weights and not self.learning else None
 
     @property
     def expected_age(self) -> float | None:
-        """For how many seconds copies are expected to have been out of date, on the average."""
-        return self.age / self.weights * revisit.DAY if self.weights else None
+        """For how many seconds copies are expected to have been out of date, on the average.
+
+        None: as of `expected_freshness`.
+        """
+        return self.age / self.weights * revisit.DAY if self.weights and not self.learning else None
 
     @property
     def mean_price(self) -> float | None:

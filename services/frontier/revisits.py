@@ -79,7 +79,7 @@ class Revisits:
 
     def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Have a URL that was never visited wait for its part of the budget."""
-        why = "it waits for its part of the budget"
+        why = "it waits for its share of the budget"
         row = PlanRow(
             host.host,
             url.url,
@@ -202,13 +202,9 @@ class Revisits:
         ends = [partition.plans.due() for partition in self._partitions]
         return min((end for end in ends if end is not None), default=None)
 
-    def taken(self, partition: Partition, now: float, most: int) -> list[DueVisit]:
-        """Remove and return at most *most* due visits of *partition*."""
-        self.shares.share_out(now)
-        return partition.plans.take(now, most)
-
     def follow(self, now: float, most: int) -> None:
-        """Replan at most *most* visits that another policy planned."""
+        """Share the budget out, and replan at most *most* visits that another policy planned."""
+        self.shares.share_out(now)
         for partition in self._partitions:
             plans = partition.plans
             plans.follow(self._name, now)

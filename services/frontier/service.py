@@ -284,7 +284,7 @@ class Frontier(Processor):
         taken = list[tuple[Partition, list[DueRow], list[DueVisit]]]()
         for partition in self._partitions:
             due = partition.take_due(now, most)
-            visits = self._revisits.taken(partition, now, most := most - len(due))
+            visits = partition.plans.take(now, most := most - len(due))
             most -= len(visits)
             if due or visits:
                 taken.append((partition, due, visits))

@@ -1,5 +1,8 @@
 """How the crawl's budget is shared out: among partitions, and between new URLs and known pages.
 
+The budget limits revisits. It limits first visits only where `discovery_share` is set: a new crawl
+should not have to wait for its first pass.
+
 Each partition has a share by what its pages ask for; each frontier reads how the others stand, from
 time to time, and nobody decides for all. Where a host has both kinds of work, its visits are shared
 out in the same way.
@@ -24,7 +27,7 @@ class Shares:
 
     def __init__(self, partitions: Partitions, store: Store) -> None:
         self._partitions, self._rows = partitions, store.table(PartitionPlansRow)
-        self._policy, self._budget, self._shared_at = NEVER, 0.0, 0.0
+        self._policy, self._budget, self._shared_at, self._pages = NEVER, 0.0, 0.0, 0.0
         self._discovery_share: float | None = None
 
     def define(self, crawl: CrawlDefined) -> None:
@@ -34,8 +37,8 @@ class Shares:
 
     @property
     def limited(self) -> bool:
-        """Whether URLs that were never visited wait for the budget."""
-        return self._budget > 0
+        """Whether URLs that were never visited wait for their share of the budget."""
+        return self._budget > 0 and self._discovery_share is not None
 
     def of_new(self, partition: Partition, site: str) -> float:
         """Return which share of the visits to a host of *site* is to new URLs, while some wait."""
@@ -45,9 +48,11 @@ class Shares:
 
     def share_out(self, now: float) -> None:
         """Share the crawl's budget out among all partitions, as their pages ask for it."""
-        if now < self._shared_at + AT_LEAST:
+        pages = sum(partition.plans.crawl.pages for partition in self._partitions)
+        # Sooner while there are few pages: the first ones decide whose budget it is.
+        if now < self._shared_at + AT_LEAST and pages < 2 * self._pages + 1:
             return
-        self._shared_at = now
+        self._shared_at, self._pages = now, pages
         claimed, numbers = self._partitions, range(self._partitions.in_all)
         keys = [(str(number), "") for number in numbers] if self._budget else []
         rows = {row.partition: row for row in self._rows.get_all(keys)}
@@ -63,6 +68,9 @@ class Shares:
         """Return the visits a day of each partition: to known pages, and to new URLs."""
         crawls = [revisit.unpacked_crawl(row.statistics) for row in stands]
         again = revisit.shares([crawl.curve for crawl in crawls], self._budget)
+        if not any(crawl.curve for crawl in crawls):
+            # Each plans its first page as if it had all: whose budget it is shows after that.
+            again = [self._budget] * len(stands)
         waiting = sum(row.waiting for row in stands)
         share = self._share_of_new(crawls) if waiting else 0.0
         return [

@@ -61,7 +61,7 @@ def test_how_often_it_changed_and_what_is_believed_is_said_with_how_sure() -> No
     at_random = [n in (1, 2, 3, 9, 11, 12, 17, 26, 27, 33, 41, 42, 43, 58) for n in range(60)]
     many = why(visited("optimal", *at_random))
     assert "changes: seen at 14 of 60 visits" in many
-    assert "next visit: 2033-05-" in many and "by the policy optimal: believed to change" in many
+    assert "next visit: 2033-05-" in many and "by the policy optimal: a visit is expected" in many
     assert "freshness: its copy is expected to be right" in many
 
 

@@ -301,7 +301,7 @@ def test_new_urls_have_their_share_of_the_budget_and_pages_that_are_known_the_re
 
 
 def test_a_new_url_that_waits_for_the_budget_is_explained_and_survives_a_crash() -> None:
-    sim = simulated("none", budget=4)
+    sim = simulated("none", budget=4, discovery_share=0.5)
     sim.admit(*(f"{HOST}/{n}" for n in range(40)))
     sim.run(START + 2 * DAY)
     assert "budget" in plan(sim, f"{HOST}/39").why
@@ -405,3 +405,30 @@ def test_tallies_count_each_verdict_for_the_report() -> None:
         if row := rows.get(str(partition)):
             counted += Counter(row.verdicts)
     assert counted == {Verdict.FIRST: 2, Verdict.UNCHANGED: 2}
+
+
+def test_without_a_discovery_share_the_budget_never_delays_the_first_pass() -> None:
+    sim = simulated("optimal", budget=40)
+    sim.admit(*(f"{HOST}/{n}" for n in range(200)))
+    sim.run(START + HOUR)
+    assert len({*sim.pages()}) == 200
+
+
+def test_an_idle_budget_finds_the_new_posts_of_the_first_hour_within_15_minutes() -> None:
+    sim = simulated("optimal", Changing(interval=600.0), budget=5000)
+    sim.admit(URL)
+    sim.admit(*(f"{HOST}/{n}" for n in range(56)), depth=2)
+    sim.run(START + HOUR)
+    looks = visits(sim)
+    assert len(looks) >= 4
+    assert max(later - sooner for sooner, later in pairwise(looks)) <= 15 * 60
+
+
+@pytest.mark.parametrize(("budget", "most"), [(5000, 20), (4, 8)])
+def test_early_looks_end_when_nothing_changes_and_a_small_budget_buys_none(
+    budget: float, most: int
+) -> None:
+    sim = simulated("optimal", budget=budget)
+    sim.admit(URL)
+    sim.run(START + 2 * DAY)
+    assert len(visits(sim)) <= most

@@ -24,6 +24,12 @@ SHORTEST, LONGEST = 1 / 144, 60.0
 """Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
 LATER = 60.0
 """Seconds after what was said in advance: clocks differ."""
+NEAR = 0.66
+"""Weight of a page one link from a seed of the usual priority, or linked from several sites."""
+IDLE = 0.5
+"""Share of the budget that pages may ask for while it counts as idle."""
+ENOUGH = 4
+"""Changes seen after which a page has no early looks any more."""
 FOREGONE = 0.05
 """A visit that finds a page unchanged less often than this tells next to nothing."""
 
@@ -45,12 +51,20 @@ class Optimal(Policy):
             return _by_clock(known, url, price, rate)
         interval = worthwhile(rate, price)
         sounding = sounded(rate, price, interval)
-        basis, why = Basis.RATE, f"believed to change every {spelled(DAY / rate.mean)}"
-        if 2 * sounding < interval and not overasked(known.site):
-            why += ", or faster: looked at sooner to know"
+        basis, why = Basis.RATE, "a visit is expected to be worth its price then"
+        if known.page.visits == 1:
+            why = "its change rate is not yet known"
+        if (early := early_look(known)) and early < interval:
+            why = "its change rate is not yet known, and the budget is idle: an early look"
+            basis, interval = Basis.SOUNDED, early
+        elif 2 * sounding < interval and not overasked(known.site):
+            why = "it may change much faster than it is believed to: looked at sooner to know"
             basis, interval = Basis.SOUNDED, sounding
         elif interval >= LONGEST:
-            basis, why = Basis.PROBED, f"{why}, which no visit is worth: probed"
+            basis, why = (
+                Basis.PROBED,
+                "it changes so rarely that no visit is worth its price: probed",
+            )
         elif promise := promised(known, rate, interval):
             days, why = promise
             at = outside_quiet_hours(known.site, known.page.at + days * DAY)
@@ -89,6 +103,22 @@ def sounded(belief: Belief, price: float, interval: float) -> float:
     if interval >= LONGEST or belief.unchanged(interval) >= FOREGONE:
         return interval
     return max(SHORTEST, 1.2 * max(1 / belief.mean, price))
+
+
+def early_look(known: Known) -> float | None:
+    """Return after how many days an idle budget buys another look at a page near a seed, such as a
+    home page, a feed or a hub; None: it buys none.
+
+    Looks come later and later, and sooner again after a change, until a few changes were seen. Each
+    counts in the demand of the crawl, so early looks never use more than half of the budget.
+    """
+    page, crawl = known.page, known.crawl
+    if page.weight < NEAR or page.changes >= ENOUGH or overasked(known.site):
+        return None
+    unchanged = page.visits - 1 - page.changes
+    days = SHORTEST * 2.0 ** min(max(0, unchanged - page.changes), 20)
+    is_idle = not crawl.budget or crawl.demand - page.pace + 1 / days <= IDLE * crawl.budget
+    return days if is_idle else None
 
 
 def _by_clock(known: Known, url: str, price: float, rate: Belief) -> Decision:
