@@ -24,13 +24,12 @@ from services.fetcher.access import Access, access_for, shown
 from services.fetcher.crowds import Crowded, crowd_of
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
-from services.fetcher.http.bodies import Bodies
+from services.fetcher.http.bodies import Bodies, NoRoom
 from services.fetcher.http.cares import DnsFailure, DnsUnanswered
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.kept import Kept
 from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
 from services.fetcher.http.resolver import Blacklisted, PrivateAddress, Resolver
-from services.fetcher.http.room import NoRoom
 from services.fetcher.http.tls import Trust
 from services.fetcher.http.turns import Turns
 from services.fetcher.http.wire import (
