@@ -10,7 +10,7 @@ from services.dedup.guesses import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
-from services.fetcher.slots import AddressSlot
+from services.fetcher.turns import AddressSlot
 from services.frontier.aside import AsideRow
 from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow

@@ -68,11 +68,11 @@ virtual time. `robots_visit.py` does the same for a robots.txt, `reading.py` say
 is read, by its type (`wanted.py`), `outcome.py` assesses what came back, and `ending.py` turns it
 into events. `service.py` carries the steps out. `http/client.py` is aiohttp made strict,
 `http/wire.py` tells in which phase a connection fails and has heads read by `head.py`,
-`http/bodies.py` reads bodies within the room that there is (`http/room.py`),
-`http/kept.py` keeps connections, `http/tls.py` resumes TLS sessions, `http/resolver.py` and
-`addresses.py` decide where a name may lead. `starts.py` keeps the hosts of a site apart,
-`crowds.py`, `slots.py` and `http/turns.py` those of an address, which all fetchers share;
-`http/gaps.py` measures whether all of this was polite.
+`http/bodies.py` reads bodies within the room that there is, `http/kept.py` keeps connections,
+`http/tls.py` resumes TLS sessions, `http/resolver.py` and `addresses.py` decide where a name may
+lead. `http/limiters.py` lists the limiters that each request passes, and `turns.py` says whose turn
+it is at a site and at an address, which all fetchers share; `http/gaps.py` measures whether all of
+this was polite.
 `skew.py`, `faults.py` and `outages.py` tell what is wrong on this side, and `hindrances.py` tells
 it on; `wildcards.py`, which domains are to be probed.
 `identity.py` says who we are. `wiring.py` puts it together.

@@ -29,11 +29,12 @@ from gossamer.web.sniffing import PACKED_XML, WHOLE
 from gossamer.web.url import host_name
 from services.fetcher.ending import count_visit, events, failed
 from services.fetcher.faults import OwnFault, Pauses
-from services.fetcher.http.client import LATE, HostClient, Web
+from services.fetcher.http.client import HostClient, Web
+from services.fetcher.http.limiters import Admission, Request, Stage
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.skew import ClockSkew
-from services.fetcher.starts import Starts
-from services.fetcher.steps import Emit, Fetch, Look, Rest, Step, StepResult, Terms, TooLate
+from services.fetcher.steps import Emit, Fetch, Rest, Step, StepResult, Terms
+from services.fetcher.turns import Denied
 from services.fetcher.visit import converse, refusal
 from services.fetcher.wanted import wanting
 
@@ -74,7 +75,6 @@ class Fetcher:
             cookie_size=settings.cookie_size,
             blacklist=web.blacklist,
         )
-        self._starts, self._places = Starts(), asyncio.Semaphore(settings.concurrency)
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._open = 0
 
@@ -108,7 +108,7 @@ class Fetcher:
         """
         if not isinstance(event, HostCheckedOut) or not event.visits:
             raise Poison("not an order of visits")
-        run = OrderRun(event, emit, self._clock, self._skew)
+        run = OrderRun(event, emit, self._clock, self._skew, self._terms.visit_limit)
         gauge("gossamer_fetches_open", self._opened(1))
         try:
             await self._carry_out(run)
@@ -156,8 +156,7 @@ class Fetcher:
             try:
                 return await self._refusal_now(run)
             except Unavailable as error:
-                latest = order.expires_at - self._terms.visit_limit
-                if run.now() + wait > latest:
+                if wait > run.left():
                     return f"nothing says in time whether epoch {order.epoch} is in force: {error}"
                 logger.warning("order waits", order=order.order, why=str(error), seconds=wait)
                 await asyncio.sleep(wait)
@@ -174,38 +173,16 @@ class Fetcher:
         return refusal(order, epoch, run.now())
 
     async def _ask(self, step: Fetch, host: HostClient, run: "OrderRun") -> Reply | Failure:
-        """Make a request in its turn at the site; that may come when it is too late."""
-        order, latest = run.order, run.order.expires_at - self._terms.visit_limit
-        now = asyncio.get_running_loop().time()
-        wait = self._starts.wait(order.site, order.site_gap, now)
-        if run.now() + wait > latest:
-            return Failure(outcome=Outcome.UNVISITED, reason=LATE)
-        if wait:
-            await asyncio.sleep(wait)
-        async with self._places:
-            if run.now() > latest:
-                return Failure(outcome=Outcome.UNVISITED, reason=LATE)
-            run.asked_at = run.now()
-            patience = latest - run.asked_at
-            return await host.fetch(step, order.pause, patience, self._look(run, latest))
-
-    def _look(self, run: "OrderRun", latest: float) -> Look:
-        """Return what is asked immediately before the request is sent.
-
-        Since the order's turn came there were the lookup, the turn at the address and the
-        connection; and the whole process may have been stopped.
-        """
-        order, time = run.order, asyncio.get_running_loop().time
-
-        def look() -> float:
-            if run.now() > latest:
-                raise TooLate
-            wait = self._starts.hold(order.site, order.site_gap, time())
-            if run.now() + wait > latest:
-                raise TooLate
-            return wait
-
-        return look
+        """Make a request past its limiters; it is not made if one of them denies it."""
+        order = run.order
+        request = Request(order.site, order.site_gap, order.pause, len(order.visits), run.left)
+        try:
+            async with Admission(self._web.limiters, request) as admission:
+                await admission.reach(Stage.BEGIN)
+                run.asked_at = run.now()
+                return await host.fetch(step, admission)
+        except Denied as denied:
+            return Failure(outcome=Outcome.UNVISITED, reason=str(denied), wait=denied.wait)
 
     def _opened(self, more: int) -> int:
         self._open += more
@@ -213,14 +190,13 @@ class Fetcher:
 
     async def _run(self, run: "OrderRun") -> None:
         conversation = converse(run.order, self._terms, run.now())
-        async with self._web.host(len(run.order.visits)) as host:
-            step = next(conversation)
-            while True:
-                result = await self._take(step, host, run)
-                try:
-                    step = conversation.send(result)
-                except StopIteration:
-                    return
+        host, step = self._web.host(), next(conversation)
+        while True:
+            result = await self._take(step, host, run)
+            try:
+                step = conversation.send(result)
+            except StopIteration:
+                return
 
     async def _take(self, step: Step, host: HostClient, run: "OrderRun") -> StepResult:
         paused = self._paused[run.order.crawl]
@@ -251,10 +227,18 @@ async def _rest(seconds: float, paused: asyncio.Event) -> None:
 class OrderRun:
     """One order under way, and how far it has come."""
 
-    def __init__(self, order: HostCheckedOut, emit: Emitter, clock: Clock, skew: ClockSkew) -> None:
+    def __init__(
+        self,
+        order: HostCheckedOut,
+        emit: Emitter,
+        clock: Clock,
+        skew: ClockSkew,
+        visit_limit: float,
+    ) -> None:
         self.order, self._emitter, self._clock, self._skew = order, emit, clock, skew
         self.came_at = clock()
         self._ahead = skew.ahead(order.epoch, order.at, self.came_at)
+        self._latest = order.expires_at - visit_limit
         self.asked_at = 0.0
         """When the current visit last made a request; 0 if it has made none."""
         self._ended, self._over = 0, False
@@ -268,6 +252,10 @@ class OrderRun:
         now = self._clock()
         self._ahead = max(self._ahead, self._skew.ahead(self.order.epoch, self.order.at, now))
         return self.reckoned(now)
+
+    def left(self) -> float:
+        """Return for how many seconds a request may still start; less than 0 if it may not."""
+        return self._latest - self.now()
 
     def reckoned(self, at: float) -> float:
         """Return a time of this clock by the later of two clocks, as the frontier's plans need it:

@@ -4,7 +4,7 @@ A conversation is a generator: it yields a step and receives how the step went a
 So all of politeness is decided without a clock or a socket, and tested in virtual time.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from math import inf
 from typing import TypeAlias, TypeVar
 
@@ -39,15 +39,6 @@ class Fetch(Struct, frozen=True):
     """Those that are sent beside those of every request."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """Of types that have a limit of their own."""
-
-
-class TooLate(Exception):
-    """The request must not be sent any more: its lease could end under it."""
-
-
-Look: TypeAlias = Callable[[], float]
-"""Asked once the connection is there: returns for how many seconds the request has to wait, and is
-then asked again; 0 as it is sent. Raises TooLate."""
 
 
 class Emit(Struct, frozen=True):

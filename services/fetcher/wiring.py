@@ -19,7 +19,7 @@ from services.fetcher.http.client import Web
 from services.fetcher.http.descriptors import allow_descriptors
 from services.fetcher.service import EpochOf, Fetcher
 from services.fetcher.skew import ClockSkew
-from services.fetcher.slots import LeasedSlots, Slots
+from services.fetcher.turns import LeasedSlots, Slots
 
 TERM = 4
 """A slot of an address is leased for so many times the longest visit."""

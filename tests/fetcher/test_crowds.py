@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from gossamer.errors import Unavailable
 from gossamer.events import HostCheckedOut
-from services.fetcher.crowds import PATIENCE, REMEMBERED, Crowded, Crowds, crowd_of
 from services.fetcher.http.client import Web
-from services.fetcher.slots import Slots
+from services.fetcher.turns import PATIENCE, REMEMBERED, Crowds, Denied, Slots, crowd_of
 from services.fetcher.wiring import alone_since
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import Emitted, fetcher, new_fetcher, order, settings
@@ -44,8 +43,8 @@ def test_turns_are_apart_and_no_slot_is_given_twice(
         elif act == "ask":
             try:
                 start = now + crowds.arrive(ADDRESS, 1, inf, now)
-            except Crowded as crowded:
-                assert crowded.wait >= PATIENCE - 1e-9
+            except Denied as denied:
+                assert denied.wait >= PATIENCE - 1e-9
                 continue
             assert start - now <= PATIENCE and start >= last + gap - 1e-9
             last = start

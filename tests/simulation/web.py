@@ -5,8 +5,7 @@ later, or not at all, and by a clock of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Container
-from contextlib import asynccontextmanager
+from collections.abc import Container
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,9 +16,12 @@ from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import REDIRECTS
 from gossamer.web.url import host_key
+from services.fetcher.http.limiters import Admission, Stage, request_limiters
+from services.fetcher.http.limiters import Request as Asked
 from services.fetcher.http.tls import Trust
 from services.fetcher.outcome import Failure, Reply
-from services.fetcher.steps import Fetch, Look, TooLate
+from services.fetcher.steps import Fetch
+from services.fetcher.turns import Crowds, OwnSlots
 from tests.simulation.kernel import START, Process, Sim
 
 EXCLUDES = (200, "User-agent: *\nDisallow: /p1\n")
@@ -191,16 +193,17 @@ class SimWeb:
     ) -> None:
         self.sites, self.settings, self.clock = sites, settings, clock
         self.blacklist, self.trust = Blacklist(), Trust()
+        crowds, time = Crowds(1, 0.0, 0.0), asyncio.get_running_loop().time
+        self.limiters = request_limiters(settings, crowds, OwnSlots(1), time)
         self.process = self.sites.sim.process
 
     def noticed(self, name: str, site: str) -> tuple[Hazard, ...]:
         """Return nothing: no name is looked up."""
         return ()
 
-    @asynccontextmanager
-    async def host(self, visits: int) -> AsyncIterator["SimHostClient"]:
-        """Open a client for one order."""
-        yield SimHostClient(self)
+    def host(self) -> "SimHostClient":
+        """Return a client for one order."""
+        return SimHostClient(self)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -212,9 +215,7 @@ class SimHostClient:
     def __init__(self, web: SimWeb) -> None:
         self._web, self._sites = web, web.sites
 
-    async def fetch(
-        self, step: Fetch, delay: float, patience: float, look: Look
-    ) -> Reply | Failure:
+    async def fetch(self, step: Fetch, admission: Admission[Asked]) -> Reply | Failure:
         """Return the response, or the failure."""
         sites, sim = self._sites, self._sites.sim
         site = sites.sites[host_key(step.url)]
@@ -228,12 +229,8 @@ class SimHostClient:
         # The lookup and the connection: the fetcher may be stopped meanwhile, or be slow.
         slow = sim.chance(0.1)
         await asyncio.sleep(sim.between(0.3, 3.0) if slow else sim.between(0.002, 0.05))
-        try:
-            while wait := look():
-                await asyncio.sleep(wait)
-        except TooLate:
-            return Failure(outcome=Outcome.UNVISITED, reason="the lease could end under it")
-        # Sent at once: the fetcher has just looked.
+        await admission.reach(Stage.SEND)
+        # Sent at once: the limiters have just let it pass.
         known = dict(step.headers).get("If-None-Match", "")
         made = sites.request(step.url, self._web.process, known)
         limit = self._web.settings.first_byte_limit

@@ -6,8 +6,8 @@ request that the server may have seen is never repeated without a pause.
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 
 import aiohttp
 from msgspec.structs import replace
@@ -21,17 +21,16 @@ from gossamer.settings import FetcherSettings
 from gossamer.telemetry import observe
 from gossamer.web.url import host_key, host_name, is_address, site_of
 from services.fetcher.access import Access, access_for, shown
-from services.fetcher.crowds import Crowded, crowd_of
 from services.fetcher.faults import OwnFault, own_fault
 from services.fetcher.head import kept_for
 from services.fetcher.http.bodies import Bodies, NoRoom
 from services.fetcher.http.cares import DnsFailure, DnsUnanswered
 from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.kept import Kept
+from services.fetcher.http.limiters import LATE, Admission, Request, Stage, request_limiters
 from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
 from services.fetcher.http.resolver import Blacklisted, PrivateAddress, Resolver
 from services.fetcher.http.tls import Trust
-from services.fetcher.http.turns import Turns
 from services.fetcher.http.wire import (
     LOOK,
     Answer,
@@ -45,8 +44,8 @@ from services.fetcher.identity import request_headers
 from services.fetcher.outages import Outage
 from services.fetcher.outcome import Failure, Reply
 from services.fetcher.reading import Reading
-from services.fetcher.slots import OwnSlots, Slots
-from services.fetcher.steps import Fetch, Look, TooLate
+from services.fetcher.steps import Fetch
+from services.fetcher.turns import Crowds, Denied, OwnSlots, Slots, crowd_of
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     PrivateAddress: (Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),
@@ -65,7 +64,6 @@ READ_AHEAD = 64 << 10
 """Bytes of a body that aiohttp takes from the socket before somebody reads them; twice that at
 most."""
 
-LATE = "its turn did not come, or its name was not looked up, before the lease could end"
 CONNECTIONS_FAIL = "most servers cannot be reached, wherever they are"
 UNKNOWN = ""
 """The address of a host behind a proxy."""
@@ -82,7 +80,9 @@ class Web:
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
         self.blacklist, self.gaps = Blacklist(), Gaps(time)
-        self.turns = Turns(settings, slots or OwnSlots(settings.address_at_once), time)
+        at_once = settings.address_at_once
+        self.crowds = Crowds(at_once, settings.address_gap, settings.visit_limit)
+        self.limiters = request_limiters(settings, self.crowds, slots or OwnSlots(at_once), time)
         self.resolver, self.trust = Resolver(settings, time, self.blacklist), Trust()
         self.outage = Outage(settings.outage_share)
         """Of connections."""
@@ -101,10 +101,9 @@ class Web:
         """Return, once, what was noticed of a name and its domain when they were looked up."""
         return self.resolver.noticed(name, site)
 
-    @asynccontextmanager
-    async def host(self, visits: int) -> AsyncIterator["HostClient"]:
-        """Open a client for one order of so many visits."""
-        yield HostClient(self, visits)
+    def host(self) -> "HostClient":
+        """Return a client for one order."""
+        return HostClient(self)
 
     def _session(self, connector: Connector) -> aiohttp.ClientSession:
         limits = aiohttp.ClientTimeout(
@@ -135,51 +134,37 @@ class Web:
 class HostClient:
     """Makes the requests of one order."""
 
-    def __init__(self, web: Web, visits: int) -> None:
-        self._web, self._visits = web, visits
+    def __init__(self, web: Web) -> None:
+        self._web = web
         self._time = asyncio.get_running_loop().time
 
-    async def fetch(
-        self, step: Fetch, delay: float, patience: float, look: Look
-    ) -> Reply | Failure:
+    async def fetch(self, step: Fetch, admission: Admission[Request]) -> Reply | Failure:
         """Return the response, or the failure: nothing that the Web does raises here.
 
-        Raise OwnFault if no request could be made, and no host is to blame. The outcome is that of
-        what was not visited if after *patience* seconds the name was still waiting for its lookup,
-        or its address has too many visitors, or *look* says that it is too late when the
-        request could be sent. *delay* is the host's, for the measure of the gap before the request.
+        Raise OwnFault if no request could be made, and no host is to blame; Denied if a limiter
+        does not let it pass, or its name is not looked up in time.
         """
-        name, asked_at = host_name(step.url), self._time()
+        request = admission.request
         try:
-            addresses = await self._addresses(name, step.url, patience)
-            crowd = crowd_of(addresses[0])
-            slot = await self._web.turns.begin(crowd, self._visits, delay)
-        except TimeoutError:
-            return Failure(outcome=Outcome.UNVISITED, reason=LATE)
-        except Crowded as crowded:
-            return Failure(outcome=Outcome.UNVISITED, reason=str(crowded), wait=crowded.wait)
+            addresses = await self._addresses(host_name(step.url), step.url, request.left())
+        except TimeoutError as error:
+            raise Denied(LATE) from error
         except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
-        begun = self._time()
-        try:
-            if begun - asked_at > patience:
-                return Failure(outcome=Outcome.UNVISITED, reason=LATE)
-            return await self._request(step, delay, addresses, look)
-        except TooLate:
-            return Failure(outcome=Outcome.UNVISITED, reason=LATE)
-        finally:
-            self._web.turns.end(crowd, slot, self._time() - begun)
+        request.address = crowd_of(addresses[0])
+        await admission.reach(Stage.CONNECT)
+        return await self._request(step, addresses, admission)
 
     async def _request(
-        self, step: Fetch, delay: float, addresses: tuple[str, ...], look: Look
+        self, step: Fetch, addresses: tuple[str, ...], admission: Admission[Request]
     ) -> Reply | Failure:
         started_at, begun = self._web.clock(), self._time()
-        host = host_key(step.url)
+        host, delay = host_key(step.url), admission.request.delay
         self._web.kept.take(host, addresses)
         self._make_room(addresses[0])
         try:
             with self._web.gaps.request(host_name(host), delay):
-                answer = await self._answer(step, host, delay, addresses, look)
+                answer = await self._answer(step, host, addresses, admission)
         finally:
             took = self._time() - begun
             observe("gossamer_fetch_seconds", took)
@@ -188,12 +173,15 @@ class HostClient:
     def _make_room(self, address: str) -> None:
         """Close connections that nobody uses, if with the next one there are more than may be."""
         crowd = crowd_of(address)
-        while crowd and self._web.kept.at(crowd) > self._web.turns.spare(crowd):
+        while crowd and self._web.kept.at(crowd) > self._spare(crowd):
             self._web.kept.drop_one(crowd)
 
     def _may_keep(self, address: str) -> bool:
         crowd = crowd_of(address)
-        return not crowd or self._web.kept.at(crowd) <= self._web.turns.spare(crowd)
+        return not crowd or self._web.kept.at(crowd) <= self._spare(crowd)
+
+    def _spare(self, crowd: str) -> int:
+        return self._web.crowds.spare(crowd, self._time())
 
     async def _addresses(self, name: str, url: str, patience: float) -> tuple[str, ...]:
         # A proxy resolves names itself, and must refuse what we would.
@@ -205,12 +193,12 @@ class HostClient:
             return await resolver.addresses(name)
 
     async def _answer(
-        self, step: Fetch, host: str, delay: float, addresses: tuple[str, ...], look: Look
+        self, step: Fetch, host: str, addresses: tuple[str, ...], admission: Admission[Request]
     ) -> Reply | Failure:
         deadline = self._time() + self._web.settings.visit_limit
         outage, site = self._web.outage, site_of(step.url)
         try:
-            reply = await self._exchange(step, host, delay, deadline, look)
+            reply = await self._exchange(step, host, deadline, admission)
             outage.tried(site, failed=False, now=self._time())
             return reply
         except NoConnection as error:
@@ -231,12 +219,12 @@ class HostClient:
             return _failure(error)
 
     async def _exchange(
-        self, step: Fetch, host: str, delay: float, deadline: float, look: Look
+        self, step: Fetch, host: str, deadline: float, admission: Admission[Request]
     ) -> Reply:
         access = access_for(step.url, self._web.accesses)
         try:
             async with asyncio.timeout_at(deadline) as limit:
-                with _looking(look, limit):
+                with self._sending(admission, limit):
                     response = await self._head(step, access)
             deadline = limit.when() or deadline
         except TimeoutError as error:
@@ -249,7 +237,26 @@ class HostClient:
             # Does nothing where the body was read to its end: the connection is idle then.
             response.close()
             patience = kept_for(response.head) if self._may_keep(response.address) else 0.0
+            delay = admission.request.delay
             self._web.kept.keep(host, response.key, response.address, delay, patience)
+
+    @contextmanager
+    def _sending(self, admission: Admission[Request], limit: asyncio.Timeout) -> Iterator[None]:
+        """Have the request under way pass its last limiters; its *limit* does not count that."""
+
+        async def wait() -> None:
+            deadline, begun = limit.when() or 0.0, self._time()
+            limit.reschedule(None)
+            try:
+                await admission.reach(Stage.SEND)
+            finally:
+                limit.reschedule(deadline + self._time() - begun)
+
+        token = LOOK.set(wait)
+        try:
+            yield
+        finally:
+            LOOK.reset(token)
 
     async def _head(self, step: Fetch, access: Access) -> Answer:
         url = URL(step.url, encoded=True)
@@ -265,22 +272,6 @@ class HostClient:
         if access.proxy:
             response.address = UNKNOWN
         return response
-
-
-@contextmanager
-def _looking(look: Look, limit: asyncio.Timeout) -> Iterator[None]:
-    """Have the request under way wait as *look* says; its *limit* does not count that."""
-
-    async def wait() -> None:
-        while seconds := look():
-            limit.reschedule((limit.when() or 0.0) + seconds)
-            await asyncio.sleep(seconds)
-
-    token = LOOK.set(wait)
-    try:
-        yield
-    finally:
-        LOOK.reset(token)
 
 
 def _reply(response: Answer, reading: Reading, truncated: str, access: Access) -> Reply:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from aiohttp.client_reqrep import ConnectionKey
 
-from services.fetcher.crowds import crowd_of
+from services.fetcher.turns import crowd_of
 
 MARGIN = 1.0
 """Seconds by which we hang up before the server does: a request that it no longer reads is lost."""
@@ -27,7 +27,7 @@ class Idle(NamedTuple):
     key: ConnectionKey
     address: str
     crowd: str
-    """See `services.fetcher.crowds`."""
+    """See `crowd_of`."""
     until: float
 
 

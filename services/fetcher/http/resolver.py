@@ -1,8 +1,8 @@
 """Names to addresses: few lookups at a time, answers cached, and only addresses we may visit.
 
-A name that does not resolve costs no other name more than a little time (`lanes.py`). Where most
-names do not resolve, it is not they who are to blame (`outages.py`). A domain in which any name
-resolves is told of (`wildcards.py`).
+A name that does not resolve costs no other name more than a little time (`lookup_limiters`). Where
+most names do not resolve, it is not they who are to blame (`outages.py`). A domain in which any
+name resolves is told of (`wildcards.py`).
 
 aiohttp connects to exactly the addresses that this returns, so what was checked is what is
 connected to. It passes no literal address through a resolver, so the client calls `addresses` for
@@ -12,7 +12,8 @@ every host before a request.
 import asyncio
 import socket
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from contextlib import asynccontextmanager
 from ipaddress import IPv6Network
 from itertools import islice
 from uuid import uuid4
@@ -27,7 +28,7 @@ from services.fetcher.addresses import NAT64_NAME, Network, forbidding, may_conn
 from services.fetcher.dns_message import Answer
 from services.fetcher.faults import OwnFault
 from services.fetcher.http.cares import LOOKUP_LIMIT, DnsFailure, DnsUnanswered, NameServers
-from services.fetcher.http.lanes import Lanes
+from services.fetcher.http.limiters import Admission, Lookup, Stage, lookup_limiters
 from services.fetcher.outages import Outage
 from services.fetcher.wildcards import Wildcards
 
@@ -69,7 +70,7 @@ class Resolver(AbstractResolver):
         self._clock, self._entries = clock, entries
         self._allowed: Collection[Network] = settings.allow_networks
         self._servers = NameServers(settings.nameserver, self._malformed)
-        self._lanes = Lanes(settings.lookups_limit)
+        self._limiters = lookup_limiters(settings.lookups_limit)
         self._unanswered: OrderedDict[str, None] = OrderedDict()
         self._limit = settings.visit_limit
         self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
@@ -195,7 +196,7 @@ class Resolver(AbstractResolver):
 
     async def _probe(self, site: str) -> None:
         nobody = f"{uuid4().hex[:16]}.{site}"
-        async with self._lanes.room(nobody, doubtful=True):
+        async with self._place(nobody, doubtful=True):
             try:
                 await self._servers.answered_in_time(nobody, self._limit)
             except OSError:
@@ -217,16 +218,22 @@ class Resolver(AbstractResolver):
         found = set[Hazard]().union(*(self._noticed.pop(one, ()) for one in about))
         return tuple(sorted(found))
 
+    @asynccontextmanager
+    async def _place(self, name: str, doubtful: bool) -> AsyncIterator[None]:
+        async with Admission(self._limiters, Lookup(name, doubtful)) as admission:
+            await admission.reach(Stage.LOOKUP)
+            yield
+
     async def _first_try(self, name: str) -> list[Answer] | None:
         """Return the answer, or None if it does not come soon."""
-        async with self._lanes.room(name, doubtful=False):
+        async with self._place(name, doubtful=False):
             try:
                 return await self._servers.answered_in_time(name, min(FIRST_TRY, self._limit))
             except TimeoutError:
                 return None
 
     async def _patiently(self, name: str) -> list[Answer]:
-        async with self._lanes.room(name, doubtful=True):
+        async with self._place(name, doubtful=True):
             try:
                 answer = await self._servers.answered_in_time(name, self._limit)
             except (TimeoutError, DnsUnanswered) as error:

@@ -1,0 +1,339 @@
+"""Limiters: may this request go on now? If not, it waits, or is denied with a reason. One list.
+
+A request passes the limiters in order, a stage at a time: before its name is looked up, before it
+connects, before it is sent. A limiter lets it wait no longer than the lease of its order allows.
+What a limiter gave to a request is released when the request ends, however it ends. A name server
+is asked past a list of the same kind. A new limit is a new row of `request_limiters` or
+`lookup_limiters`; `docs/architecture.md` lists both.
+
+These are no limiters. The courtesy delay, pauses of a crawl and the blacklist belong to the
+conversation (`steps.py`), and outages to the runner, which begins no order (`faults.py`). A body
+that waits for memory belongs to a request that was sent (`bodies.py`). `descriptors.py` checks the
+settings once, `gaps.py` measures, and `skew.py` corrects the clock of the lease.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum
+from math import inf
+from typing import Generic, Protocol, Self, TypeVar
+from weakref import WeakValueDictionary
+
+from gossamer.errors import Unavailable
+from gossamer.settings import FetcherSettings
+from gossamer.web.url import site_of
+from services.fetcher.turns import PATIENCE, Crowds, Denied, Slots, Starts, TooLate
+
+SHARE = 4
+"""One lookup in so many may be of one zone, or of a name that was not answered soon."""
+LATE = "its turn did not come, or its name was not looked up, before the lease could end"
+
+
+class Stage(Enum):
+    """When a limiter is passed."""
+
+    BEGIN = "before its name is looked up"
+    LOOKUP = "before a name server is asked"
+    CONNECT = "before it connects"
+    SEND = "before it is sent"
+
+
+@dataclass(slots=True)
+class Request:
+    """A request as its limiters see it."""
+
+    site: str
+    site_gap: float
+    """Least seconds between two starts at the site."""
+    delay: float
+    """Seconds between two requests to the host."""
+    visits: int
+    """How many visits its order has."""
+    left: Callable[[], float]
+    """Returns how many seconds are left to send it; less than 0 when it is too late."""
+    address: str = ""
+    """See `crowd_of`; "" where a proxy knows it, or it has not been looked up yet."""
+
+
+@dataclass(slots=True)
+class Lookup:
+    """A question to a name server. Requests share lookups, and each stops waiting by itself."""
+
+    name: str
+    doubtful: bool
+    """Whether the name was not answered soon."""
+
+    def left(self) -> float:
+        """Return that a lookup has no deadline of its own."""
+        return inf
+
+
+class Timed(Protocol):
+    """What limiters admit."""
+
+    @property
+    def left(self) -> Callable[[], float]:
+        """Returns how many seconds it may wait."""
+
+
+T = TypeVar("T", bound=Timed)
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Limiter(Protocol[T_contra]):
+    """One reason for which a request has to wait, or is not made."""
+
+    @property
+    def name(self) -> str:
+        """The limiter in a word or two, for people."""
+
+    @property
+    def text(self) -> str:
+        """A sentence for people: what it promises."""
+
+    @property
+    def stage(self) -> Stage:
+        """When it is passed."""
+
+    def admit(self, request: T_contra) -> AbstractAsyncContextManager[None]:
+        """Wait until *request* may go on, in the order in which requests came.
+
+        The block is entered holding what the request needs, and released at its end. Raise TooLate
+        or TimeoutError if that takes longer than the request may wait, Denied if it had better come
+        again later. An admission that raises, or is cancelled, has taken nothing.
+        """
+
+
+class Admission(Generic[T]):
+    """Leads one request past its limiters, and releases at the end of the block what they gave."""
+
+    def __init__(self, limiters: Sequence[Limiter[T]], request: T) -> None:
+        self.request = request
+        self._limiters, self._held = limiters, AsyncExitStack()
+
+    async def reach(self, stage: Stage) -> None:
+        """Pass the limiters of *stage*; raise Denied if the request must not be made."""
+        for limiter in self._limiters:
+            if limiter.stage is not stage:
+                continue
+            try:
+                await self._held.enter_async_context(limiter.admit(self.request))
+            except (TooLate, TimeoutError) as error:
+                raise Denied(f"{LATE} (limiter: {limiter.name})") from error
+            # It may have waited without a timer; and this process may have stood still.
+            if self.request.left() < 0:
+                raise Denied(f"{LATE} (limiter: {limiter.name})")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._held.aclose()
+
+
+class Places(Generic[T]):
+    """At most *limit* at once of each *key*; what has no key is not counted."""
+
+    def __init__(
+        self, name: str, text: str, stage: Stage, limit: int, key: Callable[[T], str | None]
+    ) -> None:
+        self.name, self.text, self.stage = name, text, stage
+        self._limit, self._key = limit, key
+        self._places = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    @asynccontextmanager
+    async def admit(self, request: T) -> AsyncIterator[None]:
+        """See `Limiter`."""
+        key = self._key(request)
+        if key is None:
+            yield
+            return
+        places = self._places.get(key)
+        if places is None:
+            places = self._places[key] = asyncio.Semaphore(self._limit)
+        if places.locked():
+            left = request.left()
+            async with asyncio.timeout(None if left == inf else left):
+                await places.acquire()
+        else:
+            await places.acquire()
+        try:
+            yield
+        finally:
+            places.release()
+
+
+class SiteStarts:
+    """Keeps the starts of visits to a site apart."""
+
+    name, stage = "site", Stage.BEGIN
+    text = "Visits to one site start `frontier.site_gap` delays apart."
+
+    def __init__(self, starts: Starts, time: Callable[[], float]) -> None:
+        self._starts, self._time = starts, time
+
+    @asynccontextmanager
+    async def admit(self, request: Request) -> AsyncIterator[None]:
+        """See `Limiter`. A turn that nobody uses passes."""
+        now = self._time()
+        if wait := self._starts.wait(request.site, request.site_gap, now, request.left()):
+            await asyncio.sleep(wait)
+        yield
+
+
+class SiteSends:
+    """Keeps requests to a site apart as they are sent: lookup and connection may take long."""
+
+    name, stage = "site, sending", Stage.SEND
+    text = "Requests to one site are sent `frontier.site_gap` delays apart."
+
+    def __init__(self, starts: Starts, time: Callable[[], float]) -> None:
+        self._starts, self._time = starts, time
+        self._heads = Places[Request]("", "", self.stage, 1, lambda request: request.site)
+
+    @asynccontextmanager
+    async def admit(self, request: Request) -> AsyncIterator[None]:
+        """See `Limiter`. It is asked again after each wait: the process may have stood still."""
+        async with self._heads.admit(request):
+            while wait := self._hold(request):
+                await asyncio.sleep(wait)
+        yield
+
+    def _hold(self, request: Request) -> float:
+        return self._starts.hold(request.site, request.site_gap, self._time(), request.left())
+
+
+class AddressStarts:
+    """Keeps the starts of requests to an address that many hosts share a little apart."""
+
+    name, stage = "address", Stage.CONNECT
+    text = "Requests of one fetcher to one address start `fetcher.address_gap` apart."
+
+    def __init__(self, crowds: Crowds, time: Callable[[], float]) -> None:
+        self._crowds, self._time = crowds, time
+
+    @asynccontextmanager
+    async def admit(self, request: Request) -> AsyncIterator[None]:
+        """See `Limiter`. A turn that nobody uses passes."""
+        if request.address and (wait := self._arrive(request)):
+            await asyncio.sleep(wait)
+        yield
+
+    def _arrive(self, request: Request) -> float:
+        address, visits, delay = request.address, request.visits, request.delay
+        return self._crowds.arrive(address, visits, delay, self._time(), request.left())
+
+
+class AddressSlots:
+    """Gives slots of addresses that many hosts share, and has them leased if fetchers share them.
+
+    A request that finds no slot is denied: it waits at the frontier, with its place in the queue.
+    """
+
+    name, stage = "slots of an address", Stage.CONNECT
+    text = "Requests of all fetchers to one address: `fetcher.address_at_once` at most."
+
+    def __init__(self, crowds: Crowds, slots: Slots, time: Callable[[], float]) -> None:
+        self._crowds, self._slots, self._time = crowds, slots, time
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    @asynccontextmanager
+    async def admit(self, request: Request) -> AsyncIterator[None]:
+        """See `Limiter`."""
+        address = request.address
+        if not address:
+            yield
+            return
+        slot = self._crowds.enter(address, self._time())
+        if slot is None:
+            slot = await self._leased(request)
+        begun = self._time()
+        try:
+            yield
+        finally:
+            now = self._time()
+            self._crowds.leave(address, slot, now - begun, now)
+
+    async def _leased(self, request: Request) -> int:
+        address = request.address
+        # One request asks the store at a time, or two would be given the same slot.
+        async with self._locks.setdefault(address, asyncio.Lock()):
+            slot = self._crowds.enter(address, self._time())
+            if slot is None and await self._lease(address):
+                slot = self._crowds.enter(address, self._time())
+        if slot is None:
+            raise self._crowds.later(address, request.visits, request.delay, self._time())
+        return slot
+
+    async def _lease(self, address: str) -> bool:
+        asked_at = self._time()
+        try:
+            wanted = address, self._crowds.in_use(address, asked_at)
+            take = self._slots.take
+            found = await asyncio.to_thread(take, *wanted) if self._slots.asks else take(*wanted)
+        except Unavailable as error:
+            why = f"nothing says whether one more request may go to {address}: {error}"
+            raise Denied(why, PATIENCE) from error
+        if found is None:
+            return False
+        slot, term = found
+        self._crowds.leased(address, slot, asked_at + term, asked_at)
+        return True
+
+
+def request_limiters(
+    settings: FetcherSettings, crowds: Crowds, slots: Slots, time: Callable[[], float]
+) -> tuple[Limiter[Request], ...]:
+    """Return what a request passes, in this order. *time* is monotonic.
+
+    A request that waits for its site takes no place among the requests; one that waits for its
+    address has looked it up, and one that waits to be sent has its connection.
+    """
+    starts = Starts()
+    return (
+        SiteStarts(starts, time),
+        Places[Request](
+            "requests",
+            "A fetcher makes `fetcher.concurrency` requests at once.",
+            Stage.BEGIN,
+            settings.concurrency,
+            lambda request: "",
+        ),
+        AddressStarts(crowds, time),
+        AddressSlots(crowds, slots, time),
+        SiteSends(starts, time),
+    )
+
+
+def lookup_limiters(limit: int) -> tuple[Limiter[Lookup], ...]:
+    """Return what a lookup passes, in this order: names that never resolve must not drown others.
+
+    A zone is a registrable domain with what is below it. A first try of a name takes its places for
+    a short while only; what it does not settle is looked up again beside others of that kind.
+    """
+    share = max(1, limit // SHARE)
+    return (
+        Places[Lookup](
+            "zone",
+            "A quarter of `fetcher.lookups_limit` lookups at once is of one zone.",
+            Stage.LOOKUP,
+            share,
+            lambda lookup: site_of(f"http://{lookup.name}/"),
+        ),
+        Places[Lookup](
+            "slow names",
+            "A quarter of `fetcher.lookups_limit` lookups at once is of names not answered soon.",
+            Stage.LOOKUP,
+            share,
+            lambda lookup: "" if lookup.doubtful else None,
+        ),
+        Places[Lookup](
+            "lookups",
+            "A fetcher makes `fetcher.lookups_limit` lookups at once.",
+            Stage.LOOKUP,
+            limit,
+            lambda lookup: "",
+        ),
+    )
