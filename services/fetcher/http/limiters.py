@@ -134,7 +134,7 @@ class Admission(Generic[T]):
 
 
 class Places(Generic[T]):
-    """At most *limit* at once of each *key*; what has no key is not counted."""
+    """Admits at most *limit* at once of each *key*, and whatever has no key."""
 
     def __init__(
         self, name: str, text: str, stage: Stage, limit: int, key: Callable[[T], str | None]
@@ -169,7 +169,7 @@ class SiteStarts:
     """Keeps the starts of visits to a site apart."""
 
     name, stage = "site", Stage.BEGIN
-    text = "Visits to one site start `frontier.site_gap` delays apart."
+    text = "Visits to one site start at least `frontier.site_gap` of the delay apart."
 
     def __init__(self, starts: Starts, time: Callable[[], float]) -> None:
         self._starts, self._time = starts, time
@@ -187,7 +187,7 @@ class SiteSends:
     """Keeps requests to a site apart as they are sent: lookup and connection may take long."""
 
     name, stage = "site, sending", Stage.SEND
-    text = "Requests to one site are sent `frontier.site_gap` delays apart."
+    text = "Requests to one site are sent at least `frontier.site_gap` of the delay apart."
 
     def __init__(self, starts: Starts, time: Callable[[], float]) -> None:
         self._starts, self._time = starts, time
@@ -209,7 +209,7 @@ class AddressStarts:
     """Keeps the starts of requests to an address that many hosts share a little apart."""
 
     name, stage = "address", Stage.CONNECT
-    text = "Requests of one fetcher to one address start `fetcher.address_gap` apart."
+    text = "A fetcher starts requests to one address at least `fetcher.address_gap` apart."
 
     def __init__(self, crowds: Crowds, time: Callable[[], float]) -> None:
         self._crowds, self._time = crowds, time
@@ -233,7 +233,7 @@ class AddressSlots:
     """
 
     name, stage = "slots of an address", Stage.CONNECT
-    text = "Requests of all fetchers to one address: `fetcher.address_at_once` at most."
+    text = "All fetchers make at most `fetcher.address_at_once` requests to one address at once."
 
     def __init__(self, crowds: Crowds, slots: Slots, time: Callable[[], float]) -> None:
         self._crowds, self._slots, self._time = crowds, slots, time
@@ -296,7 +296,7 @@ def request_limiters(
         SiteStarts(starts, time),
         Places[Request](
             "requests",
-            "A fetcher makes `fetcher.concurrency` requests at once.",
+            "A fetcher makes at most `fetcher.concurrency` requests at once.",
             Stage.BEGIN,
             settings.concurrency,
             lambda request: "",
@@ -317,21 +317,21 @@ def lookup_limiters(limit: int) -> tuple[Limiter[Lookup], ...]:
     return (
         Places[Lookup](
             "zone",
-            "A quarter of `fetcher.lookups_limit` lookups at once is of one zone.",
+            "At most a quarter of `fetcher.lookups_limit` lookups is of one zone.",
             Stage.LOOKUP,
             share,
             lambda lookup: site_of(f"http://{lookup.name}/"),
         ),
         Places[Lookup](
             "slow names",
-            "A quarter of `fetcher.lookups_limit` lookups at once is of names not answered soon.",
+            "At most a quarter of `fetcher.lookups_limit` lookups is of slow names.",
             Stage.LOOKUP,
             share,
             lambda lookup: "" if lookup.doubtful else None,
         ),
         Places[Lookup](
             "lookups",
-            "A fetcher makes `fetcher.lookups_limit` lookups at once.",
+            "A fetcher makes at most `fetcher.lookups_limit` lookups at once.",
             Stage.LOOKUP,
             limit,
             lambda lookup: "",

@@ -1,0 +1,34 @@
+"""Writes the table of the fetcher's limiters into docs/architecture.md.
+
+python -m schemas.limiters [FILE]      (what scripts/schemas runs)
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from gossamer.settings import FetcherSettings
+from schemas.markdown import filled, table
+from services.fetcher.http.limiters import Limiter, lookup_limiters, request_limiters
+from services.fetcher.turns import Crowds, OwnSlots
+
+FILE = Path(__file__).resolve().parents[1] / "docs" / "architecture.md"
+
+
+def main(file: Path) -> None:
+    """Write the table into *file*, in place of the one that is there."""
+    file.write_text(with_table(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def with_table(text: str) -> str:
+    """Return *text* with the table as it is to be."""
+    settings = FetcherSettings()
+    requests = request_limiters(settings, Crowds(1, 0.0, 0.0), OwnSlots(1), lambda: 0.0)
+    lookups = lookup_limiters(settings.lookups_limit)
+    limiters: tuple[Limiter[Any], ...] = (*requests, *lookups)
+    rows = ((one.stage.value, one.name, one.text) for one in limiters)
+    return filled(text, "limiters", table(("when", "limiter", "promise"), rows))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if sys.argv[1:] else FILE)

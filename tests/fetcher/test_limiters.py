@@ -1,0 +1,236 @@
+"""Limiters: one contract for all that a request, or a lookup, has to pass."""
+
+import asyncio
+import inspect
+import re
+import selectors
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import services.fetcher
+from schemas.limiters import FILE, with_table
+from services.fetcher.http import limiters
+from services.fetcher.http.limiters import (
+    Admission,
+    Limiter,
+    Lookup,
+    Request,
+    Stage,
+    lookup_limiters,
+    request_limiters,
+)
+from services.fetcher.turns import Crowds, Denied, OwnSlots
+from tests.fetcher.orders import settings
+
+MANY = 20
+"""More than any limiter below admits at once."""
+SETTINGS = settings(concurrency=3, address_at_once=3, address_gap=0.13, lookups_limit=8)
+
+
+def all_limiters(time: Callable[[], float] = lambda: 0.0) -> tuple[Limiter[Any], ...]:
+    crowds = Crowds(SETTINGS.address_at_once, SETTINGS.address_gap, SETTINGS.visit_limit)
+    slots = OwnSlots(SETTINGS.address_at_once)
+    return (
+        *request_limiters(SETTINGS, crowds, slots, time),
+        *lookup_limiters(SETTINGS.lookups_limit),
+    )
+
+
+NAMES = [limiter.name for limiter in all_limiters()]
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Skips the time in which nothing happens."""
+
+    def __init__(self) -> None:
+        selector = selectors.DefaultSelector()
+        super().__init__(selector)
+        self._passed, select = 0.0, selector.select
+
+        def pass_time(timeout: float | None = None) -> Any:
+            self._passed += timeout or 0.0
+            return select(0)
+
+        selector.select = pass_time  # type: ignore[method-assign]
+
+    def time(self) -> float:
+        return self._passed
+
+
+def in_virtual_time(main: Coroutine[Any, Any, None]) -> None:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(main)
+
+
+@dataclass
+class LookupUntil(Lookup):
+    """A lookup that waits no longer than until a time."""
+
+    until: Callable[[], float]
+
+    def left(self) -> float:
+        return self.until()
+
+
+class Broken(Exception):
+    """A request that fails."""
+
+
+class Trial:
+    """One limiter, and the contenders for what it gives."""
+
+    def __init__(self, name: str) -> None:
+        self.time = asyncio.get_running_loop().time
+        (self.limiter,) = (one for one in all_limiters(self.time) if one.name == name)
+        self.admitted: list[tuple[int, float]] = []
+        """Who was admitted, and when."""
+        self.denied: list[tuple[int, float, float]] = []
+        """Who was denied, when, and for how many seconds."""
+
+    def subject(self, number: int, until: float) -> Request | Lookup:
+        def left() -> float:
+            return until - self.time()
+
+        if self.limiter.stage is not Stage.LOOKUP:
+            return Request("a.example", 0.2, 5.0, 1, left, "192.0.2.1")
+        name = f"h{number}.a.example" if self.limiter.name == "zone" else f"{number}.example"
+        return LookupUntil(name, self.limiter.name == "slow names", left)
+
+    async def contend(
+        self, number: int, hold: float = 1.0, until: float = inf, breaks: bool = False
+    ) -> None:
+        try:
+            async with Admission((self.limiter,), self.subject(number, until)) as admission:
+                await admission.reach(self.limiter.stage)
+                self.admitted.append((number, self.time()))
+                await asyncio.sleep(hold)
+                if breaks:
+                    raise Broken
+        except Denied as denied:
+            self.denied.append((number, self.time(), denied.wait))
+
+    async def fresh(self) -> list[float]:
+        """Have many contend from now on; return after how long each was admitted."""
+        self.admitted.clear()
+        begun = self.time()
+        await asyncio.gather(*(self.contend(number) for number in range(MANY)))
+        return [at - begun for _, at in self.admitted]
+
+
+async def untouched(name: str) -> list[float]:
+    """Return when contenders are admitted by a limiter that has admitted nobody before."""
+    return await Trial(name).fresh()
+
+
+async def settled(tasks: list[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.sleep(100.0)
+
+
+def contract(test: Callable[[str], Coroutine[Any, Any, None]]) -> Callable[[str], None]:
+    """Have each limiter of the lists pass *test* in virtual time."""
+
+    @pytest.mark.parametrize("name", NAMES)
+    def run(name: str) -> None:
+        in_virtual_time(test(name))
+
+    return run
+
+
+@contract
+async def test_waiters_are_admitted_in_the_order_in_which_they_came(name: str) -> None:
+    trial = Trial(name)
+    await trial.fresh()
+    numbers = [number for number, _ in trial.admitted]
+    assert len(numbers) > 1 and numbers == sorted(numbers)
+    waits = [wait for _, _, wait in trial.denied]
+    assert waits == sorted(waits), "who came later comes back later"
+    assert len(numbers) + len(waits) == MANY
+
+
+@contract
+async def test_cancelled_requests_and_waiters_leave_nothing_taken(name: str) -> None:
+    trial = Trial(name)
+    tasks = [asyncio.create_task(trial.contend(n, hold=inf)) for n in range(MANY)]
+    await asyncio.sleep(0.5)
+    for task in tasks:
+        task.cancel()
+    await settled(tasks)
+    assert await trial.fresh() == pytest.approx(await untouched(name))
+
+
+@contract
+async def test_failed_requests_leave_nothing_taken(name: str) -> None:
+    trial = Trial(name)
+    await settled([asyncio.create_task(trial.contend(n, breaks=True)) for n in range(MANY)])
+    assert await trial.fresh() == pytest.approx(await untouched(name))
+
+
+@contract
+async def test_waiters_past_their_deadline_give_up_and_leave_nothing_taken(name: str) -> None:
+    async def later(hasty: int) -> list[float]:
+        trial = Trial(name)
+        holders = [asyncio.create_task(trial.contend(n, hold=5.0)) for n in range(8)]
+        await asyncio.sleep(0.0)
+        until = trial.time() + 0.05
+        waiters = [trial.contend(n, until=until) for n in range(8, 8 + hasty)]
+        await asyncio.gather(*waiters, asyncio.sleep(0.1))
+        gave_up = [at for number, at, _ in trial.denied if number >= 8]
+        assert len(gave_up) == hasty and all(at <= until + 1e-3 for at in gave_up)
+        after = await trial.fresh()
+        await asyncio.gather(*holders)
+        return after
+
+    assert await later(hasty=6) == pytest.approx(await later(hasty=0))
+
+
+@contract
+async def test_request_that_is_too_late_before_it_comes_is_denied(name: str) -> None:
+    trial = Trial(name)
+    await trial.contend(0, until=trial.time() - 1.0)
+    assert not trial.admitted and len(trial.denied) == 1
+    assert await trial.fresh() == pytest.approx(await untouched(name))
+
+
+def test_denial_says_which_limiter_it_was() -> None:
+    async def deny() -> None:
+        request = Request("a.example", 0.0, 0.0, 1, lambda: -1.0)
+        with pytest.raises(Denied, match=r"before the lease could end \(limiter: site\)"):
+            async with Admission(all_limiters(), request) as admission:
+                await admission.reach(Stage.BEGIN)
+
+    in_virtual_time(deny())
+
+
+def test_limiters_stand_in_the_order_of_their_stages() -> None:
+    stages = [*Stage]
+    for listed in (all_limiters()[:-3], all_limiters()[-3:]):
+        order = [stages.index(limiter.stage) for limiter in listed]
+        assert order == sorted(order)
+    assert len({*NAMES}) == len(NAMES)
+
+
+def test_every_limiter_is_in_a_list() -> None:
+    classes = {
+        found
+        for _, found in inspect.getmembers(limiters, inspect.isclass)
+        if hasattr(found, "admit") and found is not Limiter
+    }
+    assert classes == {type(limiter) for limiter in all_limiters()}
+
+
+def test_nothing_else_in_the_fetcher_makes_requests_wait_for_each_other() -> None:
+    primitives = re.compile(r"\b(Semaphore|BoundedSemaphore|Lock|Condition)\(")
+    folder = Path(services.fetcher.__file__).parent
+    found = [file.name for file in folder.rglob("*.py") if primitives.search(file.read_text())]
+    assert found == ["limiters.py"]
+
+
+def test_documentation_lists_the_limiters_in_order() -> None:
+    text = FILE.read_text(encoding="utf-8")
+    assert with_table(text) == text, "run scripts/schemas"
