@@ -1,9 +1,9 @@
 """Limiters: one contract for all that a request, or a lookup, has to pass."""
 
 import asyncio
-import inspect
 import re
 import selectors
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from math import inf
@@ -14,7 +14,7 @@ import pytest
 
 import services.fetcher
 from schemas.limiters import FILE, with_table
-from services.fetcher.http import limiters
+from services.fetcher.http.client import Web
 from services.fetcher.http.limiters import (
     Admission,
     Limiter,
@@ -25,18 +25,21 @@ from services.fetcher.http.limiters import (
     request_limiters,
 )
 from services.fetcher.turns import Crowds, Denied, OwnSlots
-from tests.fetcher.orders import settings
+from services.fetcher.wiring import alone_since
+from tests.fetcher.nameserver import naming
+from tests.fetcher.orders import Emitted, new_fetcher, order, settings
+from tests.fetcher.servers import page, serving
 
 MANY = 20
 """More than any limiter below admits at once."""
 SETTINGS = settings(concurrency=3, address_at_once=3, address_gap=0.13, lookups_limit=8)
 
 
-def all_limiters(time: Callable[[], float] = lambda: 0.0) -> tuple[Limiter[Any], ...]:
+def all_limiters(clock: Callable[[], float] = lambda: 0.0) -> tuple[Limiter[Any], ...]:
     crowds = Crowds(SETTINGS.address_at_once, SETTINGS.address_gap, SETTINGS.visit_limit)
     slots = OwnSlots(SETTINGS.address_at_once)
     return (
-        *request_limiters(SETTINGS, crowds, slots, time),
+        *request_limiters(SETTINGS, crowds, slots, clock),
         *lookup_limiters(SETTINGS.lookups_limit),
     )
 
@@ -215,13 +218,32 @@ def test_limiters_stand_in_the_order_of_their_stages() -> None:
     assert len({*NAMES}) == len(NAMES)
 
 
-def test_every_limiter_is_in_a_list() -> None:
-    classes = {
-        found
-        for _, found in inspect.getmembers(limiters, inspect.isclass)
-        if hasattr(found, "admit") and found is not Limiter
-    }
-    assert classes == {type(limiter) for limiter in all_limiters()}
+def recorded(limiters: tuple[Limiter[Any], ...], passed: list[str]) -> tuple[Limiter[Any], ...]:
+    """Return *limiters* that write into *passed* who was asked."""
+
+    def recording(limiter: Limiter[Any]) -> Limiter[Any]:
+        def admit(request: Any) -> Any:
+            passed.append(limiter.name)
+            return limiter.admit(request)
+
+        return limiter._replace(admit=admit)
+
+    return tuple(map(recording, limiters))
+
+
+async def test_request_passes_every_limiter_in_the_order_of_the_stages() -> None:
+    passed, emitted = list[str](), Emitted()
+    async with serving(a=page()) as server, naming({"h.example": ("127.0.0.1",)}) as dns:
+        web = Web(settings(nameserver=dns.address), time.time)
+        web.limiters = recorded(web.limiters, passed)
+        web.resolver._limiters = recorded(web.resolver._limiters, passed)
+        url = f"http://h.example:{server.port}/a"
+        await new_fetcher(web, alone_since(1)).work(order(url), emitted.emit)
+        await web.close()
+    assert emitted.outcomes == ["page"]
+    stages = [*Stage]
+    ordered = sorted(all_limiters(), key=lambda limiter: stages.index(limiter.stage))
+    assert passed == [limiter.name for limiter in ordered]
 
 
 def test_nothing_else_in_the_fetcher_makes_requests_wait_for_each_other() -> None:

@@ -14,11 +14,11 @@ settings once, `gaps.py` measures, and `skew.py` corrects the clock of the lease
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from gossamer.errors import Unavailable
@@ -70,40 +70,24 @@ class Lookup:
         return inf
 
 
-class Timed(Protocol):
-    """What limiters admit."""
+T = TypeVar("T", bound=Request | Lookup)
+Admit = Callable[[T], AbstractAsyncContextManager[None]]
+"""Waits until a request may go on, in the order in which requests came. The block holds what the
+request needs, which is released at its end.
 
-    @property
-    def left(self) -> Callable[[], float]:
-        """Returns how many seconds it may wait."""
-
-
-T = TypeVar("T", bound=Timed)
-T_contra = TypeVar("T_contra", contravariant=True)
+Raises TooLate or TimeoutError if that takes longer than the request may wait, Denied if it had
+better come again later. An admission that raises, or is cancelled, has taken nothing.
+"""
 
 
-class Limiter(Protocol[T_contra]):
+class Limiter(NamedTuple, Generic[T]):
     """One reason for which a request has to wait, or is not made."""
 
-    @property
-    def name(self) -> str:
-        """The limiter in a word or two, for people."""
-
-    @property
-    def text(self) -> str:
-        """A sentence for people: what it promises."""
-
-    @property
-    def stage(self) -> Stage:
-        """When it is passed."""
-
-    def admit(self, request: T_contra) -> AbstractAsyncContextManager[None]:
-        """Wait until *request* may go on, in the order in which requests came.
-
-        The block is entered holding what the request needs, and released at its end. Raise TooLate
-        or TimeoutError if that takes longer than the request may wait, Denied if it had better come
-        again later. An admission that raises, or is cancelled, has taken nothing.
-        """
+    name: str
+    text: str
+    """A sentence for people: what it promises."""
+    stage: Stage
+    admit: Admit[T]
 
 
 class Admission(Generic[T]):
@@ -120,11 +104,11 @@ class Admission(Generic[T]):
                 continue
             try:
                 await self._held.enter_async_context(limiter.admit(self.request))
+                # It may have waited without a timer; and this process may have stood still.
+                if self.request.left() < 0:
+                    raise TooLate
             except (TooLate, TimeoutError) as error:
                 raise Denied(f"{LATE} (limiter: {limiter.name})") from error
-            # It may have waited without a timer; and this process may have stood still.
-            if self.request.left() < 0:
-                raise Denied(f"{LATE} (limiter: {limiter.name})")
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,97 +117,55 @@ class Admission(Generic[T]):
         await self._held.aclose()
 
 
-class Places(Generic[T]):
-    """Admits at most *limit* at once of each *key*, and whatever has no key."""
-
-    def __init__(
-        self, name: str, text: str, stage: Stage, limit: int, key: Callable[[T], str | None]
-    ) -> None:
-        self.name, self.text, self.stage = name, text, stage
-        self._limit, self._key = limit, key
-        self._places = WeakValueDictionary[str, asyncio.Semaphore]()
+def places(limit: int, key: Callable[[T], str | None] = lambda request: "") -> Admit[T]:
+    """Return what admits at most *limit* at once of each *key*, and whatever has no key."""
+    by_key = WeakValueDictionary[str, asyncio.Semaphore]()
 
     @asynccontextmanager
-    async def admit(self, request: T) -> AsyncIterator[None]:
-        """See `Limiter`."""
-        key = self._key(request)
-        if key is None:
+    async def admit(request: T) -> AsyncIterator[None]:
+        if (counted := key(request)) is None:
             yield
             return
-        places = self._places.get(key)
-        if places is None:
-            places = self._places[key] = asyncio.Semaphore(self._limit)
-        if places.locked():
-            left = request.left()
-            async with asyncio.timeout(None if left == inf else left):
-                await places.acquire()
-        else:
-            await places.acquire()
+        free = by_key.setdefault(counted, asyncio.Semaphore(limit))
+        left = request.left() if free.locked() else inf
+        # A timer costs more than a place that is free.
+        async with nullcontext() if left == inf else asyncio.timeout(left):
+            await free.acquire()
         try:
             yield
         finally:
-            places.release()
+            free.release()
+
+    return admit
 
 
-class SiteStarts:
-    """Keeps the starts of visits to a site apart."""
-
-    name, stage = "site", Stage.BEGIN
-    text = "Visits to one site start at least `frontier.site_gap` of the delay apart."
-
-    def __init__(self, starts: Starts, time: Callable[[], float]) -> None:
-        self._starts, self._time = starts, time
+def paced(turn: Callable[[Request], float]) -> Admit[Request]:
+    """Return what waits until the *turn* that a request takes. One that nobody uses passes."""
 
     @asynccontextmanager
-    async def admit(self, request: Request) -> AsyncIterator[None]:
-        """See `Limiter`. A turn that nobody uses passes."""
-        now = self._time()
-        if wait := self._starts.wait(request.site, request.site_gap, now, request.left()):
+    async def admit(request: Request) -> AsyncIterator[None]:
+        if wait := turn(request):
             await asyncio.sleep(wait)
         yield
 
+    return admit
 
-class SiteSends:
-    """Keeps requests to a site apart as they are sent: lookup and connection may take long."""
 
-    name, stage = "site, sending", Stage.SEND
-    text = "Requests to one site are sent at least `frontier.site_gap` of the delay apart."
+def held(turn: Callable[[Request], float]) -> Admit[Request]:
+    """Return what waits until *turn* is 0, one request to a site at a time.
 
-    def __init__(self, starts: Starts, time: Callable[[], float]) -> None:
-        self._starts, self._time = starts, time
-        self._heads = Places[Request]("", "", self.stage, 1, lambda request: request.site)
+    It asks again after each wait, for the process may have stood still.
+    """
+    first: Admit[Request] = places(1, lambda request: request.site)
 
     @asynccontextmanager
-    async def admit(self, request: Request) -> AsyncIterator[None]:
-        """See `Limiter`. It is asked again after each wait: the process may have stood still."""
-        async with self._heads.admit(request):
-            while wait := self._hold(request):
+    async def admit(request: Request) -> AsyncIterator[None]:
+        async with first(request):
+            while wait := turn(request):
                 await asyncio.sleep(wait)
         yield
 
-    def _hold(self, request: Request) -> float:
-        return self._starts.hold(request.site, request.site_gap, self._time(), request.left())
-
-
-class AddressStarts:
-    """Keeps the starts of requests to an address that many hosts share a little apart."""
-
-    name, stage = "address", Stage.CONNECT
-    text = "A fetcher starts requests to one address at least `fetcher.address_gap` apart."
-
-    def __init__(self, crowds: Crowds, time: Callable[[], float]) -> None:
-        self._crowds, self._time = crowds, time
-
-    @asynccontextmanager
-    async def admit(self, request: Request) -> AsyncIterator[None]:
-        """See `Limiter`. A turn that nobody uses passes."""
-        if request.address and (wait := self._arrive(request)):
-            await asyncio.sleep(wait)
-        yield
-
-    def _arrive(self, request: Request) -> float:
-        address, visits, delay = request.address, request.visits, request.delay
-        return self._crowds.arrive(address, visits, delay, self._time(), request.left())
+    return admit
 
 
 class AddressSlots:
@@ -232,16 +174,13 @@ class AddressSlots:
     A request that finds no slot is denied: it waits at the frontier, with its place in the queue.
     """
 
-    name, stage = "slots of an address", Stage.CONNECT
-    text = "All fetchers make at most `fetcher.address_at_once` requests to one address at once."
-
     def __init__(self, crowds: Crowds, slots: Slots, time: Callable[[], float]) -> None:
         self._crowds, self._slots, self._time = crowds, slots, time
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     @asynccontextmanager
     async def admit(self, request: Request) -> AsyncIterator[None]:
-        """See `Limiter`."""
+        """See `Admit`."""
         address = request.address
         if not address:
             yield
@@ -292,18 +231,50 @@ def request_limiters(
     address has looked it up, and one that waits to be sent has its connection.
     """
     starts = Starts()
+
+    def start(request: Request) -> float:
+        return starts.wait(request.site, request.site_gap, time(), request.left())
+
+    def send(request: Request) -> float:
+        return starts.hold(request.site, request.site_gap, time(), request.left())
+
+    def arrive(request: Request) -> float:
+        if not request.address:
+            return 0.0
+        visits, delay = request.visits, request.delay
+        return crowds.arrive(request.address, visits, delay, time(), request.left())
+
     return (
-        SiteStarts(starts, time),
-        Places[Request](
+        Limiter(
+            "site",
+            "Visits to one site start at least `frontier.site_gap` of the delay apart.",
+            Stage.BEGIN,
+            paced(start),
+        ),
+        Limiter(
             "requests",
             "A fetcher makes at most `fetcher.concurrency` requests at once.",
             Stage.BEGIN,
-            settings.concurrency,
-            lambda request: "",
+            places(settings.concurrency),
         ),
-        AddressStarts(crowds, time),
-        AddressSlots(crowds, slots, time),
-        SiteSends(starts, time),
+        Limiter(
+            "address",
+            "A fetcher starts requests to one address at least `fetcher.address_gap` apart.",
+            Stage.CONNECT,
+            paced(arrive),
+        ),
+        Limiter(
+            "slots of an address",
+            "All fetchers make at most `fetcher.address_at_once` requests to one address at once.",
+            Stage.CONNECT,
+            AddressSlots(crowds, slots, time).admit,
+        ),
+        Limiter(
+            "site, sending",
+            "Requests to one site are sent at least `frontier.site_gap` of the delay apart.",
+            Stage.SEND,
+            held(send),
+        ),
     )
 
 
@@ -315,25 +286,22 @@ def lookup_limiters(limit: int) -> tuple[Limiter[Lookup], ...]:
     """
     share = max(1, limit // SHARE)
     return (
-        Places[Lookup](
+        Limiter(
             "zone",
             "At most a quarter of `fetcher.lookups_limit` lookups is of one zone.",
             Stage.LOOKUP,
-            share,
-            lambda lookup: site_of(f"http://{lookup.name}/"),
+            places(share, lambda lookup: site_of(f"http://{lookup.name}/")),
         ),
-        Places[Lookup](
+        Limiter(
             "slow names",
-            "At most a quarter of `fetcher.lookups_limit` lookups is of slow names.",
+            "At most a quarter of `fetcher.lookups_limit` lookups is of names not answered soon.",
             Stage.LOOKUP,
-            share,
-            lambda lookup: "" if lookup.doubtful else None,
+            places(share, lambda lookup: "" if lookup.doubtful else None),
         ),
-        Places[Lookup](
+        Limiter(
             "lookups",
             "A fetcher makes at most `fetcher.lookups_limit` lookups at once.",
             Stage.LOOKUP,
-            limit,
-            lambda lookup: "",
+            places(limit),
         ),
     )
