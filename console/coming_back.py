@@ -40,7 +40,7 @@ def coming_back(facts: UrlFacts, now: float) -> Iterator[str]:
     if known.page.visits:
         yield _seen(known.page, facts.document)
         yield f"believed: {_believed(known)}"
-    if known.page.fresh:
+    if known.page.fresh and known.page.visits > 1:
         share, age = percent(known.page.fresh), spelled(known.page.age * DAY)
         yield f"freshness: its copy is expected to be right {share} of the time, and {age} behind"
     if said := _evidence(known.site):

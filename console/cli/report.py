@@ -82,7 +82,8 @@ def revisits(progress: Progress) -> list[str]:
     if of.waiting:
         lines.append(f"  new         {plural(of.waiting, 'URL')} for the budget to pay for")
     if of.active and (kept := freshness(progress)):
-        price = f"; a visit must bring {spelled(of.mean_price)} of it" if of.mean_price else ""
+        shows = of.mean_price and not of.learning
+        price = f"; a visit must bring {spelled(of.mean_price or 0)} of it" if shows else ""
         lines.append(f"  freshness   {kept}{price}")
     not_modified = progress.outcomes[Outcome.NOT_MODIFIED]
     if again := sum(of.spent.values()):
