@@ -61,6 +61,9 @@ from gossamer.events.pages import (
     Listing as Listing,
 )
 from gossamer.events.pages import (
+    PageKind as PageKind,
+)
+from gossamer.events.pages import (
     PageParsed as PageParsed,
 )
 from gossamer.events.probes import (

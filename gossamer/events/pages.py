@@ -100,6 +100,38 @@ class Listing(StrEnum):
     FEED = "feed"
 
 
+class PageKind(StrEnum):
+    """The kind of an answer: the parser states it once, and dedup has a handler for each."""
+
+    DOCUMENT = "document"
+    """A 2xx response that was read, or is of a type that has no reader."""
+    LISTING = "listing"
+    """A sitemap or a feed; `listing` says which."""
+    SOFT_404 = "soft_404"
+    """A 2xx response that its host sends where it has no page."""
+    UNREAD = "unread"
+    """A 2xx response that the parser could not read."""
+    NOT_MODIFIED = "not_modified"
+    """A 304 to a conditional request."""
+    MOVED = "moved"
+    """A permanent redirect (301, 308)."""
+    REDIRECTED = "redirected"
+    """Any other redirect."""
+    SOFT_404_REDIRECT = "soft_404_redirect"
+    """A redirect that its host sends where it has no page."""
+    REMOVED = "removed"
+    """A 410."""
+    MISSING = "missing"
+    """A 404."""
+    REFUSED = "refused"
+    """Any other 4xx, except 412 and 429, which refuse our conditions or our pace."""
+    INCONCLUSIVE = "inconclusive"
+    """An answer that says nothing about the page: a server error, 412, 429, a redirect without a
+    usable target, a 304 to an unconditional request, a probe without a 2xx response."""
+    PROBE = "probe"
+    """The 2xx response to a probe: the text of the host's signature."""
+
+
 class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     """What a sitemap or a feed lists, and says of it."""
 
@@ -246,7 +278,9 @@ class PageParsed(Contents, frozen=True, kw_only=True, tag="page_parsed"):
     """Whether it asks that none of its links is followed, by what `parser.not_followed` takes for
     that."""
     links: tuple[Link, ...] = ()
+    kind: PageKind = PageKind.INCONCLUSIVE
+    """The kind of the answer: decides how dedup handles it."""
     listing: Listing | None = None
-    """What it is if it is no document, but lists some; None: it is one."""
+    """Which kind of listing a listing is."""
     entries: tuple[Entry, ...] = ()
     """Those of a listing, the most important ones first."""

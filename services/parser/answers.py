@@ -1,44 +1,53 @@
-"""Marks answers by what is known beside their documents: apart from what reads these.
+"""What is passed on of every answer, whether its page can be read or not.
 
-What a host answers where it has no page (hazard `soft_404`) is told by its signature. What shows
-its text only to browsers is not marked: the same empty frame may be any page. A Last-Modified that
-cannot be true (`wrong_date`) is passed over by who uses it; here it is counted.
+By itself, since the process that holds the log imports it: native parsers are for the children.
 """
 
-from gossamer.events import PageFetched, PageParsed, Purpose
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gossamer.events import PageFetched, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.web.http import first_value
-from gossamer.web.soft_404 import has_text_of, is_home_page, leads_where
-from gossamer.web.validators import modified_at
-from services.parser.passed_on import with_hazards
-from services.parser.times import BEFORE_THE_WEB
 
-LEEWAY = 60.0
-"""Seconds by which a server's clock may be ahead of ours: pages are made up as they are asked for.
-"""
+IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
+"""The fields that say which page was read, and when."""
+REASON_LIMIT = 1000
 
 
-def marked(page: PageFetched, parsed: PageParsed) -> PageParsed:
-    """Return *parsed*, which was read of *page*, with the hazards that its answer shows."""
-    met = {
-        Hazard.SOFT_404: _is_soft_404(page, parsed),
-        Hazard.WRONG_DATE: 200 <= page.status < 300 and _is_wrong(page),
-    }
-    hazards = [hazard for hazard, is_met in met.items() if is_met]
-    return with_hazards(parsed, hazards) if hazards else parsed
+def passed_on(page: PageFetched, now: float) -> PageParsed:
+    """Return *page* as an event of the parser, before anything of it is read."""
+    return PageParsed(
+        crawl=page.crawl,
+        at=now,
+        site=page.site,
+        host=page.host,
+        visit=page.visit,
+        fetched_at=page.started_at,
+        status=page.status,
+        truncated=bool(page.truncated),
+        usage=page.usage,
+        hazards=page.hazards,
+    )
 
 
-def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
-    known, url = page.signature, page.visit.url
-    if not known.at or page.visit.purpose is not Purpose.PAGE or is_home_page(url):
-        return False
-    if leads_where(known, page.status, first_value(page.headers, "location")):
-        return True
-    if not 200 <= page.status < 300 or parsed.needs_rendering:
-        return False
-    return has_text_of(known, parsed.digest, parsed.simhash)
+def identified(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
+    """Return *parsed*, which somebody says was read of *page*, with the identity of *page*.
+
+    The hazards of *page* stay as well.
+    """
+    known = passed_on(page, now)
+    identity = {name: getattr(known, name) for name in IDENTITY}
+    hazards = tuple(dict.fromkeys((*page.hazards, *parsed.hazards)))
+    return replace(parsed, **identity, hazards=hazards)
 
 
-def _is_wrong(page: PageFetched) -> bool:
-    at = modified_at(page.headers)
-    return at is not None and not BEFORE_THE_WEB <= at <= page.started_at + LEEWAY
+def unread(page: PageFetched, reason: str, now: float) -> PageParsed:
+    """Return what is passed on of a page that cannot be read: that it cannot, and the *reason*."""
+    parsed = replace(passed_on(page, now), reason=reason[:REASON_LIMIT])
+    return with_hazards(parsed, [Hazard.PARSER_FAULT])
+
+
+def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
+    """Return *parsed* with *hazards* added to those that it has, each once."""
+    return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))
