@@ -9,7 +9,8 @@ read it: its `elements` are found in one pass, and from them where it leads (`co
 `guesses`, `requisites`), what it says of itself (`about`, `linked_data`) and its `headings`. Last,
 the text that is kept of it and its language are found (`extraction`), what the headers lead to is
 added (`headers`), and what the page asks for is set against the settings. What comes back is one
-`PageParsed`, and the log moves on.
+`PageParsed`. The parent states its kind (`answers`), by which dedup handles it, and the log moves
+on.
 
 Why processes. What reads HTML quickly is native code, and hostile HTML can make it crash, loop
 without end or swallow memory; no thread can interrupt it. So only a child imports the native
@@ -47,7 +48,7 @@ child that died of anything else may have been killed by an operator, or by a ke
 memory. Its page goes to a second child, and only if that one dies too is the page to blame.
 Children that die before they are ready condemn no page: then the parser itself cannot run, and it
 stops. Who waits for the verdict on a page that is to blame hears that it was not read
-(`passed_on`): it is visited again like any other. Of a host that has one such page after another
+(`answers`): it is visited again like any other. Of a host that has one such page after another
 few are kept (`letters`), and the frontier leaves it alone for a while, so that it does not take the
 children from all others.
 

@@ -1,18 +1,31 @@
-"""What is passed on of every answer, whether its page can be read or not.
+"""The parser's event on an answer: its identity, its kind and its hazards.
 
-By itself, since the process that holds the log imports it: native parsers are for the children.
+Native parsers are imported by the children alone, and this module by the process that holds the
+log. The kind of a page is decided here and nowhere else, after the child has replied: a page that
+takes its child over cannot state its own.
 """
 
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gossamer.events import PageFetched, PageParsed
+from gossamer.events import PageFetched, PageKind, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
+from gossamer.web.http import REDIRECTS, first_value
+from gossamer.web.soft_404 import has_text_of, is_home_page, leads_where
+from gossamer.web.validators import modified_at
+from services.parser.times import BEFORE_THE_WEB
 
 IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
 """The fields that say which page was read, and when."""
 REASON_LIMIT = 1000
+LEEWAY = 60.0
+"""Seconds by which a server's clock may be ahead of ours: pages are made up as they are asked for.
+"""
+PERMANENT = frozenset({301, 308})
+OURS = frozenset({412, 429})
+"""Refusals of our conditions or our pace, which say nothing about the page."""
+SOFT_404 = frozenset({PageKind.SOFT_404, PageKind.SOFT_404_REDIRECT})
 
 
 def passed_on(page: PageFetched, now: float) -> PageParsed:
@@ -42,10 +55,66 @@ def identified(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
     return replace(parsed, **identity, hazards=hazards)
 
 
+def marked(page: PageFetched, parsed: PageParsed) -> PageParsed:
+    """Return *parsed*, which was read of *page*, with its kind and the hazards of its answer.
+
+    A Last-Modified that cannot be true is ignored by its users, and counted here. A page that shows
+    its text only to browsers is never a soft 404: the same empty frame may be any page.
+    """
+    kind = kind_of(page, parsed)
+    met = {
+        Hazard.SOFT_404: kind in SOFT_404,
+        Hazard.WRONG_DATE: _is_success(page) and _has_wrong_date(page),
+    }
+    hazards = [hazard for hazard, is_met in met.items() if is_met]
+    return replace(with_hazards(parsed, hazards), kind=kind)
+
+
 def unread(page: PageFetched, reason: str, now: float) -> PageParsed:
-    """Return what is passed on of a page that cannot be read: that it cannot, and the *reason*."""
-    parsed = replace(passed_on(page, now), reason=reason[:REASON_LIMIT])
+    """Return the event on a *page* that the parser cannot read, with the *reason*."""
+    kind, reason = kind_of(page, None), reason[:REASON_LIMIT]
+    parsed = replace(passed_on(page, now), kind=kind, reason=reason)
     return with_hazards(parsed, [Hazard.PARSER_FAULT])
+
+
+def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
+    """Return the kind of *page*, of which *parsed* was read; None: it could not be read."""
+    status, is_success = page.status, _is_success(page)
+    if page.visit.purpose is Purpose.PROBE:
+        return PageKind.PROBE if is_success else PageKind.INCONCLUSIVE
+    if status == 304 and page.visit.conditions:
+        return PageKind.NOT_MODIFIED
+    if parsed and _is_soft_404(page, parsed):
+        return PageKind.SOFT_404 if is_success else PageKind.SOFT_404_REDIRECT
+    if is_success:
+        if parsed is None:
+            return PageKind.UNREAD
+        return PageKind.LISTING if parsed.listing else PageKind.DOCUMENT
+    if status in REDIRECTS and parsed and parsed.links:
+        return PageKind.MOVED if status in PERMANENT else PageKind.REDIRECTED
+    if status in OURS or status // 100 != 4:
+        return PageKind.INCONCLUSIVE
+    return {404: PageKind.MISSING, 410: PageKind.REMOVED}.get(status, PageKind.REFUSED)
+
+
+def _is_success(page: PageFetched) -> bool:
+    return 200 <= page.status < 300
+
+
+def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
+    known, url = page.signature, page.visit.url
+    if not known.at or page.visit.purpose is not Purpose.PAGE or is_home_page(url):
+        return False
+    if leads_where(known, page.status, first_value(page.headers, "location")):
+        return True
+    if not _is_success(page) or parsed.needs_rendering:
+        return False
+    return has_text_of(known, parsed.digest, parsed.simhash)
+
+
+def _has_wrong_date(page: PageFetched) -> bool:
+    at = modified_at(page.headers)
+    return at is not None and not BEFORE_THE_WEB <= at <= page.started_at + LEEWAY
 
 
 def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:

@@ -25,9 +25,9 @@ from gossamer.web.http import (
 )
 from gossamer.web.sniffing import GZIP, PACKED_XML, WHOLE, media_type, whole_type
 from gossamer.web.validators import kept, validators_of
+from services.parser.answers import passed_on, with_hazards
 from services.parser.headers import header_links
 from services.parser.options import Options
-from services.parser.passed_on import passed_on, with_hazards
 from services.parser.readers import read
 from services.parser.readers.received import Received
 from services.parser.text import digest_of

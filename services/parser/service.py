@@ -8,10 +8,9 @@ from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.topics import PAGES_FETCHED, Topic
 from gossamer.runtime.processor import Emitter
-from services.parser.answers import marked
+from services.parser.answers import marked, unread
 from services.parser.letters import Letters
 from services.parser.options import Options
-from services.parser.passed_on import unread
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageParsed
+from services.parser.answers import passed_on
 from services.parser.options import Options
-from services.parser.passed_on import passed_on
 from services.parser.pool import child
 from services.parser.pool.messages import LENGTH
 from services.parser.sandbox import entering

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from gossamer.errors import Poison
 from gossamer.events import PageFetched, Purpose
 from gossamer.log.codec import encode
+from services.parser.answers import passed_on
 from services.parser.labels import ENCODINGS
 from services.parser.page import parse
-from services.parser.passed_on import passed_on
 from services.parser.pool import pool as pool_module
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool

@@ -23,7 +23,7 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
-from services.parser.passed_on import identified
+from services.parser.answers import identified
 from services.parser.pool.fork_server import Died, ForkServer
 from services.parser.pool.messages import (
     ALARMS,

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
+from services.parser.answers import with_hazards
 from services.parser.links import Resolver
 from services.parser.options import Options
-from services.parser.passed_on import with_hazards
 from services.parser.text import digest_of
 
 ROOM = 6 << 20

@@ -6,10 +6,10 @@ from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.sketch import sketch_of
 from services.parser import document
+from services.parser.answers import with_hazards
 from services.parser.document import Document
 from services.parser.extraction import Kind, Text, text_of
 from services.parser.options import Options
-from services.parser.passed_on import with_hazards
 from services.parser.readers.received import Received
 from services.parser.rendering import needs_rendering
 from services.parser.scan import sane

@@ -10,7 +10,7 @@ from gossamer.events import PageParsed, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.coding import MEMBER, decoded
 from gossamer.web.sniffing import HTML
-from services.parser.passed_on import with_hazards
+from services.parser.answers import with_hazards
 from services.parser.readers import by_root, html, sitemap
 from services.parser.readers.received import Received
 from services.parser.readers.xml import in_utf_8, root_of

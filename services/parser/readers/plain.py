@@ -7,9 +7,9 @@ from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
 from gossamer.text.folding import folded
 from gossamer.text.sketch import sketch_of
+from services.parser.answers import with_hazards
 from services.parser.extraction import Kind, kept
 from services.parser.options import Options
-from services.parser.passed_on import with_hazards
 from services.parser.readers.received import Received
 from services.parser.simhash import simhash_of
 from services.parser.text import digest_of

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
+from services.parser.answers import with_hazards
 from services.parser.charset import Characters, characters
 from services.parser.options import Options
-from services.parser.passed_on import with_hazards
 
 
 class Received(NamedTuple):

@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
+from services.parser.answers import with_hazards
 from services.parser.links import Resolver
 from services.parser.options import Options
-from services.parser.passed_on import with_hazards
 
 
 def linked(parsed: PageParsed, targets: Iterable[str], options: Options) -> PageParsed:

@@ -1,0 +1,83 @@
+"""The parser states the kind of every answer, and dedup goes by that alone."""
+
+import pytest
+from msgspec.structs import replace
+
+from gossamer.events import PageFetched, PageKind, Purpose
+from gossamer.web.soft_404 import Signature
+from gossamer.web.validators import Validators
+from services.parser.answers import marked, unread
+from services.parser.page import parse
+from tests.parser.pages import NOW, OPTIONS, fetched
+
+TEXT = b"<title>A page</title><p>Words."
+FEED = b"<rss version='2.0'><channel><item><link>http://a.example/</link></item></channel></rss>"
+XML = ("Content-Type", "application/xml")
+TO = ("Location", "/there")
+IMAGE = ("Content-Type", "image/png")
+WITH_TEXT = Signature(status=200, digest=parse(fetched(TEXT), OPTIONS, NOW).digest, at=1.0)
+REDIRECTING = Signature(status=302, location="/there", at=1.0)
+
+
+def kind(page: PageFetched) -> PageKind:
+    return marked(page, parse(page, OPTIONS, NOW)).kind
+
+
+def conditional(page: PageFetched) -> PageFetched:
+    visit = replace(page.visit, validators=Validators('"1"'), conditional=True)
+    return replace(page, visit=visit)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (fetched(TEXT), PageKind.DOCUMENT),
+        (fetched(b"", status=204), PageKind.DOCUMENT),
+        (fetched(b"\x89PNG", IMAGE), PageKind.DOCUMENT),
+        (fetched(FEED, XML), PageKind.LISTING),
+        (fetched(FEED, XML, purpose=Purpose.SITEMAP), PageKind.LISTING),
+        (fetched(TEXT, purpose=Purpose.SITEMAP), PageKind.DOCUMENT),
+        (conditional(fetched(status=304)), PageKind.NOT_MODIFIED),
+        (fetched(status=304), PageKind.INCONCLUSIVE),
+        (fetched(b"", TO, status=301), PageKind.MOVED),
+        (fetched(b"", TO, status=308), PageKind.MOVED),
+        (fetched(b"", TO, status=302), PageKind.REDIRECTED),
+        (fetched(b"", TO, status=300), PageKind.REDIRECTED),
+        (fetched(status=301), PageKind.INCONCLUSIVE),
+        (fetched(b"", ("Location", "mailto:x"), status=302), PageKind.INCONCLUSIVE),
+        (fetched(TEXT, status=404), PageKind.MISSING),
+        (fetched(TEXT, status=410), PageKind.REMOVED),
+        (fetched(TEXT, status=403), PageKind.REFUSED),
+        (fetched(TEXT, status=412), PageKind.INCONCLUSIVE),
+        (fetched(TEXT, status=429), PageKind.INCONCLUSIVE),
+        (fetched(TEXT, status=503), PageKind.INCONCLUSIVE),
+        (fetched(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
+        (fetched(TEXT, status=404, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
+        (fetched(b"", TO, status=302, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
+    ],
+)
+def test_the_kind_of_an_answer(page: PageFetched, expected: PageKind) -> None:
+    assert kind(page) is expected
+
+
+def test_an_answer_as_of_a_missing_page_is_a_soft_404_whatever_else_it_is() -> None:
+    assert kind(replace(fetched(TEXT), signature=WITH_TEXT)) is PageKind.SOFT_404
+    there = replace(fetched(b"", TO, status=302), signature=REDIRECTING)
+    assert kind(there) is PageKind.SOFT_404_REDIRECT
+    assert kind(replace(there, status=301)) is PageKind.MOVED
+    feed = fetched(FEED, XML)
+    everywhere = replace(WITH_TEXT, digest=parse(feed, OPTIONS, NOW).digest)
+    assert kind(replace(feed, signature=everywhere)) is PageKind.SOFT_404
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        (fetched(TEXT), PageKind.UNREAD),
+        (fetched(TEXT, status=404), PageKind.MISSING),
+        (fetched(b"", TO, status=301), PageKind.INCONCLUSIVE),
+        (fetched(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
+    ],
+)
+def test_the_kind_of_an_answer_that_cannot_be_read(page: PageFetched, expected: PageKind) -> None:
+    assert unread(page, "the parser died", NOW).kind is expected
