@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from bench.webs import DAY, Page, Web
-from services.dedup.new_links import MOST
+from services.dedup.hints import MAX_NEW_LINKS
 from services.frontier.revisit import (
     CrawlState,
     Evidence,
@@ -216,7 +216,7 @@ class Crawl:
     def _read_links(self, numbers: list[int], since: float, now: float) -> None:
         """Hear from a site's first page of those that it links to anew since it was visited."""
         site = self._web.pages[numbers[0]].site
-        new = [n for n in numbers if self._has_changed(n, since, now)][:MOST]
+        new = [n for n in numbers if self._has_changed(n, since, now)][:MAX_NEW_LINKS]
         if not self._web.lists[site]:
             new = self._random.sample(numbers, 3)
         for number in new:

@@ -11,8 +11,8 @@ Who found it tells the cases apart. A record that comes again *is* the first fin
 admitted again, which the frontier tolerates; nothing is lost, and nothing is admitted for anybody
 else. Of the finder 64 bits are remembered (`seen.finder_of`): its whole name travels with the URL.
 
-**Under which URL.** A page's links are first spelt as the crawl knows them (`spelling`), by the
-steps that are in its definition, and so the same for all instances. Some steps hold at some hosts
+**Under which URL.** A page's links first get the URLs by which the crawl knows them (`links`), by
+the steps in its definition, which are the same for all instances. Some steps hold at some hosts
 alone. Whether they do the texts of the host show, which are judged here as well (`host_steps`): so
 they are applied where a URL arrives to be tested, by the instance that owns its site.
 
@@ -60,7 +60,7 @@ nothing of that publishes nothing, unless `dedup.republish_unchanged` asks for i
 which visit was news last: its record is news again when it comes again.
 
 **What a new link says.** A page that has changed links anew to what has changed on its site, or in
-other words. Which links these are, a sketch in its row tells (`new_links`). They are marked, pass
+other words. A sketch in its row tells which links these are (`hints`). They are marked, pass
 the URL-seen test as all others do, and are hints for the revisit scheduler if they are known there.
 
 **What a sitemap or a feed is.** No document: nothing of it is published, and its text is compared
@@ -87,9 +87,9 @@ more; if one too deep were, a shorter way to it would come too late. Besides, mo
 pages lead out of scope, and would fill the set for nothing. They are set aside: an event takes them
 to the frontier, which sends them back here once the crawl is wide enough (`services.frontier`).
 
-**Who links to a page.** All links to a site pass here, those to known URLs as well, and go no
-further. So the other sites that link to a page are counted here, and the next verdict on the page
-tells the frontier, to which it is worth more then (`in_links.py`).
+**Who links to a page.** All links to a site pass here, and those to known URLs go no further. So
+the other sites that link to a page are counted here (`links`). The next verdict on the page tells
+the frontier, which gives the page more weight.
 
 The URL-seen set (`seen.py`) is a table of the store in a standalone crawl. In a fleet it is a table
 on the instance's disk with a changelog (`replicated.py`), or one of Faust: `dedup.engine`.

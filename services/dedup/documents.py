@@ -31,7 +31,7 @@ from gossamer.text.blocks import unpacked
 from gossamer.text.sketch import change
 from gossamer.text.volatile import compare
 from gossamer.web.http import REDIRECTS
-from services.dedup.new_links import new_links, sketch_of
+from services.dedup.hints import new_links, sketch_of
 from services.dedup.rows import HIDDEN, NONE_BEFORE, DocumentRow
 
 FOR_GOOD = frozenset({301, 308})

@@ -1,9 +1,17 @@
-"""Which links of a page are worth following, and how they are released.
+"""The links of a page: their URLs, which of them are followed, and how they are released.
 
-Where two pages have the same text, their links decide whether both are followed. On a mirror they
-lead to the same places, or to the same places of its own host: following them would fetch the site
+The parser knows no crawl: its links are canonical, each as it stands on the page. The steps of the
+crawl's definition are applied here (`gossamer.web.url_steps`). All that follows, from the digest of
+a page's links to the document on `pages`, has the URLs under which the crawl knows their pages.
+
+If two pages have the same text, their links decide whether both are followed. On a mirror they lead
+to the same places, or to the same places of its own host: following them would fetch the site
 twice. In the folders of an archive, in a gallery, or on pages that a script fills, they lead
-elsewhere, and to leave them out would lose a part of the site.
+elsewhere, and leaving them out would lose a part of the site.
+
+All links to a site pass its dedup, and most lead to known URLs: an event for each would be too much
+for the frontier. So links from other sites are counted here, four bytes a URL, and the next verdict
+on the page carries the count.
 """
 
 from collections import OrderedDict
@@ -18,6 +26,8 @@ from gossamer.bounds import external_links, left_out
 from gossamer.events import (
     CrawlDefined,
     Discovery,
+    Entry,
+    Link,
     LinksSetAside,
     PageParsed,
     UrlsDiscovered,
@@ -25,13 +35,76 @@ from gossamer.events import (
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.events.provenance import MOST, by_site, linked
+from gossamer.telemetry import count
+from gossamer.web import in_links
 from gossamer.web.url import fingerprint, host_key, site_of
+from gossamer.web.url_steps import merged, without_default_document
 
+LONG = 200
+"""Characters beyond which a link is counted: 1 % of the URLs of viuva-negra's crawl (5.3)."""
+DEFAULT_DOCUMENT = "default_document"
+HAZARDS = frozenset(hazard.value for hazard in Hazard)
 DEEP = "deep"
 APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
 """Links that say nothing of whether two pages are one: only one of a page's names may have them."""
-REMEMBERED = 50_000
-"""Links that an instance remembers to have set aside."""
+ASIDE_CACHE_SIZE = 50_000
+"""Links that an instance remembers as set aside."""
+IN_LINKS_CACHE_SIZE = 50_000
+"""URLs of an instance that were linked to last from other sites."""
+
+
+def respell(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
+    """Return *page* with its links under the URLs by which *crawl* knows them.
+
+    Links longer than *limit* characters are left out. The hazards met with links are added.
+    """
+    steps = crawl.url_steps if crawl else ()
+    links, met = dict[str, Link](), set[str]()
+    for link in page.links:
+        url, done = merged(link.url, steps)
+        met.update(done)
+        if link.redirect and url == page.visit.url:
+            # The server sets a session id, or shows a directory under the name of its default
+            # document: the step would undo the redirect, and the redirect would lead nowhere.
+            url = link.url
+        if DEFAULT_DOCUMENT in steps and without_default_document(url) != url:
+            met.add(DEFAULT_DOCUMENT)
+        if url and not _is_too_long(url, limit, met):
+            _add(links, link if url == link.url else replace(link, url=url))
+    canonical = merged(page.canonical, steps).url if page.canonical else ""
+    entries = tuple(_entries(page, steps, limit, met))
+    return replace(
+        page,
+        links=tuple(links.values()),
+        canonical=canonical or page.canonical,
+        entries=entries,
+        hazards=tuple(dict.fromkeys((*page.hazards, *sorted(met & HAZARDS)))),
+    )
+
+
+def _entries(
+    page: PageParsed, steps: tuple[str, ...], limit: int, met: set[str]
+) -> Iterator[Entry]:
+    """Yield the entries of a sitemap or a feed under the URLs by which the crawl knows them."""
+    for entry in page.entries:
+        url, done = merged(entry.url, steps)
+        met.update(done)
+        if url and not _is_too_long(url, limit, met):
+            yield entry if url == entry.url else replace(entry, url=url)
+
+
+def _is_too_long(url: str, limit: int, met: set[str]) -> bool:
+    if len(url) > LONG:
+        count("gossamer_long_links_total")
+    if len(url) > limit:
+        met.add(Hazard.URL_TOO_LONG)
+    return len(url) > limit
+
+
+def _add(links: dict[str, Link], link: Link) -> None:
+    before = links.setdefault(link.url, link)
+    if before.nofollow and not link.nofollow:
+        links[link.url] = replace(before, nofollow=False)
 
 
 class Links(NamedTuple):
@@ -66,10 +139,10 @@ def _found(page: PageParsed, policy: str) -> Iterator[Discovery]:
 
 
 def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> tuple[str, ...]:
-    """Return what is followed of a link to *url*, by the crawl's *policy* for other sites.
+    """Return the URLs to follow for a link to *url*, by the crawl's *policy* for other sites.
 
-    A redirect is none of a page's links: it is followed as it stands. But where nothing is followed
-    out of a site, only a seed's is: it says where the seed is now.
+    A redirect is followed as it stands. Under the policy `none`, only the redirect of a seed may
+    leave the site: it says where the seed is now.
     """
     if policy == DEEP or site_of(url) == page.site:
         return (url,)
@@ -80,7 +153,7 @@ def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> 
 
 
 def digest_with_links(page: PageParsed, links: Links) -> str:
-    """Return 128 bits of the text and of where its *links* lead, in hexadecimal.
+    """Return 128 bits of the text and of the targets of its *links*, in hexadecimal.
 
     They are equal for a page and its mirror: the page's own host is left out, and so are links that
     only one of its names has, and guesses. "" if none of the other links is followed.
@@ -128,29 +201,50 @@ def images_of(
 class Aside:
     """Sets aside the links that a crawl leaves out, each only once in a while.
 
-    The same links out of a site stand on each of its pages. What was set aside lately is remembered
-    with the page that had it: a page that comes again, after a crash or because the store was away,
-    sets its own aside again.
+    The same links out of a site stand on each of its pages. The links that were set aside last are
+    remembered with their page: a page that comes again, after a crash or because the store was
+    away, sets its own links aside again.
     """
 
     def __init__(self) -> None:
-        # Of a plain dict the first one is found ever more slowly, once many were taken away there.
+        # A plain dict finds its first key ever more slowly after many removals at the front.
         self._lately = OrderedDict[tuple[str, int], str]()
 
     def set_aside(
         self, page: PageParsed, beyond: Sequence[Discovery], duplicates: int, now: float
     ) -> Iterator[LinksSetAside]:
-        """Yield the links *beyond* the crawl, so many an event that it fits its topic."""
+        """Yield the links *beyond* the crawl, as many in an event as its topic takes."""
         fresh = [
             replace(one, duplicates=duplicates)
             for one in beyond
             if not one.guess
             and self._lately.setdefault((one.trace, one.depth), page.visit.id) == page.visit.id
         ]
-        while len(self._lately) > REMEMBERED:
+        while len(self._lately) > ASIDE_CACHE_SIZE:
             self._lately.popitem(last=False)
         for at in range(0, len(fresh), MOST):
             urls = tuple(fresh[at : at + MOST])
             yield LinksSetAside(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
+
+
+class InLinks:
+    """Counts the sites that link to a URL of another site, until a verdict takes the count.
+
+    A restart loses the counts. They come back: a page links where it linked before.
+    """
+
+    def __init__(self) -> None:
+        self._sketches = OrderedDict[str, in_links.Sketch]()
+
+    def met(self, site: str, urls: Iterable[str]) -> None:
+        """Count links of *site* to *urls* of another one."""
+        for url in urls:
+            self._sketches[url] = in_links.linked(self._sketches.pop(url, 0), site, url)
+            if len(self._sketches) > IN_LINKS_CACHE_SIZE:
+                self._sketches.popitem(last=False)
+
+    def take(self, url: str) -> in_links.Sketch:
+        """Return the sketch of the sites that link to *url*, once."""
+        return self._sketches.pop(url, 0)

@@ -52,7 +52,7 @@ class DocumentRow(Row, frozen=True):
     """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
     links: bytes = b""
     """Of its links to its own site, if the crawl comes back: says which of the next version are new
-    (`services.dedup.new_links`)."""
+    (`services.dedup.hints`)."""
 
 
 class HostNameRow(Row, frozen=True):

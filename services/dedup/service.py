@@ -43,17 +43,14 @@ from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Judgement, Linked
 from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
-from services.dedup.hints import by_host, of_links
+from services.dedup.hints import group_by_host, hints_of_links, mark_new
 from services.dedup.host_names import HostNames, keys_of
 from services.dedup.host_steps import HostSteps
-from services.dedup.in_links import InLinks
-from services.dedup.links import images_of, links_of, release
+from services.dedup.links import InLinks, images_of, links_of, release, respell
 from services.dedup.listings import Listings
-from services.dedup.new_links import marked
 from services.dedup.relevance import Kept, is_soft_404, kept
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import Seen, finder_of, is_same
-from services.dedup.spelling import spelt
 from services.dedup.verdicts import absent, judged, missing, verdict_of
 
 NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.SOFT_404)
@@ -178,7 +175,7 @@ class Dedup(Processor):
         for page in pages:
             # What is wrong with one is said when it is handled.
             with suppress(Exception):
-                known = self._spelt[page.visit.id] = spelt(page, self._crawl, self._url_limit)
+                known = self._spelt[page.visit.id] = respell(page, self._crawl, self._url_limit)
                 if self._is_document(known):
                     documents.append(self._content.with_links(known, self._crawl))
                     if not page.noindex and self._documents.is_new(page):
@@ -227,7 +224,7 @@ class Dedup(Processor):
         if known and (linking := linking_site(event.via, event.site)):
             self._in_links.met(linking, (found.url for found in known))
         if self._hinted:
-            yield from of_links(known, event.crawl, now)
+            yield from hints_of_links(known, event.crawl, now)
         if event.via.startswith("seed@"):
             # Who sows a seed again wants it tried now; the frontier keeps delay and Retry-After.
             yield from _retries(event, known, now)
@@ -253,7 +250,7 @@ class Dedup(Processor):
             yield from missing(parsed, now)
             return
         known = self._spelt.pop(parsed.visit.id, None)
-        page = known or spelt(parsed, self._crawl, self._url_limit)
+        page = known or respell(parsed, self._crawl, self._url_limit)
         gone = absence(page)
         if page.status == 304 and page.visit.conditions:
             yield self._not_modified(page, now)
@@ -282,7 +279,7 @@ class Dedup(Processor):
         yield from release(page, listed.links.followed, duplicates, now)
         yield from self._content.aside.set_aside(page, listed.links.beyond, duplicates, now)
         if self._hinted:
-            yield from by_host(listed.hints, page.crawl, now, self._hints_limit)
+            yield from group_by_host(listed.hints, page.crawl, now, self._hints_limit)
         hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in listed.links.hazards else ()
         count_hazards(self.name, hazards)
         yield replace(
@@ -297,7 +294,7 @@ class Dedup(Processor):
         version = self._documents.version(page)
         judgement = self._content.judge(page, version.change, self._crawl, now)
         count_hazards(self.name, judgement.hazards)
-        yield from marked(judgement.released, version.new_links, page.fetched_at)
+        yield from mark_new(judgement.released, version.new_links, page.fetched_at)
         yield from judgement.set_aside
         yield from self._learn(page, judgement, now)
         judgement = self._named(page, judgement, version.change is None)

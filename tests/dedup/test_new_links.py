@@ -16,7 +16,7 @@ from gossamer.events import (
     UrlsAdmitted,
     UrlsDiscovered,
 )
-from services.dedup.new_links import MOST, MOST_BYTES, new_links, sketch_of
+from services.dedup.hints import MAX_BYTES, MAX_NEW_LINKS, new_links, sketch_of
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed
 
 HOME = "http://a.test/"
@@ -114,7 +114,7 @@ def test_of_very_many_new_links_the_first_are_told() -> None:
     site.hints(home(1.0, *many))
     site.hints(home(2.0, Link(A)))
     told = site.hints(home(3.0, *many))
-    assert {hint.url for hint in told} == {link.url for link in many[:MOST]}
+    assert {hint.url for hint in told} == {link.url for link in many[:MAX_NEW_LINKS]}
 
 
 @given(
@@ -125,7 +125,7 @@ def test_of_very_many_new_links_the_first_are_told() -> None:
 def test_no_link_of_a_page_is_new_to_its_own_sketch(links: list[Link]) -> None:
     page = home(1.0, *links)
     sketch = sketch_of(page)
-    assert len(sketch) <= MOST_BYTES
+    assert len(sketch) <= MAX_BYTES
     assert new_links(page, sketch) == frozenset()
 
 
