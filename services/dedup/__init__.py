@@ -24,7 +24,7 @@ as far as such guesses at its host turn out to be pages (`guesses`), or if it is
 is left out is not remembered, and a link to it passes later.
 
 **What is kept.** A page that is not relevant to the crawl is judged, and then treated as one that
-asks not to be indexed (`relevance`). Neither is published, and either has a row as a document has:
+asks not to be indexed (`pages`). Neither is published, and either has a row as a document has:
 another visit says whether it has changed.
 
 **How a page passes.** The first page with a text owns the text's digest; any other with the same

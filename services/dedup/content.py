@@ -73,7 +73,7 @@ class Content:
         self._limit, self._canonical = settings.duplicates_limit, settings.canonical
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
-        self.aside, self.blacklist = Aside(), Blacklist()
+        self._aside, self.blacklist = Aside(), Blacklist()
         self._linked: dict[str, Linked] = {}
         """By the id of its visit."""
         self._claimed: dict[DigestRow, DigestRow] = {}
@@ -130,10 +130,18 @@ class Content:
             verdict,
             original,
             [] if reason else release(page, links.followed, duplicates, now),
-            [] if reason else [*self.aside.set_aside(page, links.beyond, duplicates, now)],
+            [] if reason else [*self._aside.set_aside(page, links.beyond, duplicates, now)],
             reason,
             tuple(hazard for hazard, met in hazards.items() if met),
         )
+
+    def follow(
+        self, page: PageParsed, links: Links, now: float
+    ) -> Iterator[UrlsDiscovered | LinksSetAside]:
+        """Release *links* of *page*, which has no text to compare; set aside those beyond."""
+        duplicates = page.visit.duplicates
+        yield from release(page, links.followed, duplicates, now)
+        yield from self._aside.set_aside(page, links.beyond, duplicates, now)
 
     def with_links(self, page: PageParsed, crawl: CrawlDefined | None) -> Linked:
         """Return *page* with its links as *crawl* follows them."""

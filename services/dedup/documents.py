@@ -21,7 +21,6 @@ from msgspec.structs import replace
 
 from gossamer.events import Page, PageParsed, Tombstone, Verdict
 from gossamer.events.gone import PATIENCE, Gone
-from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind, contents_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
@@ -30,13 +29,8 @@ from gossamer.telemetry import count
 from gossamer.text.blocks import unpacked
 from gossamer.text.sketch import change
 from gossamer.text.volatile import compare
-from gossamer.web.http import REDIRECTS
 from services.dedup.hints import new_links, sketch_of
 from services.dedup.rows import HIDDEN, NONE_BEFORE, DocumentRow
-
-FOR_GOOD = frozenset({301, 308})
-OURS = frozenset({412, 429})
-"""Refusals of our pace or our conditions, which say nothing about the page."""
 
 
 class Version(NamedTuple):
@@ -48,21 +42,6 @@ class Version(NamedTuple):
     """What is to be kept."""
     new_links: frozenset[str] = frozenset()
     """Where links lead that the document before did not have, or not in these words."""
-
-
-def absence(page: PageParsed) -> Gone | None:
-    """Return what *page* says against a document at its URL; None if it says nothing."""
-    if Hazard.SOFT_404 in page.hazards:
-        return Gone.SOFT_404
-    if 200 <= page.status < 300:
-        if page.listing:
-            return Gone.LISTING
-        return Gone.NOINDEX if page.noindex else None
-    if page.status in REDIRECTS and page.links:
-        return Gone.MOVED if page.status in FOR_GOOD else Gone.REDIRECTED
-    if page.status in OURS or page.status // 100 != 4:
-        return None
-    return {404: Gone.MISSING, 410: Gone.REMOVED}.get(page.status, Gone.REFUSED)
 
 
 class Documents:

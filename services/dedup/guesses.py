@@ -11,10 +11,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gossamer.events import Discovery, PageParsed
+from gossamer.events import Discovery, PageKind, PageParsed
 from gossamer.runtime.processor import Key
 from gossamer.store import Row, Store
-from gossamer.web.http import REDIRECTS
 from gossamer.web.url import host_key
 
 FIRST = 10
@@ -23,6 +22,9 @@ MOST = 100
 """The most room that a host may have."""
 REMEMBERED = 10_000
 """Hosts that an instance has in memory: those that were guessed at last."""
+PAGES = frozenset({PageKind.DOCUMENT, PageKind.LISTING, PageKind.UNREAD})
+UNDECIDED = frozenset({PageKind.MOVED, PageKind.REDIRECTED})
+"""Kinds of answers that do not tell whether a guess was right."""
 
 
 class GuessesRow(Row, frozen=True):
@@ -75,8 +77,8 @@ class Guesses:
         host.asked.discard(url)
         # Another instance may have had the host meanwhile.
         host.room = self._row(key).room
-        if page.status not in REDIRECTS:
-            host.room = min(MOST, host.room + (1 if 200 <= page.status < 300 else -1))
+        if page.kind not in UNDECIDED:
+            host.room = min(MOST, host.room + (1 if page.kind in PAGES else -1))
             self._rows.put(GuessesRow(key, host.room))
 
     def _row(self, host: str) -> GuessesRow:

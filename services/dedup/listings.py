@@ -23,6 +23,7 @@ from gossamer.events import (
     Entry,
     EvidenceKind,
     Listing,
+    PageKind,
     PageParsed,
     Purpose,
     UrlsDiscovered,
@@ -103,7 +104,7 @@ class Listings:
 
     def reads_of(self, pages: Iterable[PageParsed]) -> list[Key]:
         """Return the keys of the rows of those *pages* that are listings."""
-        return [(ListingRow, page.visit.url, "") for page in pages if page.listing]
+        return [(ListingRow, page.visit.url, "") for page in pages if page.kind is PageKind.LISTING]
 
     def read(self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Listed:
         """Return what follows from *page*, and the same when its record comes again."""

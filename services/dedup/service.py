@@ -1,7 +1,6 @@
-"""Dedup's processor: from seeds and links to admitted URLs, from parsed pages to verdicts."""
+"""Dedup's processor: seeds and links become admitted URLs, parsed pages become verdicts."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,55 +13,38 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Event,
+    HostOverridden,
     PageJudged,
     PageParsed,
-    Purpose,
     RetryAsked,
     SeedSown,
     SiteOverridden,
+    SpeedSet,
+    SuffixListPinned,
     Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
-    Verdict,
     topics,
 )
-from gossamer.events.gone import Gone
-from gossamer.events.hazards import Hazard, count_hazards
+from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
 from gossamer.events.provenance import by_site, sown
 from gossamer.policies import uses_hints
-from gossamer.runtime.processor import Answer, Key, Processor
+from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
-from gossamer.web.http import REDIRECTS
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
-from gossamer.web.validators import NO_VALIDATORS
-from services.dedup.content import Content, Judgement, Linked
-from services.dedup.documents import Documents, absence
 from services.dedup.guesses import Guesses
-from services.dedup.hints import group_by_host, hints_of_links, mark_new
-from services.dedup.host_names import HostNames, keys_of
+from services.dedup.hints import hints_of_links
+from services.dedup.host_names import HostNames
 from services.dedup.host_steps import HostSteps
-from services.dedup.links import InLinks, images_of, links_of, release, respell
+from services.dedup.links import InLinks
 from services.dedup.listings import Listings
-from services.dedup.relevance import Kept, is_soft_404, kept
-from services.dedup.rows import DocumentRow
+from services.dedup.pages import Pages
 from services.dedup.seen import Seen, finder_of, is_same
-from services.dedup.verdicts import absent, judged, missing, verdict_of
-
-NO_DOCUMENT = ("", Gone.NOINDEX, Gone.LISTING, Gone.IRRELEVANT, Gone.SOFT_404)
-"""What a document is gone for, if it is gone, that a 304 has not changed."""
-IS_BACK = "its document was gone: to publish it again, it is wanted without condition"
-
-VERDICTS: dict[float | None, Verdict] = {
-    None: Verdict.FIRST,
-    0.0: Verdict.UNCHANGED,
-    1.0: Verdict.CHANGED,
-}
-"""Of a listing, by whether it has changed."""
 
 
 class Dedup(Processor):
@@ -78,13 +60,12 @@ class Dedup(Processor):
         self._seen, self._claimant = seen, Claimant(store, self.name)
         self._epochs: dict[int, int] = {}
         """The epoch of each claim."""
-        self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._in_links, self._guesses, self._listings = InLinks(), Guesses(store), Listings(store)
-        self._host_steps, self._host_names = HostSteps(store), HostNames(store, settings)
+        self._host_steps = steps = HostSteps(store)
+        self._host_names = names = HostNames(store, settings)
+        self._pages = Pages(settings, store, self._listings, steps, names, hints_limit)
         self._crawl: CrawlDefined | None = None
-        self._url_limit, self._hints_limit = settings.url_limit, hints_limit
-        self._spelt: dict[str, PageParsed] = {}
-        """Pages that are expected, by the ids of their visits."""
+        self._handlers = self._bind_handlers()
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
         """Claim *partitions*, and give up all others."""
@@ -115,21 +96,23 @@ class Dedup(Processor):
                 f"{site} is of another partition than the record: its producer is to be "
                 "set so that it chooses partitions by murmur2"
             )
-        match event:
-            case SeedSown():
-                return (self._seed(event, now),)
-            case UrlsDiscovered():
-                return self._discovered(event, now)
-            case PageParsed():
-                self._guesses.answered(event)
-                return self._counted(self._parsed(event, now))
-            case CrawlDefined():
-                accept(event)
-                self._crawl = event
-                self._documents.keeps_links = self._hinted
-            case BlacklistChanged():
-                self._content.blacklist.change(event)
-        return ()
+        handler = self._handlers.get(type(event))
+        return (handler(event, now) if handler else None) or ()
+
+    def _bind_handlers(self) -> Mapping[type[Event], Handler]:
+        """Return the handler of each kind of event on the topics that are read and on `control`."""
+        handlers: dict[type[Event], Handler] = {
+            SeedSown: self._seed_sown,
+            UrlsDiscovered: self._urls_discovered,
+            PageParsed: self._page_parsed,
+            CrawlDefined: self._crawl_defined,
+            BlacklistChanged: lambda event, now: self._pages.blacklist.change(event),
+            SuffixListPinned: lambda event, now: None,  # Compared when a process starts.
+            SiteOverridden: lambda event, now: None,
+            HostOverridden: lambda event, now: None,
+            SpeedSet: lambda event, now: None,
+        }
+        return complete(handlers, self.reads, self.name)
 
     @property
     def unsettled(self) -> bool:
@@ -153,8 +136,7 @@ class Dedup(Processor):
         self._forget()
 
     def _forget(self) -> None:
-        self._spelt = {}
-        for part in (self._content, self._host_steps, self._host_names):
+        for part in (self._pages, self._host_steps, self._host_names):
             part.forget()
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
@@ -166,31 +148,12 @@ class Dedup(Processor):
             *self._host_names.reads_of(urls),
             *self._host_steps.reads_of(urls, self._crawl),
             *self._guesses.reads_of(found),
-            *self._documents.reads_of(pages),
-            *self._listings.reads_of(pages),
+            *self._pages.rows_of(pages),
         ]
-        if not pages:
-            return
-        self._spelt, documents, new = {}, list[Linked](), set[str]()
-        for page in pages:
-            # What is wrong with one is said when it is handled.
-            with suppress(Exception):
-                known = self._spelt[page.visit.id] = respell(page, self._crawl, self._url_limit)
-                if self._is_document(known):
-                    documents.append(self._content.with_links(known, self._crawl))
-                    if not page.noindex and self._documents.is_new(page):
-                        new.add(page.visit.id)
-        for group in self._content.reads_of(pages, documents, new):
-            leaders = [url for row, url, _ in group if row is DocumentRow]
-            yield [*group, *keys_of(leaders)]
+        if pages:
+            yield from self._pages.reads_of(pages)
 
-    def _is_document(self, page: PageParsed) -> bool:
-        """Return whether *page* is a document for sure."""
-        is_page = 200 <= page.status < 300 and page.visit.purpose is not Purpose.PROBE
-        is_read = not page.listing and Hazard.PARSER_FAULT not in page.hazards
-        return is_page and is_read and kept(page, self._crawl).page is page
-
-    def _seed(self, seed: SeedSown, now: float) -> UrlsDiscovered:
+    def _seed_sown(self, seed: SeedSown, now: float) -> list[Event]:
         accept(seed)
         try:
             url = canonicalize(seed.url)
@@ -201,11 +164,10 @@ class Dedup(Processor):
             left = left_out(self._crawl, Blacklist(), sown(seed, url))
             if left and left.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {left.reason}")
-        return UrlsDiscovered(
-            crawl=seed.crawl, at=now, site=site_of(url), via=seed.via, urls=(sown(seed, url),)
-        )
+        urls, site = (sown(seed, url),), site_of(url)
+        return [UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls)]
 
-    def _discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
+    def _urls_discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:
         finder = finder_of(event.via)
         urls = dict[str, Discovery]()
         for url in event.urls:
@@ -245,94 +207,19 @@ class Dedup(Processor):
             return True
         return self._guesses.ask(found.url)
 
-    def _parsed(self, parsed: PageParsed, now: float) -> Iterator[Event | Tombstone]:
-        if parsed.visit.purpose is Purpose.PROBE:
-            yield from missing(parsed, now)
-            return
-        known = self._spelt.pop(parsed.visit.id, None)
-        page = known or respell(parsed, self._crawl, self._url_limit)
-        gone = absence(page)
-        if page.status == 304 and page.visit.conditions:
-            yield self._not_modified(page, now)
-        elif 200 <= page.status < 300 and Hazard.PARSER_FAULT in page.hazards:
-            yield verdict_of(page, Verdict.UNREAD, now)
-        elif 200 <= page.status < 300 and page.listing:
-            yield from self._listed(page, now)
-        elif 200 <= page.status < 300:
-            taken = kept(page, self._crawl)
-            yield from self._judge(taken, gone or Gone.IRRELEVANT, now)
-            page, gone = taken.page, None
-        elif page.status in REDIRECTS and not is_soft_404(page):
-            count_hazards(self.name, self._host_names.redirected(page))
-            links = links_of(page, self._crawl, self._content.blacklist)
-            duplicates = page.visit.duplicates
-            yield from release(page, links.followed, duplicates, now)
-            yield from self._content.aside.set_aside(page, links.beyond, duplicates, now)
-        count_hazards(self.name, set(page.hazards).difference(parsed.hazards))
-        for tombstone in self._documents.miss(page, gone) if gone else ():
-            yield from absent(page, tombstone, now)
-            yield tombstone
-
-    def _listed(self, page: PageParsed, now: float) -> Iterator[Event]:
-        listed = self._listings.read(page, self._crawl, self._content.blacklist)
-        duplicates = page.visit.duplicates
-        yield from release(page, listed.links.followed, duplicates, now)
-        yield from self._content.aside.set_aside(page, listed.links.beyond, duplicates, now)
-        if self._hinted:
-            yield from group_by_host(listed.hints, page.crawl, now, self._hints_limit)
-        hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in listed.links.hazards else ()
-        count_hazards(self.name, hazards)
-        yield replace(
-            verdict_of(page, VERDICTS[listed.change], now),
-            change=listed.change,
-            links=len(listed.links.followed),
-            hazards=page.hazards + hazards,
-        )
-
-    def _judge(self, taken: Kept, hidden: Gone, now: float) -> Iterator[Event | Tombstone]:
-        page = taken.page
-        version = self._documents.version(page)
-        judgement = self._content.judge(page, version.change, self._crawl, now)
-        count_hazards(self.name, judgement.hazards)
-        yield from mark_new(judgement.released, version.new_links, page.fetched_at)
-        yield from judgement.set_aside
-        yield from self._learn(page, judgement, now)
-        judgement = self._named(page, judgement, version.change is None)
-        yield judged(taken, judgement, version.change, now)
-        verdict, original = judgement.verdict, judgement.original
-        if page.noindex:
-            yield from self._documents.hide(page, version, hidden)
-        else:
-            yield from self._documents.publish(page, version, verdict, original, now)
-
-    def _learn(self, page: PageParsed, judgement: Judgement, now: float) -> list[UrlsDiscovered]:
-        """Learn from *page* how its host spells URLs; return what is to be visited to know it."""
-        original = judgement.original if judgement.verdict is Verdict.DUPLICATE else ""
-        images = self._host_steps.learn(page, original, self._crawl)
-        return images_of(page, images, self._crawl, self._content.blacklist, now)
-
-    def _named(self, page: PageParsed, judgement: Judgement, is_new: bool) -> Judgement:
-        """Learn from *page* whose its host is; return *judgement* with the hazard, if it is one."""
-        same = judgement.original if judgement.verdict is Verdict.DUPLICATE else ""
-        hazards = self._host_names.learn(page, same, is_new)
-        count_hazards(self.name, hazards)
-        return judgement._replace(hazards=(*judgement.hazards, *hazards))
-
-    def _not_modified(self, page: PageParsed, now: float) -> PageJudged:
-        row = self._documents.confirm(page)
-        verdict = replace(verdict_of(page, Verdict.UNCHANGED, now), change=0.0)
-        if row and row.gone not in NO_DOCUMENT:
-            return replace(verdict, reason=IS_BACK, validators=NO_VALIDATORS)
-        return replace(verdict, digest=row.digest if row else "")
-
-    def _counted(self, answer: Iterator[Event | Tombstone]) -> Iterator[Event | Tombstone]:
-        """Count the verdict of *answer*, which also tells of the links to its page."""
-        for event in answer:
+    def _page_parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
+        self._guesses.answered(page)
+        for event in self._pages.handle(page, now):
             if isinstance(event, PageJudged):
                 count("gossamer_verdicts_total", verdict=event.verdict)
                 if event.verdict not in GONE_VERDICTS:
                     event = replace(event, in_links=self._in_links.take(event.visit.url))
             yield event
+
+    def _crawl_defined(self, event: CrawlDefined, now: float) -> None:
+        accept(event)
+        self._crawl = event
+        self._pages.define(event)
 
 
 def _retries(event: UrlsDiscovered, known: Sequence[Discovery], now: float) -> Iterator[RetryAsked]:

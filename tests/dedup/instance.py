@@ -170,5 +170,6 @@ def discovered(site: str, via: str, *urls: str) -> bytes:
 
 def parsed(url: str, site: str, **more: Any) -> bytes:
     visit = {"id": f"1.1.0@{url}", "url": url}
-    fields = {"fetched_at": 1.0, "status": 200, "digest": url, **more}
+    kind = {404: "missing", 410: "removed"}.get(more.get("status", 200), "document")
+    fields = {"fetched_at": 1.0, "status": 200, "kind": kind, "digest": url, **more}
     return event(event="page_parsed", site=site, host=f"http://{site}", visit=visit, **fields)

@@ -29,6 +29,7 @@ from gossamer.web.in_links import sites_in
 from gossamer.web.url import fingerprint, host_key, site_of
 from services.dedup.seen import EarlierSeenRow, SeenMapping, SeenRow, SeenTable, finder_of
 from services.dedup.service import Dedup
+from tests.support.kinds import with_kind
 
 
 @pytest.fixture
@@ -46,14 +47,16 @@ def discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
 
 def parsed(url: str, digest: str, *links: Link, depth: int = 0, **fields: object) -> PageParsed:
     given = {"status": 200, "title": "T", "fetched_at": 1.0, **fields}
-    return PageParsed(
-        at=1.0,
-        site=site_of(url),
-        host=host_key(url),
-        visit=Visit(id=f"1.1.0@{url}", url=url, depth=depth),
-        digest=digest,
-        links=links,
-        **given,  # type: ignore[arg-type]
+    return with_kind(
+        PageParsed(
+            at=1.0,
+            site=site_of(url),
+            host=host_key(url),
+            visit=Visit(id=f"1.1.0@{url}", url=url, depth=depth),
+            digest=digest,
+            links=links,
+            **given,  # type: ignore[arg-type]
+        )
     )
 
 

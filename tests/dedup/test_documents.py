@@ -27,6 +27,7 @@ from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.flow.torn import Fate, TornStore
+from tests.support.kinds import with_kind
 
 URL, COPY, THIRD = "http://a.test/1", "http://b.test/1", "http://c.test/1"
 DAY = 86400.0
@@ -69,15 +70,17 @@ STAYS: dict[str, list[Seen]] = {
 def parsed(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
     link = (Link(seen.to, redirect=True),) if seen.to else ()
     given = {"digest": "text" if seen.status == 200 else "", "links": link, **fields}
-    return PageParsed(
-        at=at,
-        site=site_of(url),
-        host=host_key(url),
-        visit=Visit(id=f"{at}@{url}", url=url, trace=fingerprint(url)),
-        fetched_at=at,
-        status=seen.status,
-        noindex=seen.noindex,
-        **given,  # type: ignore[arg-type]
+    return with_kind(
+        PageParsed(
+            at=at,
+            site=site_of(url),
+            host=host_key(url),
+            visit=Visit(id=f"{at}@{url}", url=url, trace=fingerprint(url)),
+            fetched_at=at,
+            status=seen.status,
+            noindex=seen.noindex,
+            **given,  # type: ignore[arg-type]
+        )
     )
 
 

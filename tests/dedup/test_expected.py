@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gossamer import relevance
 from gossamer.events import CrawlDefined, Link, PageParsed
 from gossamer.runtime.answers import read_ahead
 from gossamer.web.url import fingerprint
@@ -64,6 +65,30 @@ def test_who_is_expected_is_told_the_same(
         for page in group:
             assert expecting.answer(page) == other.answer(page)
             assert expecting.answer(page) == other.answer(page), "it comes again"
+
+
+def test_a_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be slow, and a failure of it is logged: not once more because rows are read ahead."""
+    read = list[str]()
+    monkeypatch.setattr(relevance, "_installed", lambda name: lambda page: read.append(page.digest))
+    one = Instance()
+    crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9, relevant='not classifier("x")')
+    # Not handled as an event: the classifier is not installed, which a definition is refused for.
+    one.dedup._pages.define(crawl)
+    for url in URLS:
+        page = parsed(url, Seen(200), 1.0, digest=url)
+        read_ahead(one.store, one.dedup.reads_of([page]))
+        assert one.answer(page)
+    assert read == list(URLS)
+
+
+def test_a_page_that_was_expected_is_judged_by_the_newest_definition() -> None:
+    one, page = Instance(), parsed(URLS[0], Seen(200), 1.0)
+    crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9)
+    list(one.dedup.handle(crawl, 0.0))
+    read_ahead(one.store, one.dedup.reads_of([page]))
+    list(one.dedup.handle(replace(crawl, relevant='language("pt")'), 0.0))
+    assert one.said(page) is None
 
 
 def found(url: str, day: int, text: str, link: str) -> PageParsed:

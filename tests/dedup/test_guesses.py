@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Link, LinksSetAside, Page, UrlsAdmitted, UrlsDiscovered
+from gossamer.events import Link, LinksSetAside, Page, PageKind, UrlsAdmitted, UrlsDiscovered
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -41,7 +41,8 @@ class Instance:
 
     def visited(self, urls: Iterable[str], status: int) -> None:
         for url in urls:
-            list(self.dedup.handle(parsed(url, url, status=status), 0.0))
+            links = [Link(f"{HOST}/there", redirect=True)] if status == 301 else []
+            list(self.dedup.handle(parsed(url, url, *links, status=status), 0.0))
 
 
 @pytest.fixture
@@ -92,6 +93,13 @@ def test_a_guess_that_a_restart_forgot_takes_no_room(one: Instance) -> None:
 def test_a_redirect_says_nothing_of_guesses(one: Instance) -> None:
     one.visited(one.admitted(URLS), 301)
     assert len(one.admitted(URLS)) == FIRST
+
+
+def test_a_guess_that_is_a_soft_404_is_no_page(one: Instance) -> None:
+    for url in one.admitted(URLS):
+        page = replace(parsed(url, "sorry"), kind=PageKind.SOFT_404)
+        list(one.dedup.handle(page, 0.0))
+    assert one.admitted(URLS) == []
 
 
 def test_what_was_left_out_as_a_guess_is_followed_as_a_link(one: Instance) -> None:

@@ -20,6 +20,7 @@ from gossamer.events import (
     Listing,
     Page,
     PageJudged,
+    PageKind,
     PageParsed,
     Purpose,
     Tombstone,
@@ -32,8 +33,10 @@ from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from services.dedup.pages import NO_PAGE
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
+from tests.support.kinds import with_kind
 
 DAY = 86400.0
 MAP = "http://a.test/map.xml"
@@ -63,15 +66,17 @@ def listed(
 ) -> PageParsed:
     site = url.split("/")[2]
     given = {"digest": str(hash(entries)), "status": 200, **fields}
-    return PageParsed(
-        at=1.0,
-        site=site,
-        host=f"http://{site}",
-        visit=Visit(f"1.1.0@{url}", url, depth=depth, purpose=Purpose.SITEMAP),
-        fetched_at=at,
-        listing=listing,
-        entries=entries,
-        **given,  # type: ignore[arg-type]
+    return with_kind(
+        PageParsed(
+            at=1.0,
+            site=site,
+            host=f"http://{site}",
+            visit=Visit(f"1.1.0@{url}", url, depth=depth, purpose=Purpose.SITEMAP),
+            fetched_at=at,
+            listing=listing,
+            entries=entries,
+            **given,  # type: ignore[arg-type]
+        )
     )
 
 
@@ -246,6 +251,13 @@ def test_of_a_host_the_latest_changes_are_hinted_and_no_more_than_it_may_have_pa
 
 def test_a_document_that_becomes_a_listing_is_gone(dedup: Dedup) -> None:
     page = listed(ONE)
-    told(dedup, replace(page, listing=None, entries=(), fetched_at=DAY, text="x"))
+    told(dedup, with_kind(replace(page, listing=None, entries=(), fetched_at=DAY, text="x")))
     [gone] = [event for event in told(dedup, page) if isinstance(event, Tombstone)]
     assert (gone.url, gone.reason) == (MAP, "listing")
+
+
+def test_a_feed_that_its_host_sends_where_it_has_no_page_leads_nowhere(dedup: Dedup) -> None:
+    page = replace(listed(ONE, listing=Listing.FEED), kind=PageKind.SOFT_404)
+    answer = told(dedup, page)
+    assert (followed(answer), hints(answer)) == ([], [])
+    assert [event.reason for event in of_kind(PageJudged, answer)] == [NO_PAGE]

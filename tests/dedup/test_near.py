@@ -18,6 +18,7 @@ from gossamer.web.url import host_key, site_of
 from services.dedup.near import MOST, NearRow, bands, distance
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
+from tests.support.kinds import with_kind
 
 SIMHASH = 0x0123456789ABCDEF
 BIT = st.integers(0, 63)
@@ -38,7 +39,7 @@ class Site:
             digest=f"digest of {url}", status=200, fetched_at=self._clock,
             simhash="" if simhash is None else f"{simhash:016x}",
         )  # fmt: skip
-        return replace(parsed, **fields)
+        return with_kind(replace(parsed, **fields))
 
     def judge(self, page: PageParsed) -> PageJudged:
         [judged] = [one for one in self.dedup.handle(page, 0.0) if isinstance(one, PageJudged)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.errors import Unavailable
-from gossamer.events import Page, PageJudged, PageParsed, Tombstone, Verdict
+from gossamer.events import Page, PageJudged, PageKind, PageParsed, Tombstone, Verdict
 from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
@@ -27,6 +27,7 @@ from tests.dedup.test_documents import (
     Seen,
     parsed,
 )
+from tests.support.kinds import with_kind
 
 KNOWN = Validators('"1"', "")
 REPUBLISHING = DedupSettings(republish_unchanged=True)
@@ -34,11 +35,12 @@ REPUBLISHING = DedupSettings(republish_unchanged=True)
 
 def not_modified(at: float, url: str = URL, asked: bool = True) -> PageParsed:
     page = parsed(url, Seen(304), at, validators=KNOWN)
-    return replace(page, visit=replace(page.visit, validators=KNOWN, conditional=asked))
+    return with_kind(replace(page, visit=replace(page.visit, validators=KNOWN, conditional=asked)))
 
 
 def unread(at: float, url: str = URL) -> PageParsed:
-    return parsed(url, THERE, at, digest="", hazards=("parser_fault",))
+    page = parsed(url, THERE, at, digest="", hazards=("parser_fault",))
+    return replace(page, kind=PageKind.UNREAD)
 
 
 def text(digest: str, at: float, url: str = URL) -> PageParsed:

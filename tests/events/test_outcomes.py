@@ -22,7 +22,7 @@ SERVICES = {Dedup.name, Fetcher.name, Frontier.name, Parser.name}
 FRONTIER = FrontierSettings()
 ELSEWHERE: dict[str, set[Hazard]] = {name: set() for name in SERVICES} | {
     "frontier": {Hazard.REDIRECT, Hazard.DNS_WILDCARD},
-    "dedup": {Hazard.PARSER_FAULT, Hazard.OUT_OF_SCOPE, Hazard.SOFT_404},
+    "dedup": {Hazard.OUT_OF_SCOPE},
 }
 """Hazards that a service names as a reason, while another one has counted the occurrence."""
 

@@ -15,6 +15,7 @@ from gossamer.text.volatile import LIMIT, SURE
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
+from services.parser.answers import marked
 from services.parser.page import parse
 from tests.parser.pages import OPTIONS, URL, fetched
 
@@ -37,7 +38,8 @@ class Visited:
     def parsed(self, body: str, status: int = 200, url: str = URL) -> PageParsed:
         self.number += 1
         page = fetched(f"<title>T</title>{body}".encode(), status=status, url=url)
-        return parse(replace(page, started_at=self.number * DAY), OPTIONS, 0.0)
+        page = replace(page, started_at=self.number * DAY)
+        return marked(page, parse(page, OPTIONS, 0.0))
 
     def told(self, page: PageParsed) -> PageJudged:
         told = list(self.dedup.handle(page, 0.0))

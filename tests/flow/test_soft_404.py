@@ -11,7 +11,7 @@ from gossamer.events.topics import PAGES
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
 from services.archive.rows import CaptureRow
-from services.dedup.relevance import NO_PAGE
+from services.dedup.pages import NO_PAGE
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import HostRow, JudgementRow
 from tests.archive.harness import files, records
