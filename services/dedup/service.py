@@ -112,7 +112,8 @@ class Dedup(Processor):
             HostOverridden: lambda event, now: None,
             SpeedSet: lambda event, now: None,
         }
-        return complete(handlers, self.reads, self.name)
+        complete(handlers, self.reads, self.name)
+        return handlers
 
     @property
     def unsettled(self) -> bool:
