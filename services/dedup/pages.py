@@ -88,8 +88,8 @@ class Pages:
         self._url_limit, self._hints_limit = settings.url_limit, hints_limit
         self.blacklist = self._content.blacklist
         self._crawl: CrawlDefined | None = None
-        self._expected: dict[str, Taken] = {}
-        """Pages whose rows were read ahead, by the ids of their visits."""
+        self._expected: dict[str, tuple[PageParsed, Taken]] = {}
+        """Visit id → a page whose rows were read ahead, as parsed and as taken."""
         self._handlers = self._bind_handlers()
 
     def _bind_handlers(self) -> Mapping[PageKind, Handler]:
@@ -135,7 +135,8 @@ class Pages:
         for page in pages:
             # An error is reported when the page is handled.
             with suppress(Exception):
-                taken = self._expected[page.visit.id] = self._take(page)
+                taken = self._take(page)
+                self._expected[page.visit.id] = page, taken
                 if page.kind in JUDGED:
                     documents.append(self._content.with_links(taken.page, self._crawl))
                     if not taken.hidden and self._documents.is_new(page):
@@ -146,7 +147,9 @@ class Pages:
 
     def handle(self, parsed: PageParsed, now: float) -> Answer:
         """Yield what follows from *parsed*, by its kind."""
-        taken = self._expected.pop(parsed.visit.id, None) or self._take(parsed)
+        expected = self._expected.get(parsed.visit.id)
+        # A step may have two pages of one visit: its fetcher may report it again after a crash.
+        taken = expected[1] if expected and expected[0] is parsed else self._take(parsed)
         yield from self._handlers[parsed.kind](taken, now)
         count_hazards(NAME, set(taken.page.hazards).difference(parsed.hazards))
 

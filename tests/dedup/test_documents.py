@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gossamer.events import (
     Link,
@@ -337,3 +338,13 @@ def test_the_row_of_a_document_says_how_it_is() -> None:
     one.answer(parsed(URL, Seen(410), 5 * DAY))
     row = rows.get(URL)
     assert row and (row.gone, row.at, row.digest) == (Gone.REMOVED, 5 * DAY, "")
+
+
+def test_two_pages_of_one_visit_in_one_step_are_judged_each_as_it_is() -> None:
+    url, instance = "http://a.test/x", Instance()
+    first, again = parsed(url, THERE, 1.0), parsed(url, Seen(410), 2.0)
+    again = replace(again, visit=first.visit)
+    for _ in instance.dedup.reads_of([first, again]):
+        pass
+    assert isinstance(instance.said(first), Page)
+    assert isinstance(instance.said(again), Tombstone)
