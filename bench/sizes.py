@@ -42,7 +42,7 @@ from services.dedup.content import DigestRow
 from services.dedup.near import Kept, NearRow, bands
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import finder_of
-from services.frontier.aside import AsideRow
+from services.frontier.parked import ParkedRow
 from services.frontier.plan_rows import DueVisit, PlanRow
 from services.frontier.revisit import (
     CrawlState,
@@ -119,7 +119,7 @@ def rows(count: int) -> Iterator[Row]:
         yield from planned(host, url, trace, Random(n))
         left_out = (known[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
-        yield AsideRow(f"0 {n // 100}", n % 100, via + url, links)
+        yield ParkedRow(f"0 {n // 100}", n % 100, via + url, links)
         before = url
 
 

@@ -11,7 +11,7 @@ from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.turns import AddressSlot
-from services.frontier.aside import AsideRow
+from services.frontier.parked import ParkedLimitRow, ParkedRow
 from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
 from services.frontier.rows import (
@@ -39,7 +39,8 @@ TABLES: dict[type[Row], Options] = {
     DueVisit: SHORT_LIVED,
     PlanRow: SMALL_ROWS,
     PartitionPlansRow: SMALL_ROWS,
-    AsideRow: SMALL_ROWS,
+    ParkedRow: SMALL_ROWS,
+    ParkedLimitRow: SMALL_ROWS,
     PartitionRow: SMALL_ROWS,
     TallyRow: SMALL_ROWS,
     ClaimRow: SMALL_ROWS,

@@ -139,6 +139,10 @@ class Blacklist:
         bits = int(network.network_address) >> (network.max_prefixlen - network.prefixlen)
         (set.discard if lifted else set.add)(self._networks[at], bits)
 
+    def state_of(self, rule: str) -> str:
+        """Return "in force", or a text that differs each time that *rule* is lifted."""
+        return "in force" if rule in self.rules else f"lifted {self._lifted.get(rule, 0):x}"
+
     def of_url(self, url: str) -> str:
         """Return the rule that forbids a canonical *url*; "" if none does.
 

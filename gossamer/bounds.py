@@ -68,6 +68,18 @@ def external_links(crawl: CrawlDefined, party: str) -> str:
     return crawl.parties.get(party, NO_PARTY).external_links or crawl.external_links
 
 
+def limit_state(name: str, crawl: CrawlDefined | None, blacklist: Blacklist) -> str | None:
+    """Return the state of the limit *name*, for comparing definitions: of the depth, the scope, or
+    a rule of the blacklist. None: it is not known without a crawl."""
+    if name not in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE):
+        return blacklist.state_of(name)
+    if crawl is None:
+        return None
+    # Of parties, which may be many, it is enough to know that they were defined anew.
+    parties = f" {crawl.at}" if crawl.parties else ""
+    return f"{crawl.max_depth if name == Hazard.TRAP_DEPTH else crawl.scope}{parties}"
+
+
 def limits(crawl: CrawlDefined, blacklist: Blacklist) -> str:
     """Return what decides which URLs are taken up that were left out, for comparing definitions."""
     lifted = f" {blacklist.lifted:x}" if blacklist.lifted else ""

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 
-from gossamer.bounds import limits
+from gossamer.bounds import limit_state
 from gossamer.crawl import blacklist_of
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
@@ -13,7 +13,8 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
-from services.frontier.partition_rows import PartitionRow, TallyRow
+from services.frontier.parked import ParkedLimitRow
+from services.frontier.partition_rows import TallyRow
 from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisiting import Revisiting
 from standalone.folder import Opened
@@ -130,13 +131,13 @@ def _add(progress: Progress, row: TallyRow) -> None:
 
 
 def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
-    """Whether *crawl*, or what was lifted, has yet to judge something that was set aside."""
-    rows = (opened.store.table(PartitionRow).get(str(p)) for p in range(PARTITIONS))
-    wanted = limits(crawl, blacklist_of(opened.log))
+    """Return whether parked URLs are yet to be judged, by *crawl* or after a rule was lifted."""
+    table, blacklist = opened.store.table(ParkedLimitRow), blacklist_of(opened.log)
     return any(
-        (row.aside_segment or row.aside_size) and row.aside_judged_by != wanted
-        for row in rows
-        if row
+        limit.judged_by != limit_state(limit.name, crawl, blacklist)
+        for partition in range(PARTITIONS)
+        for limit in table.scan(str(partition))
+        if limit.size or limit.segment > limit.head
     )
 
 

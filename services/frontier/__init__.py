@@ -100,7 +100,7 @@ only the first hundred of a site have a row each; the others are counted in the 
 (`sites.py`). What is refused for its depth has a row always: a wider crawl takes it up again.
 
 **What a narrower crawl leaves out.** Links that dedup found beyond the crawl's scope or depth, and
-URLs that were admitted before it became narrower, are set aside (`aside.py`). A wider definition
+URLs that were admitted before it became narrower, are parked (`parked.py`). A wider definition
 takes them up from there: no page is fetched again for its links. So it is with what the blacklist
 forbids, until a rule is lifted.
 

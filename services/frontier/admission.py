@@ -67,7 +67,7 @@ class Admission:
                 )  # fmt: skip
                 if refused := refusal(candidate):
                     how = admitted(found, event)
-                    self._refusals.write(partition, event.site, found, how, refused, now)
+                    self._refusals.write(partition, event.site, found, how, refused, crawl, now)
                 else:
                     accepted.append(found)
             if accepted:

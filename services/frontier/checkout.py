@@ -163,7 +163,7 @@ class CheckOut:
                 return _of_one_crawl(queued[:alike])
             self._answers += [answer for answer in answers[:alike] if answer]
             again = sum(
-                self._leave_out(partition, host.row, url, why, now)
+                self._leave_out(partition, host.row, url, why, crawl, now)
                 for url, why in zip(queued[:alike], left, strict=False)
                 if why
             )
@@ -173,13 +173,19 @@ class CheckOut:
         return []
 
     def _leave_out(
-        self, partition: Partition, row: HostRow, url: QueuedUrl, why: LeftOut, now: float
+        self,
+        partition: Partition,
+        row: HostRow,
+        url: QueuedUrl,
+        why: LeftOut,
+        crawl: CrawlDefined,
+        now: float,
     ) -> bool:
         """Pass *url* over; return whether it will be admitted anew when nothing leaves it out."""
         if url.asker:
             self._answers.append(forbidden_answer(url, why.reason, now))
             return False
-        self._refusals.leave_out(partition, row, url, why, now)
+        self._refusals.leave_out(partition, row, url, why, crawl, now)
         return not url.earlier
 
     def _visited(self, partition: Partition, host: Host, queued: list[QueuedUrl]) -> list[bool]:

@@ -22,7 +22,6 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import Cookie
-from services.frontier.aside import Aside, AsideRow
 from services.frontier.calendar import Calendar
 from services.frontier.conditions import (
     LISTED,
@@ -34,6 +33,7 @@ from services.frontier.conditions import (
 from services.frontier.directory import Directory, is_outdated
 from services.frontier.memory import Caches, Host, RobotsKnown
 from services.frontier.overrides import HELD, Overrides
+from services.frontier.parked import Parked
 from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plans import Plans
 from services.frontier.queue import HostQueues
@@ -81,7 +81,7 @@ class Partition:
         self._directory = Directory(found, store.table(ListedHost))
         dues, first, last = store.table(DueRow), found.due_bucket, found.last_due_bucket
         self._calendar = Calendar(dues, key, first, last, now)
-        self.aside = Aside(found, store.table(AsideRow))
+        self.parked = Parked(key, store)
         self.plans = Plans(key, store, now)
         tallies = store.table(TallyRow)
         self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
@@ -439,14 +439,14 @@ class Partition:
             self._written = row
             self._rows.put(row)
         self.plans.write()
+        self.parked.write()
         self.tally.next_due_at = self._calendar.next_entry()
         self.tally.write()
 
     def _standing(self) -> PartitionRow:
-        row = replace(
+        return replace(
             self._found,
             hours=self._directory.buckets,
             due_bucket=self._calendar.first_bucket,
             last_due_bucket=self._calendar.last_bucket,
         )
-        return self.aside.written(row)

@@ -17,11 +17,6 @@ class PartitionRow(Row, frozen=True):
     """The buckets of the directory."""
     due_bucket: int = -1
     last_due_bucket: int = -1
-    aside_segment: int = 0
-    """The segment to which what is set aside is appended."""
-    aside_size: int = 0
-    aside_judged_by: str = ""
-    """The limits of the crawl by which all that is set aside was last judged."""
 
 
 class TallyRow(Row, frozen=True):

@@ -1,12 +1,12 @@
 """The rules by which an admitted URL is refused, as a table."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist, forbidden_by
-from gossamer.bounds import LeftOut, left_out
+from gossamer.bounds import LeftOut, left_out, limit_state
 from gossamer.events import CrawlDefined, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.provenance import Provenance, by_site, provenance, rediscovered
@@ -14,8 +14,8 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.url import host_key
-from services.frontier.aside import split
 from services.frontier.memory import Host
+from services.frontier.parked import limit_name, split
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.revisits import Revisits
@@ -134,38 +134,47 @@ class Refusals:
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 
     def leave_out(
-        self, partition: Partition, host: HostRow, url: QueuedUrl, why: LeftOut, now: float
+        self,
+        partition: Partition,
+        host: HostRow,
+        url: QueuedUrl,
+        why: LeftOut,
+        crawl: CrawlDefined,
+        now: float,
     ) -> None:
-        """Refuse a URL that was admitted: a new one is set aside, and a page that is known has its
-        next visit later."""
+        """Refuse an admitted URL: a new one is parked, and a known page is visited later."""
         found, how = rediscovered(url, url.url), provenance(url, url.crawl)
-        self.write(partition, host.site, found, how, Refusal(*why), now)
+        self.write(partition, host.site, found, how, Refusal(*why), crawl, now)
         if url.earlier:
             self._revisits.put_off(partition, host, url, now)
 
-    def set_aside(
+    def park(
         self, partition: Partition, event: LinksSetAside, crawl: CrawlDefined | None, now: float
     ) -> Iterator[UrlsDiscovered]:
-        """Set the links of *event* aside, but for those that *crawl* visits: who left them out may
-        have judged by an older definition, or by a rule that was lifted."""
-        wanted: list[Discovery] = []
-        others: Iterable[Discovery] = event.urls
+        """Park the links of *event*; yield those that *crawl* visits.
+
+        Dedup may have judged them by an older definition, or by a rule that was lifted.
+        """
+        wanted = list[Discovery]()
+        others = {str(Hazard.OUT_OF_SCOPE): [*event.urls]}
         if crawl:
             wanted, others = split(event.urls, crawl, self.blacklist)
-        partition.aside.add(event.via, others)
+        for limit, urls in others.items():
+            state = limit_state(limit, crawl, self.blacklist)
+            partition.parked.add(event.via, urls, limit, state)
         yield from by_site(wanted, event.via, event.crawl, now)
 
     def are_behind(self, crawl: CrawlDefined | None) -> bool:
-        """Return whether something is set aside that *crawl* and blacklist have not judged yet."""
+        """Return whether parked URLs are yet to be judged by *crawl* and the blacklist."""
         if crawl is None:
             return False
-        return any(one.aside.is_behind(crawl, self.blacklist) for one in self._partitions)
+        return any(one.parked.is_behind(crawl, self.blacklist) for one in self._partitions)
 
     def take_up(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
-        """Judge some more of what is set aside; yield what is not left out any more."""
+        """Judge some more of the parked URLs; yield those that nothing leaves out any more."""
         for partition in self._partitions:
-            if partition.aside.is_behind(crawl, self.blacklist):
-                released = [*partition.aside.judge(crawl, self.blacklist, now)]
+            if partition.parked.is_behind(crawl, self.blacklist):
+                released = [*partition.parked.judge(crawl, self.blacklist, now)]
                 yield from released
                 if released:
                     return
@@ -177,9 +186,10 @@ class Refusals:
         found: Discovery,
         how: Provenance,
         refused: Refusal,
+        crawl: CrawlDefined | None,
         now: float,
     ) -> None:
-        """Refuse a URL *found* on *site*; *how* it came to be admitted."""
+        """Refuse a URL *found* on *site* by *crawl*; *how* it came to be admitted."""
         if partition.sites.was_counted:
             return
         rule, reason = refused
@@ -187,7 +197,9 @@ class Refusals:
         count_hazards("frontier", [rule])
         partition.count_refused(rule)
         if rule in LEFT_OUT and not how["earlier"]:
-            partition.aside.add(how["via"], [found])
+            limit = limit_name(rule, found.url, self.blacklist)
+            state = limit_state(limit, crawl, self.blacklist)
+            partition.parked.add(how["via"], [found], limit, state)
         if not partition.sites.refuse(site, rule):
             return
         row = UrlRow(

@@ -211,7 +211,7 @@ class Frontier(Processor):
             VisitEnded: self._visit_ended,
             PageJudged: self._page_judged,
             MissingPageRead: lambda partition, event, now: learn(partition, event),
-            LinksSetAside: lambda partition, event, now: self._refusals.set_aside(
+            LinksSetAside: lambda partition, event, now: self._refusals.park(
                 partition, event, self._crawl, now
             ),
             RobotsAsked: lambda partition, event, now: [

@@ -1,0 +1,70 @@
+"""Links outside the scope wait in the store until a wider crawl takes them up."""
+
+from gossamer.events import BlacklistChanged, Discovery, LinksSetAside, UrlsDiscovered
+from gossamer.store.sqlite import SqliteTable
+from services.frontier.parked import SEGMENT, ParkedRow
+from tests.frontier.simulation import Simulation, crawl
+
+
+def test_wider_scope_takes_up_all_links_of_all_segments() -> None:
+    sim = Simulation()
+    sim.handle(crawl(scope="host('a.test')"))
+    links = [f"http://b.test/{n}" for n in range(2 * SEGMENT + 10)]
+    park(sim, *links)
+    sim.handle(crawl(scope="any()"))
+    assert sorted(taken_up(sim)) == sorted(links)
+
+
+def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    sim = Simulation()
+    sim.handle(crawl(scope="host('a.test')"))
+    park(sim, *(f"http://outside.test/{n}" for n in range(3 * SEGMENT)))
+    rules = ("a.test/x/*", "a.test/y/*")
+    for rule in rules:
+        sim.handle(BlacklistChanged(at=sim.now, rule=rule))
+    park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(SEGMENT)))
+    scans, scan = list[str](), SqliteTable.scan
+
+    def watched(table, partition, *more):  # type: ignore[no-untyped-def]
+        if table._row is ParkedRow:
+            scans.append(partition)
+        return scan(table, partition, *more)
+
+    monkeypatch.setattr(SqliteTable, "scan", watched)
+    sim.handle(BlacklistChanged(at=sim.now, rule=rules[0], lifted=True))
+    assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(SEGMENT))
+    assert scans
+    assert all(rules[0] in partition for partition in scans)
+
+
+def test_a_url_that_two_limits_leave_out_waits_for_both() -> None:
+    sim = Simulation()
+    sim.handle(crawl(scope="host('a.test')"))
+    url = "http://b.test/x"
+    sim.handle(BlacklistChanged(at=sim.now, rule="b.test"))
+    park(sim, url)
+    sim.handle(BlacklistChanged(at=sim.now, rule="b.test", lifted=True))
+    assert taken_up(sim) == []
+    sim.start()
+    sim.handle(crawl(scope="any()"))
+    assert taken_up(sim) == [url]
+
+
+def park(sim: Simulation, *urls: str) -> None:
+    """Park *urls*, each found by a visit of its own."""
+    for url in urls:
+        found = (Discovery(url, 1),)
+        event = LinksSetAside(at=sim.now, site="a.test", via=f"visit of {url}", urls=found)
+        assert [*sim.frontier.handle(event, sim.now)] == []
+
+
+def taken_up(sim: Simulation) -> list[str]:
+    """Return the URLs that the frontier sends to the URL-seen test by now."""
+    found = list[str]()
+    while (due := sim.frontier.due()) is not None and due <= sim.now:
+        for event in sim.frontier.wake(sim.now):
+            if isinstance(event, UrlsDiscovered):
+                found += [link.url for link in event.urls]
+        sim.frontier.settle()
+        sim.store.flush()
+    return found
