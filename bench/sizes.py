@@ -43,7 +43,6 @@ from services.dedup.near import Kept, NearRow, bands
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import finder_of
 from services.frontier.parked import ParkedRow
-from services.frontier.plan_rows import DueVisit, PlanRow
 from services.frontier.revisit import (
     CrawlState,
     Known,
@@ -54,9 +53,11 @@ from services.frontier.revisit import (
     packed,
 )
 from services.frontier.rows import (
+    DueVisit,
     HistoryRow,
     HostRow,
     JudgementRow,
+    PlanRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,

@@ -9,7 +9,6 @@ from gossamer.web.in_links import sites_in
 from gossamer.web.url import site_of
 from gossamer.web.validators import EVERY, Trust, Validators
 from services.dedup.rows import DocumentRow
-from services.frontier.plan_rows import PlanRow
 from services.frontier.revisit import (
     Known,
     PageState,
@@ -23,6 +22,7 @@ from services.frontier.revisit.clock import is_regular
 from services.frontier.revisit.learning import LEAD
 from services.frontier.revisit.optimal import Optimal, price_of
 from services.frontier.revisit.state import DAY
+from services.frontier.rows import PlanRow
 
 SURE = 0.9
 TELLING = 1.5

@@ -22,17 +22,18 @@ from services.dedup.seen import EarlierSeenRow, SeenRow, SeenTable
 from services.frontier.conditions import Condition
 from services.frontier.gates import Situation
 from services.frontier.overrides import Overrides
-from services.frontier.partition_rows import TallyRow
-from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.queue import HostQueues, is_again
 from services.frontier.revisit import Known, unpacked, unpacked_crawl, unpacked_site
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
     JudgementRow,
+    PartitionPlansRow,
+    PlanRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
+    TallyRow,
     UrlRow,
 )
 from services.frontier.sites import SAMPLE

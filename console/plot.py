@@ -6,7 +6,7 @@ from services.frontier.tally import HOURS, hour_of
 
 BARS = " ▁▂▃▄▅▆▇█"
 KINDS = ("new", "changed", "unchanged")
-"""As `services.frontier.partition_rows.TallyRow.hours` counts pages."""
+"""As `services.frontier.rows.TallyRow.hours` counts pages."""
 
 
 def day(hours: Mapping[str, tuple[int, int, int]], now: float) -> list[tuple[str, str]]:

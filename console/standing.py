@@ -16,9 +16,14 @@ from gossamer.crawl import (
 )
 from gossamer.events import CrawlDefined, Outcome, SpeedSet
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import PartitionRow, TallyRow
-from services.frontier.plan_rows import PartitionPlansRow
-from services.frontier.rows import DueRow, HostRow, UrlRow
+from services.frontier.rows import (
+    DueRow,
+    HostRow,
+    PartitionPlansRow,
+    PartitionRow,
+    TallyRow,
+    UrlRow,
+)
 from standalone.progress import Progress, progress_of
 from standalone.waiting import Waiting, read_waiting
 

@@ -12,17 +12,20 @@ from services.dedup.near import NearRow
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.fetcher.turns import AddressSlot
 from services.frontier.parked import ParkedLimitRow, ParkedRow
-from services.frontier.partition_rows import PartitionRow, TallyRow
-from services.frontier.plan_rows import DueVisit, PartitionPlansRow, PlanRow
 from services.frontier.rows import (
     DueRow,
+    DueVisit,
     HistoryRow,
     HostRow,
     JudgementRow,
     ListedHost,
+    PartitionPlansRow,
+    PartitionRow,
+    PlanRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
+    TallyRow,
     UrlRow,
 )
 

@@ -14,9 +14,8 @@ from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
 from services.frontier.parked import ParkedLimitRow
-from services.frontier.partition_rows import TallyRow
-from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisiting import Revisiting
+from services.frontier.rows import PartitionPlansRow, TallyRow
 from standalone.folder import Opened
 
 

@@ -8,8 +8,7 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from services.frontier.calendar import entries
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import PartitionRow
-from services.frontier.rows import DueRow, HostRow, UrlRow
+from services.frontier.rows import DueRow, HostRow, PartitionRow, UrlRow
 
 MOST = 5
 """The most hosts that are named."""

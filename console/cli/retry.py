@@ -1,6 +1,6 @@
 """`gossamer retry`: has hosts that were in trouble, and URLs that failed, tried again now.
 
-It only asks, on the log; the frontier that has the host does it. See `services.frontier.retries`.
+It only asks, on the log; the frontier that has the host does it. See `services.frontier.admission`.
 """
 
 import argparse

@@ -68,10 +68,10 @@ at once, and the schemes and ports of one name take turns (`workbench.py`). Whic
 address is known to fetchers alone: they return what must wait for long.
 
 **How it gives way.** A server whose answers take longer than they did, or that asks to be left
-alone, is visited more slowly, and then little by little as before (`strain.py`).
+alone, is visited more slowly, and then little by little as before (`politeness.py`).
 
 **Why a host may wait for the parser.** A page that cannot be read may cost a parser what a thousand
-others do. A host whose pages end so one after another is left alone for a while (`unreadable.py`);
+others do. A host whose pages end so one after another is left alone for a while (`politeness.py`);
 then one page is visited, to see. Its URLs wait in their queue: none is fetched to be thrown away.
 
 **Who is faster than the servers.** The operators: they set hours and the speed of the crawl, of a
@@ -105,7 +105,7 @@ takes them up from there: no page is fetched again for its links. So it is with 
 forbids, until a rule is lifted.
 
 **When a person knows better.** A host that is down is left alone for hours. `gossamer retry` asks
-for it on `urls.admitted` (`retries.py`): its trouble is taken for over, and URLs that failed are
+for it on `urls.admitted` (`admission.py`): its trouble is taken for over, and URLs that failed are
 queued again. The courtesy delay and a Retry-After stay.
 
 **What a crash leaves.** In a standalone crawl store and log move in one transaction. In a fleet a

@@ -1,4 +1,11 @@
-"""Admission: puts URLs into the queues of their hosts, or writes down which rule refuses them."""
+"""Admission: puts URLs into the queues of their hosts, or writes down which rule refuses them.
+
+URLs come again in four ways: their time has come, a person wants a page fetched again, a person
+says that a host is well (`gossamer retry`), or another host's robots.txt lies here. A person knows
+what no wait can know: that the server is up again, that the name exists now. So the trouble counts
+as over, as after an answer. Politeness stays: the courtesy delay is kept, and a Retry-After and
+robots.txt are obeyed.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,8 +13,17 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, Discovery, Purpose, RobotsAsked, UrlsAdmitted
-from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate, Outcome
+from gossamer.events import (
+    CrawlDefined,
+    Discovery,
+    Outcome,
+    Purpose,
+    RefetchAsked,
+    RetryAsked,
+    RobotsAsked,
+    UrlsAdmitted,
+)
+from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -20,11 +36,10 @@ from services.frontier.directory import request_number
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.plan_rows import DueVisit
 from services.frontier.refusals import Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
-from services.frontier.rows import DueRow, HostRow, Position, QueuedUrl, UrlRow
+from services.frontier.rows import DueRow, DueVisit, HostRow, Position, QueuedUrl, Unread, UrlRow
 
 
 class Admission:
@@ -214,3 +229,40 @@ def _queued(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) ->
 def _found(depth: int, priority: int, in_links: Sketch, every: float) -> bytes:
     """Return what is known of a page that is new; of most new pages it is the same."""
     return packed(revisit.found(depth, priority, in_links, every))
+
+
+class Retries:
+    """Carries out what `gossamer retry` asks for."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    def asked(self, partition: Partition, event: RetryAsked, now: float) -> None:
+        """Take the host's trouble for over, and queue its URLs that failed."""
+        host = partition.find(event.site, event.host)
+        if not host.stored:
+            return
+        _lift(partition, host, now)
+        for url in event.urls:
+            self._admission.once_more(partition, event.site, event.host, url, now)
+
+    def refetch(self, partition: Partition, event: RefetchAsked, now: float) -> None:
+        """Queue URLs that were visited before."""
+        for url in event.urls:
+            self._admission.refetch(partition, event.site, event.host, url, now)
+
+
+def _lift(partition: Partition, host: Host, now: float) -> None:
+    row = host.row
+    if not row.blocked_why or row.blocked_by in (Outcome.BUSY, Outcome.UNVISITED):
+        return
+    robots = partition.robots(host)
+    if robots and robots.rules.forbidden:
+        rules = replace(robots.rules, expires_at=min(robots.rules.expires_at, now))
+        partition.learn_robots(host, replace(robots, rules=rules))
+    partition.sites.judged(row.site, row.host, Unread())
+    row = replace(row, ready_at=min(row.ready_at, now + row.delay), troubles={})
+    if row.condition is Condition.BLOCKED:
+        partition.wait_until(host, row)
+    elif row.condition is Condition.IDLE:
+        partition.update(host, replace(row, blocked_why=""))

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from gossamer.store import Store
 from services.frontier.partition import Partition
-from services.frontier.partition_rows import TallyRow
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HOME, HostRow
+from services.frontier.rows import HOME, HostRow, TallyRow
 
 FULL, SOME = 1.25, 4
 """A partition has too many orders with so many times the average, and some: a site that moves is

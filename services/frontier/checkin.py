@@ -20,14 +20,15 @@ from services.frontier.politeness import (
     is_given_up,
     refused_wait,
     retry_wait,
+    strained_delay,
     trouble_wait,
+    update_strain,
 )
 from services.frontier.probes import probed
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
 from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
-from services.frontier.strain import given_way, weighed
 
 Ending = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
@@ -62,7 +63,7 @@ class CheckIn:
             return
         row = _remembered(partition, _accounted(host.row, event), event, now)
         if event.started_at:
-            row = weighed(row, event)
+            row = update_strain(row, event)
         partition.count_visit(event, row.received)
         partition.sites.noticed(event.site, event.hazards)
         row, blocked_until = self._ending(event)(partition, host, row, event, now)
@@ -119,7 +120,7 @@ class CheckIn:
     ) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, partition.robots(host))
         delay = partition.sites.overrides.delay(event.site, event.host, delay)
-        delay = given_way(delay, row.strain)
+        delay = strained_delay(delay, row.strain)
         partition.sites.paced(event.site, delay)
         partition.bench.visited(event.host, now + delay, now)
         row = replace(row, delay=delay, ready_at=now + delay)

@@ -20,12 +20,15 @@ from services.frontier.errands import forbidden_answer, known_answer
 from services.frontier.gates import Closed, Effect, Gate, Situation, closed_gates
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
-from services.frontier.politeness import courtesy_delay
+from services.frontier.politeness import (
+    courtesy_delay,
+    is_unreadable,
+    left_alone_until,
+    strained_delay,
+)
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
 from services.frontier.rows import HOME, HostRow, QueuedUrl, UrlRow
-from services.frontier.strain import given_way
-from services.frontier.unreadable import is_unreadable, left_alone_until
 
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
@@ -136,7 +139,7 @@ class CheckOut:
         delay = courtesy_delay(self._settings, host.row.last_took, robots)
         delay = partition.sites.overrides.delay(host.row.site, host.row.host, delay)
         return Manners(
-            delay=given_way(delay, host.row.strain),
+            delay=strained_delay(delay, host.row.strain),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 

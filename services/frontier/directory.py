@@ -15,8 +15,7 @@ from operator import attrgetter
 
 from gossamer.events import PRIORITY_LIMIT
 from gossamer.store import Table
-from services.frontier.partition_rows import PartitionRow
-from services.frontier.rows import ListedHost
+from services.frontier.rows import ListedHost, PartitionRow
 
 STEP = 10**16
 """Request numbers of one priority: microseconds for 300 years. The largest fits in 64 bits."""

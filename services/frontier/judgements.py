@@ -6,8 +6,8 @@ from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.http import GONE, NOT_MODIFIED
 from services.frontier.partition import Partition
+from services.frontier.politeness import count_unread
 from services.frontier.rows import HistoryRow, JudgementRow, Position
-from services.frontier.unreadable import counted
 
 
 class Judgements:
@@ -24,7 +24,7 @@ class Judgements:
         if partition.count_verdict(event, record) and event.verdict not in GONE_VERDICTS:
             sites = partition.sites
             before = sites.unread(event.site, event.host)
-            sites.judged(event.site, event.host, counted(before, event, self._settings))
+            sites.judged(event.site, event.host, count_unread(before, event, self._settings))
         change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(

@@ -34,7 +34,6 @@ from services.frontier.directory import Directory, is_outdated
 from services.frontier.memory import Caches, Host, RobotsKnown
 from services.frontier.overrides import HELD, Overrides
 from services.frontier.parked import Parked
-from services.frontier.partition_rows import PartitionRow, TallyRow
 from services.frontier.plans import Plans
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
@@ -42,9 +41,11 @@ from services.frontier.rows import (
     DueRow,
     HostRow,
     ListedHost,
+    PartitionRow,
     Position,
     QueuedUrl,
     RobotsRow,
+    TallyRow,
 )
 from services.frontier.sites import Sites
 from services.frontier.tally import Tally

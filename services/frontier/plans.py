@@ -17,10 +17,9 @@ from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier import revisit
 from services.frontier.calendar import MOST, Calendar
-from services.frontier.plan_rows import DueVisit, PartitionPlansRow
 from services.frontier.revisit import Basis
 from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
-from services.frontier.rows import QueuedUrl
+from services.frontier.rows import DueVisit, PartitionPlansRow, QueuedUrl
 
 UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""

@@ -1,10 +1,24 @@
-"""How long a host or a URL is left alone: the sums; which one applies, `OUTCOMES` says."""
+"""How long a host or a URL is left alone: the sums. `OUTCOMES` says which one applies.
 
-from gossamer.events import Outcome
+**Strain.** A server that seems strained is asked more rarely, and little by little as before. It
+seems so when it answers with errors, says that it is busy, is silent, or takes much longer than it
+used to. Each time its delay is doubled, up to a limit, and each visit that went well halves it
+again. Its usual time is learnt slowly, so that the delay of a server which has become slow for good
+returns to normal. Only pages count: a robots.txt is a file on the server's disk, and says nothing
+of the time of its pages.
+
+**Unreadable pages.** A page that takes a parser until its time limit costs as much as a thousand
+others. A host that has nothing but such pages must not take the parsers from all others, so the
+frontier leaves it alone for a while. Its URLs wait in their queue.
+"""
+
+from msgspec.structs import replace
+
+from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.log import murmur2
 from gossamer.settings import FrontierSettings
-from services.frontier.rows import RobotsRow
+from services.frontier.rows import HostRow, RobotsRow, Unread
 
 SHORT_WAIT = 60.0
 """What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
@@ -85,3 +99,59 @@ def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
 def retry_wait(attempt: int) -> float:
     """Return how long a URL waits before it is tried for the *attempt*-th time again (from 1)."""
     return RETRY_WAIT * 4.0 ** (attempt - 1)
+
+
+MAX_STRAIN = 6
+"""How often the delay is doubled."""
+LONGEST_STRAINED, SHORTEST_STRAINED = 60.0, 0.1
+"""Seconds that a delay is made at most by that, and that it counts for at least."""
+SLOWER, NOTICEABLE = 3.0, 1.0
+"""So many times what it used to take, and more than so many seconds, is slow."""
+LEARNT = 0.05
+"""How much a visit counts for what the server used to take."""
+
+
+def update_strain(row: HostRow, event: VisitEnded) -> HostRow:
+    """Return the row of a host with what *event*, a visit at which it was asked, shows of it."""
+    took, usual, is_slow = event.took, row.usual_took, False
+    if event.visit.purpose is Purpose.PAGE:
+        is_slow = 0 < SLOWER * usual < took and took > NOTICEABLE
+        usual = usual + LEARNT * (took - usual) if usual else took
+    change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
+    return replace(row, usual_took=usual, strain=min(max(row.strain + change, 0), MAX_STRAIN))
+
+
+def strained_delay(delay: float, strain: int) -> float:
+    """Return the *delay* of a host that seems strained so many times more than it was at ease."""
+    if not strain:
+        return delay
+    return max(delay, min(max(delay, SHORTEST_STRAINED) * 2.0**strain, LONGEST_STRAINED))
+
+
+LONGEST_UNREADABLE = 86400.0
+"""The longest that a host is left alone for it, in seconds."""
+
+
+def is_unreadable(unread: Unread, settings: FrontierSettings) -> bool:
+    """Return whether one page at a time is enough, to see if the host is as it was."""
+    return 0 < settings.unread_limit <= unread.pages
+
+
+def left_alone_until(unread: Unread, settings: FrontierSettings) -> float:
+    """Return until when a host is left alone; 0 if it need not be."""
+    if not is_unreadable(unread, settings):
+        return 0.0
+    doubled = 2.0 ** min(unread.pages - settings.unread_limit, 30)
+    return unread.at + min(settings.unread_wait * doubled, LONGEST_UNREADABLE)
+
+
+def count_unread(before: Unread, event: PageJudged, settings: FrontierSettings) -> Unread:
+    """Return what is known once *event* has come: a page that was read ends it.
+
+    One that was under way when the host began to be left alone makes that no longer.
+    """
+    if event.verdict is not Verdict.UNREAD:
+        return Unread()
+    if event.fetched_at < left_alone_until(before, settings):
+        return before
+    return Unread(before.pages + 1, event.at)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from gossamer.policies import NEVER
 from services.frontier import revisit
-from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisit import CrawlState
+from services.frontier.rows import PartitionPlansRow
 
 
 @dataclass

@@ -32,7 +32,6 @@ from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.plan_rows import DueVisit, PlanRow
 from services.frontier.plans import LOOKED_INTO
 from services.frontier.revisit import (
     Basis,
@@ -43,7 +42,7 @@ from services.frontier.revisit import (
     Known,
     PageState,
 )
-from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.rows import DueVisit, HostRow, PlanRow, QueuedUrl, UrlRow
 from services.frontier.shares import Shares
 
 

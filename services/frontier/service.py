@@ -27,13 +27,15 @@ from gossamer.events import (
     VisitEnded,
     topics,
 )
+from gossamer.events.outcomes import OUTCOMES, Judged
 from gossamer.log import BATCH, Record
 from gossamer.overrides import site_overridden
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from services.frontier.admission import Admission
+from gossamer.web.url import host_key
+from services.frontier.admission import Admission, Retries
 from services.frontier.balance import Balance, Unread
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
@@ -45,14 +47,11 @@ from services.frontier.overrides import Overrides
 from services.frontier.pacing import Pacing
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.plan_rows import DueVisit
 from services.frontier.probes import learn
-from services.frontier.reads import places_of, urls_due, urls_of
 from services.frontier.refusals import Refusals
-from services.frontier.retries import Retries
 from services.frontier.revisits import Revisits
 from services.frontier.robots import sitemaps_found
-from services.frontier.rows import DueRow, Position
+from services.frontier.rows import DueRow, DueVisit, JudgementRow, PlanRow, Position, UrlRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]
 """Handles one kind of event about a site of the partition."""
@@ -343,3 +342,43 @@ class Frontier(Processor):
         for partition in self._partitions:
             partition.write()
         self._figures.show()
+
+
+def places_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
+    """Yield the sites and hosts that *events* name; a site alone with "" for its host."""
+    for event in events:
+        site = getattr(event, "site", "")
+        match event:
+            case UrlsAdmitted(urls=urls):
+                yield from dict.fromkeys((site, host_key(found.url)) for found in urls)
+            case RobotsAsked(url=url):
+                yield site, host_key(url)
+            case LinksSetAside():
+                pass
+            case _ if site:
+                yield site, getattr(event, "host", "")
+
+
+def urls_of(events: Iterable[Event]) -> Iterator[Key]:
+    """Yield the rows of the URLs that *events* name, where what they say is compared with them."""
+    for event in events:
+        match event:
+            case ChangesHinted(host=host, hints=hints):
+                for hint in hints:
+                    yield PlanRow, host, hint.url
+                    yield UrlRow, host, hint.url
+            case RetryAsked(host=host, urls=urls) | RefetchAsked(host=host, urls=urls):
+                for url in urls:
+                    yield PlanRow, host, url
+                    yield UrlRow, host, url
+            case VisitEnded(host=host, visit=visit) if visit.earlier:
+                if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
+                    yield JudgementRow, host, visit.url
+
+
+def urls_due(due: Iterable[DueRow]) -> Iterator[Key]:
+    """Yield the rows of the URLs whose retry is *due*."""
+    for one in due:
+        if one.url:
+            yield UrlRow, one.host, one.url
+            yield PlanRow, one.host, one.url

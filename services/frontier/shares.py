@@ -14,9 +14,9 @@ from gossamer.store import Store
 from services.frontier import revisit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisit import CrawlState
 from services.frontier.revisit.budget import rebudgeted
+from services.frontier.rows import PartitionPlansRow
 
 AT_LEAST = 60.0
 """Seconds between two looks at how the budget is shared out among the partitions."""

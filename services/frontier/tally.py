@@ -7,8 +7,7 @@ from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Wait
 from gossamer.store import Table
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import HostRow, Position
+from services.frontier.rows import HostRow, Position, TallyRow
 
 MOST = 10
 """How many hosts or visits a list shows."""

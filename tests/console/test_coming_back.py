@@ -15,9 +15,8 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.validators import Lie, Trust, Validators
 from services.dedup.rows import DocumentRow
-from services.frontier.plan_rows import PartitionPlansRow, PlanRow
 from services.frontier.revisit import CrawlState, Known, PageState, SiteState, Visit, make, packed
-from services.frontier.rows import SiteRow, UrlRow
+from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, UrlRow
 from standalone.folder import Folder, Opened
 
 HOST, SITE = "http://a.example", "a.example"

@@ -18,10 +18,8 @@ from gossamer.events import CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.store import Row
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import PartitionRow, TallyRow
-from services.frontier.plan_rows import PartitionPlansRow
 from services.frontier.revisit import CrawlState, packed
-from services.frontier.rows import DueRow, HostRow
+from services.frontier.rows import DueRow, HostRow, PartitionPlansRow, PartitionRow, TallyRow
 from standalone.folder import Folder, Opened
 from standalone.progress import Progress
 from standalone.waiting import Waiting

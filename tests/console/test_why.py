@@ -20,7 +20,6 @@ from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenRow, finder_of
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import TallyRow
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     HistoryRow,
@@ -29,6 +28,7 @@ from services.frontier.rows import (
     QueuedUrl,
     RobotsRow,
     SiteRow,
+    TallyRow,
     UrlRow,
 )
 from services.frontier.sites import SAMPLE

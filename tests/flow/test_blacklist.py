@@ -16,8 +16,7 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import UrlRow
+from services.frontier.rows import TallyRow, UrlRow
 from tests.flow.test_flow import HTML, Pages, reachable, virtual_crawl, webs
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import VirtualCrawl

@@ -16,8 +16,7 @@ from gossamer.events import Outcome
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.plan_rows import PartitionPlansRow, PlanRow
-from services.frontier.rows import HistoryRow, SiteRow
+from services.frontier.rows import HistoryRow, PartitionPlansRow, PlanRow, SiteRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 

@@ -10,7 +10,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.partition_rows import TallyRow
+from services.frontier.rows import TallyRow
 from tests.flow.virtual import VirtualCrawl
 
 HOST = "http://a.test"

@@ -11,8 +11,7 @@ import pytest
 from gossamer.events import Purpose
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.plan_rows import PlanRow
-from services.frontier.rows import UrlRow
+from services.frontier.rows import PlanRow, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 A, B = "http://a.test", "http://b.test"

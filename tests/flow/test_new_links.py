@@ -9,8 +9,7 @@ import pytest
 from gossamer.events import EvidenceKind
 from services.fetcher.outcome import Failure, Reply
 from services.frontier import revisit
-from services.frontier.plan_rows import PartitionPlansRow
-from services.frontier.rows import SiteRow
+from services.frontier.rows import PartitionPlansRow, SiteRow
 from tests.flow.virtual import START, VirtualCrawl
 
 HTML = (("Content-Type", "text/html"),)

@@ -8,8 +8,7 @@ from prometheus_client import REGISTRY
 from gossamer import clock
 from gossamer.events import Outcome
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, TallyRow
 from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
 from tests.frontier.test_revisits import DAY, HOUR, Changing
 

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from gossamer.events import Discovery, Event, PageJudged, Purpose, UrlsAdmitted, Verdict, Visit
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
-from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import Applied, HostRow, Position, SiteRow
+from services.frontier.rows import Applied, HostRow, Position, SiteRow, TallyRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"

@@ -8,8 +8,7 @@ from gossamer.events import Outcome, RetryAsked
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import HostRow, UrlRow
+from services.frontier.rows import HostRow, TallyRow, UrlRow
 from tests.frontier.simulation import PARTITIONS, Simulation
 
 HOST, URL = "http://a.test", "http://a.test/1"

@@ -19,9 +19,14 @@ from gossamer.events import (
 )
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
-from services.frontier.partition_rows import TallyRow
-from services.frontier.plan_rows import PartitionPlansRow, PlanRow
-from services.frontier.rows import HostRow, JudgementRow, SiteRow
+from services.frontier.rows import (
+    HostRow,
+    JudgementRow,
+    PartitionPlansRow,
+    PlanRow,
+    SiteRow,
+    TallyRow,
+)
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
 
 HOUR, DAY = 3600.0, 86400.0

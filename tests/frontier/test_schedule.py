@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.schedule import SPARE, Schedule
+from services.frontier.workbench import SPARE, Schedule
 from tests.frontier.simulation import Simulation
 
 changes = st.lists(

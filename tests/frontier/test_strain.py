@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Outcome
+from services.frontier.politeness import LONGEST_STRAINED, MAX_STRAIN, strained_delay
 from services.frontier.rows import HostRow
-from services.frontier.strain import LONGEST, MOST, given_way
 from tests.frontier.simulation import Simulation
 
 ERROR = {"outcome": Outcome.SERVER_ERROR, "status": 500}
@@ -62,9 +62,9 @@ def test_a_server_that_is_always_slow_is_not_strained() -> None:
     assert set(gaps(Server(0, 10_000, took=5.0), 30)) == {1.0}
 
 
-@given(st.floats(0, 1e5), st.integers(0, MOST))
+@given(st.floats(0, 1e5), st.integers(0, MAX_STRAIN))
 def test_the_delay_is_never_less_than_without(delay: float, strain: int) -> None:
-    assert delay <= given_way(delay, strain) <= max(delay, LONGEST)
+    assert delay <= strained_delay(delay, strain) <= max(delay, LONGEST_STRAINED)
 
 
 @pytest.mark.parametrize("took", [1.3, 8.0])

@@ -6,8 +6,7 @@ import pytest
 
 from gossamer.events import Discovery, RefetchAsked, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.plan_rows import PlanRow
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, PlanRow
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, HOUR, Changing, defined, visits
 

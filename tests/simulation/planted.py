@@ -34,8 +34,8 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.queue import Ends
 from services.frontier.rows import HostRow
-from services.frontier.schedule import Schedule
 from services.frontier.service import Frontier
+from services.frontier.workbench import Schedule
 
 PRIORITY = re.compile(rb'"priority": ?(-?\d+)')
 
@@ -249,7 +249,7 @@ FAULTS = (
         seeds=16,
         first=183,
         report="entries for . hosts in memory",
-        seams={"services.frontier.schedule.Schedule.put": _heap_only_grows},
+        seams={"services.frontier.workbench.Schedule.put": _heap_only_grows},
     ),
     Fault(
         "hiccup",

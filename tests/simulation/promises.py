@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer.web.url import host_key, host_name, site_of
-from services.frontier.schedule import Schedule
-from services.frontier.workbench import Workbench
+from services.frontier.workbench import Schedule, Workbench
 from tests.simulation.broker import Broker
 from tests.simulation.kernel import START
 from tests.simulation.nodes import Nodes

@@ -16,8 +16,7 @@ from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
 from services.frontier.conditions import Condition
-from services.frontier.partition_rows import TallyRow
-from services.frontier.rows import HostRow, RobotsRow
+from services.frontier.rows import HostRow, RobotsRow, TallyRow
 from tests.servers import free_ports
 
 from .cassandra_node import Between, apply, applying, opened, settings
