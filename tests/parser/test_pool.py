@@ -161,6 +161,22 @@ async def test_children_end_without_pages_and_come_back_with_them(
 
 
 @pytest.mark.slow
+async def test_a_pool_that_closes_while_a_child_ends_leaves_no_process_unwaited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool_module, "IDLE_LIMIT", 0.05)
+    async with Pool(1, PATIENCE, AMPLE) as pool:
+        await titles(pool, 1)
+        server = parent_of(pool.pids[0])
+        os.kill(server, signal.SIGSTOP)
+        async with asyncio.timeout(PATIENCE):
+            while pool.pids:
+                await asyncio.sleep(0.01)
+    with pytest.raises(FileNotFoundError):
+        stat(server)
+
+
+@pytest.mark.slow
 async def test_a_page_is_tried_again_when_its_child_is_killed_but_only_once() -> None:
     async with Pool(1, PATIENCE, AMPLE) as pool:
         await titles(pool, 1)

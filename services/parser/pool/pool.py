@@ -80,6 +80,8 @@ class Pool:
     ) -> None:
         """Kill all children, whatever they are doing."""
         self._ending.cancel()
+        # It may be stopping the fork server, which it takes with it when it is cancelled.
+        await asyncio.gather(self._ending, return_exceptions=True)
         await asyncio.gather(*(child.stop() for child in self._children))
         await self._server.stop()
 
