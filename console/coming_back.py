@@ -55,7 +55,12 @@ def coming_back(facts: UrlFacts, now: float) -> Iterator[str]:
 
 
 def _seen(page: PageState, document: DocumentRow | None) -> str:
-    times = f"changes: seen at {page.changes} of {plural(page.visits - 1, 'visit')} after the first"
+    if page.visits < 2:
+        times = "changes: none could be seen, it was visited once"
+    else:
+        times = (
+            f"changes: seen at {page.changes} of {plural(page.visits - 1, 'visit')} after the first"
+        )
     if document is None or not document.first_seen:
         return times + (f", last {instant(page.changed_at)}" if page.changes else "")
     last = instant(document.last_changed)
@@ -69,7 +74,7 @@ def _believed(known: Known) -> str:
         every = spelled(clock.period * DAY)
         return f"it changes every {every}, next about {next_at}, give or take {give_or_take}"
     if page.visits < 2:
-        return "not yet known how often it changes: it was visited once"
+        return "not yet known how often it changes"
     rate = belief(known)
     low, high = between(rate, SURE)
     every, fast, slow = (spelled(DAY / max(r, 1e-9)) for r in (rate.mean, high, low))

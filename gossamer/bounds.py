@@ -75,7 +75,7 @@ def limit_state(name: str, crawl: CrawlDefined | None, blacklist: Blacklist) -> 
         return blacklist.state_of(name)
     if crawl is None:
         return None
-    # Of parties, which may be many, it is enough to know that they were defined anew.
+    # There may be many parties: the time of their definition stands for them.
     parties = f" {crawl.at}" if crawl.parties else ""
     return f"{crawl.max_depth if name == Hazard.TRAP_DEPTH else crawl.scope}{parties}"
 

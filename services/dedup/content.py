@@ -138,7 +138,7 @@ class Content:
     def follow(
         self, page: PageParsed, links: Links, now: float
     ) -> Iterator[UrlsDiscovered | LinksSetAside]:
-        """Release *links* of *page*, which has no text to compare; set aside those beyond."""
+        """Release the *links* of *page*, which has no text to compare, and park the others."""
         duplicates = page.visit.duplicates
         yield from release(page, links.followed, duplicates, now)
         yield from self._aside.set_aside(page, links.beyond, duplicates, now)

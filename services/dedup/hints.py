@@ -33,7 +33,7 @@ CLICKED = LinkKind.LINK.value
 MAX_NEW_LINKS = 20
 """New links of a page that are reported: the first ones, because lists begin with their news."""
 MIN_BYTES, MAX_BYTES = 8, 128
-"""Of a sketch."""
+"""Size of a sketch."""
 
 
 def sketch_of(page: PageParsed) -> bytes:
@@ -51,7 +51,7 @@ def sketch_of(page: PageParsed) -> bytes:
 def new_links(page: PageParsed, before: bytes) -> frozenset[str]:
     """Return the URLs of links of *page* that are not in the sketch of the version *before*.
 
-    It is empty if there is no such sketch.
+    The list is empty if the version has no sketch.
     """
     found = dict[str, None]()
     sketch, size = int.from_bytes(before, "little"), len(before)

@@ -48,13 +48,13 @@ DEEP = "deep"
 APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
 """Links that say nothing of whether two pages are one: only one of a page's names may have them."""
 ASIDE_CACHE_SIZE = 50_000
-"""Links that an instance remembers as set aside."""
+"""Parked links that an instance remembers."""
 IN_LINKS_CACHE_SIZE = 50_000
 """URLs of an instance that were linked to last from other sites."""
 
 
 def respell(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
-    """Return *page* with its links under the URLs by which *crawl* knows them.
+    """Return *page* with its links respelled by the URL steps of *crawl*.
 
     Links longer than *limit* characters are left out. The hazards met with links are added.
     """
@@ -85,7 +85,7 @@ def respell(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PagePar
 def _entries(
     page: PageParsed, steps: tuple[str, ...], limit: int, met: set[str]
 ) -> Iterator[Entry]:
-    """Yield the entries of a sitemap or a feed under the URLs by which the crawl knows them."""
+    """Yield the entries of a sitemap or a feed, respelled by the URL *steps* of the crawl."""
     for entry in page.entries:
         url, done = merged(entry.url, steps)
         met.update(done)
@@ -199,11 +199,11 @@ def images_of(
 
 
 class Aside:
-    """Sets aside the links that a crawl leaves out, each only once in a while.
+    """Parks the links that a crawl leaves out, each only once in a while.
 
-    The same links out of a site stand on each of its pages. The links that were set aside last are
-    remembered with their page: a page that comes again, after a crash or because the store was
-    away, sets its own links aside again.
+    All pages of a site often have the same links to other sites. The links that were parked last
+    are remembered with their page. A page that is read again, after a crash or because the store
+    was unavailable, parks its own links again.
     """
 
     def __init__(self) -> None:

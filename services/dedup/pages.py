@@ -147,8 +147,8 @@ class Pages:
 
     def handle(self, parsed: PageParsed, now: float) -> Answer:
         """Yield what follows from *parsed*, by its kind."""
-        expected = self._expected.get(parsed.visit.id)
-        # A step may have two pages of one visit: its fetcher may report it again after a crash.
+        expected = self._expected.pop(parsed.visit.id, None)
+        # A step may have two pages of one visit: a visit may be reported again after a crash.
         taken = expected[1] if expected and expected[0] is parsed else self._take(parsed)
         yield from self._handlers[parsed.kind](taken, now)
         count_hazards(NAME, set(taken.page.hazards).difference(parsed.hazards))

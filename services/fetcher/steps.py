@@ -91,7 +91,7 @@ class Pace:
         self._pause = 0.0
         self._jar = Jar(order.cookies, terms.cookies, terms.cookie_size)
         self.probes_walls = terms.cookies > 0
-        """Whether a redirect to another URL is tried as a cookie wall: until one was none."""
+        """Whether a redirect to another URL is tried as a cookie wall: until one was not a wall."""
         self.why = ""
         """Why the order had to end …"""
         self.wait = 0.0

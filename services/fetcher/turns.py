@@ -20,7 +20,7 @@ slots of a dead fetcher are free when its lease is over, by any clock that does 
 than is tolerated. A fetcher that finds no slot leaves a row that says it wants one, and fetchers
 that have more than their share then do not lease theirs anew.
 
-Pure: told the time, which is monotonic, and the store's answers.
+The logic is pure: it is given the monotonic time and the answers of the store.
 """
 
 from collections import OrderedDict
@@ -101,7 +101,7 @@ def _note(times: OrderedDict[str, float], site: str, at: float) -> None:
 
 @dataclass
 class Crowd:
-    """What is known of an address."""
+    """The state of an address."""
 
     leases: dict[int, float] = field(default_factory=dict)
     """Slot → until when it is ours."""
@@ -131,8 +131,8 @@ class Crowds:
     def arrive(
         self, address: str, visits: int, delay: float, now: float, left: float = inf
     ) -> float:
-        """Take the next turn; return the seconds until then. The order has so many *visits* to
-        make, *delay* seconds apart.
+        """Take the next turn; return the seconds until then. The order has *visits* visits,
+        *delay* seconds apart.
 
         Raise Denied if the turn is more than PATIENCE away, TooLate if it is more than *left* away.
         """
@@ -146,7 +146,7 @@ class Crowds:
         return start - now
 
     def enter(self, address: str, now: float) -> int | None:
-        """Take a slot that is leased for long enough; None if there is none."""
+        """Return a free slot whose lease lasts long enough, and take it; None if all are in use."""
         crowd = self._of(address, now)
         for over in [s for s, until in crowd.leases.items() if until <= now]:
             if over not in crowd.in_use:
@@ -172,7 +172,7 @@ class Crowds:
         crowd.took += (took - crowd.took) * (RECENT if crowd.took else 1.0)
 
     def later(self, address: str, visits: int, delay: float, now: float) -> Denied:
-        """Return the denial of an order with so many *visits* to make: when it may come again."""
+        """Return the denial of an order of *visits* visits, with the time of its next attempt."""
         crowd = self._of(address, now)
         start = max(crowd.promised, now + PATIENCE)
         crowd.promised = start + visits * max(min(self._gap, delay), crowd.took / self._at_once)
@@ -228,8 +228,11 @@ class Slots(Protocol):
     """Whether that takes a while."""
 
     def take(self, address: str, in_use: Collection[int]) -> tuple[int, float] | None:
-        """Return a slot of *address* that none has but we, and for how many seconds; None if there
-        is none. *in_use* are those that we have and need. May raise Unavailable."""
+        """Lease a slot of *address*; return its number and the seconds of the lease.
+
+        None if all slots are taken. *in_use* are the slots that this fetcher uses. Raise
+        Unavailable if the store is.
+        """
 
 
 class OwnSlots:

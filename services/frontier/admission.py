@@ -98,7 +98,7 @@ class Admission:
         now: float,
         record: Position | None,
     ) -> None:
-        partition.tally.admitted += len(accepted)
+        partition.count_admitted(len(accepted))
         applied = host.row.applied.through(record) if record else host.row.applied
         row = replace(host.row, admitted=host.row.admitted + len(accepted), applied=applied)
         first = self._partitions.next_moment(partition, now, len(accepted))
@@ -157,7 +157,7 @@ class Admission:
         if visit.next_visit_at:
             # Last: as long as the queue does not have it, it must be found due again.
             self._urls.put(replace(visit, next_visit_at=0.0), last=True)
-            partition.tally.due_count -= 1
+            partition.stop_waiting()
         host = partition.find(site, visit.host)
         number = self._next_number(partition, now)
         known = self._revisits.known(visit.host, visit.url)

@@ -250,7 +250,7 @@ class Partition:
 
     def wait_until(self, host: Host, row: HostRow) -> None:
         """Update a blocked host whose wait ends at another time now, `row.ready_at`."""
-        self.tally.due_count -= 1
+        self.stop_waiting()
         self._wait(row)
         self.update(host, row)
 
@@ -275,7 +275,7 @@ class Partition:
         for host in self.find_all(dues):
             row = host.row
             if row.condition is Condition.BLOCKED and (row.host, row.ready_at) in ends:
-                self.tally.due_count -= 1
+                self.stop_waiting()
                 self._enlist(host, row, Trigger.WAIT_OVER)
 
     def recall(self, site: str, now: float) -> None:
@@ -395,6 +395,14 @@ class Partition:
         self._leave_bench(host)
 
     # Totals.
+
+    def count_admitted(self, urls: int) -> None:
+        """Count *urls* that were admitted."""
+        self.tally.admitted += urls
+
+    def stop_waiting(self) -> None:
+        """Count a URL or host that waits for its time no longer."""
+        self.tally.due_count -= 1
 
     def count_visit(self, event: VisitEnded, received: int) -> None:
         """Count a visit, whose host has sent *received* bytes in all."""

@@ -1,15 +1,14 @@
 """Limiters: may this request go on now? If not, it waits, or is denied with a reason. One list.
 
 A request passes the limiters in order, a stage at a time: before its name is looked up, before it
-connects, before it is sent. A limiter lets it wait no longer than the lease of its order allows.
-What a limiter gave to a request is released when the request ends, however it ends. A name server
-is asked past a list of the same kind. A new limit is a new row of `request_limiters` or
-`lookup_limiters`; `docs/architecture.md` lists both.
+connects, before it is sent. A request never waits longer than the lease of its order allows. When
+it ends, its places and slots are released. DNS lookups pass a list of their own. A new limit is a
+new row of `request_limiters` or `lookup_limiters`; `docs/architecture.md` lists both.
 
-These are no limiters. The courtesy delay, pauses of a crawl and the blacklist belong to the
-conversation (`steps.py`), and outages to the runner, which begins no order (`faults.py`). A body
-that waits for memory belongs to a request that was sent (`bodies.py`). `descriptors.py` checks the
-settings once, `gaps.py` measures, and `skew.py` corrects the clock of the lease.
+Not limiters: the courtesy delay, pauses of a crawl and the blacklist belong to the conversation
+(`steps.py`). During an outage the runner begins no order (`faults.py`). A body that waits for
+memory belongs to a request that was sent (`bodies.py`). `descriptors.py` checks the settings once,
+`gaps.py` measures, and `skew.py` corrects the clock of the lease.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ from gossamer.web.url import site_of
 from services.fetcher.turns import PATIENCE, Crowds, Denied, Slots, Starts, TooLate
 
 SHARE = 4
-"""One lookup in so many may be of one zone, or of a name that was not answered soon."""
+"""One lookup in `SHARE` may be of one zone, or of a name that was not answered soon."""
 LATE = "its turn did not come, or its name was not looked up, before the lease could end"
 
 
@@ -66,7 +65,7 @@ class Lookup:
     """Whether the name was not answered soon."""
 
     def left(self) -> float:
-        """Return that a lookup has no deadline of its own."""
+        """Return infinity: a lookup has no deadline of its own."""
         return inf
 
 
@@ -91,7 +90,7 @@ class Limiter(NamedTuple, Generic[T]):
 
 
 class Admission(Generic[T]):
-    """Leads one request past its limiters, and releases at the end of the block what they gave."""
+    """Passes one request through its limiters, and releases its places at the end of the block."""
 
     def __init__(self, limiters: Sequence[Limiter[T]], request: T) -> None:
         self.request = request
@@ -118,7 +117,7 @@ class Admission(Generic[T]):
 
 
 def places(limit: int, key: Callable[[T], str | None] = lambda request: "") -> Admit[T]:
-    """Return what admits at most *limit* at once of each *key*, and whatever has no key."""
+    """Return an admission of at most *limit* requests of one *key* at once; None: no limit."""
     by_key = WeakValueDictionary[str, asyncio.Semaphore]()
 
     @asynccontextmanager
@@ -140,7 +139,7 @@ def places(limit: int, key: Callable[[T], str | None] = lambda request: "") -> A
 
 
 def paced(turn: Callable[[Request], float]) -> Admit[Request]:
-    """Return what waits until the *turn* that a request takes. One that nobody uses passes."""
+    """Return an admission that waits for the *turn* of a request. An unused turn is lost."""
 
     @asynccontextmanager
     async def admit(request: Request) -> AsyncIterator[None]:
@@ -152,7 +151,7 @@ def paced(turn: Callable[[Request], float]) -> Admit[Request]:
 
 
 def held(turn: Callable[[Request], float]) -> Admit[Request]:
-    """Return what waits until *turn* is 0, one request to a site at a time.
+    """Return an admission that waits until *turn* returns 0, one request to a site at a time.
 
     It asks again after each wait, for the process may have stood still.
     """
@@ -225,7 +224,7 @@ class AddressSlots:
 def request_limiters(
     settings: FetcherSettings, crowds: Crowds, slots: Slots, time: Callable[[], float]
 ) -> tuple[Limiter[Request], ...]:
-    """Return what a request passes, in this order. *time* is monotonic.
+    """Return the limiters of a request, in order. *time* is monotonic.
 
     A request that waits for its site takes no place among the requests; one that waits for its
     address has looked it up, and one that waits to be sent has its connection.
@@ -279,7 +278,7 @@ def request_limiters(
 
 
 def lookup_limiters(limit: int) -> tuple[Limiter[Lookup], ...]:
-    """Return what a lookup passes, in this order: names that never resolve must not drown others.
+    """Return the limiters of a lookup, in order: names that never resolve must not starve others.
 
     A zone is a registrable domain with what is below it. A first try of a name takes its places for
     a short while only; what it does not settle is looked up again beside others of that kind.
