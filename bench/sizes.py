@@ -53,7 +53,7 @@ from services.frontier.revisit import (
     packed,
 )
 from services.frontier.rows import (
-    DueVisit,
+    DueRow,
     HistoryRow,
     HostRow,
     JudgementRow,
@@ -135,13 +135,13 @@ def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
         known, plan = policy.visited(known, Visit(url, before, changed))
     next_at, basis, state = plan.at or at, plan.basis or "", packed(known.page)
     validators = Validators(f'"{trace[:20]}"', "Tue, 22 Sep 2026 10:00:00 GMT")
-    yield PlanRow(host, url, next_at, plan.why, basis, "optimal", before, validators, state)
-    bucket = f"{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"
-    yield DueVisit(
-        bucket, f"{next_at:021.7f} {url}", next_at, site, host, url, depth=3, trace=trace,
-        via="1790000000123456.812.0@https://www.first.example/", earlier=VISITS,
-        validators=validators, statistics=state, basis=basis,
+    yield PlanRow(
+        host, url, next_at, why=plan.why, basis=basis, policy="optimal", visited_at=before,
+        depth=3, trace=trace, via="1790000000123456.812.0@https://www.first.example/",
+        earlier=VISITS, validators=validators, statistics=state,
     )  # fmt: skip
+    bucket = f"{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"
+    yield DueRow(bucket, f"{next_at:021.7f} {url}", next_at, site, host, url)
 
 
 def fill(store: Store, count: int) -> None:

@@ -50,8 +50,7 @@ def coming_back(facts: UrlFacts, now: float) -> Iterator[str]:
     yield f"weight: {known.page.weight:.3g}, where a seed has 1{_reasons(known.page)}" + _price(
         known, plan.policy
     )
-    if not (facts.visit and facts.visit.next_visit_at):
-        yield from _next(plan, facts, now)
+    yield from _next(plan, facts, now)
 
 
 def _seen(page: PageState, document: DocumentRow | None) -> str:
@@ -131,8 +130,8 @@ def _price(known: Known, policy: str) -> str:
 
 
 def _next(plan: PlanRow, facts: UrlFacts, now: float) -> Iterator[str]:
-    by = f"by the policy {plan.policy}: {plan.why}"
-    if not plan.at:
+    by = plan.why if plan.is_retry else f"by the policy {plan.policy}: {plan.why}"
+    if plan.at is None:
         yield f"next visit: never, {by}"
     elif plan.at > now:
         yield f"next visit: {instant(plan.at)}, {by}"

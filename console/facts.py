@@ -18,7 +18,7 @@ from gossamer.web.url import fingerprint, host_key, host_name, site_of
 from gossamer.web.validators import Trust
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import EarlierSeenRow, SeenRow, SeenTable
+from services.dedup.seen import SeenRow, SeenTable
 from services.frontier.conditions import Condition
 from services.frontier.gates import Situation
 from services.frontier.overrides import Overrides
@@ -151,7 +151,7 @@ class UrlFacts:
 def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
     """Return what *crawl* knows of a canonical *url*."""
     store = crawl.store()
-    for row in READ if crawl.fleet else (*READ, SeenRow, EarlierSeenRow):
+    for row in READ if crawl.fleet else (*READ, SeenRow):
         store.table(row)  # Made where it is missing, while nothing is being read.
     with crawl.reading():
         return _facts(crawl, store, url)

@@ -21,13 +21,13 @@ from services.frontier.rows import (
     HostRow,
     PartitionPlansRow,
     PartitionRow,
+    PlanRow,
     TallyRow,
-    UrlRow,
 )
 from standalone.progress import Progress, progress_of
 from standalone.waiting import Waiting, read_waiting
 
-READ = (TallyRow, PartitionRow, PartitionPlansRow, DueRow, HostRow, UrlRow)
+READ = (TallyRow, PartitionRow, PartitionPlansRow, DueRow, HostRow, PlanRow)
 
 
 @dataclass(frozen=True)

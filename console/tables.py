@@ -14,7 +14,6 @@ from services.fetcher.turns import AddressSlot
 from services.frontier.parked import ParkedLimitRow, ParkedRow
 from services.frontier.rows import (
     DueRow,
-    DueVisit,
     HistoryRow,
     HostRow,
     JudgementRow,
@@ -39,7 +38,6 @@ TABLES: dict[type[Row], Options] = {
     HistoryRow: SMALL_ROWS,
     ListedHost: SHORT_LIVED,
     DueRow: SHORT_LIVED,
-    DueVisit: SHORT_LIVED,
     PlanRow: SMALL_ROWS,
     PartitionPlansRow: SMALL_ROWS,
     ParkedRow: SMALL_ROWS,

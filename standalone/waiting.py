@@ -8,7 +8,7 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from services.frontier.calendar import entries
 from services.frontier.conditions import Condition
-from services.frontier.rows import DueRow, HostRow, PartitionRow, UrlRow
+from services.frontier.rows import DueRow, HostRow, PartitionRow, PlanRow
 
 MOST = 5
 """The most hosts that are named."""
@@ -39,14 +39,14 @@ def read_waiting(store: Store, blocked: int) -> Waiting:
 def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
     """Yield what waits, the soonest first, with its host where that is blocked."""
     partitions, dues = store.table(PartitionRow), store.table(DueRow)
-    hosts, urls = store.table(HostRow), store.table(UrlRow)
+    hosts, plans = store.table(HostRow), store.table(PlanRow)
     known = [row for p in range(PARTITIONS) if (row := partitions.get(str(p)))]
     # Entries stay until their bucket is over: they count as far as the rows say the same.
     calendars = [entries(dues, row.partition, row.due_bucket, row.last_due_bucket) for row in known]
     for due in merge(*calendars, key=lambda due: due.at):
         if due.url:
-            url = urls.get(due.host, due.url)
-            if url and url.next_visit_at == due.at:
+            plan = plans.get(due.host, due.url)
+            if plan and plan.waits_until == due.at:
                 yield due, None
             continue
         host = hosts.get(due.site, due.host)

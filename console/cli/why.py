@@ -111,9 +111,6 @@ def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:
     party = f", of party {visit.party}" if visit.party else ""
     hops = f", after {plural(visit.hops, 'redirect')}" if visit.hops else ""
     yield f"depth: {visit.depth}{hops}{party}"
-    if visit.next_visit_at:
-        attempts = plural(visit.attempt, "attempt")
-        yield f"next visit: {instant(visit.next_visit_at)}, after {attempts}"
     if visit.trace:
         yield f"trace: {visit.trace}, in what the services log"
 

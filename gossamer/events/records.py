@@ -109,6 +109,9 @@ class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):
     site: str
     via: str
     urls: tuple[Discovery, ...]
+    repeated: bool = False
+    """Whether they may have been admitted before: the same visit had found them, as after a crash
+    between an admission and the commit of the record that it answers."""
 
 
 class Visit(Struct, frozen=True, gc=False):

@@ -2,14 +2,15 @@
 
 **How a URL passes.** A seed, or a link of a page that is worth following, is re-keyed by its site
 (`urls.discovered`) and comes back to the instance that owns the site's partition. There the
-URL-seen test remembers who found it first: `seen.first_finders(site, urls, me)`. The first
-finder's URL is admitted; all others' are dropped.
+URL-seen test remembers who found it first: `seen.test(site, urls, finder)`. The first finder's URL
+is admitted; all others' are dropped.
 
 **Why the first finder wins.** The obvious test, remember the URL if it is new and then admit it,
 loses the URL if the process dies between the two: the record comes again, and its URL is known.
-Who found it tells the cases apart. A record that comes again *is* the first finder, so its URL is
-admitted again, which the frontier tolerates; nothing is lost, and nothing is admitted for anybody
-else. Of the finder 64 bits are remembered (`seen.finder_of`): its whole name travels with the URL.
+The finder tells the cases apart. A record that comes again *is* the first finder, so its URL is
+admitted again, marked as repeated: the frontier looks for it in its queue and among its visits.
+Nothing is lost, and nothing is admitted for anybody else. The set holds 64 bits of the finder
+(`seen.finder_of`); the whole name travels with the URL.
 
 **Under which URL.** A page's links first get the URLs by which the crawl knows them (`links`), by
 the steps in its definition, which are the same for all instances. Some steps hold at some hosts

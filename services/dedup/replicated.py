@@ -32,7 +32,7 @@ from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
-from services.dedup.seen import Seen
+from services.dedup.seen import Finding, Seen
 
 WAIT = 0.1
 """Most seconds that one look at the changelog waits."""
@@ -113,17 +113,17 @@ class ReplicatedSeen(Seen):
         self._tail: Tail | None = None
         self._publishing: Iterator[list[Message]] = iter(())
 
-    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
-        """Return who found each of *site*'s *urls* first; remember *finder* of those new."""
+    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+        """See `Seen`."""
         keys = [_key(site, url) for url in urls]
-        mine, added, found = bytes.fromhex(finder), self._changes.rows, []
+        added, findings = self._changes.rows, list[Finding]()
         for key, url, stored in zip(keys, urls, self._disk.get_many(keys), strict=True):
             known = added.get(key) or stored
             if known is None:
-                known = added[key] = mine
+                added[key] = bytes.fromhex(finder)
                 self._changes.urls[site, finder].append(url)
-            found.append(known.hex())
-        return found
+            findings.append(Finding.of(known.hex() if known else None, finder))
+        return findings
 
     def knows(self, site: str, url: str) -> bool:
         """Return whether anybody has found *site*'s URL with this fingerprint."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, MutableMapping, Sequence
+from enum import Enum
 from hashlib import blake2b
 
 from gossamer.store import Row, Store
@@ -16,20 +17,28 @@ def finder_of(via: str) -> str:
     return blake2b(via.encode(), digest_size=8).hexdigest()
 
 
-def is_same(found: str, finder: str) -> bool:
-    """Return whether *found*, of the set, is *finder*: older versions kept the whole of it."""
-    return found == finder or finder_of(found) == finder
+class Finding(Enum):
+    """What the set says of a URL that a finder has found."""
+
+    NEW = "nobody had found it"
+    REPEATED = "the finder itself had found it first"
+    KNOWN = "another had found it first"
+
+    @classmethod
+    def of(cls, first: str | None, finder: str) -> "Finding":
+        """Return what *finder* is told of a URL whose first finder is *first*; None: nobody."""
+        if first is None:
+            return cls.NEW
+        return cls.REPEATED if first == finder else cls.KNOWN
 
 
 class Seen(ABC):
     """The URL-seen set. It only grows, and cannot be listed or counted."""
 
     @abstractmethod
-    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
-        """Return who found each of *site*'s *urls* first, which are fingerprints.
-
-        That is *finder*, and remembered, where nobody had.
-        """
+    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+        """Return a finding for each of *site*'s *urls*, which are fingerprints; remember *finder*
+        as the first of those that nobody had found."""
 
     @abstractmethod
     def knows(self, site: str, url: str) -> bool:
@@ -63,9 +72,16 @@ class SeenMapping(Seen):
     def __init__(self, mapping: MutableMapping[str, str]) -> None:
         self._mapping = mapping
 
-    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
+    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `Seen`."""
-        return [self._mapping.setdefault(url, finder) for url in urls]
+        findings = list[Finding]()
+        for url in urls:
+            finding = Finding.of(self._mapping.get(url), finder)
+            if finding is not Finding.KNOWN:
+                # Written once more if it is repeated: after a crash the changelog may lack it.
+                self._mapping[url] = finder
+            findings.append(finding)
+        return findings
 
     def knows(self, site: str, url: str) -> bool:
         """See `Seen`."""
@@ -87,41 +103,24 @@ class SeenRow(Row, frozen=True):
     """64 bits of its name."""
 
 
-class EarlierSeenRow(Row, frozen=True):
-    """The same as folders had it before 2026-11-24; nothing is added."""
-
-    table = "seen"
-    partition_key = "fingerprint"
-
-    fingerprint: str
-    via: str
-    """64 bits of the finder; the whole in rows of before 2026-11-22."""
-
-
 class SeenTable(Seen):
     """The set in a table of the store: of a crawl in a folder."""
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)
-        earlier = store.table(EarlierSeenRow)
-        self._earlier = earlier if next(earlier.everything(), None) else None
 
-    def first_finders(self, site: str, urls: Sequence[str], finder: str) -> list[str]:
+    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `Seen`."""
         keys = [bytes.fromhex(url) for url in urls]
         known = {row.fingerprint: row.finder.hex() for row in self._rows.get_many(site, keys)}
-        for url, key in zip(urls, keys, strict=True):
+        findings = list[Finding]()
+        for key in keys:
+            findings.append(Finding.of(known.get(key), finder))
             if key not in known:
-                known[key] = self._found_earlier(url) or finder
-                if known[key] == finder:
-                    self._rows.put(SeenRow(site, key, bytes.fromhex(finder)))
-        return [known[key] for key in keys]
+                known[key] = finder
+                self._rows.put(SeenRow(site, key, bytes.fromhex(finder)))
+        return findings
 
     def knows(self, site: str, url: str) -> bool:
         """See `Seen`."""
-        key = bytes.fromhex(url)
-        return self._rows.get(site, key) is not None or bool(self._found_earlier(url))
-
-    def _found_earlier(self, url: str) -> str:
-        row = self._earlier.get(url) if self._earlier else None
-        return row.via if row else ""
+        return self._rows.get(site, bytes.fromhex(url)) is not None

@@ -44,7 +44,7 @@ from services.dedup.host_steps import HostSteps
 from services.dedup.links import InLinks
 from services.dedup.listings import Listings
 from services.dedup.pages import Pages
-from services.dedup.seen import Seen, finder_of, is_same
+from services.dedup.seen import Finding, Seen, finder_of
 
 
 class Dedup(Processor):
@@ -177,13 +177,11 @@ class Dedup(Processor):
             if self._is_let_through(event.site, found):
                 urls.setdefault(found.url, found)
         self._listings.named(event)
-        first = self._seen.first_finders(event.site, [*map(fingerprint, urls)], finder)
-        fresh, known = list[Discovery](), list[Discovery]()
-        for found, finder_of_it in zip(urls.values(), first, strict=True):
-            if is_same(finder_of_it, finder):
-                fresh.append(found)
-            else:
-                known.append(found)
+        tested = self._seen.test(event.site, [*map(fingerprint, urls)], finder)
+        by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
+        for found, finding in zip(urls.values(), tested, strict=True):
+            by_finding[finding].append(found)
+        known = by_finding[Finding.KNOWN]
         if known and (linking := linking_site(event.via, event.site)):
             self._in_links.met(linking, (found.url for found in known))
         if self._hinted:
@@ -191,16 +189,8 @@ class Dedup(Processor):
         if event.via.startswith("seed@"):
             # Who sows a seed again wants it tried now; the frontier keeps delay and Retry-After.
             yield from _retries(event, known, now)
-        # The original of a replica may be of another site, whose URLs are tested there.
-        own = [found for found in fresh if site_of(found.url) == event.site]
-        if own:
-            count("gossamer_urls_admitted_total", len(own))
-            yield UrlsAdmitted(
-                crawl=event.crawl, at=now, site=event.site, via=event.via, urls=tuple(own)
-            )
-        if len(own) < len(fresh):
-            elsewhere = [found for found in fresh if site_of(found.url) != event.site]
-            yield from by_site(elsewhere, event.via, event.crawl, now)
+        yield from _admitted(event, by_finding[Finding.NEW], False, now)
+        yield from _admitted(event, by_finding[Finding.REPEATED], True, now)
 
     def _is_let_through(self, site: str, found: Discovery) -> bool:
         # One that is known costs no visit; or its record comes again, after it was let through.
@@ -221,6 +211,25 @@ class Dedup(Processor):
         accept(event)
         self._crawl = event
         self._pages.define(event)
+
+
+def _admitted(
+    event: UrlsDiscovered, urls: Sequence[Discovery], repeated: bool, now: float
+) -> Iterator[Event]:
+    """Yield the admission of *urls*, but for those of other sites, which are tested there: the
+    original of a replica may be one."""
+    if own := tuple(found for found in urls if site_of(found.url) == event.site):
+        count("gossamer_urls_admitted_total", len(own))
+        yield UrlsAdmitted(
+            crawl=event.crawl,
+            at=now,
+            site=event.site,
+            via=event.via,
+            urls=own,
+            repeated=repeated,
+        )
+    elsewhere = [found for found in urls if site_of(found.url) != event.site]
+    yield from by_site(elsewhere, event.via, event.crawl, now)
 
 
 def _retries(event: UrlsDiscovered, known: Sequence[Discovery], now: float) -> Iterator[RetryAsked]:

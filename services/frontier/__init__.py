@@ -46,8 +46,12 @@ may have asked for an hour's rest.
 in the host's row; a segment is dropped whole when the cursor has passed it (`queue.py`). If the
 cursor moved with the order, a crash would lose the batch that was checked out. It moves with each
 outcome, so a crash repeats at most that batch. PolyBot restarts from snapshots and leaves it to the
-application to find the pages that were fetched twice (section 2.1). What is tried again later waits
-in due-time buckets (`calendar.py`), and is then queued again, behind what was asked for meanwhile.
+application to find the pages that were fetched twice (section 2.1).
+
+**How a URL comes back.** A retry, a revisit, and a new URL that waits for the budget are plans. A
+plan is a row of its URL: when, why, and all that the order needs (`rows.PlanRow`). The calendar is
+an index of plans and of blocked hosts, in due-time buckets (`calendar.py`). When an entry is due,
+the plan says whether it still holds; if so, the URL is queued, behind what was asked for meanwhile.
 
 **Why hosts wait in a directory.** Memory holds hosts that have work and are not blocked, up to
 `loaded_limit`: row and robots rules. All others with work wait in the store, listed by the request
@@ -76,7 +80,7 @@ then one page is visited, to see. Its URLs wait in their queue: none is fetched 
 
 **Who is faster than the servers.** The operators: they set hours and the speed of the crawl, of a
 site, and turn sites off (`overrides.py`, `pacing.py`), and what they block (`gossamer.blacklist`)
-is neither admitted nor ordered, and passed over where it is queued.
+is neither admitted nor ordered, and skipped where it is queued.
 
 **Why a partition has slots of its own.** Where parser or archive are behind in one partition,
 fetchers hold its orders back. The hosts of the others must not wait for these: half of the hosts
@@ -87,12 +91,11 @@ of one that has none left makes room in memory for a host of one that has.
 end with all slots, while others are idle. So where orders are too many, those of a site that nobody
 has an order of go to the partition that has the fewest (`balance.py`). The host's row says where.
 
-**How a page comes back.** After each verdict, and after each visit that ended without a document,
-the crawl's revisit policy says when next (`revisit/`, pure; `revisits.py` is the shell around it).
-Planned visits wait in a calendar of their own with all that their orders need (`plans.py`), so what
-is known of a page travels with its visit and comes back with the verdict, and nothing is read when
-it is due. A budget pays for each visit; it is shared out among the partitions by what their pages
-ask for, and between pages that are known and new URLs, which wait in another calendar.
+**When a page is visited again.** After each verdict, and after each visit that ended without a
+document, the crawl's revisit policy says when next (`revisit/`, pure; `revisits.py` is the shell
+around it). What is known of a page travels with its visit and comes back with the verdict. A budget
+pays for each visit; it is shared out among the partitions by what their pages ask for, and between
+pages that are known and new URLs (`plans.py`).
 
 **What a trap may leave.** A site without end would fill the store as well as the queue. So the
 hosts of a site are limited as the URLs of a host are, and of the URLs that a rule refuses for good
@@ -116,16 +119,17 @@ then drops, then messages, then the log's commit.
     a host checked out, and no order        its lease ends, and it is ordered again
     URLs in a queue, and the log has        the host's row says up to which record it has applied
       not moved past them                   `urls.admitted`: they are not queued or counted again
-    a URL's outcome, and its host's         the outcome comes again, and is taken in again; if the
-      cursor before it                      lease has ended meanwhile, the URL is passed over
+    a URL's outcome, and its host's         the outcome comes again, and is applied again: no lease
+      cursor before it                      ends before all outcomes were read
     an entry in the directory, and a row    the entry is stale, and is skipped when it is met
       that says another
     a site's counts, and not its host       the host is admitted again, and not counted again: the
                                             site's row says what it has counted
-    a URL that is due, and not queued       it is found due again: the row that says it is queued is
-                                            written last
-    a planned visit taken, and its bucket   it is taken again; at the check-out its URL has come
-      not yet dropped                       further, it is passed over, and its token is given back
-    a verdict, and the log has not moved    it is planned again, alike, under the same key; the sums
-      past it                               of its partition have counted it twice
+    a plan that is due, and not queued      it is found due again: that it is queued is written last
+    an entry whose plan was queued, in a    the plan says so: the entry does not hold, and what was
+      bucket that is not yet dropped        paid for the visit is refunded
+    a verdict, and the log has not moved    it is planned again, and the first plan's entry does not
+      past it                               hold
+    an admission, and not dedup's commit    dedup admits it again and says so; the frontier looks
+                                            for it in plans, outcomes and queue
 """

@@ -1,13 +1,18 @@
 """Admission: puts URLs into the queues of their hosts, or writes down which rule refuses them.
 
-URLs come again in four ways: their time has come, a person wants a page fetched again, a person
-says that a host is well (`gossamer retry`), or another host's robots.txt lies here. A person knows
-what no wait can know: that the server is up again, that the name exists now. So the trouble counts
-as over, as after an answer. Politeness stays: the courtesy delay is kept, and a Retry-After and
+URLs come again in four ways: their plan is due, a person wants a page fetched again, a person says
+that a host is well (`gossamer retry`), or another host's robots.txt lies here. A person knows what
+no wait can know: that the server is up again, that the name exists now. So the trouble counts as
+over, as after an answer. Politeness stays: the courtesy delay is kept, and a Retry-After and
 robots.txt are obeyed.
+
+**Each URL is queued once.** The row of a host says which records of `urls.admitted` it has applied,
+and a plan says whether its URL is in the queue. Only dedup may admit a URL twice: a crash may come
+between an admission and the commit of the record that it answers. Dedup marks what it may have
+admitted before, and such URLs alone are looked for here before they are queued.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
@@ -23,23 +28,25 @@ from gossamer.events import (
     RobotsAsked,
     UrlsAdmitted,
 )
-from gossamer.events.outcomes import FAILURES, OUTCOMES, Fate
+from gossamer.events.outcomes import FAILURES
 from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.in_links import Sketch, linked, linking_site
 from gossamer.web.url import host_key
-from gossamer.web.validators import EVERY, NO_VALIDATORS, Validators, is_conditional
+from gossamer.web.validators import EVERY, NO_VALIDATORS, is_conditional
 from services.frontier import revisit
 from services.frontier.conditions import Condition
 from services.frontier.directory import request_number
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.refusals import Candidate, Refusals, refusal
+from services.frontier.refusals import LEFT_OUT, Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
-from services.frontier.rows import DueRow, DueVisit, HostRow, Position, QueuedUrl, Unread, UrlRow
+from services.frontier.rows import DueRow, HostRow, PlanRow, Position, QueuedUrl, Unread, UrlRow
+
+ASKED = "an operator asked for it"
 
 
 class Admission:
@@ -75,6 +82,8 @@ class Admission:
             if queued.setdefault(key, bool(record and host.row.applied.covers(record))):
                 continue
             accepted = list[Discovery]()
+            if event.repeated:
+                group = self._not_admitted_yet(partition, host, [*group])
             for found in group:
                 candidate = Candidate(
                     found, host, len(accepted), crawl, self._refusals.blacklist, self._settings,
@@ -88,6 +97,19 @@ class Admission:
             if accepted:
                 self._accept(partition, host, accepted, event, now, record)
         partition.sites.begin(event.site, None)
+
+    def _not_admitted_yet(
+        self, partition: Partition, host: Host, repeated: Sequence[Discovery]
+    ) -> Iterator[Discovery]:
+        """Yield those of *repeated* that are neither visited, nor planned, nor in the queue."""
+        key, urls = host.row.host, [found.url for found in repeated]
+        # What was only left out of the crawl is admitted when it fits.
+        known = {one.url for one in self._urls.get_many(key, urls) if one.outcome not in LEFT_OUT}
+        known |= {one.url for one in self._revisits.plans(key, urls) if one.waits_until is not None}
+        if known.issuperset(urls):
+            return
+        known |= partition.queues.new_urls(host.row)
+        yield from (found for found in repeated if found.url not in known)
 
     def _accept(
         self,
@@ -111,73 +133,67 @@ class Admission:
         else:
             _queue(partition, host, row, urls, now)
 
-    def again(self, partition: Partition, due: DueRow, now: float) -> None:
-        """Queue a URL whose time has come, unless that has been done."""
-        visit = self._urls.get(due.host, due.url)
-        if visit is None or visit.next_visit_at != due.at:
-            return
-        self._requeue(partition, due.site, visit, now)
+    def plan_due(self, partition: Partition, entry: DueRow, now: float) -> None:
+        """Queue the URL of a due *entry* of the calendar, unless the entry does not hold any more:
+        then return what was paid for the visit."""
+        plan = self._revisits.due_plan(entry)
+        if plan is None:
+            partition.plans.refund()
+        else:
+            self._queue_planned(partition, entry.site, plan, now)
 
-    def revisit(self, partition: Partition, due: DueVisit, now: float) -> None:
-        """Queue a URL whose visit is due; on condition, as long as that can be trusted."""
-        validators, conditional = _condition(partition, due.site, due, due.validators)
-        number = due.number or self._next_number(partition, now)
-        url = QueuedUrl(
-            "",
-            0,
-            due.url,
-            number,
-            validators=validators,
-            conditional=conditional,
-            statistics=due.statistics,
-            basis=due.basis,
-            **provenance(due, due.crawl),
-        )
-        host = partition.find(due.site, due.host)
-        _queue(partition, host, host.row, [url], now)
+    def retry_due(self, partition: Partition, entry: DueRow, now: float) -> None:
+        """Queue the URL of a due *entry* that failed, unless the entry does not hold any more."""
+        if plan := self._revisits.due_plan(entry):
+            partition.stop_waiting()
+            self._queue_planned(partition, entry.site, plan, now)
 
     def refetch(self, partition: Partition, site: str, key: str, url: str, now: float) -> None:
-        """Queue a URL that was visited, however it fared and whenever it is due."""
-        visit = self._urls.get(key, url)
-        if visit is not None and (visit.earlier or visit.attempt):
-            self._requeue(partition, site, visit, now, Basis.ASKED)
+        """Queue a URL that was visited, unless it is in the queue."""
+        last = self._urls.get(key, url)
+        if last is not None and (last.earlier or last.attempt):
+            self._queue_asked(partition, site, last, now, Basis.ASKED)
 
     def once_more(self, partition: Partition, site: str, key: str, url: str, now: float) -> None:
         """Queue a URL that failed, although no attempt is left to it or its time has not come."""
-        visit = self._urls.get(key, url)
-        if visit is None or visit.outcome not in FAILURES:
-            return
-        # While a host is left alone, the URL that found it in trouble stays first in its queue.
-        if OUTCOMES[Outcome(visit.outcome)].fate is not Fate.WAIT or not visit.next_visit_at:
-            self._requeue(partition, site, visit, now)
+        last = self._urls.get(key, url)
+        if last is not None and last.outcome in FAILURES:
+            self._queue_asked(partition, site, last, now)
 
-    def _requeue(
-        self, partition: Partition, site: str, visit: UrlRow, now: float, basis: str = ""
+    def _queue_asked(
+        self, partition: Partition, site: str, last: UrlRow, now: float, basis: str = ""
     ) -> None:
-        if visit.next_visit_at:
-            # Last: as long as the queue does not have it, it must be found due again.
-            self._urls.put(replace(visit, next_visit_at=0.0), last=True)
+        plan = self._revisits.known(last.host, last.url) or PlanRow(last.host, last.url)
+        is_made = plan.is_outdated(last)
+        if last.queued or (plan.queued and not is_made):
+            return
+        if plan.is_retry and not plan.queued:
             partition.stop_waiting()
-        host = partition.find(site, visit.host)
-        number = self._next_number(partition, now)
-        known = self._revisits.known(visit.host, visit.url)
-        statistics = known.statistics if known else b""
+        statistics = plan.statistics
         if basis == Basis.ASKED:
             statistics = packed(asked_for(unpacked(statistics)))
-        found = known.validators if known else NO_VALIDATORS
-        validators, conditional = _condition(partition, site, visit, found)
+        how = provenance(last if is_made else plan, last.crawl)
+        plan = replace(plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=0, **how)
+        self._queue_planned(partition, site, plan, now)
+
+    def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> None:
+        """Queue the URL of *plan*; on condition, as long as the host's validators are trusted."""
+        trust = partition.sites.validators(site, plan.host)
         url = QueuedUrl(
             "",
             0,
-            visit.url,
-            number,
-            validators=validators,
-            conditional=conditional,
-            statistics=statistics,
-            basis=basis,
-            **provenance(visit, visit.crawl),
+            plan.url,
+            plan.number or self._next_number(partition, now),
+            # Now and then a visit asks for the whole page.
+            conditional=is_conditional(plan.validators, trust, plan.earlier % EVERY),
+            validators=NO_VALIDATORS if trust.lie else plan.validators,
+            statistics=plan.statistics,
+            basis=plan.basis,
+            **provenance(plan, plan.crawl),
         )
+        host = partition.find(site, plan.host)
         _queue(partition, host, host.row, [url], now)
+        self._revisits.queued(plan)
 
     def errand(self, partition: Partition, event: RobotsAsked, now: float) -> None:
         """Queue a URL at which another host's robots.txt lies."""
@@ -199,18 +215,6 @@ def _queue(
         partition.enter(host, row, now)
     else:
         partition.update(host, row)
-
-
-def _condition(
-    partition: Partition, site: str, of: DueVisit | UrlRow, found: Validators
-) -> tuple[Validators, bool]:
-    """Return the validators that a visit sends, and whether it asks for changes alone.
-
-    *found* are those of the last visit. Now and then a visit asks for the whole page.
-    """
-    trust = partition.sites.validators(site, of.host)
-    conditional = is_conditional(found, trust, of.earlier % EVERY)
-    return NO_VALIDATORS if trust.lie else found, conditional
 
 
 def _host_of(found: Discovery) -> str:

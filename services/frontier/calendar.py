@@ -3,18 +3,20 @@
 Entries wait in due-time buckets in the store, where their keys begin with the time. Memory holds
 the soonest of the next hour, a bounded number: up to the horizon, a position in the store, every
 entry is in memory or was taken. What lies beyond is read when memory is empty. A bucket is dropped
-whole when all of it was taken and its time is over. After a crash, or where a clock was set back,
-an entry may be due twice: its reader must check it against the row that it is about.
+whole when all of it was taken and its time is over.
+
+The calendar is an index. An entry says where to look, and the row that it is about says whether it
+still holds: the host's row, or the URL's plan. So nothing is removed from a bucket when a plan
+changes, and an entry that comes again after a restart does no harm.
 """
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
-from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
 from gossamer.store import Table
-from services.frontier.rows import Due
+from services.frontier.rows import DueRow
 
 BUCKET = 600.0
 AHEAD = 7
@@ -24,12 +26,11 @@ AT_A_TIME = 20
 MOST, PAGE = 5000, 1000
 """Entries that are read into memory, which holds up to twice as many; and in one scan."""
 
-R = TypeVar("R", bound=Due)
 Position = tuple[int, str]
 """A bucket, and a key in it."""
 
 
-class Calendar(Generic[R]):
+class Calendar:
     """The entries of one partition, which are in the buckets of *prefix*.
 
     `first_bucket` and `last_bucket` are to be stored with what is flushed next, and given to the
@@ -38,7 +39,7 @@ class Calendar(Generic[R]):
 
     def __init__(
         self,
-        table: Table[R],
+        table: Table[DueRow],
         prefix: str,
         first_bucket: int,
         last_bucket: int,
@@ -48,14 +49,14 @@ class Calendar(Generic[R]):
         self._table, self._prefix, self._most = table, prefix, most
         self.first_bucket = _bucket(now) if first_bucket < 0 else first_bucket
         self.last_bucket = last_bucket
-        self._held: dict[Position, R] = {}
+        self._held: dict[Position, DueRow] = {}
         self._order: list[Position] = []
         """The positions of those held, as a heap."""
         self._met = set[int]()
         """Buckets up to the horizon that have entries in the store."""
         self._bucket = self.first_bucket
         """The bucket that the horizon is in …"""
-        self._last: R | None = None
+        self._last: DueRow | None = None
         """… and the last entry of it before the horizon."""
         self._ahead = 0
         """The bucket up to which it was time to read when we last did."""
@@ -64,7 +65,7 @@ class Calendar(Generic[R]):
     def __len__(self) -> int:
         return len(self._held)
 
-    def add(self, row: R) -> None:
+    def add(self, row: DueRow) -> None:
         """Bring *row* back at its time; its key says what it is about."""
         bucket = _bucket(row.at)
         # Sooner than the first where the clock was ahead.
@@ -82,7 +83,7 @@ class Calendar(Generic[R]):
             return self._last is not None and key <= self._last.key
         return bucket < self._bucket
 
-    def _hold(self, bucket: int, row: R) -> None:
+    def _hold(self, bucket: int, row: DueRow) -> None:
         position = bucket, row.key
         if position not in self._held:
             heappush(self._order, position)
@@ -112,9 +113,9 @@ class Calendar(Generic[R]):
             return self.due() or 0.0
         return 0.0
 
-    def take(self, now: float, most: int) -> list[R]:
+    def take(self, now: float, most: int) -> list[DueRow]:
         """Remove and return what is due, oldest first, at most *most*."""
-        taken: list[R] = []
+        taken: list[DueRow] = []
         while self._is_due(now) and len(taken) < most:
             taken.append(self._held.pop(heappop(self._order)))
         self._drop(now)
@@ -154,7 +155,9 @@ class Calendar(Generic[R]):
             self._bucket = max(self._bucket, self._ahead)
 
 
-def entries(table: Table[R], prefix: str, first_bucket: int, last_bucket: int) -> Iterator[R]:
+def entries(
+    table: Table[DueRow], prefix: str, first_bucket: int, last_bucket: int
+) -> Iterator[DueRow]:
     """Yield what is in these buckets, the soonest first; some of it may have been taken."""
     for bucket in range(first_bucket, last_bucket + 1):
         after: str | None = None

@@ -141,33 +141,28 @@ class CheckIn:
         wait = self._trouble_wait(row, event, kind)
         times = row.troubles.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
-        next_visit_at = 0.0
         if fate is Fate.AGAIN and event.visit.attempt < self._settings.retries:
-            next_visit_at = now + retry_wait(event.visit.attempt + 1)
-            partition.wait(next_visit_at, event.site, event.host, event.visit.url)
-        if fate is Fate.WAIT and not given_up:
-            next_visit_at = now + wait
-        if fate is not Fate.STAY:
-            self._written(partition, event, next_visit_at, now)
+            self._revisits.retry(partition, event, now + retry_wait(event.visit.attempt + 1))
+            self._written(event, provenance(event.visit, event.crawl, tried=True), now)
+        elif fate is Fate.WAIT and not given_up:
+            self._written(event, provenance(event.visit, event.crawl), now, queued=True)
+        elif fate is not Fate.STAY and self._written(event, ended(event.visit, event.crawl), now):
+            self._revisits.missed(partition, event, event.visit, event.started_at or now)
         if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
         in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
         return row, now + wait if in_trouble else 0.0
 
     def _written(
-        self, partition: Partition, event: VisitEnded, next_visit_at: float, now: float
-    ) -> None:
-        how = ended(event.visit, event.crawl)
-        if next_visit_at:
-            again = OUTCOMES[event.outcome].fate is Fate.AGAIN
-            how = provenance(event.visit, event.crawl, tried=again)
-        self._urls.put(_url_row(event, next_visit_at, how, now))
+        self, event: VisitEnded, how: Provenance, now: float, queued: bool = False
+    ) -> bool:
+        """Write an outcome down; return whether it is one of a page that no verdict follows."""
+        self._urls.put(_url_row(event, how, now, queued))
         page = event.visit.purpose is Purpose.PAGE
         if page and OUTCOMES[event.outcome].judged is Judged.DOCUMENT:
-            return
+            return False
         self._history.put(self._history_row(event, now))
-        if page and not next_visit_at:
-            self._revisits.missed(partition, event, event.visit, event.started_at or now)
+        return page
 
     def _history_row(self, event: VisitEnded, now: float) -> HistoryRow:
         row = HistoryRow(
@@ -250,7 +245,7 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     )
 
 
-def _url_row(event: VisitEnded, next_visit_at: float, how: Provenance, now: float) -> UrlRow:
+def _url_row(event: VisitEnded, how: Provenance, now: float, queued: bool) -> UrlRow:
     return UrlRow(
         host=event.host,
         url=event.visit.url,
@@ -259,6 +254,6 @@ def _url_row(event: VisitEnded, next_visit_at: float, how: Provenance, now: floa
         status=event.status,
         reason=event.reason,
         location=event.location,
-        next_visit_at=next_visit_at,
+        queued=queued,
         **how,
     )

@@ -10,7 +10,6 @@ from gossamer.bounds import LeftOut
 from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
 from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
-from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
@@ -28,7 +27,7 @@ from services.frontier.politeness import (
 )
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
-from services.frontier.rows import HOME, HostRow, QueuedUrl, UrlRow
+from services.frontier.rows import HOME, HostRow, QueuedUrl
 
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
@@ -52,11 +51,9 @@ class CheckOut:
         visit_limit: float,
         balance: Balance,
         refusals: Refusals,
-        store: Store,
     ) -> None:
         self._settings, self._visit_limit = settings, visit_limit
         self._balance, self._refusals = balance, refusals
-        self._urls = store.table(UrlRow)
         self._answers: list[RobotsAnswered] = []
 
     def answers(self) -> Iterator[RobotsAnswered]:
@@ -69,8 +66,8 @@ class CheckOut:
     ) -> HostCheckedOut | None:
         """Check *host* out with at most *most* of its URLs; its row says so in the store.
 
-        None if a gate is closed, or if nothing is left of its queue but what has been visited, what
-        *crawl* leaves out, or errands whose answer is known: then the host is idle.
+        None if a gate is closed, or if nothing is left of its queue but what *crawl* leaves out, or
+        errands whose answer is known: then the host is idle.
         """
         if found := next(closed_gates(self._situation(partition, host, most, crawl, now)), None):
             self._hold_back(partition, host, *found)
@@ -80,7 +77,7 @@ class CheckOut:
             partition, host, self._batch(partition, host, manners.delay, most, now), crawl, now
         )
         if not queued:
-            partition.unload(host, host.row, Trigger.NOTHING_NEW)
+            partition.unload(host, host.row, Trigger.LEFT_OUT)
             return None
         event = self._event(partition, host.row, queued, manners, now)
         partition.update(host, _checked_out(host.row, event), Trigger.ORDERED)
@@ -148,21 +145,20 @@ class CheckOut:
     ) -> list[QueuedUrl]:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
-        URLs that were found due twice, as after a crash, are passed over here; those that *crawl*
-        leaves out, because it was wider when they were admitted; those that have been blacklisted
-        since; and errands whose answer is known.
+        It skips URLs that *crawl* leaves out, because it was wider when they were admitted; those
+        that have been blacklisted since; and errands whose answer is known.
         """
         queues, robots = partition.queues, partition.robots(host)
         while queued := queues.first(host.row, count):
-            visited = self._visited(partition, host, queued)
             answers = [known_answer(url, robots, now) if url.asker else None for url in queued]
             left = [
-                None if met or answer else self._refusals.left_out(url, crawl)
-                for met, answer, url in zip(visited, answers, queued, strict=True)
+                None if answer else self._refusals.left_out(url, crawl)
+                for answer, url in zip(answers, queued, strict=True)
             ]
-            over = [any(why) for why in zip(visited, left, answers, strict=True)]
-            alike = over.index(not over[0]) if (not over[0]) in over else len(over)
-            if not over[0]:
+            skipped = [any(why) for why in zip(left, answers, strict=True)]
+            other = not skipped[0]
+            alike = skipped.index(other) if other in skipped else len(skipped)
+            if not skipped[0]:
                 return _of_one_crawl(queued[:alike])
             self._answers += [answer for answer in answers[:alike] if answer]
             again = sum(
@@ -170,7 +166,7 @@ class CheckOut:
                 for url, why in zip(queued[:alike], left, strict=False)
                 if why
             )
-            partition.plans.passed_over(queued[:alike])
+            partition.plans.left_out(queued[:alike])
             row = queues.passed(host.row, alike)
             partition.update(host, replace(row, admitted=max(0, row.admitted - again)))
         return []
@@ -184,26 +180,12 @@ class CheckOut:
         crawl: CrawlDefined,
         now: float,
     ) -> bool:
-        """Pass *url* over; return whether it will be admitted anew when nothing leaves it out."""
+        """Skip *url*; return whether it will be admitted again when nothing leaves it out."""
         if url.asker:
             self._answers.append(forbidden_answer(url, why.reason, now))
             return False
         self._refusals.leave_out(partition, row, url, why, crawl, now)
         return not url.earlier
-
-    def _visited(self, partition: Partition, host: Host, queued: list[QueuedUrl]) -> list[bool]:
-        # An errand is no visit to the page at its URL, if that was admitted, too.
-        pages = [url for url in queued if not url.asker]
-        rows = self._urls.get_many(host.row.host, [url.url for url in pages])
-        come = {row.url: (row.earlier, row.attempt) for row in rows}
-        ahead = set[str]()
-        visited: list[bool] = []
-        for url in queued:
-            before = come.get(url.url, (0, 0)) > (url.earlier, url.attempt) or url.url in ahead
-            visited.append(before and not url.asker)
-            if not (before or url.asker):
-                ahead.add(url.url)
-        return visited
 
     def _batch(self, partition: Partition, host: Host, delay: float, most: int, now: float) -> int:
         """Return how many URLs an order may have: at most *most*."""

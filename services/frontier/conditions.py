@@ -41,7 +41,7 @@ class Trigger(StrEnum):
     WAIT_OVER = "wait over"
     DELAY_OVER = "delay over"
     ORDERED = "ordered"
-    NOTHING_NEW = "nothing new"
+    LEFT_OUT = "left out"
     RELEASED = "released"
     EMPTIED = "emptied"
     TROUBLED = "troubled"
@@ -100,9 +100,9 @@ TRANSITIONS = (
     ),
     Transition(
         Condition.READY,
-        Trigger.NOTHING_NEW,
+        Trigger.LEFT_OUT,
         Condition.IDLE,
-        "Its turn has come, but its queue held only URLs that have been visited already.",
+        "Its turn has come, but the crawl leaves out all that was in its queue.",
     ),
     Transition(
         Condition.CHECKED_OUT,

@@ -7,21 +7,19 @@ from gossamer.store import Store
 from gossamer.web.http import GONE, NOT_MODIFIED
 from services.frontier.partition import Partition
 from services.frontier.politeness import count_unread
-from services.frontier.rows import HistoryRow, JudgementRow, Position
+from services.frontier.rows import HistoryRow, JudgementRow
 
 
 class Judgements:
-    """Writes verdicts down, and counts them; also the pages in a row that could not be read."""
+    """Writes verdicts down, and counts the pages in a row that could not be read."""
 
     def __init__(self, settings: FrontierSettings, store: Store) -> None:
         self._settings = settings
         self._judgements, self._history = store.table(JudgementRow), store.table(HistoryRow)
 
-    def judged(
-        self, partition: Partition, event: PageJudged, record: Position | None = None
-    ) -> None:
-        """Write a verdict down; count it unless it was counted before, from the same *record*."""
-        if partition.count_verdict(event, record) and event.verdict not in GONE_VERDICTS:
+    def judged(self, partition: Partition, event: PageJudged) -> None:
+        """Write a verdict down."""
+        if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
             before = sites.unread(event.site, event.host)
             sites.judged(event.site, event.host, count_unread(before, event, self._settings))

@@ -109,6 +109,7 @@ class Partition:
         # A site without hosts has no rows.
         if self.sites.hosts(site) and (row := self._host_rows.get(site, key)):
             return self._listed(Host(row))
+        self._caches.robots.put(key, RobotsKnown(None), site)
         return Host(HostRow(site, key), stored=False)
 
     def _listed(self, host: Host) -> Host:
@@ -240,9 +241,9 @@ class Partition:
         listed = self._directory.enlist(row.site, row.host, row.number)
         self.update(host, replace(row, listed=listed, blocked_why=""), trigger)
 
-    def wait(self, until: float, site: str, host: str, url: str = "") -> None:
-        """Bring *url*, or the host itself, back at *until*."""
-        self._calendar.add(DueRow("", f"{host} {url}", until, site, host, url))
+    def wait(self, until: float, site: str, host: str, url: str | None = None) -> None:
+        """Return *url*, or the host itself, at *until*."""
+        self._calendar.add(DueRow("", f"{host} {url or ''}", until, site, host, url))
         self.tally.due_count += 1
 
     def _wait(self, row: HostRow) -> None:

@@ -1,10 +1,9 @@
 """The plans of one partition: which URLs are visited again at what time, and how plans are changed.
 
-Planned visits wait in a calendar, each with all that its order needs, so that nothing is read when
-its time comes. A policy that says "never" keeps them as well, under the time of the last visit, and
-takes none: another policy may want them. When the crawl's policy changes, the calendar is moved, a
-few rows a step, into a new one, and each page is planned anew on the way. After a crash some are
-planned twice: the second is passed over at the check-out, as everything that was queued twice.
+A plan is a row of its URL (`rows.PlanRow`), and the calendar has an entry for each. A policy that
+says "never" keeps entries as well, under the time of the last visit, and takes none: another policy
+may plan these pages. When the crawl's policy changes, the entries are moved into a new calendar, a
+few a step, and each page is planned again on the way.
 """
 
 from collections import Counter
@@ -19,7 +18,7 @@ from services.frontier import revisit
 from services.frontier.calendar import MOST, Calendar
 from services.frontier.revisit import Basis
 from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
-from services.frontier.rows import DueVisit, PartitionPlansRow, QueuedUrl
+from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
 
 UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""
@@ -33,7 +32,7 @@ class Plans:
 
     def __init__(self, partition: str, store: Store, now: float) -> None:
         self.partition = partition
-        self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueVisit)
+        self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
         self._found = row = self._rows.get(partition) or PartitionPlansRow(partition)
         # As `Claim._written`.
         self._written: PartitionPlansRow | None = None
@@ -51,14 +50,14 @@ class Plans:
         self.discovery_share, self._credit = HALF, 0.0
         self._settled = self.standing()
 
-    def _opened(self, first: int, last: int, now: float) -> Calendar[DueVisit]:
+    def _opened(self, first: int, last: int, now: float) -> Calendar:
         prefix = f"{self.partition}/{self._generation}"
         most = UNREAD if self.policy == NEVER else MOST
         return Calendar(self._visits, prefix, first, last, now, most)
 
-    def add(self, visit: DueVisit) -> None:
-        """Have *visit* come at its time, in place of one of the same URL and time."""
-        self._calendar.add(visit)
+    def add(self, entry: DueRow) -> None:
+        """Return *entry* at its time, once if it is added again."""
+        self._calendar.add(entry)
 
     def due(self) -> float | None:
         """Return when a visit may be taken, or more must be read; None if never."""
@@ -66,18 +65,18 @@ class Plans:
         at = min((end for end in ends if end is not None), default=None)
         return None if at is None else max(at, next_token_at(self.crawl))
 
-    def take(self, now: float, most: int) -> list[DueVisit]:
+    def take(self, now: float, most: int) -> list[DueRow]:
         """Remove and return visits whose time has come and that the budget pays for."""
         self.crawl = refilled(self.crawl, now)
         if self.crawl.budget:
             most = min(most, int(self.crawl.tokens))
-        taken: list[DueVisit] = []
+        taken: list[DueRow] = []
         while len(taken) < most and (found := self._next(now)):
             taken += found
             self.crawl = paid(self.crawl)
         return taken
 
-    def _next(self, now: float) -> list[DueVisit]:
+    def _next(self, now: float) -> list[DueRow]:
         """Remove and return the visit whose turn it is: a first one as often as its share says."""
         self._credit = min(self._credit + self.discovery_share, 2.0)
         if self._credit >= 1.0 and (new := self._take_new(now)):
@@ -85,15 +84,15 @@ class Plans:
         again = [] if self.policy == NEVER else self._calendar.take(now, 1)
         return again or self._take_new(now)
 
-    def _take_new(self, now: float) -> list[DueVisit]:
+    def _take_new(self, now: float) -> list[DueRow]:
         new = self._new.take(now, 1)
         self._credit = max(0.0, self._credit - len(new))
         self._waiting -= len(new)
         return new
 
-    def hold(self, visit: DueVisit) -> None:
+    def hold(self, entry: DueRow) -> None:
         """Have a URL that was never visited wait for the budget."""
-        self._new.add(visit)
+        self._new.add(entry)
         self._waiting += 1
 
     @property
@@ -109,11 +108,15 @@ class Plans:
                 self.spent[visit.basis] += 1
                 count("gossamer_revisits_total", basis=visit.basis)
 
-    def passed_over(self, visits: Iterable[QueuedUrl]) -> None:
-        """Take back what was paid for *visits* that are not made: another came before."""
+    def left_out(self, visits: Iterable[QueuedUrl]) -> None:
+        """Refund what was paid for *visits* that are not made."""
         for visit in visits:
             if visit.basis and visit.basis != Basis.ASKED:
-                self.crawl = refunded(self.crawl)
+                self.refund()
+
+    def refund(self) -> None:
+        """Refund one visit that `take` has paid for."""
+        self.crawl = refunded(self.crawl)
 
     def lied(self) -> None:
         """Count a host whose validators are not trusted any more."""
@@ -134,20 +137,16 @@ class Plans:
             self._moving, self._last_moving = first, last
         self._calendar = self._opened(-1, -1, now)
 
-    def moved(self, most: int) -> Sequence[DueVisit]:
-        """Return at most *most* visits that were planned by the policy before; each is to be added
-        anew, or not.
-
-        They are gone from where they were.
-        """
-        moved: list[DueVisit] = []
+    def moved(self, most: int) -> Sequence[DueRow]:
+        """Remove and return at most *most* entries of the former policy's calendar."""
+        moved: list[DueRow] = []
         for _ in range(LOOKED_INTO):
             if self._moving < 0 or len(moved) >= most:
                 break
             moved += self._moved_of_a_bucket(most - len(moved))
         return moved
 
-    def _moved_of_a_bucket(self, most: int) -> list[DueVisit]:
+    def _moved_of_a_bucket(self, most: int) -> list[DueRow]:
         bucket = f"{self.partition}/{self._generation - 1}/{self._moving}"
         found = self._visits.scan(bucket, self._moved_to, most)
         self._moved_to = found[-1].key if found else None

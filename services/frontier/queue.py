@@ -8,7 +8,7 @@ Nothing is ever deleted from within a segment; a segment that the cursor has pas
 whole. (Cassandra pays for deleted rows at every later read.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -137,20 +137,26 @@ class HostQueues:
         first = self.first(host, 1)
         return replace(host, number=first[0].number) if first else host
 
+    def new_urls(self, host: HostRow) -> set[str]:
+        """Return the URLs that were never visited; all of them are read."""
+        return {queued.url for queued in self._queued(host, False)}
+
     def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
         """Return how many URLs of its queue are ahead of *url*, and its entry; None if it is in
         neither."""
         return self._find(host, True, url) or self._find(host, False, url)
 
     def _find(self, host: HostRow, again: bool, url: str) -> tuple[int, QueuedUrl] | None:
-        ends, ahead = _ends(host, again), 0
+        for ahead, queued in enumerate(self._queued(host, again)):
+            if queued.url == url:
+                return ahead, queued
+        return None
+
+    def _queued(self, host: HostRow, again: bool) -> Iterator[QueuedUrl]:
+        ends = _ends(host, again)
         for segment in range(ends.head, ends.tail + 1):
             after = ends.cursor - 1 if segment == ends.head else None
-            for queued in self._urls.scan(_key(host, again, segment), after, SEGMENT):
-                if queued.url == url:
-                    return ahead, queued
-                ahead += 1
-        return None
+            yield from self._urls.scan(_key(host, again, segment), after, SEGMENT)
 
 
 def is_again(url: QueuedUrl) -> bool:

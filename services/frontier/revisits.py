@@ -1,12 +1,12 @@
 """Coming back: the shell around the revisit policies.
 
-What a policy goes by travels with the visit, and comes back with the verdict; what the pages of a
-site have in common is in the site's row, and what those of a partition have in the partition's. So
-nothing is read here that is not in memory, but for a hint or what a person asks for. The policy
-says when next; that goes into the calendar of the partition (`plans`), and into the row of the URL,
-for people.
+What a policy needs to know of a page travels with the visit, and comes back with the verdict; what
+the pages of a site have in common is in the site's row, and what those of a partition have in the
+partition's. So a verdict reads nothing. The policy says when the page is visited next: that is its
+plan, a row of the URL, and the calendar of the partition (`plans.py`) has an entry for it.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
 from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.policies import NEVER
 from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
@@ -42,7 +43,7 @@ from services.frontier.revisit import (
     Known,
     PageState,
 )
-from services.frontier.rows import DueVisit, HostRow, PlanRow, QueuedUrl, UrlRow
+from services.frontier.rows import DueRow, HostRow, PlanRow, QueuedUrl
 from services.frontier.shares import Shares
 
 
@@ -63,7 +64,7 @@ class Revisits:
 
     def __init__(self, partitions: Partitions, store: Store) -> None:
         self._partitions, self._store = partitions, store
-        self._rows, self._urls = store.table(PlanRow), store.table(UrlRow)
+        self._rows = store.table(PlanRow)
         self._name, self.shares = NEVER, Shares(partitions, store)
         self._policy = revisit.make(NEVER)
 
@@ -78,20 +79,46 @@ class Revisits:
 
     def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Have a URL that was never visited wait for its part of the budget."""
-        why = "it waits for its share of the budget"
         row = PlanRow(
             host.host,
             url.url,
             at=now,
-            why=why,
+            why="it waits for its share of the budget",
             basis=Basis.NEW,
             policy=self._name,
+            number=url.number,
             statistics=url.statistics,
+            **provenance(url, url.crawl),
         )
         self._rows.put(row)
-        waiting = _due(host.site, row, provenance(url, url.crawl))
         key = f"{url.number:020d} {url.url}"
-        partition.plans.hold(replace(waiting, key=key, number=url.number))
+        partition.plans.hold(DueRow("", key, now, host.site, host.host, url.url))
+
+    def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
+        """Plan one more attempt *at* a visit that has failed."""
+        how = provenance(event.visit, event.crawl, tried=True)
+        row = PlanRow(
+            event.host,
+            event.visit.url,
+            at=at,
+            why=f"attempt {how['attempt'] + 1} after {event.outcome}",
+            policy=self._name,
+            validators=event.visit.validators,
+            statistics=event.visit.statistics,
+            **how,
+        )
+        self._rows.put(row)
+        partition.wait(at, event.site, event.host, event.visit.url)
+
+    def due_plan(self, entry: DueRow) -> PlanRow | None:
+        """Return the plan of a due *entry* of the calendar; None if the entry does not hold."""
+        plan = self._rows.get(entry.host, entry.url) if entry.url else None
+        return plan if plan and plan.waits_until == entry.at else None
+
+    def queued(self, plan: PlanRow) -> None:
+        """Note that the URL of *plan* is in its host's queue now."""
+        # Last: as long as the store's queue lacks the URL, its plan must be found due again.
+        self._rows.put(replace(plan, queued=True), last=True)
 
     def judged(self, partition: Partition, event: PageJudged) -> None:
         """Learn from a verdict, and plan the next visit."""
@@ -131,6 +158,7 @@ class Revisits:
         known = _remembered(partition, host.site, url.statistics)
         decision = self._policy.missed(known, url.url, now, Absence.LEFT_OUT)
         how = provenance(url, url.crawl)
+        how["attempt"] = 0
         subject = _Subject(partition, host.site, host.host, url.url, now, how, url.validators)
         self._keep(subject, known.page, decision)
 
@@ -138,9 +166,9 @@ class Revisits:
         """Visit pages sooner that have changed by what is said, as far as that was true before."""
         for hint in event.hints:
             row = self._rows.get(event.host, hint.url)
-            url = self._urls.get(event.host, hint.url)
-            if row and url and row.at > now:
-                self._hint(partition, event, hint, row, url, now)
+            waits = row and row.basis and not row.queued
+            if row and waits and row.at is not None and row.at > now:
+                self._hint(partition, event, hint, row, row.at, now)
 
     def _hint(
         self,
@@ -148,7 +176,7 @@ class Revisits:
         event: ChangesHinted,
         hint: ChangeHint,
         row: PlanRow,
-        url: UrlRow,
+        planned_at: float,
         now: float,
     ) -> None:
         known = _remembered(partition, event.site, row.statistics)
@@ -157,18 +185,20 @@ class Revisits:
         if page == known.page or not plan.at:
             return
         partition.sites.learn(event.site, site)
-        plans = partition.plans
-        plans.crawl = crawl
-        sooner = plan.at < row.at
-        if sooner:
-            row = replace(row, at=plan.at, why=plan.why, basis=plan.basis or "")
+        partition.plans.crawl = crawl
         row = replace(row, statistics=revisit.packed(page))
+        if plan.at < planned_at:
+            row = replace(row, at=plan.at, why=plan.why, basis=plan.basis or "")
+            partition.plans.add(DueRow("", row.url, plan.at, event.site, row.host, row.url))
         self._rows.put(row)
-        plans.add(_due(event.site, row, provenance(url, url.crawl)))
 
     def known(self, host: str, url: str) -> PlanRow | None:
-        """Return what is known of a URL; it is read."""
+        """Return the plan of a URL; it is read."""
         return self._rows.get(host, url)
+
+    def plans(self, host: str, urls: Sequence[str]) -> list[PlanRow]:
+        """Return the plans of those of *urls* that have one; they are read."""
+        return self._rows.get_many(host, urls)
 
     def _keep(self, of: _Subject, before: PageState, decision: Decision) -> None:
         (page, site, crawl), plan = decision
@@ -179,20 +209,19 @@ class Revisits:
         row = PlanRow(
             of.host,
             of.url,
-            at=plan.at or 0.0,
+            at=plan.at or None,
             why=plan.why,
             basis=plan.basis or "",
             policy=self._name,
             visited_at=of.at,
             validators=of.validators,
             statistics=revisit.packed(page),
+            **of.how,
         )
         self._rows.put(row)
-        if self._name == NEVER:
-            # Kept under the time of the visit: nobody takes it, but another policy moves it.
-            row = replace(row, at=of.at)
-        if row.at:
-            plans.add(_due(of.site, row, of.how))
+        # Under the policy `none` nobody takes the entry, but another policy moves it.
+        if (row.at or self._name == NEVER) and (at := row.waits_until) is not None:
+            plans.add(DueRow("", row.url, at, of.site, row.host, row.url))
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget pays for, or plans are to be made anew."""
@@ -210,23 +239,18 @@ class Revisits:
             if most > 0 and plans.is_behind(self._name):
                 moved = plans.moved(most)
                 most -= max(len(moved), LOOKED_INTO)
-                read_ahead(self._store, [[(PlanRow, visit.host, visit.url) for visit in moved]])
-                for visit in moved:
-                    # Entries go by the bucket: this one may have been taken, and visited.
-                    if visit.at > now or not self._was_made(visit):
-                        self._plan_anew(partition, visit, now)
+                read_ahead(self._store, [plans_of(moved)])
+                for entry in moved:
+                    if row := self.due_plan(entry):
+                        self._plan_again(partition, entry.site, row, now)
 
-    def _was_made(self, visit: DueVisit) -> bool:
-        row = self._rows.get(visit.host, visit.url)
-        return row is not None and row.visited_at > revisit.unpacked(visit.statistics).at
-
-    def _plan_anew(self, partition: Partition, visit: DueVisit, now: float) -> None:
-        before = _remembered(partition, visit.site, visit.statistics)
-        known, plan = self._policy.planned(before, visit.url)
+    def _plan_again(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
+        before = _remembered(partition, site, row.statistics)
+        known, plan = self._policy.planned(before, row.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
-        at, how = known.page.at or now, provenance(visit, visit.crawl)
-        subject = _Subject(partition, visit.site, visit.host, visit.url, at, how, visit.validators)
+        at, how = known.page.at or now, provenance(row, row.crawl)
+        subject = _Subject(partition, site, row.host, row.url, at, how, row.validators)
         self._keep(subject, before.page, Decision(known, plan))
 
 
@@ -260,16 +284,8 @@ def _found(event: PageJudged, at: float) -> revisit.Visit:
     )
 
 
-def _due(site: str, row: PlanRow, how: Provenance) -> DueVisit:
-    return DueVisit(
-        bucket="",
-        key=row.url,
-        at=row.at,
-        site=site,
-        host=row.host,
-        url=row.url,
-        validators=row.validators,
-        statistics=row.statistics,
-        basis=row.basis,
-        **how,
-    )
+def plans_of(entries: Iterable[DueRow]) -> Iterator[Key]:
+    """Yield the keys of the plans that *entries* of the calendar are about."""
+    for entry in entries:
+        if entry.url:
+            yield PlanRow, entry.host, entry.url

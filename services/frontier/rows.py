@@ -231,8 +231,9 @@ class UrlRow(Row, frozen=True):
     earlier: int = 0
     """How many visits to it have come to an end."""
     crawl: str = DEFAULT_CRAWL
-    next_visit_at: float = 0.0
-    """When it is due again; 0: never, or it is in the queue already."""
+    queued: bool = False
+    """Whether the URL is still the first of its queue: its host is left alone before it is tried
+    once more."""
     trace: str = ""
     duplicates: int = 0
     """Duplicates in a row on the way to it."""
@@ -303,25 +304,22 @@ class ListedHost(Row, frozen=True):
     host: str
 
 
-class Due(Row, frozen=True):
-    """What a calendar has rows of (`calendar.py`), which sets the bucket, and puts the time before
-    the key."""
+class DueRow(Row, frozen=True):
+    """A host to unblock, or a URL to visit, at a time. A calendar (`calendar.py`) sets the bucket,
+    and puts the time before the key.
 
+    The row that it is about says whether it still holds: the host's, or the URL's plan.
+    """
+
+    table = "due"
     partition_key, sort_key = "bucket", "key"
 
     bucket: str
     key: str
     at: float
-
-
-class DueRow(Due, frozen=True):
-    """A URL to queue again at a time, or (no URL) a host to unblock."""
-
-    table = "due"
-
     site: str
     host: str
-    url: str = ""
+    url: str | None = None
 
 
 class PartitionRow(Row, frozen=True):
@@ -380,7 +378,11 @@ class TallyRow(Row, frozen=True):
 
 
 class PlanRow(Row, frozen=True):
-    """When a URL is visited next, and why; and what is known of its changes."""
+    """The next visit to a URL: when, why, and all that its order needs; and what is known of its
+    changes.
+
+    The calendar has an entry for it, which holds as long as the plan has the entry's time.
+    """
 
     table = "plans"
     partition_key, sort_key = "host", "url"
@@ -388,27 +390,20 @@ class PlanRow(Row, frozen=True):
 
     host: str
     url: str
-    at: float = 0.0
-    """When; 0: never, as the policy has it now."""
+    at: float | None = None
+    """When; None: never, under the crawl's policy."""
+    queued: bool = False
+    """Whether its time has come, and the URL was put into its host's queue."""
     why: str = ""
     basis: str = ""
-    """What decides that, in a word: `services.frontier.revisit.Basis`; "" if nothing is planned."""
+    """What decided the time, in a word: `services.frontier.revisit.Basis`; "" for a retry, or where
+    nothing is planned."""
     policy: str = ""
+    """The crawl's policy at that time."""
     visited_at: float = 0.0
-    """The visit after which that was planned."""
-    validators: Validators = NO_VALIDATORS
-    statistics: bytes = b""
-    """As `services.frontier.revisit` packs what it knows of a page."""
-
-
-class DueVisit(Due, frozen=True):
-    """A URL to visit at a time, mostly once more, with all that its order needs."""
-
-    table = "due_visits"
-
-    site: str
-    host: str
-    url: str
+    """The visit after which it was planned."""
+    number: int = 0
+    """The request number of a URL that was never visited; 0: it is given one when it is queued."""
     depth: int = 0
     hops: int = 0
     via: str = ""
@@ -417,15 +412,31 @@ class DueVisit(Due, frozen=True):
     trace: str = ""
     duplicates: int = 0
     earlier: int = 0
-    """How many visits to it had come to an end when this was planned."""
-    number: int = 0
-    """The request number of a URL that was never visited; 0: it is given one when it is queued."""
-    validators: Validators = NO_VALIDATORS
-    statistics: bytes = b""
-    basis: str = ""
-    """What decided its time."""
+    """How many visits to the URL had come to an end when this one was planned."""
     purpose: Purpose = Purpose.PAGE
     party: str = ""
+    validators: Validators = NO_VALIDATORS
+    statistics: bytes = b""
+    """As `services.frontier.revisit` packs what it knows of a page."""
+
+    @property
+    def waits_until(self) -> float | None:
+        """The time of the plan's entry in the calendar; None: the URL is in the queue.
+
+        What is never visited has the time of its last visit: another policy may plan it.
+        """
+        if self.queued:
+            return None
+        return self.visited_at if self.at is None else self.at
+
+    @property
+    def is_retry(self) -> bool:
+        """Whether the last attempt has failed, and the next has a time."""
+        return self.at is not None and self.attempt > 0
+
+    def is_outdated(self, last: UrlRow) -> bool:
+        """Return whether the planned visit has been made: *last* is the URL's last outcome."""
+        return (last.earlier, last.attempt) > (self.earlier, self.attempt)
 
 
 class PartitionPlansRow(Row, frozen=True):

@@ -49,9 +49,9 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.probes import learn
 from services.frontier.refusals import Refusals
-from services.frontier.revisits import Revisits
+from services.frontier.revisits import Revisits, plans_of
 from services.frontier.robots import sitemaps_found
-from services.frontier.rows import DueRow, DueVisit, JudgementRow, PlanRow, Position, UrlRow
+from services.frontier.rows import DueRow, JudgementRow, PlanRow, Position, UrlRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]
 """Handles one kind of event about a site of the partition."""
@@ -87,7 +87,7 @@ class Frontier(Processor):
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store
         )
-        self._check_out = CheckOut(settings, visit_limit, self._balance, self._refusals, store)
+        self._check_out = CheckOut(settings, visit_limit, self._balance, self._refusals)
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
         self._retries = Retries(self._admission)
         self._errands = Errands(self._admission, self._check_in.robots)
@@ -231,8 +231,9 @@ class Frontier(Processor):
         return sitemaps_found(event, self._crawl, now)
 
     def _page_judged(self, partition: Partition, event: PageJudged, now: float) -> None:
-        self._judgements.judged(partition, event, self._position(event))
-        self._revisits.judged(partition, event)
+        if partition.count_verdict(event, self._position(event)):
+            self._judgements.judged(partition, event)
+            self._revisits.judged(partition, event)
 
     def _robots_answered(self, partition: Partition, event: RobotsAnswered, now: float) -> Answer:
         self._errands.answered(partition, event, now)
@@ -280,7 +281,7 @@ class Frontier(Processor):
     def _bring_back(self, now: float, most: int) -> None:
         """Queue at most *most* URLs whose time has come, and unblock hosts."""
         self._revisits.follow(now, most)
-        taken = list[tuple[Partition, list[DueRow], list[DueVisit]]]()
+        taken = list[tuple[Partition, list[DueRow], list[DueRow]]]()
         for partition in self._partitions:
             due = partition.take_due(now, most)
             visits = partition.plans.take(now, most := most - len(due))
@@ -289,15 +290,15 @@ class Frontier(Processor):
                 taken.append((partition, due, visits))
         places = [(one.site, one.host) for _, due, _ in taken for one in due]
         places += [(one.site, one.host) for _, _, visits in taken for one in visits]
-        urls = urls_due(one for _, due, _ in taken for one in due)
-        read_ahead(self._store, chain([urls], self._reads_of(places)))
+        plans = plans_of(one for _, *both in taken for some in both for one in some)
+        read_ahead(self._store, chain([plans], self._reads_of(places)))
         for partition, due, visits in taken:
             partition.unblock([one for one in due if not one.url])
             for one in due:
                 if one.url:
-                    self._admission.again(partition, one, now)
-            for visit in visits:
-                self._admission.revisit(partition, visit, now)
+                    self._admission.retry_due(partition, one, now)
+            for one in visits:
+                self._admission.plan_due(partition, one, now)
 
     def _fill(self, now: float) -> None:
         self._loading.fill(now)
@@ -366,7 +367,10 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
             case ChangesHinted(host=host, hints=hints):
                 for hint in hints:
                     yield PlanRow, host, hint.url
-                    yield UrlRow, host, hint.url
+            case UrlsAdmitted(urls=admitted, repeated=True):
+                for found in admitted:
+                    yield PlanRow, host_key(found.url), found.url
+                    yield UrlRow, host_key(found.url), found.url
             case RetryAsked(host=host, urls=urls) | RefetchAsked(host=host, urls=urls):
                 for url in urls:
                     yield PlanRow, host, url
@@ -374,11 +378,3 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
             case VisitEnded(host=host, visit=visit) if visit.earlier:
                 if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
                     yield JudgementRow, host, visit.url
-
-
-def urls_due(due: Iterable[DueRow]) -> Iterator[Key]:
-    """Yield the rows of the URLs whose retry is *due*."""
-    for one in due:
-        if one.url:
-            yield UrlRow, one.host, one.url
-            yield PlanRow, one.host, one.url

@@ -9,14 +9,14 @@ from msgspec.structs import replace as changed
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
-from gossamer.events import CrawlDefined, Outcome
+from gossamer.events import CrawlDefined
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.validators import Lie, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import CrawlState, Known, PageState, SiteState, Visit, make, packed
-from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, UrlRow
+from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow
 from standalone.folder import Folder, Opened
 
 HOST, SITE = "http://a.example", "a.example"
@@ -34,7 +34,7 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
     row = PlanRow(
         host=HOST,
         url=URL,
-        at=plan.at or 0.0,
+        at=plan.at or None,
         why=plan.why,
         policy=policy,
         visited_at=NOW,
@@ -115,8 +115,8 @@ def test_when_and_why_it_is_visited_next_is_said_or_never() -> None:
     late = replace(facts, plan=changed(facts.plan, at=NOW - 60))
     assert "due since 2033-05-18 03:32:20 UTC, within the budget of 5 visits a day" in why(late)
     assert "next visit: now, due since" in why(late, ahead=0)
-    retry = UrlRow(HOST, URL, Outcome.BUSY, NOW, attempt=1, next_visit_at=NOW + 60)
-    assert why(facts, visit=retry).count("next visit:") == 1
+    retry = PlanRow(HOST, URL, NOW + 60, why="attempt 2 after busy", policy="fixed:1d", attempt=1)
+    assert "next visit: 2033-05-18 03:34:20 UTC, attempt 2 after busy" in why(facts, plan=retry)
 
 
 @pytest.mark.parametrize(

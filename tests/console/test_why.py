@@ -91,11 +91,6 @@ def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> Non
     assert "trap_urls" not in why(site=trapped, visit=visit(), met=True)
 
 
-def test_a_retry_says_when_and_after_how_many() -> None:
-    row = visit(outcome=Outcome.SERVER_ERROR, status=503, next_visit_at=NOW + 60, attempt=2)
-    assert "next visit: 2033-05-18 03:34:20 UTC, after 2 attempts" in why(visit=row, met=True)
-
-
 def test_a_document_that_is_gone_or_may_be_is_named() -> None:
     gone = DocumentRow(URL, NOW, gone=Gone.MOVED, missed=1)
     shown = why(document=gone, met=True)

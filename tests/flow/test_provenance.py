@@ -13,7 +13,7 @@ from gossamer.log.codec import decode, encode
 from gossamer.web.url import fingerprint, host_key
 from services.fetcher.outcome import Failure, Reply
 from services.frontier import rows
-from services.frontier.rows import DueVisit, QueuedUrl, UrlRow
+from services.frontier.rows import PlanRow, QueuedUrl, UrlRow
 from tests.flow.virtual import START, VirtualCrawl
 
 CRAWL = "default"
@@ -83,17 +83,17 @@ def carriers(part: object) -> Iterator[Any]:
             yield from carriers(getattr(part, name))
 
 
-def stored(crawl: VirtualCrawl) -> Iterator[DueVisit | QueuedUrl | UrlRow]:
+def stored(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
     """Yield the rows of all URLs; a segment of a queue stays until it has been passed.
 
-    Pages have a planned visit although their policy is `none`: another policy may want it.
+    Pages have a plan although their policy is `none`: another policy may plan them.
     """
     store = crawl._store()
     for url in EXPECTED:
         yield store.table(UrlRow).get(host_key(url), url)
     for host in {host_key(url) for url in EXPECTED}:
         yield from store.table(QueuedUrl).scan(f"{host} 0")
-    yield from store.table(DueVisit).everything()
+    yield from store.table(PlanRow).everything()
 
 
 def assert_carried(struct: Any) -> None:

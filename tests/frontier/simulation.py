@@ -125,11 +125,13 @@ class Simulation:
         self._coming.clear()
         return lost
 
-    def admit(self, *urls: str, depth: int = 0, priority: int = 0) -> None:
-        """Admit URLs, in this order."""
+    def admit(self, *urls: str, depth: int = 0, priority: int = 0, repeated: bool = False) -> None:
+        """Admit URLs, in this order; *repeated*: dedup may have admitted them before."""
         for url in urls:
             found = Discovery(url, depth, priority=priority)
-            event = UrlsAdmitted(at=self.now, site=site_of(url), via="test", urls=(found,))
+            event = UrlsAdmitted(
+                at=self.now, site=site_of(url), via="test", urls=(found,), repeated=repeated
+            )
             self.frontier.handle(event, self.now)
         self._settle()
 

@@ -54,10 +54,11 @@ def queued_again(before: Simulation) -> Simulation:
     return before
 
 
-def visited_before() -> Simulation:
+def left_out() -> Simulation:
     sim = simulate()
     sim.run()
-    sim.admit(f"{HOST}/0")
+    sim.admit(f"{HOST}/new", depth=9)
+    sim.handle(crawl(max_depth=3))
     sim.run()
     return sim
 
@@ -122,7 +123,7 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
         simulate(), Condition.RESTING, Trigger.DELAY_OVER
     ),
     (Condition.READY, Trigger.ORDERED): lambda: until(simulate(), Condition.READY, Trigger.ORDERED),
-    (Condition.READY, Trigger.NOTHING_NEW): visited_before,
+    (Condition.READY, Trigger.LEFT_OUT): left_out,
     (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
     (OUT, Trigger.TROUBLED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.TROUBLED),

@@ -5,7 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gossamer.events import Discovery, Outcome, UrlsAdmitted
+from gossamer.events import Discovery, Event, Outcome, UrlsAdmitted, UrlsDiscovered
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
 from services.frontier.politeness import spread
@@ -164,7 +164,7 @@ def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> No
     sim.run()
     assert sim.pages().count(failing) == 3
     last = sim.store.table(UrlRow).get("http://a.test", failing)
-    assert last and (last.earlier, last.attempt, last.next_visit_at) == (1, 0, 0.0)
+    assert last and (last.earlier, last.attempt, last.queued) == (1, 0, False)
 
 
 def test_a_retry_survives_a_crash_and_happens_once() -> None:
@@ -274,25 +274,40 @@ def test_long_queues_span_segments_and_survive_crashes_anywhere() -> None:
 def test_what_is_admitted_twice_is_visited_once() -> None:
     sim = Simulation(batch=3)
     sim.admit(*urls("a.test", 5))
-    sim.admit(*urls("a.test", 3))
+    sim.admit(*urls("a.test", 3), repeated=True)
     sim.run()
-    sim.admit(*urls("a.test", 5))
-    sim.admit("http://a.test/new")
+    sim.admit(*urls("a.test", 5), "http://a.test/new", repeated=True)
     sim.run()
     assert sorted(sim.pages()) == sorted([*urls("a.test", 5), "http://a.test/new"])
     assert row(sim, "http://a.test").condition is Condition.IDLE
     assert row(sim, "http://a.test").queued == 0
 
 
-def test_a_host_whose_queue_holds_only_what_was_visited_goes_idle() -> None:
+def test_a_url_whose_retry_waits_is_not_queued_when_it_is_admitted_again() -> None:
+    answers = iter([{}, {"outcome": Outcome.SERVER_ERROR, "status": 500}])
+    sim = Simulation(lambda url: next(answers, {}))
+    sim.admit("http://a.test/x")
+    sim.run(START + 60.0)
+    sim.admit("http://a.test/x", repeated=True)
+    assert row(sim, "http://a.test").queued == 0
+    sim.run()
+    assert sim.pages() == ["http://a.test/x"] * 2
+
+
+def test_a_url_that_was_left_out_is_queued_when_it_is_admitted_again() -> None:
     sim = Simulation()
-    sim.admit(*urls("a.test", 2))
+    sim.admit("http://a.test/x", depth=9)
+    sim.handle(crawl(max_depth=3))
     sim.run()
-    orders = len(sim.orders)
-    sim.admit(*urls("a.test", 2))
+    assert not sim.pages()
+    sim.handle(crawl())
+    released = list[Event]()
+    while sim.frontier.due() == 0.0:
+        released += sim.frontier.wake(sim.now)
+    assert any(isinstance(event, UrlsDiscovered) for event in released)
+    sim.admit("http://a.test/x", depth=9, repeated=True)
     sim.run()
-    assert len(sim.orders) == orders
-    assert row(sim, "http://a.test").condition is Condition.IDLE
+    assert sim.pages() == ["http://a.test/x"]
 
 
 def test_a_url_that_waits_for_its_host_is_not_taken_for_visited() -> None:
@@ -323,8 +338,7 @@ def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it
     down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
     sim = Simulation(lambda url: down, retries=1, batch=2)
     found = Discovery("http://a.test/x", depth=3, hops=2, trace="t")
-    for _ in range(2):  # The second is what a crash would bring: it is not tried as well.
-        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=(found,), crawl="c"))
+    sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=(found,), crawl="c"))
     sim.run()
     given_up = sim.store.table(UrlRow).get("http://a.test", found.url)
     assert given_up and given_up.outcome == Outcome.HOST_DOWN

@@ -112,3 +112,16 @@ def test_handlers_read_nothing_by_themselves(name: str) -> None:
     for event in events:
         list(new.handle(event, NOW + 1))
     assert not store.alone
+
+
+def test_an_order_reads_nothing() -> None:
+    store = ReadAheadStore()
+    new, events = frontier(store), [admitted(*URLS[:5])]
+    read_ahead(store, new.reads_of(events))
+    for event in events:
+        list(new.handle(event, NOW))
+    new.settle()
+    store.flush()
+    store.alone.clear()
+    assert len(list(new.wake(NOW + 1))) == 1
+    assert not store.alone

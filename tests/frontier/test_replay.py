@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gossamer.events import Discovery, Event, PageJudged, Purpose, UrlsAdmitted, Verdict, Visit
 from gossamer.events.topics import TOPIC_OF
 from gossamer.log import Record
-from services.frontier.rows import Applied, HostRow, Position, SiteRow, TallyRow
+from services.frontier.rows import Applied, HostRow, PlanRow, Position, SiteRow, TallyRow
 from tests.frontier.simulation import START, Simulation
 
 HOST = "http://a.test"
@@ -69,17 +69,21 @@ def test_records_that_come_again_change_no_budget_total_queue_or_refusal() -> No
     assert f"{HOST}/new" in sim.pages()
 
 
-def test_verdict_that_comes_again_is_counted_once() -> None:
+def test_verdict_that_comes_again_changes_no_total_and_no_plan() -> None:
     sim = Simulation()
+    sim.handle(replace(sim.definition, revisit="fixed:1d"))
     sim.admit(f"{HOST}/1", f"{HOST}/2")
-    sim.run()
+    sim.run(START + 3600.0)
     visits = [visit for _, order in sim.orders for visit in order.visits]
     verdicts = [judged(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
     assert len(verdicts) == 2
     apply(sim, verdicts)
-    before = known(sim)
+    before, plans = known(sim), [*sim.store.table(PlanRow).everything()]
+    assert len(plans) == 2
+    sim.now += 7200.0
     apply(sim, verdicts)
     assert known(sim) == before
+    assert [*sim.store.table(PlanRow).everything()] == plans
 
 
 def test_topic_that_was_recreated_is_applied_from_its_first_record() -> None:

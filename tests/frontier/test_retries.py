@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import Outcome, RetryAsked
+from gossamer.events import Outcome, RefetchAsked, RetryAsked
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
@@ -134,6 +134,19 @@ def test_a_url_that_failed_for_good_is_tried_once_more_and_a_page_is_not() -> No
     assert sim.pages() == [URL, URL]
     row = SqliteStore(sim.database).table(UrlRow).get(HOST, URL)
     assert row and (row.outcome, row.earlier) == (Outcome.PAGE, 2)
+
+
+def test_a_url_that_is_fetched_again_twice_is_queued_once() -> None:
+    sim = Simulation()
+    sim.admit(URL)
+    sim.run()
+    for _ in range(2):
+        sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    assert host(sim).queued == 1
+    sim.run()
+    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.run()
+    assert sim.pages() == [URL] * 3
 
 
 def test_who_was_never_met_stays_so() -> None:

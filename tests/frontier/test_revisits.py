@@ -101,7 +101,7 @@ def test_without_a_policy_a_page_is_visited_once() -> None:
     sim.run(START + 60 * DAY)
     assert len(visits(sim)) == 1
     assert sim.frontier.due() is None
-    assert plan(sim).at == 0 and "once" in plan(sim).why
+    assert plan(sim).at is None and "once" in plan(sim).why
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def told(lies: bool) -> list[float]:
         sim.run(change + HOUR)
         said = ChangeHint(URL, EvidenceKind.SITEMAP, change)
         sim.handle(ChangesHinted(at=sim.now, site="a.test", host=HOST, hints=(said,)))
-        due.append((plan(sim).at - sim.now) / DAY)
+        due.append(((plan(sim).at or 0.0) - sim.now) / DAY)
     return due
 
 
@@ -333,16 +333,15 @@ def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
     assert host and host.queued < 40
 
 
-def test_a_visit_is_not_passed_over_for_an_older_one_that_was_made() -> None:
+def test_entries_of_visits_that_were_made_are_skipped_after_a_restart() -> None:
     sim = simulated("fixed:1h")
     sim.admit(URL)
     sim.run(until=START + 1.9 * HOUR)
-    # All that is due is taken from the buckets anew, as after a crash; what was made, as well.
+    # The buckets have the entries of visits that were made, too.
     assert len(visits(sim)) == 2
     sim.now = START + 3 * HOUR
     sim.start()
-    held = [visit.earlier for visit in sim.partition("a.test").plans._calendar._held.values()]
-    assert sorted(held) == [1, 2]
+    assert len(sim.partition("a.test").plans._calendar._held) == 2
     sim.run(until=START + 3.5 * HOUR)
     assert len(visits(sim)) == 3
 
@@ -422,7 +421,7 @@ def test_without_a_discovery_share_the_budget_never_delays_the_first_pass() -> N
 def test_an_idle_budget_finds_the_new_posts_of_the_first_hour_within_15_minutes() -> None:
     sim = simulated("optimal", Changing(interval=600.0), budget=5000)
     sim.admit(URL)
-    sim.admit(*(f"{HOST}/{n}" for n in range(56)), depth=2)
+    sim.admit(*(f"{HOST}/{n}" for n in range(2, 58)), depth=2)
     sim.run(START + HOUR)
     looks = visits(sim)
     assert len(looks) >= 4

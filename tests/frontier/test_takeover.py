@@ -320,7 +320,7 @@ def test_a_host_that_a_former_owner_admitted_is_found() -> None:
     urls = (Discovery("http://a.test/"),)
     admitted = UrlsAdmitted(at=START, site="a.test", via="test", urls=urls)
     former.handle(admitted, sim.now)
-    sim.handle(admitted)
+    sim.handle(replace(admitted, repeated=True))
     sim.run()
     assert sim.pages() == ["http://a.test/"]
 

@@ -102,7 +102,7 @@ def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
     assert {*NEW[:600]} <= {*sim.pages()}
     plans = SqliteStore(sim.database).table(PlanRow)
     plan = plans.get(HOST, QUICK)
-    assert plan and plan.at > sim.now - 2 * HOUR
+    assert plan and plan.at is not None and plan.at > sim.now - 2 * HOUR
     row = host_row(sim)
     assert (row.queued, row.again_queued) in ((0, 0), (1, 1))
     assert min(gap for _, gap in sim.gaps()) >= 10.0

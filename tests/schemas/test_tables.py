@@ -10,10 +10,10 @@ import services
 from console.tables import TABLES
 from gossamer.store import Row
 from schemas import tables
-from services.dedup.seen import EarlierSeenRow, SeenRow
+from services.dedup.seen import SeenRow
 
-FAUSTS = {SeenRow, EarlierSeenRow}
-"""In a fleet these are no tables of Cassandra's."""
+FAUSTS = {SeenRow}
+"""In a fleet this is not a table of Cassandra's."""
 
 
 def test_the_files_are_those_of_the_rows(tmp_path: Path) -> None:

@@ -260,13 +260,18 @@ class Run:
         if any(row["condition"] != "idle" for row in hosts):
             return False
         outcomes = self._outcomes()
-        done = {url for url, row in outcomes.items() if not row["next_visit_at"]}
+        done = outcomes.keys() - self._retries()
         admitted = {url for url in self.story.admitted if not self.sites.forbids(url)}
         return admitted <= done and self._required(outcomes) <= done
 
     def _outcomes(self) -> dict[str, dict[str, Any]]:
         rows = self.nodes.all_named("urls").values()
         return {row["url"]: row for found in rows for row in found}
+
+    def _retries(self) -> set[str]:
+        """Return the URLs that failed and wait for their next attempt."""
+        plans = [row for rows in self.nodes.all_named("plans").values() for row in rows]
+        return {one["url"] for one in plans if one["attempt"] and one["at"] and not one["queued"]}
 
     def _required(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
         read = {url for url, row in outcomes.items() if row["outcome"] in READ}

@@ -16,7 +16,6 @@ from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
 from gossamer.errors import GossamerError
-from services.dedup.seen import is_same
 
 ROCKSDB = {
     "bloom_filter_size": 10,
@@ -112,19 +111,20 @@ class SeenTable(faust.Table[str, str]):
         """Return the folder of *partition*."""
         return self._rocksdb.partition_path(partition)
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return who found the URL first: *default* if nobody had before.
-
-        If *default* itself had, the change is written once more: its record comes again after a
-        crash, and the first change may never have reached the changelog.
-        """
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return who found the URL first; *default* if nobody has."""
         try:
             found = self.data.get(key)
-            if found is None or is_same(found, default):
-                self[key] = found = default
         except Exception as error:
             raise self._broken(error) from error
-        return found
+        return default if found is None else found
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        """Write who found the URL first; the caller appends the change to the changelog."""
+        try:
+            super().__setitem__(key, value)
+        except Exception as error:
+            raise self._broken(error) from error
 
     def on_key_set(self, key: str, value: str) -> None:
         """Note the change for `written`; Faust would send it at some time and tell nobody when."""
