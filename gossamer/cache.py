@@ -4,6 +4,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+ENTRY_BYTES = 200
+"""Bytes that an entry takes beside its texts."""
+
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

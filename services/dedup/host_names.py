@@ -10,13 +10,13 @@ Verdicts expire. Whatever is visited of a replica meanwhile (seeds are, and page
 before) renews its verdict or takes it back, and after that time its URLs are visited again.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable
 
 from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
 from gossamer.bounds import left_out
+from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.errors import BadSettings
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.events.hazards import Hazard
@@ -40,8 +40,8 @@ LEAST = 10
 MISSES = 2
 """Visits in a row that find another home page than the original's, before that counts: of two that
 change together one is always seen first."""
-REMEMBERED = 50_000
-"""Hosts of which an instance has in memory whether they are replicas."""
+CACHE_BYTES, SITE_CACHE_BYTES = 32 << 20, 4 << 20
+"""Bytes of the rows that an instance has in memory, and of those of one site."""
 SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
 
 
@@ -68,15 +68,15 @@ class HostNames:
     def __init__(self, store: Store, settings: DedupSettings) -> None:
         self._rows, self._settings = store.table(HostNameRow), settings
         self._listed = dict(map(parse_pair, settings.duphosts))
-        self._lately = OrderedDict[str, HostNameRow | None]()
+        self._cache = ByteCache[str, HostNameRow | None](CACHE_BYTES, _size, SITE_CACHE_BYTES)
 
     def forget(self) -> None:
         """Drop rows in memory that the store may have discarded."""
-        self._lately.clear()
+        self._cache.clear()
 
     def reads_of(self, urls: Iterable[str]) -> list[Key]:
         """Return the keys of the rows of the hosts of *urls* that are not in memory."""
-        return [key for key in keys_of(urls) if key[2] not in self._lately]
+        return [key for key in keys_of(urls) if str(key[2]) not in self._cache]
 
     def known_as(
         self, found: Discovery, via: str, crawl: CrawlDefined | None, now: float
@@ -175,15 +175,18 @@ class HostNames:
 
     def _write(self, row: HostNameRow) -> None:
         self._rows.put(row)
-        self._lately[row.host] = row
+        self._cache.put(row.host, row, row.site)
 
     def _row(self, site: str, host: str) -> HostNameRow | None:
-        if host in self._lately:
-            return self._lately[host]
-        row = self._lately[host] = self._rows.get(site, host)
-        if len(self._lately) > REMEMBERED:
-            self._lately.popitem(last=False)
+        if host in self._cache:
+            return self._cache.get(host)
+        row = self._rows.get(site, host)
+        self._cache.put(host, row, site)
         return row
+
+
+def _size(row: HostNameRow | None) -> int:
+    return 2 * ENTRY_BYTES if row is None else 4 * ENTRY_BYTES
 
 
 def keys_of(urls: Iterable[str]) -> list[Key]:

@@ -12,16 +12,16 @@ Who has a site's links to test judges its pages as well: so what is learnt is at
 needed, in the row of the host, and nobody else needs to know it.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
 from gossamer.text.sketch import change
-from gossamer.web.url import fingerprint, host_key
+from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.url_steps import host_image, host_images, without_default_document
 from services.dedup.rows import ASSUMED, DocumentRow, HostStepsRow
 
@@ -29,8 +29,8 @@ DIFFERENT = 0.5
 """Part of the words by which the text of a URL and of its image differ when they are two pages."""
 MET = 10
 """Default documents of a host that are kept to be compared."""
-REMEMBERED = 10_000
-"""Hosts whose rows an instance has in memory."""
+CACHE_BYTES, SITE_CACHE_BYTES = 32 << 20, 2 << 20
+"""Bytes of the rows that an instance has in memory, and of those of one site."""
 
 
 def known_at(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
@@ -49,11 +49,11 @@ class HostSteps:
     def __init__(self, store: Store) -> None:
         self._rows, self._documents = store.table(HostStepsRow), store.table(DocumentRow)
         # What another instance has learnt meanwhile is read before anything is written.
-        self._lately = OrderedDict[str, HostStepsRow]()
+        self._cache = ByteCache[str, HostStepsRow](CACHE_BYTES, _size, SITE_CACHE_BYTES)
 
     def forget(self) -> None:
         """Drop rows in memory that the store may have discarded."""
-        self._lately.clear()
+        self._cache.clear()
 
     def reads_of(self, urls: Iterable[str], crawl: CrawlDefined | None) -> list[Key]:
         """Return the keys of the rows that `known_as` needs for *urls* and memory lacks."""
@@ -61,7 +61,7 @@ class HostSteps:
         hosts = dict[str, None]()
         for url in urls:
             host = host_key(url)
-            if host not in self._lately and host not in hosts and any(host_images(url, steps)):
+            if host not in self._cache and host not in hosts and any(host_images(url, steps)):
                 hosts[host] = None
         return [(HostStepsRow, host, "") for host in hosts]
 
@@ -144,12 +144,17 @@ class HostSteps:
 
     def _write(self, row: HostStepsRow) -> None:
         self._rows.put(row)
-        self._lately[row.host] = row
+        self._cache.put(row.host, row, site_of(f"{row.host}/"))
 
     def _row(self, host: str) -> HostStepsRow:
-        row = self._lately.get(host)
+        row = self._cache.get(host)
         if row is None:
-            row = self._lately[host] = self._rows.get(host) or HostStepsRow(host)
-            if len(self._lately) > REMEMBERED:
-                self._lately.popitem(last=False)
+            row = self._rows.get(host) or HostStepsRow(host)
+            self._cache.put(host, row, site_of(f"{host}/"))
         return row
+
+
+def _size(row: HostStepsRow) -> int:
+    texts = [*row.met, *row.refuted, *row.proofs]
+    proofs = sum(len(some) for some in row.proofs.values())
+    return ENTRY_BYTES * (2 + proofs + len(texts)) + sum(map(len, texts))

@@ -14,7 +14,6 @@ for the frontier. So links from other sites are counted here, four bytes a URL, 
 on the page carries the count.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
 from gossamer.bounds import external_links, left_out
+from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -39,6 +39,7 @@ from gossamer.telemetry import count
 from gossamer.web import in_links
 from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.url_steps import merged, without_default_document
+from services.dedup.seen import finder_of
 
 LONG = 200
 """Characters beyond which a link is counted: 1 % of the URLs of viuva-negra's crawl (5.3)."""
@@ -47,10 +48,10 @@ HAZARDS = frozenset(hazard.value for hazard in Hazard)
 DEEP = "deep"
 APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
 """Links that say nothing of whether two pages are one: only one of a page's names may have them."""
-ASIDE_CACHE_SIZE = 50_000
-"""Parked links that an instance remembers."""
-IN_LINKS_CACHE_SIZE = 50_000
-"""URLs of an instance that were linked to last from other sites."""
+ASIDE_CACHE_BYTES, SITE_ASIDE_CACHE_BYTES = 16 << 20, 4 << 20
+"""Bytes of the parked links that an instance remembers, and of those of one site."""
+IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
+"""Bytes of the counts of links from other sites, and of those of the links of one site."""
 
 
 def respell(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
@@ -207,26 +208,33 @@ class Aside:
     """
 
     def __init__(self) -> None:
-        # A plain dict finds its first key ever more slowly after many removals at the front.
-        self._lately = OrderedDict[tuple[str, int], str]()
+        self._parked = ByteCache[tuple[str, int], str](
+            ASIDE_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_ASIDE_CACHE_BYTES
+        )
+        """Trace and depth of a link → the page that parked it (`finder_of`)."""
 
     def set_aside(
         self, page: PageParsed, beyond: Sequence[Discovery], duplicates: int, now: float
     ) -> Iterator[LinksSetAside]:
         """Yield the links *beyond* the crawl, as many in an event as its topic takes."""
+        mine = finder_of(page.visit.id)
         fresh = [
             replace(one, duplicates=duplicates)
             for one in beyond
-            if not one.guess
-            and self._lately.setdefault((one.trace, one.depth), page.visit.id) == page.visit.id
+            if not one.guess and self._first(page.site, one, mine) == mine
         ]
-        while len(self._lately) > ASIDE_CACHE_SIZE:
-            self._lately.popitem(last=False)
         for at in range(0, len(fresh), MOST):
             urls = tuple(fresh[at : at + MOST])
             yield LinksSetAside(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
+
+    def _first(self, site: str, link: Discovery, finder: str) -> str:
+        """Return which page has parked *link*: *finder*, if none is remembered."""
+        key = link.trace, link.depth
+        if (first := self._parked.get(key)) is None:
+            self._parked.put(key, finder, site)
+        return first or finder
 
 
 class InLinks:
@@ -236,15 +244,21 @@ class InLinks:
     """
 
     def __init__(self) -> None:
-        self._sketches = OrderedDict[str, in_links.Sketch]()
+        self._sketches = ByteCache[str, in_links.Sketch](
+            IN_LINKS_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
+        )
+        """The fingerprint of a URL → the sketch of the sites that link to it."""
 
     def met(self, site: str, urls: Iterable[str]) -> None:
         """Count links of *site* to *urls* of another one."""
         for url in urls:
-            self._sketches[url] = in_links.linked(self._sketches.pop(url, 0), site, url)
-            if len(self._sketches) > IN_LINKS_CACHE_SIZE:
-                self._sketches.popitem(last=False)
+            key = fingerprint(url)
+            sketch = in_links.linked(self._sketches.get(key) or 0, site, url)
+            self._sketches.put(key, sketch, site)
 
     def take(self, url: str) -> in_links.Sketch:
         """Return the sketch of the sites that link to *url*, once."""
-        return self._sketches.pop(url, 0)
+        key = fingerprint(url)
+        sketch = self._sketches.get(key) or 0
+        self._sketches.remove(key)
+        return sketch

@@ -189,8 +189,8 @@ class Dedup(Processor):
         if event.via.startswith("seed@"):
             # Who sows a seed again wants it tried now; the frontier keeps delay and Retry-After.
             yield from _retries(event, known, now)
-        yield from _admitted(event, by_finding[Finding.NEW], False, now)
         yield from _admitted(event, by_finding[Finding.REPEATED], True, now)
+        yield from _admitted(event, by_finding[Finding.NEW], False, now)
 
     def _is_let_through(self, site: str, found: Discovery) -> bool:
         # One that is known costs no visit; or its record comes again, after it was let through.

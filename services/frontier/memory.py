@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Generic, NamedTuple, TypeVar
 
-from gossamer.cache import ByteCache
+from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.web.cookies import Cookie
 from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, SiteRow
-
-ROW_BYTES = 200
-"""Bytes that an object takes in memory beside its texts."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -101,31 +98,31 @@ def _cache(
 def size_of_host(host: Host) -> int:
     """Return about how many bytes *host* takes in memory."""
     row = host.row
-    return 6 * ROW_BYTES + len(row.host) + len(row.blocked_why) + size_of_cookies(row.cookies)
+    return 6 * ENTRY_BYTES + len(row.host) + len(row.blocked_why) + size_of_cookies(row.cookies)
 
 
 def size_of_robots(known: RobotsKnown) -> int:
     """Return about how many bytes *known* takes in memory."""
     if known.row is None:
-        return ROW_BYTES
+        return ENTRY_BYTES
     both = (known.row.rules, known.row.copy)
     usage = [one for rules in both for one in rules.usage]
     texts = [rules.lines for rules in both] + [one.value + one.pattern for one in usage]
-    return ROW_BYTES * (2 + len(usage)) + sum(map(len, texts))
+    return ENTRY_BYTES * (2 + len(usage)) + sum(map(len, texts))
 
 
 def size_of_site(row: SiteRow) -> int:
     """Return about how many bytes *row* takes in memory."""
     hosts = [*row.unread, *row.validators]
-    names = sum(ROW_BYTES + len(host) for host in hosts)
-    return 2 * ROW_BYTES + len(row.statistics) + names + size_of_cookies(row.cookies)
+    names = sum(ENTRY_BYTES + len(host) for host in hosts)
+    return 2 * ENTRY_BYTES + len(row.statistics) + names + size_of_cookies(row.cookies)
 
 
 def size_of_urls(urls: list[QueuedUrl]) -> int:
     """Return about how many bytes *urls* take in memory."""
-    return sum(ROW_BYTES + len(url.url) + len(url.via) + len(url.statistics) for url in urls)
+    return sum(ENTRY_BYTES + len(url.url) + len(url.via) + len(url.statistics) for url in urls)
 
 
 def size_of_cookies(cookies: Iterable[Cookie]) -> int:
     """Return about how many bytes *cookies* take in memory."""
-    return sum(ROW_BYTES + len(cookie.name) + len(cookie.value) for cookie in cookies)
+    return sum(ENTRY_BYTES + len(cookie.name) + len(cookie.value) for cookie in cookies)

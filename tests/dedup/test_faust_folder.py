@@ -36,9 +36,8 @@ def admitted(brokers: Brokers, via: str, *urls: str) -> list[str]:
     brokers.put("urls.discovered", discovered(SITE, via, *urls, new), SITE)
     with brokers.topic("urls.admitted") as topic:
         until(lambda: any(new in str(e) for e in topic.read()), "something new")
-        (found,) = [e for e in topic.read() if new in str(e)]
-    assert found["via"] == via
-    return [url["url"] for url in found["urls"] if url["url"] != new]
+        found = [e for e in topic.read() if e["via"] == via]
+    return [url["url"] for event in found for url in event["urls"] if url["url"] != new]
 
 
 def run(brokers: Brokers, folder: Path, via: str, *urls: str) -> list[str]:

@@ -1,0 +1,40 @@
+"""Memory of dedup that strangers can fill is limited in bytes, as a whole and for one site."""
+
+from gossamer.events import CrawlDefined, Discovery
+from gossamer.settings import DedupSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.in_links import sites_in
+from services.dedup import guesses, links
+from services.dedup.guesses import Guesses
+from services.dedup.host_names import HostNames
+from services.dedup.links import InLinks
+
+HOSTS, LONG = 5000, "x" * 1900
+
+
+def test_guesses_at_the_hosts_of_one_trap_fill_the_part_of_its_site() -> None:
+    room = Guesses(SqliteStore(Database(":memory:")))
+    room.ask("http://a.example/script")
+    for host in range(HOSTS):
+        for guess in range(guesses.FIRST):
+            room.ask(f"http://h{host}.trap.example/{guess}{LONG}")
+    assert room._hosts.bytes <= guesses.SITE_CACHE_BYTES + 1000
+    assert "http://a.example" in room._hosts
+
+
+def test_links_of_one_site_fill_its_part_of_the_counts() -> None:
+    counts = InLinks()
+    counts.met("b.example", ["http://c.example/"])
+    counts.met("trap.example", (f"http://h{n}.example/{LONG}" for n in range(20_000)))
+    assert counts._sketches.bytes <= links.SITE_IN_LINKS_CACHE_BYTES + 1000
+    assert round(sites_in(counts.take("http://c.example/"))) == 1
+
+
+def test_names_of_one_trap_leave_the_rows_of_others_in_memory() -> None:
+    names = HostNames(SqliteStore(Database(":memory:")), DedupSettings())
+    crawl = CrawlDefined(at=0.0, scope="any()", max_depth=3)
+    names.known_as(Discovery("http://www.a.example/"), "v", crawl, 0.0)
+    for n in range(20_000):
+        names.known_as(Discovery(f"http://h{n}.trap.example/"), "v", crawl, 0.0)
+    assert not names.reads_of(["http://www.a.example/"])
