@@ -12,6 +12,7 @@ from console.tables import TABLES
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.store.cassandra import cql
+from gossamer.store.columns import columns_of
 from schemas.generate import descriptions_of_fields
 
 FOLDER = Path(__file__).parent / "cassandra"
@@ -39,10 +40,20 @@ def keyspace() -> str:
 
 def table(row: type[Row], options: cql.Options) -> str:
     """Return how the table of *row* is made, with what its source says of it and its fields."""
-    described = descriptions_of_fields(row)
+    described = _descriptions(row)
     made = cql.create_table(row, options=options).splitlines()
     about = [f"-- {line}".rstrip() for line in (inspect.getdoc(row) or "").splitlines()]
     return "\n".join([*about, *(_explained(line, described) for line in made)]) + ";\n"
+
+
+def _descriptions(row: type[Row]) -> dict[str, str]:
+    """Return what the source says of each column, by its name."""
+    texts = descriptions_of_fields(row)
+    for column in columns_of(row):
+        if column.group:
+            of_group = descriptions_of_fields(column.group)
+            texts[column.name] = of_group.get(column.field, "")
+    return {name: text for name, text in texts.items() if text}
 
 
 def _explained(line: str, described: dict[str, str]) -> str:

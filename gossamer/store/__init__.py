@@ -8,12 +8,24 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
         partition_key, sort_key = "site", "host"
         site: str
         host: str
+        lease: Lease = Lease()
+
+A field whose type is a `ColumnGroup` is stored as the columns `<field>_<column>`, one for each
+field of the group: `lease_order` for the `order` of a `Lease`. Where `X | None` has the default
+None, and X is a type of columns or a group, None is stored as null.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
+
+
+class ColumnGroup(Struct, frozen=True, gc=False):
+    """The base of a group of columns, which a row has under one field; that needs a default.
+
+    A group has no group in it, and the keys of a row are not in a group.
+    """
 
 
 class Row(Struct, frozen=True, gc=False):

@@ -2,14 +2,11 @@
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
-from typing import Any, Generic, get_type_hints
-
-import msgspec
-from msgspec.structs import astuple
+from typing import Any, Generic
 
 from gossamer.sqlite import Database
 from gossamer.store import R, Row, Sort, holder_of
+from gossamer.store.columns import Codec, Reader, columns_of, is_word
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
@@ -71,12 +68,10 @@ class SqliteTable(Generic[R]):
 
     def __init__(self, database: Database, row: type[R]) -> None:
         self._database, self._row = database, row
-        hints = get_type_hints(row)
-        self._types = {field: hints[field] for field in row.__struct_fields__}
-        self._nested = [n for n, kind in enumerate(self._types.values()) if _column(kind) is None]
-        """The places of columns that are JSON."""
+        self._types = {column.name: _column_type(column.kind) for column in columns_of(row)}
+        json = [name for name, kind in self._types.items() if kind is None]
+        self._codec = Codec(row, _reader, json)
         self._columns = ", ".join(f'"{name}"' for name in self._types)
-        self._decoders = {name: _decoder(kind) for name, kind in self._types.items()}
         self._overlay = Overlay(row)
         self._name = f'"{row.table}"'
         keys = [key for key in (row.partition_key, row.sort_key) if key]
@@ -90,7 +85,7 @@ class SqliteTable(Generic[R]):
         self._create(keys)
 
     def _create(self, keys: list[str]) -> None:
-        columns = {name: _column(kind) or "TEXT" for name, kind in self._types.items()}
+        columns = {name: kind or "TEXT" for name, kind in self._types.items()}
         with self._database.transaction() as db:
             found = {row[1] for row in db.execute(f"PRAGMA table_info({self._name})")}
             if not found:
@@ -111,7 +106,7 @@ class SqliteTable(Generic[R]):
             return row
         keys = (partition, sort) if self._row.sort_key else (partition,)
         found = self._database.read(self._get, keys)
-        return self._read(found[0]) if found else None
+        return self._codec.row(found[0]) if found else None
 
     def put(self, row: R, last: bool = False) -> None:
         """Write the whole row, replacing one with its keys."""
@@ -130,7 +125,9 @@ class SqliteTable(Generic[R]):
             (partition, *asked),
         )
         buffered = [self._overlay.get(partition, sort) for sort in covered]
-        return [row for row in buffered if row is not None] + [self._read(one) for one in found]
+        return [row for row in buffered if row is not None] + [
+            self._codec.row(one) for one in found
+        ]
 
     def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
@@ -170,7 +167,7 @@ class SqliteTable(Generic[R]):
             f"{beyond} ORDER BY {self._order} {self._direction} LIMIT {limit:d}",
             keys,
         )
-        return [self._read(values) for values in found]
+        return [self._codec.row(values) for values in found]
 
     def drop(self, partition: str) -> None:
         """Remove the whole partition."""
@@ -187,7 +184,7 @@ class SqliteTable(Generic[R]):
                     f"LIMIT {PAGE}",
                     last,
                 ).fetchall()
-            rows = [self._read(values) for values in found]
+            rows = [self._codec.row(values) for values in found]
             yield from rows
             if len(rows) < PAGE:
                 return
@@ -205,11 +202,12 @@ class SqliteTable(Generic[R]):
 
     def write(self, db: sqlite3.Connection, row: R) -> None:
         """Write *row* in the caller's transaction."""
-        db.execute(self._put, self._values(row))
+        db.execute(self._put, self._codec.values(row))
 
     def flush(self, db: sqlite3.Connection) -> None:
         """Write buffered drops and rows in the caller's transaction."""
-        rows = [self._values(row) for part in self._overlay.rows.values() for row in part.values()]
+        values = self._codec.values
+        rows = [values(row) for part in self._overlay.rows.values() for row in part.values()]
         if self._overlay.dropped:
             db.executemany(self._drop, [(partition,) for partition in self._overlay.dropped])
         if rows:
@@ -224,31 +222,12 @@ class SqliteTable(Generic[R]):
             )
         self._overlay.clear()
 
-    def _values(self, row: R) -> Sequence[Any]:
-        if not self._nested:
-            return astuple(row)
-        values = [*astuple(row)]
-        for place in self._nested:
-            values[place] = msgspec.json.encode(values[place]).decode()
-        return values
 
-    def _read(self, values: tuple[Any, ...]) -> R:
-        # A column added later is NULL in older rows, and the field's default applies. A None that
-        # was written is JSON, not NULL.
-        fields = {
-            name: decode(value)
-            for (name, decode), value in zip(self._decoders.items(), values, strict=True)
-            if value is not None
-        }
-        return self._row(**fields)
-
-
-def _column(kind: Any) -> str | None:
+def _column_type(kind: Any) -> str | None:
     """Return the column type that holds a *kind* as it is; None if it is stored as JSON."""
-    is_word = isinstance(kind, type) and issubclass(kind, StrEnum)
-    return "TEXT" if is_word else COLUMN_TYPES.get(kind)
+    return "TEXT" if is_word(kind) else COLUMN_TYPES.get(kind)
 
 
-def _decoder(kind: Any) -> Callable[[Any], Any]:
-    """Return what makes of a column's value the field's."""
-    return kind if _column(kind) else msgspec.json.Decoder(kind).decode
+def _reader(kind: Any) -> Reader:
+    # SQLite has no booleans.
+    return kind if is_word(kind) or kind is bool else None

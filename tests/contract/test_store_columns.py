@@ -1,13 +1,23 @@
-"""Columns of every kind come back as they went, and new ones may be added."""
+"""Columns of every kind come back as they went, also in groups, and new ones may be added."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Discovery, Verdict
-from gossamer.store import Row
+from gossamer.store import ColumnGroup, Row
+from gossamer.store.columns import columns_of
 from gossamer.web.robots import RobotsRules
 from tests.contract.conftest import Data
+
+
+class Span(ColumnGroup, frozen=True):
+    """A group of columns, of which one may be null."""
+
+    count: int = 0
+    until: float | None = None
+    rules: RobotsRules = RobotsRules()
+    verdict: Verdict | None = None
 
 
 class Everything(Row, frozen=True):
@@ -27,6 +37,39 @@ class Everything(Row, frozen=True):
     maybe: str | None
     number: int | None = 5
     nothing: RobotsRules | None = None
+    span: Span = Span()
+    after: str | None = None
+    absent: Span | None = None
+
+
+class Nested(Row, frozen=True):
+    """A row with two groups of the same columns."""
+
+    table = "nested"
+    partition_key, sort_key = "part", "n"
+    part: str
+    n: int
+    first: Span = Span()
+    second: Span | None = None
+    text: str = ""
+
+
+class Flat(Row, frozen=True):
+    """The same table as an operator sees it."""
+
+    table = "nested"
+    partition_key, sort_key = "part", "n"
+    part: str
+    n: int
+    first_count: int = 0
+    first_until: float | None = None
+    first_rules: RobotsRules = RobotsRules()
+    first_verdict: Verdict | None = None
+    second_count: int | None = None
+    second_until: float | None = None
+    second_rules: RobotsRules | None = None
+    second_verdict: str | None = None
+    text: str = ""
 
 
 class Before(Row, frozen=True):
@@ -46,6 +89,65 @@ class After(Row, frozen=True):
     number: int = 7
     rules: RobotsRules = RobotsRules(crawl_delay=3.0)
     maybe: str | None = "so"
+
+
+NESTED = (
+    Nested("p", 1),
+    Nested("p", 2, Span(3, 4.5, RobotsRules(crawl_delay=1.0), Verdict.FIRST), text="x"),
+    Nested("p", 3, Span(until=0.0), Span(7)),
+)
+
+
+def test_groups_of_columns_come_back_as_they_went(data: Data) -> None:
+    table = data.open().store.table(Nested)
+    for row in NESTED:
+        table.put(row)
+    data.opened[-1].store.flush()
+    stored = data.open().store.table(Nested)
+    assert stored.get("p", 2) == NESTED[1]
+    assert stored.get_all([("p", 3)]) == [NESTED[2]]
+    assert stored.scan("p") == [*NESTED]
+    assert sorted(stored.everything(), key=lambda row: row.n) == [*NESTED]
+    assert stored.put_if_absent(Nested("p", 3)) == NESTED[2]
+
+
+def test_null_replaces_the_value_of_a_group(data: Data) -> None:
+    store = data.open().store
+    for row in (NESTED[2], Nested("p", 3)):
+        store.table(Nested).put(row)
+        store.flush()
+    assert data.open().store.table(Nested).get("p", 3) == Nested("p", 3)
+
+
+def test_columns_of_a_group_are_flat(data: Data) -> None:
+    store = data.open().store
+    for row in NESTED:
+        store.table(Nested).put(row)
+    store.flush()
+    assert [column.name for column in columns_of(Nested)] == [*Flat.__struct_fields__]
+    assert data.open().store.table(Flat).scan("p", limit=2) == [
+        Flat("p", 1),
+        Flat("p", 2, 3, 4.5, RobotsRules(crawl_delay=1.0), Verdict.FIRST, text="x"),
+    ]
+
+
+def test_a_group_without_a_default_is_an_error() -> None:
+    class Wrong(Row, frozen=True):
+        part: str
+        span: Span
+
+    with pytest.raises(TypeError, match="span is a group of columns"):
+        columns_of(Wrong)
+
+
+def test_columns_of_one_name_are_an_error() -> None:
+    class Twice(Row, frozen=True):
+        part: str
+        span_count: int = 0
+        span: Span = Span()
+
+    with pytest.raises(TypeError, match="two columns of Twice"):
+        columns_of(Twice)
 
 
 def test_none_is_none_and_no_default(data: Data) -> None:
@@ -73,6 +175,12 @@ def everything(**columns: object) -> Everything:
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 wholes = st.integers(-(2**63), 2**63 - 1)
+spans = st.builds(
+    Span,
+    wholes,
+    st.none() | st.floats(allow_nan=False),
+    verdict=st.none() | st.sampled_from(Verdict),
+)
 
 
 @pytest.mark.slow
@@ -94,6 +202,9 @@ def test_any_value_comes_back_as_it_went(data: Data) -> None:
             urls=st.lists(st.builds(Discovery, url=texts)).map(tuple),
             number=st.none() | wholes,
             nothing=st.none() | st.builds(RobotsRules, forbidden=texts),
+            span=spans,
+            after=st.none() | texts,
+            absent=st.none() | spans,
         )
     )
     def comes_back(row: Everything) -> None:

@@ -1,7 +1,8 @@
 """Rows in CQL: columns, statements, tables, and how an existing table differs from its row class.
 
-Collections are frozen: overwriting an unfrozen one leaves a tombstone each time. No column is ever
-written as null, which is a tombstone too: None is stored as JSON.
+Collections are frozen: overwriting an unfrozen one leaves a tombstone each time. A null that is
+written is a tombstone, too, and nodes warn of a read that meets more than a thousand. So None is
+the default only in tables whose rows are read one by one, or a few at a time.
 
 A row class with several `buckets` has one column more, which no row knows: with the partition key
 it is Cassandra's partition key.
@@ -9,15 +10,12 @@ it is Cassandra's partition key.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple, get_type_hints
+from typing import Any, Generic, NamedTuple
 from zlib import crc32
 
-import msgspec
-
-from gossamer.store import R, Row, Sort
+from gossamer.store import R, Row, Sort, columns
+from gossamer.store.columns import Codec, Reader, is_word
 
 TYPES: dict[Any, str] = {
     str: "text",
@@ -97,16 +95,9 @@ for longer may bring a dropped partition back, but nobody reads it.
 """
 
 
-@cache
-def kinds_of(row: type[Row]) -> dict[str, Any]:
-    """Return the Python type of each field, in order."""
-    hints = get_type_hints(row)
-    return {name: hints[name] for name in row.__struct_fields__}
-
-
 def columns_of(row: type[Row]) -> dict[str, str]:
     """Return the CQL type of each column, in the order of the fields."""
-    return {name: TYPES.get(kind, JSON) for name, kind in kinds_of(row).items()}
+    return {column.name: TYPES.get(column.kind, JSON) for column in columns.columns_of(row)}
 
 
 def all_columns_of(row: type[Row]) -> dict[str, str]:
@@ -160,54 +151,35 @@ class Columns(Generic[R]):
     def __init__(self, row: type[R]) -> None:
         self._row = row
         self._sort = attrgetter(row.sort_key) if row.buckets > 1 else None
-        self._names = row.__struct_fields__
-        kinds = kinds_of(row)
-        self._nested = [
-            at for at, kind in enumerate(kinds.values()) if kind not in TYPES and not _is_word(kind)
+        self._names = [*columns_of(row)]
+        json = [
+            column.name
+            for column in columns.columns_of(row)
+            if column.kind not in TYPES and not is_word(column.kind)
         ]
-        self._readers = {name: _reader(kind) for name, kind in kinds.items()}
+        self._codec = Codec(row, _reader, json)
 
     def values(self, row: R) -> Sequence[Any]:
         """Return the column values in the order of the fields, and the bucket if there is one."""
-        if not self._nested and not self._sort:
-            return msgspec.structs.astuple(row)
-        values = list(msgspec.structs.astuple(row))
-        for at in self._nested:
-            values[at] = msgspec.json.encode(values[at]).decode()
+        values = self._codec.values(row)
         return [*values, bucket_of(self._row, self._sort(row))] if self._sort else values
 
-    def row(self, values: Iterable[Any]) -> R:
+    def row(self, values: Sequence[Any]) -> R:
         """Return the row with column values in the order of the fields."""
-        return self.named_row(dict(zip(self._names, values, strict=True)))
+        return self._codec.row(values)
 
     def named_row(self, values: Mapping[str, Any]) -> R:
-        """Return the row with column values by name.
-
-        A column that was added later is null in older rows: the field's default applies.
-        """
-        readers = self._readers
-        return self._row(
-            **{
-                name: read(value) if (read := readers[name]) else value
-                for name in self._names
-                if (value := values[name]) is not None
-            }
-        )
+        """Return the row with column values by name."""
+        return self._codec.row([values[name] for name in self._names])
 
 
-def _is_word(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, StrEnum)
-
-
-def _reader(kind: Any) -> Any:
-    """Return what turns a column's value into a *kind*; None where it is one already."""
-    if kind in (str, int, float, bool, bytes):
-        return None
-    if _is_word(kind):
-        return kind
-    if kind in TYPES:
-        return dict if TYPES[kind].startswith("frozen<map") else tuple
-    return msgspec.json.Decoder(kind).decode
+def _reader(kind: Any) -> Reader:
+    if is_word(kind):
+        return kind  # type: ignore[no-any-return]
+    column = TYPES[kind]
+    if column.startswith("frozen<map"):
+        return dict
+    return tuple if column.startswith("frozen<list") else None
 
 
 def create_keyspace(name: str, datacenter: str, replication: int) -> str:

@@ -55,7 +55,7 @@ def batches(
 def _of_partition(rows: Iterable[BoundStatement]) -> Iterator[tuple[list[BoundStatement], int]]:
     batch, size = list[BoundStatement](), 0
     for row in rows:
-        weight = sum(map(len, row.values))
+        weight = sum(len(value) for value in row.values if value)
         if batch and (len(batch) >= BATCH_ROWS or size + weight > BATCH_BYTES):
             yield batch, size
             batch, size = [], 0
