@@ -143,8 +143,7 @@ class UrlFacts:
         """Whether a fetcher holds it now."""
         if self.host is None or self.ahead is None:
             return False
-        in_order = self.host.ordered - self.host.done
-        in_turn = self.again == self.host.again and self.ahead < in_order
+        in_turn = self.again == self.host.again and self.ahead < self.host.lease.outstanding
         return self.host.condition is Condition.CHECKED_OUT and in_turn
 
 

@@ -152,8 +152,8 @@ def _captured(capture: CaptureRow) -> str:
 
 def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[str]:
     if facts.ordered:
-        until = instant(host.expires_at)
-        yield f"under way: order {host.order} holds it, until {until} at the latest"
+        until = instant(host.lease.expires_at or now)
+        yield f"under way: order {host.lease.order} holds it, until {until} at the latest"
         return
     if facts.again and ahead == 0:
         yield "queued: next of the pages of its host that are to be visited again"

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from gossamer.store import Store
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HOME, HostRow, TallyRow
+from services.frontier.rows import HostRow, TallyRow
 
 FULL, SOME = 1.25, 4
 """A partition has too many orders with so many times the average, and some: a site that moves is
@@ -51,7 +51,7 @@ class Last(NamedTuple):
 
     at: float
     gap: float
-    sent_to: int
+    sent_to: int | None
 
 
 class Balance:
@@ -78,31 +78,30 @@ class Balance:
         while self._last and not self._is_late(next(iter(self._last.values())), now):
             self._last.popitem(last=False)
         self._last.pop(row.site, None)
-        self._last[row.site] = Last(now, self._gap * row.delay, row.sent_to)
+        self._last[row.site] = Last(now, self._gap * row.delay, row.lease.sent_to)
 
     def _is_late(self, last: Last, now: float) -> bool:
         return last.at <= now < last.at + last.gap
 
-    def choose(self, partition: Partition, site: str, now: float) -> int:
-        """Return where an order of a host of *site*, of *partition*, goes: a number, or HOME."""
+    def choose(self, partition: Partition, site: str, now: float) -> int | None:
+        """Return the partition for an order of a host of *site*; None for its own *partition*."""
         if self._ask is None:
-            return HOME
-        bound_to = self._bound_to(partition, site, now)
-        if bound_to is not None:
-            return bound_to
-        home, orders = partition.number, self._orders(now)
-        if not is_full(home, orders):
-            return HOME
-        at = choose(home, orders, self._are_unread(now))
-        return HOME if at == home else at
+            return None
+        home, at = partition.number, self._bound_to(partition, site, now)
+        if at is None:
+            orders = self._orders(now)
+            at = choose(home, orders, self._are_unread(now)) if is_full(home, orders) else home
+        return None if at == home else at
 
     def _bound_to(self, partition: Partition, site: str, now: float) -> int | None:
         """Return the partition that *site* must not leave yet: its fetcher has orders of the site,
         or visited it less than a gap ago. None if *site* is inactive."""
         if other := partition.bench.visited_at(site):
-            return other.sent_to
+            return partition.topic_partition(other.lease.sent_to)
         last = self._last.get(site)
-        return last.sent_to if last and self._is_late(last, now) else None
+        if last is None or not self._is_late(last, now):
+            return None
+        return partition.topic_partition(last.sent_to)
 
     def _orders(self, now: float) -> list[int]:
         if not 0 <= now - self._looked_at < LOOK_EVERY:

@@ -53,7 +53,7 @@ class CheckIn:
     def ended(self, partition: Partition, event: VisitEnded, now: float) -> None:
         """Take one outcome in; the last of an order releases the host."""
         host = partition.find(event.site, event.host)
-        if (event.order, event.index) != (host.row.order, host.row.done):
+        if (event.order, event.index) != (host.row.lease.order, host.row.lease.done):
             partition.wait_again(host)
             self._overtaken(partition, host, event, now)
             return
@@ -79,7 +79,8 @@ class CheckIn:
 
     def _overtaken(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
         """Heed what *host* asked for in a visit that is told too late to count."""
-        counted = event.order == host.row.order and event.index < host.row.done
+        lease = host.row.lease
+        counted = event.order == lease.order and event.index < lease.done
         if event.started_at and event.retry_after and not counted:
             until = now + min(event.retry_after, self._settings.retry_after_limit)
             row = replace(host.row, busy_until=max(until, host.row.busy_until))
@@ -209,7 +210,7 @@ class CheckIn:
         if not (new and row.again_queued):
             return replace(row, owed=0.0) if row.owed else row
         queued = event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
-        made = row.done if queued else 0
+        made = row.lease.done if queued else 0
         return turned(row, made, share)
 
 
@@ -235,7 +236,7 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         row,
         day=day,
         day_visits=asked + (row.day_visits if day == row.day else 0),
-        done=row.done + 1,
+        lease=replace(row.lease, done=row.lease.done + 1),
         visits=row.visits + asked,
         pages=row.pages + (event.outcome is Outcome.PAGE),
         received=row.received + event.received,

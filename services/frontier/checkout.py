@@ -27,7 +27,7 @@ from services.frontier.politeness import (
 )
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
-from services.frontier.rows import HOME, HostRow, QueuedUrl
+from services.frontier.rows import HostRow, Lease, QueuedUrl
 
 LONGEST_BATCH = 600.0
 """Seconds of pauses in one order: where the delay is long the batch is short."""
@@ -82,7 +82,7 @@ class CheckOut:
         event = self._event(partition, host.row, queued, manners, now)
         partition.update(host, _checked_out(host.row, event), Trigger.ORDERED)
         count("gossamer_orders_total")
-        if event.sent_to != HOME:
+        if host.row.lease.sent_to is not None:
             count("gossamer_orders_moved_total")
         return event
 
@@ -205,6 +205,7 @@ class CheckOut:
         now: float,
     ) -> HostCheckedOut:
         overrides, order = partition.sites.overrides, partition.next_order()
+        sent_to = self._balance.choose(partition, row.site, now)
         visits = self._visits(partition, order, row, queued, bool(manners.robots))
         longest = sum(map(_requests, visits)) * (manners.delay + self._visit_limit)
         return HostCheckedOut(
@@ -221,7 +222,7 @@ class CheckOut:
             signature=row.signature,
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
-            sent_to=self._balance.choose(partition, row.site, now),
+            sent_to=-1 if sent_to is None else sent_to,
             robots=manners.robots and manners.robots.carried_for(visit.url for visit in visits),
             visits=visits,
         )
@@ -250,17 +251,14 @@ def _requests(visit: Visit) -> int:
 
 
 def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
-    return replace(
-        row,
+    lease = Lease(
         order=order.order,
         ordered_at=order.at,
         expires_at=order.expires_at,
         ordered=len(order.visits),
-        done=0,
-        delay=order.pause,
-        sent_to=order.sent_to,
-        blocked_why="",
+        sent_to=order.sent_to if order.sent_to >= 0 else None,
     )
+    return replace(row, lease=lease, delay=order.pause, blocked_why="")
 
 
 def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:

@@ -69,6 +69,6 @@ class Figures:
     def _is_open(self, order: Ordered) -> bool:
         partition = self._partitions.of(order.site)
         host = partition.bench.hosts.get(order.host) if partition else None
-        if host is None or host.row.order != order.order:
+        if host is None or host.row.lease.order != order.order:
             return False
         return host.row.condition is Condition.CHECKED_OUT

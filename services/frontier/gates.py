@@ -113,7 +113,7 @@ def _lease(at: Situation) -> Closed | None:
     row = at.host
     if row.condition is not Condition.CHECKED_OUT:
         return None
-    return Closed(row.expires_at, f"a fetcher has order {row.order}")
+    return Closed(row.lease.expires_at, f"a fetcher has order {row.lease.order}")
 
 
 def _backoff(at: Situation) -> Closed | None:

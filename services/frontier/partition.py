@@ -37,7 +37,6 @@ from services.frontier.parked import Parked
 from services.frontier.plans import Plans
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
-    HOME,
     DueRow,
     HostRow,
     ListedHost,
@@ -307,12 +306,13 @@ class Partition:
 
     def has_ordered(self, row: HostRow) -> bool:
         """Return whether the last order of a host was made under this claim: by our clock."""
-        return not row.order or row.order.startswith(f"{self.epoch}.")
+        order = row.lease.order
+        return order is None or order.startswith(f"{self.epoch}.")
 
     def was_visited_before(self, row: HostRow) -> bool:
         """Return whether a host's server may have been visited before the claim, and not since:
         under its name, or under another scheme or port."""
-        if row.order:
+        if row.lease.order is not None:
             return not self.has_ordered(row)
         return self._inherits and self.sites.hosts(row.site) > 1
 
@@ -350,9 +350,11 @@ class Partition:
         """
         if self.has_ordered(row):
             return row
-        if row.condition is Condition.CHECKED_OUT and row.ordered_at:
-            end = self.claimed_at + row.expires_at - row.ordered_at
-            return replace(row, ordered_at=self.claimed_at, expires_at=end)
+        lease = row.lease
+        if row.condition is Condition.CHECKED_OUT and lease.ordered_at and lease.expires_at:
+            end = self.claimed_at + lease.expires_at - lease.ordered_at
+            lease = replace(lease, ordered_at=self.claimed_at, expires_at=end)
+            return replace(row, lease=lease)
         if row.condition is Condition.RESTING:
             rested = max(self.claimed_at + row.delay, min(row.ready_at, now + row.delay))
             return replace(row, ready_at=rested)
@@ -431,8 +433,12 @@ class Partition:
         """Return by partition of `visits.ordered` the orders that are unanswered there."""
         counts = Counter[int]()
         for at, orders in self.bench.orders_at.items():
-            counts[self.number if at == HOME else at] += orders
+            counts[self.topic_partition(at)] += orders
         return counts
+
+    def topic_partition(self, sent_to: int | None) -> int:
+        """Return the partition of `visits.ordered` with an order that has this column `sent_to`."""
+        return self.number if sent_to is None else sent_to
 
     def write(self) -> None:
         """Put totals and positions that have changed into the store.

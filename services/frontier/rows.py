@@ -5,7 +5,7 @@ from typing import NamedTuple
 from msgspec import field
 
 from gossamer.events import DEFAULT_CRAWL, Purpose
-from gossamer.store import Row
+from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
@@ -15,8 +15,6 @@ from services.frontier.conditions import Condition
 YEAR = 365 * 86400
 BUCKETS = 16
 """Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
-HOME = -1
-"""Stands for the partition of a site, whichever it is."""
 
 
 class Unread(NamedTuple):
@@ -54,6 +52,31 @@ class Position(NamedTuple):
 
     offset: int
     at: float
+
+
+class Lease(ColumnGroup, frozen=True):
+    """The last order of a host, and the lease under which a fetcher has the host.
+
+    The lease ends with the last outcome, or when it expires; the order is kept until the next one.
+    """
+
+    order: str | None = None
+    """The id of the last order; null if the host was never ordered."""
+    ordered_at: float | None = None
+    """When the last order was made, by the clock of the frontier that made it."""
+    expires_at: float | None = None
+    """When the lease of the last order expires, by the clock of the frontier that made it."""
+    ordered: int = 0
+    """Visits in the last order."""
+    done: int = 0
+    """Visits of the last order that have ended."""
+    sent_to: int | None = None
+    """The partition of `visits.ordered` with the last order; null for the partition of the site."""
+
+    @property
+    def outstanding(self) -> int:
+        """Visits of the last order that have not ended."""
+        return self.ordered - self.done
 
 
 class HostRow(Row, frozen=True):
@@ -96,16 +119,9 @@ class HostRow(Row, frozen=True):
     listed: int = 0
     """The request number it stands under in the directory; 0: not listed."""
 
-    order: str = ""
-    ordered_at: float = 0.0
-    expires_at: float = 0.0
-    """Of the lease, which began when it was ordered: by the clock of who ordered it."""
-    ordered: int = 0
-    done: int = 0
+    lease: Lease = Lease()
     delay: float = 0.0
     """The courtesy delay of the last order."""
-    sent_to: int = HOME
-    """The partition of `visits.ordered` that it went to; -1: that of the site."""
 
     admitted: int = 0
     visits: int = 0

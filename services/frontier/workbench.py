@@ -89,8 +89,8 @@ class Workbench:
         """Hosts that are checked out …"""
         self.outstanding = 0
         """… and visits ordered and not ended."""
-        self.orders_at = Counter[int]()
-        """Partition of `visits.ordered`, or HOME → orders there that are unanswered."""
+        self.orders_at = Counter[int | None]()
+        """Partition of `visits.ordered` → unanswered orders; None for the partition of the site."""
         self._ready = Schedule()
         """Hosts that wait for no other …"""
         self._waiting = defaultdict[str, Schedule](Schedule)
@@ -135,8 +135,8 @@ class Workbench:
             self._pass(host)
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out -= 1
-            self.orders_at[row.sent_to] -= 1
-            self.outstanding -= row.ordered - row.done
+            self.orders_at[row.lease.sent_to] -= 1
+            self.outstanding -= row.lease.outstanding
             self._out[row.site].discard(row.host)
             if not self._out[row.site]:
                 del self._out[row.site]
@@ -148,8 +148,8 @@ class Workbench:
         row = host.row
         if row.condition is Condition.CHECKED_OUT:
             self.checked_out += 1
-            self.orders_at[row.sent_to] += 1
-            self.outstanding += row.ordered - row.done
+            self.orders_at[row.lease.sent_to] += 1
+            self.outstanding += row.lease.outstanding
             self._out[row.site].add(row.host)
         if schedule := self._schedule(host):
             schedule.put(row.host, _key(row))
@@ -272,5 +272,5 @@ def _key(row: HostRow) -> float:
         case Condition.READY:
             return row.number
         case Condition.CHECKED_OUT:
-            return row.expires_at
+            return row.lease.expires_at or 0.0
     return row.ready_at

@@ -25,6 +25,7 @@ from services.frontier.rows import (
     HistoryRow,
     HostRow,
     JudgementRow,
+    Lease,
     QueuedUrl,
     RobotsRow,
     SiteRow,
@@ -145,7 +146,8 @@ def test_its_position_in_the_queue_is_named(ahead: int, words: str) -> None:
 
 
 def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued() -> None:
-    out = host(condition=Condition.CHECKED_OUT, ordered=3, done=1, order="1.7", expires_at=NOW)
+    lease = Lease("1.7", NOW - 60, NOW, ordered=3, done=1)
+    out = host(condition=Condition.CHECKED_OUT, lease=lease)
     assert why(host=out, ahead=1, met=True).startswith("under way: order 1.7 holds it, until 2033")
     assert why(host=out, ahead=2, met=True).startswith("queued: behind 2 URLs")
 

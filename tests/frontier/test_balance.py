@@ -19,7 +19,7 @@ from services.frontier.conditions import Condition
 from services.frontier.memory import Host
 from services.frontier.overrides import Overrides
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HOME, HostRow
+from services.frontier.rows import HostRow, Lease
 from tests.frontier.fetchers import Fetcher, Fleet
 from tests.frontier.simulation import START
 
@@ -129,13 +129,14 @@ def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
     for other in others[:40]:
         row = HostRow(other, f"http://{other}", Condition.CHECKED_OUT)
         home.bench.load(Host(row))
-    assert balance.choose(home, site, START) != HOME
+    assert balance.choose(home, site, START) is not None
     balance.visited(HostRow(site, f"http://{site}", delay=4.0), START)
-    assert balance.choose(home, site, START + 0.9) == HOME
-    assert balance.choose(home, site, START + 1.1) != HOME
-    balance.visited(HostRow(site, f"http://{site}", delay=4.0, sent_to=2), START + 1.0)
+    assert balance.choose(home, site, START + 0.9) is None
+    assert balance.choose(home, site, START + 1.1) is not None
+    lease = Lease(sent_to=2)
+    balance.visited(HostRow(site, f"http://{site}", lease=lease, delay=4.0), START + 1.0)
     assert balance.choose(home, site, START + 1.9) == 2
-    assert balance.choose(home, site, START - 60.0) not in (HOME, home.number)
+    assert balance.choose(home, site, START - 60.0) not in (None, home.number)
 
 
 def test_without_another_fetcher_nothing_goes_elsewhere_and_nothing_is_counted() -> None:

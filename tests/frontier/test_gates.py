@@ -9,7 +9,7 @@ from gossamer.events import CrawlDefined, SiteOverridden
 from services.frontier.conditions import Condition
 from services.frontier.gates import GATES, Effect, Situation, closed_gates
 from services.frontier.overrides import Overrides
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, Lease
 
 NOW = 1_700_000_000.0
 HOST = HostRow("a.test", "http://a.test", condition=Condition.READY)
@@ -28,7 +28,9 @@ CLOSED = {
     "crawl": situation(crawl=replace(CRAWL, paused=True)),
     "page limit": situation(pages_left=0),
     "speed": situation(speed_from=inf),
-    "lease": situation(host=replace(HOST, condition=Condition.CHECKED_OUT, expires_at=NOW + 9)),
+    "lease": situation(
+        host=replace(HOST, condition=Condition.CHECKED_OUT, lease=Lease(expires_at=NOW + 9))
+    ),
     "backoff": situation(host=replace(HOST, condition=Condition.BLOCKED, ready_at=NOW + 9)),
     "delay": situation(host=replace(HOST, condition=Condition.RESTING, ready_at=NOW + 9)),
     "slots": situation(has_slot=False),

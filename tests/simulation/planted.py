@@ -168,7 +168,9 @@ def _not_if_overloaded(error: Exception) -> bool:
 
 def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: float) -> int | None:
     last = self._last.get(site)
-    return last.sent_to if last and self._is_late(last, now) else None
+    if last is None or not self._is_late(last, now):
+        return None
+    return partition.topic_partition(last.sent_to)
 
 
 def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:

@@ -16,7 +16,7 @@ from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, RobotsRow, TallyRow
+from services.frontier.rows import HostRow, Lease, RobotsRow, TallyRow
 from tests.servers import free_ports
 
 from .cassandra_node import Between, apply, applying, opened, settings
@@ -142,7 +142,7 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
     rules = RobotsRules(crawl_delay=2.5)
     with opened(made) as store:
         store.table(HostRow).put(
-            HostRow("s.example", "http://s.example", Condition.CHECKED_OUT, 1.5, order="o")
+            HostRow("s.example", "http://s.example", Condition.CHECKED_OUT, 1.5, lease=Lease("o"))
         )
         store.table(TallyRow).put(
             TallyRow("3", outcomes={"page": 7}, slowest={"h": 0.5}, latest=(("u", "page"),))
@@ -154,7 +154,7 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
     def only(query: str) -> Any:
         return driver.execute(query.format(k=made.keyspace)).one()
 
-    assert tuple(only("SELECT condition, ready_at, \"order\", queued FROM {k}.hosts "
+    assert tuple(only("SELECT condition, ready_at, lease_order, queued FROM {k}.hosts "
                       "WHERE site = 's.example' AND ready_at > 1 ALLOW FILTERING")) == (
         "checked out", 1.5, "o", 0)  # fmt: skip
     assert only("SELECT outcomes['page'] FROM {k}.tallies")[0] == 7
