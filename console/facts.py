@@ -143,7 +143,7 @@ class UrlFacts:
         """Whether a fetcher holds it now."""
         if self.host is None or self.ahead is None:
             return False
-        in_turn = self.again == self.host.again and self.ahead < self.host.lease.outstanding
+        in_turn = self.again == self.host.is_again_next and self.ahead < self.host.lease.outstanding
         return self.host.condition is Condition.CHECKED_OUT and in_turn
 
 

@@ -204,10 +204,10 @@ class CheckIn:
 
     def _turned(self, partition: Partition, row: HostRow, event: VisitEnded) -> HostRow:
         """Return the row with the queue whose turn it is, if both wait."""
-        new = row.queued - row.again_queued
+        new = row.new.queued
         share = self._revisits.shares.of_new(partition, event.site) if new else 0.0
         partition.sites.shared(event.site, share)
-        if not (new and row.again_queued):
+        if not (new and row.again.queued):
             return replace(row, owed=0.0) if row.owed else row
         queued = event.visit.purpose not in (Purpose.ROBOTS, Purpose.PROBE)
         made = row.lease.done if queued else 0

@@ -68,8 +68,10 @@ class Directory:
             return lane.give_back(site, host, number)
         return self.enlist(site, host, number)
 
-    def holds(self, host: str, number: int) -> bool:
+    def holds(self, host: str, number: int | None) -> bool:
         """Return whether the entry of *host* under *number* was taken and is live, or waits."""
+        if number is None:
+            return False
         lane = self._lanes.get(number // STEP)
         return lane is not None and lane.holds(host, number)
 
@@ -81,10 +83,10 @@ class Directory:
         """Take *entry*, which `peek` returned, for good; it is live until delisted."""
         self._lanes[entry.number // STEP].take()
 
-    def delist(self, host: str, number: int) -> None:
-        """The entry of *host* under *number* is stale from now on; 0: it has none."""
+    def delist(self, host: str, number: int | None) -> None:
+        """The entry of *host* under *number* is stale from now on; None: it has no entry."""
         # An entry beyond the position is found stale when the position comes to it.
-        if lane := self._lanes.get(number // STEP):
+        if number is not None and (lane := self._lanes.get(number // STEP)):
             lane.delist(host, number)
 
 
@@ -239,6 +241,6 @@ def _key(host: str, number: int) -> str:
     return f"{number:020d} {host}"
 
 
-def is_outdated(listed: int, number: int) -> bool:
-    """Return whether an entry keeps an old bucket alive, or is in the wrong lane."""
-    return number - listed > BUCKET or number // STEP != listed // STEP
+def is_outdated(listed: int | None, number: int) -> bool:
+    """Return whether an entry keeps an old bucket alive, is in the wrong lane, or is missing."""
+    return listed is None or number - listed > BUCKET or number // STEP != listed // STEP

@@ -228,7 +228,7 @@ class Partition:
     def unload(self, host: Host, row: HostRow, trigger: Trigger) -> None:
         """Update a host that has no work or must wait: it leaves directory and workbench."""
         self._directory.delist(row.host, row.listed)
-        self.update(host, replace(row, listed=0), trigger)
+        self.update(host, replace(row, listed=None), trigger)
         self._leave_bench(host)
 
     def _leave_bench(self, host: Host) -> None:

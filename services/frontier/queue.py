@@ -9,34 +9,17 @@ whole. (Cassandra pays for deleted rows at every later read.)
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from gossamer.store import Table
 from services.frontier.memory import CachePart, Memory
-from services.frontier.rows import HostRow, QueuedUrl
+from services.frontier.rows import HostRow, QueuedUrl, QueueEnds
 
 SEGMENT = 100
 """URLs in a segment."""
 MOST = 20
 """URLs of one queue that are kept in memory."""
-
-
-class Ends(NamedTuple):
-    """Where a queue begins and ends."""
-
-    head: int
-    """The segment that the cursor is in."""
-    cursor: int
-    tail: int
-    tail_size: int
-    queued: int
-
-    def readable(self, count: int) -> int:
-        """Return how many of *count* rows belong to the queue: a flush that a crash cut short may
-        have left rows beyond the end."""
-        return min(count, self.queued)
 
 
 class Heads:
@@ -85,9 +68,10 @@ class HostQueues:
         """Put *urls*, all of one queue, behind all others there, in their order; their segments and
         positions are set here."""
         again = is_again(urls[0])
-        head, cursor, segment, position, queued = _ends(host, again)
+        ends = _ends(host, again)
+        segment, position, queued = ends.tail, ends.tail_size, ends.queued
         if not host.queued:
-            host = replace(host, number=urls[0].number, again=again)
+            host = replace(host, number=urls[0].number, is_again_next=again)
         for url in urls:
             if position >= SEGMENT:
                 segment, position = segment + 1, 0
@@ -95,7 +79,8 @@ class HostQueues:
             self._urls.put(url)
             self._heads.append(host.site, url, is_first=not queued)
             position, queued = position + 1, queued + 1
-        return _with(host, again, Ends(head, cursor, segment, position, queued))
+        ends = replace(ends, tail=segment, tail_size=position, queued=queued)
+        return _with_ends(host, again, ends)
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
         """Return the first *count* URLs of the queue whose turn it is, fewer at a segment's end.
@@ -104,9 +89,9 @@ class HostQueues:
         """
         if not host.queued:
             return []
-        ends = _ends(host, host.again)
+        ends = _ends(host, host.is_again_next)
         most = ends.readable(count)
-        segment = _key(host, host.again, ends.head)
+        segment = _key(host, host.is_again_next, ends.head)
         if found := self._heads.first(segment, ends.cursor, most):
             return found
         found = self._urls.scan(segment, ends.cursor - 1, most)
@@ -121,16 +106,17 @@ class HostQueues:
 
     def advance(self, host: HostRow) -> HostRow:
         """Move the cursor past the first URL; after the last one it is the other queue's turn."""
-        ends = _ends(host, host.again)
+        again = host.is_again_next
+        ends = _ends(host, again)
         head, cursor = ends.head, ends.cursor + 1
         if cursor >= SEGMENT:
-            self._urls.drop(_key(host, host.again, head))
-            self._heads.drop(_key(host, host.again, head))
+            self._urls.drop(_key(host, again, head))
+            self._heads.drop(_key(host, again, head))
             head, cursor = head + 1, 0
             # The next append goes to a new segment, also when this was the last.
-        ends = ends._replace(head=head, cursor=cursor, queued=ends.queued - 1)
-        host = _with(host, host.again, ends)
-        return host if ends.queued else replace(host, again=bool(host.again_queued))
+        ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
+        host = _with_ends(host, again, ends)
+        return host if ends.queued else replace(host, is_again_next=host.again.queued > 0)
 
     def renumbered(self, host: HostRow) -> HostRow:
         """Return the row with the request number of what is now first."""
@@ -169,32 +155,16 @@ def turned(host: HostRow, made: int, share: float) -> HostRow:
 
     *made* visits were of the one whose turn it was; *share* of all visits are to be to new URLs.
     """
-    owed = host.owed + made * (-share if host.again else 1 - share)
-    return replace(host, owed=owed, again=owed > 0)
+    owed = host.owed + made * (-share if host.is_again_next else 1 - share)
+    return replace(host, owed=owed, is_again_next=owed > 0)
 
 
-def _ends(host: HostRow, again: bool) -> Ends:
-    if again:
-        queued, size = host.again_queued, host.again_tail_size
-        return Ends(host.again_head, host.again_cursor, host.again_tail, size, queued)
-    queued = host.queued - host.again_queued
-    return Ends(host.head, host.cursor, host.tail, host.tail_size, queued)
+def _ends(host: HostRow, again: bool) -> QueueEnds:
+    return host.again if again else host.new
 
 
-def _with(host: HostRow, again: bool, ends: Ends) -> HostRow:
-    head, cursor, tail, size, queued = ends
-    if not again:
-        queued += host.again_queued
-        return replace(host, head=head, cursor=cursor, tail=tail, tail_size=size, queued=queued)
-    return replace(
-        host,
-        again_head=head,
-        again_cursor=cursor,
-        again_tail=tail,
-        again_tail_size=size,
-        again_queued=queued,
-        queued=host.queued - host.again_queued + queued,
-    )
+def _with_ends(host: HostRow, again: bool, ends: QueueEnds) -> HostRow:
+    return replace(host, again=ends) if again else replace(host, new=ends)
 
 
 def _key(host: HostRow, again: bool, segment: int) -> str:

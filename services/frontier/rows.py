@@ -79,6 +79,28 @@ class Lease(ColumnGroup, frozen=True):
         return self.ordered - self.done
 
 
+class QueueEnds(ColumnGroup, frozen=True):
+    """The first and the last URL of one of a host's two queues, as positions in its segments."""
+
+    head: int = 0
+    """The segment with the first waiting URL of this queue."""
+    cursor: int = 0
+    """The position of the first waiting URL of this queue, in the head segment."""
+    tail: int = 0
+    """The segment that URLs are appended to in this queue."""
+    tail_size: int = 0
+    """URLs that were appended to the tail segment of this queue."""
+    queued: int = 0
+    """URLs that wait in this queue."""
+
+    def readable(self, count: int) -> int:
+        """Return how many of *count* rows belong to the queue.
+
+        A flush that a crash cut short may have left rows beyond the end.
+        """
+        return min(count, self.queued)
+
+
 class HostRow(Row, frozen=True):
     """A host: its condition, its queue's ends, its lease, and what it has cost so far."""
 
@@ -97,27 +119,18 @@ class HostRow(Row, frozen=True):
     busy_until: float = 0.0
     """Until when it asked to be left alone in a visit that was told after the next was ordered."""
 
-    head: int = 0
-    """The segment that the cursor is in."""
-    cursor: int = 0
-    tail: int = 0
-    tail_size: int = 0
-    queued: int = 0
-    """In both queues: of URLs that were never visited, whose ends these are …"""
-    again_head: int = 0
-    again_cursor: int = 0
-    again_tail: int = 0
-    again_tail_size: int = 0
-    again_queued: int = 0
-    """… and of those to visit again."""
-    again: bool = False
-    """Whether it is the turn of the latter."""
+    new: QueueEnds = QueueEnds()
+    """The queue of URLs that were never visited."""
+    again: QueueEnds = QueueEnds()
+    """The queue of URLs to visit again."""
+    is_again_next: bool = False
+    """Whether the next order takes its URLs from the queue `again`."""
     owed: float = 0.0
-    """Visits that the latter is behind its share, while both wait."""
+    """Visits that the queue `again` is behind its share; 0 unless URLs wait in both queues."""
     number: int = 0
-    """The request number of the first URL whose turn it is."""
-    listed: int = 0
-    """The request number it stands under in the directory; 0: not listed."""
+    """The request number of the first URL of the next order."""
+    listed: int | None = None
+    """The request number of the host's entry in the directory; null if it is not listed."""
 
     lease: Lease = Lease()
     delay: float = 0.0
@@ -149,6 +162,11 @@ class HostRow(Row, frozen=True):
     """The records of `urls.admitted` that are in the queue and in the counts."""
     signature: Signature = NO_SIGNATURE
     """How it says that it has no such page; without a time it was not asked."""
+
+    @property
+    def queued(self) -> int:
+        """URLs that wait in both queues."""
+        return self.new.queued + self.again.queued
 
 
 class SiteRow(Row, frozen=True):

@@ -22,7 +22,7 @@ from services.frontier.conditions import (
     Trigger,
 )
 from services.frontier.memory import Host
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, QueueEnds
 from tests.flow.test_flow import virtual_crawl
 from tests.frontier.simulation import Simulation, crawl
 
@@ -166,7 +166,7 @@ def test_any_other_change_is_refused_and_changes_nothing() -> None:
             row = HostRow(SITE, HOST, before)
             host = Host(row)
             with pytest.raises(ForbiddenTransition, match=f"{before}.*{trigger}"):
-                partition.update(host, replace(row, queued=1), trigger)
+                partition.update(host, replace(row, new=QueueEnds(queued=1)), trigger)
             assert host.row == row and partition.find(SITE, HOST).row == HostRow(SITE, HOST)
 
 

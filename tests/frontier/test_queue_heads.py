@@ -38,8 +38,8 @@ def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, 
             host = queues.passed(host, min(count, host.queued))
         elif what == "forget":
             queues = HostQueues(table, memory.part().queue_heads)
-        elif what == "turn" and 0 < host.again_queued < host.queued:
-            host = replace(host, again=not host.again)
+        elif what == "turn" and host.new.queued and host.again.queued:
+            host = replace(host, is_again_next=not host.is_again_next)
         assert queues.first(host, count or 1) == HostQueues(table).first(host, count or 1)
     database.close()
 

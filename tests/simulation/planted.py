@@ -32,8 +32,7 @@ from services.frontier.balance import Balance
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.queue import Ends
-from services.frontier.rows import HostRow
+from services.frontier.rows import HostRow, QueueEnds
 from services.frontier.service import Frontier
 from services.frontier.workbench import Schedule
 
@@ -95,7 +94,7 @@ def _any_priority(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
     return event
 
 
-def _beyond_the_end(self: Ends, count: int) -> int:
+def _beyond_the_end(self: QueueEnds, count: int) -> int:
     return count
 
 
@@ -194,7 +193,7 @@ FAULTS = (
         first=20197,
         report="admitted, and has no outcome|did not come to its end|for what was answered before",
         seams={
-            "services.frontier.queue.Ends.readable": _beyond_the_end,
+            "services.frontier.rows.QueueEnds.readable": _beyond_the_end,
             "services.frontier.partition.Partition.was_visited_before": _never_before,
         },
     ),

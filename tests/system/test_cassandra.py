@@ -154,7 +154,7 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
     def only(query: str) -> Any:
         return driver.execute(query.format(k=made.keyspace)).one()
 
-    assert tuple(only("SELECT condition, ready_at, lease_order, queued FROM {k}.hosts "
+    assert tuple(only("SELECT condition, ready_at, lease_order, new_queued FROM {k}.hosts "
                       "WHERE site = 's.example' AND ready_at > 1 ALLOW FILTERING")) == (
         "checked out", 1.5, "o", 0)  # fmt: skip
     assert only("SELECT outcomes['page'] FROM {k}.tallies")[0] == 7
