@@ -56,6 +56,7 @@ from services.frontier.rows import (
     DueRow,
     HistoryRow,
     HostRow,
+    HostTotals,
     JudgementRow,
     PlanRow,
     QueuedUrl,
@@ -96,7 +97,10 @@ def rows(count: int) -> Iterator[Row]:
         depth = n % 7
         if n % A_HOST == 0:
             yield HostRow(
-                site_of(url), host, ready_at=at, admitted=A_HOST, visits=A_HOST, seconds=at % 60
+                site_of(url),
+                host,
+                ready_at=at,
+                totals=HostTotals(admitted=A_HOST, visits=A_HOST, seconds=at % 60),
             )
             yield SiteRow(site_of(url), 1)
             yield RobotsRow(host, parse_robots(ROBOTS, "gossamer", at, 86400.0).rules)

@@ -122,7 +122,9 @@ class Admission:
     ) -> None:
         partition.count_admitted(len(accepted))
         applied = host.row.applied.through(record) if record else host.row.applied
-        row = replace(host.row, admitted=host.row.admitted + len(accepted), applied=applied)
+        totals = host.row.totals
+        totals = replace(totals, admitted=totals.admitted + len(accepted))
+        row = replace(host.row, totals=totals, applied=applied)
         first = self._partitions.next_moment(partition, now, len(accepted))
         linking = linking_site(event.via, event.site)
         urls = [_queued(found, event, linking, first + n) for n, found in enumerate(accepted)]

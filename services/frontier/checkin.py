@@ -28,7 +28,7 @@ from services.frontier.probes import probed
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
-from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
+from services.frontier.rows import HistoryRow, HostRow, HostTotals, JudgementRow, UrlRow
 
 Ending = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
@@ -64,7 +64,7 @@ class CheckIn:
         row = _remembered(partition, _accounted(host.row, event), event, now)
         if event.started_at:
             row = update_strain(row, event)
-        partition.count_visit(event, row.received)
+        partition.count_visit(event, row.totals.received)
         partition.sites.noticed(event.site, event.hazards)
         row, blocked_until = self._ending(event)(partition, host, row, event, now)
         if event.started_at:
@@ -231,16 +231,21 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         row = troubled(row, health)
     elif asked and health is Health.WELL:
         row = untroubled(row, *(row.troubles.keys() - {ROBOTS, ELSEWHERE}))
-    day = int(event.started_at // DAY) if asked else row.day
+    totals = row.totals
+    day = int(event.started_at // DAY) if asked else totals.day
+    totals = HostTotals(
+        admitted=totals.admitted,
+        visits=totals.visits + asked,
+        pages=totals.pages + (event.outcome is Outcome.PAGE),
+        received=totals.received + event.received,
+        seconds=totals.seconds + event.took,
+        day=day,
+        day_visits=asked + (totals.day_visits if day == totals.day else 0),
+    )
     return replace(
         row,
-        day=day,
-        day_visits=asked + (row.day_visits if day == row.day else 0),
+        totals=totals,
         lease=replace(row.lease, done=row.lease.done + 1),
-        visits=row.visits + asked,
-        pages=row.pages + (event.outcome is Outcome.PAGE),
-        received=row.received + event.received,
-        seconds=row.seconds + event.took,
         last_took=event.took if asked else row.last_took,
         refused=row.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
     )

@@ -168,7 +168,8 @@ class CheckOut:
             )
             partition.plans.left_out(queued[:alike])
             row = queues.passed(host.row, alike)
-            partition.update(host, replace(row, admitted=max(0, row.admitted - again)))
+            totals = replace(row.totals, admitted=max(0, row.totals.admitted - again))
+            partition.update(host, replace(row, totals=totals))
         return []
 
     def _leave_out(

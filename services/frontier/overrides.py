@@ -57,7 +57,7 @@ class Overrides(gossamer.overrides.Overrides):
     def left_today(self, row: HostRow, most: int, now: float) -> int:
         """Return how many visits the host of *row* may have now, at most *most*."""
         budget = self.of(row.site, row.host).budget
-        made = row.day_visits if row.day == int(now // DAY) else 0
+        made = row.totals.day_visits if row.totals.day == int(now // DAY) else 0
         return max(0, min(most, budget - made)) if budget else most
 
     def held_back(self, row: HostRow, now: float) -> tuple[float, str]:

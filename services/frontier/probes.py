@@ -17,7 +17,7 @@ from services.frontier.rows import HostRow
 
 def is_due(row: HostRow, after: int) -> bool:
     """Return whether a host is probed next, which is *after* so many visits; 0: never."""
-    return 0 < after <= row.visits and not row.signature.at
+    return 0 < after <= row.totals.visits and not row.signature.at
 
 
 def probe(order: str, host: str) -> Visit:

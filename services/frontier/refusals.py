@@ -90,12 +90,12 @@ def _too_many_hosts(one: Candidate) -> str:
 
 def _over_budget(one: Candidate) -> str:
     budget = one.settings.url_budget
-    used_up = one.host.row.admitted + one.ahead >= budget
+    used_up = one.host.row.totals.admitted + one.ahead >= budget
     return f"the host's budget of {budget} URLs is used up" if used_up else ""
 
 
 def _excluded(one: Candidate) -> str:
-    robots = one.partition.robots(one.host) if one.host.row.visits else None
+    robots = one.partition.robots(one.host) if one.host.row.totals.visits else None
     if robots is None or robots.rules.expires_at <= one.now or robots.rules.forbidden:
         return ""  # Nothing lasting is known: it is looked at again when the URL is visited.
     url = one.found.url

@@ -101,6 +101,25 @@ class QueueEnds(ColumnGroup, frozen=True):
         return min(count, self.queued)
 
 
+class HostTotals(ColumnGroup, frozen=True):
+    """What was admitted and visited of a host, since its first URL and on its last day."""
+
+    admitted: int = 0
+    """URLs of the host that were admitted."""
+    visits: int = 0
+    """Visits at which the host's server was asked for something."""
+    pages: int = 0
+    """Visits to the host that ended with a page."""
+    received: int = 0
+    """Bytes received from the host."""
+    seconds: float = 0.0
+    """Seconds that all visits to the host took together."""
+    day: int | None = None
+    """The day of the last visit, in days since 1970, UTC; null if the host was never visited."""
+    day_visits: int = 0
+    """Visits on the day of the last visit."""
+
+
 class HostRow(Row, frozen=True):
     """A host: its condition, its queue's ends, its lease, and what it has cost so far."""
 
@@ -136,15 +155,7 @@ class HostRow(Row, frozen=True):
     delay: float = 0.0
     """The courtesy delay of the last order."""
 
-    admitted: int = 0
-    visits: int = 0
-    day: int = 0
-    """When it was visited last, in days since 1970, UTC …"""
-    day_visits: int = 0
-    """… and how often on that day."""
-    pages: int = 0
-    received: int = 0
-    seconds: float = 0.0
+    totals: HostTotals = HostTotals()
     troubles: dict[str, int] = field(default_factory=dict)
     """Kind of trouble → how often in a row; an answer ends all but those of robots.txt, its rules
     these."""
