@@ -164,8 +164,9 @@ def _queued(facts: UrlFacts, host: HostRow, ahead: int, now: float) -> Iterator[
     for gate, closed in closed_gates(facts.situation(host, now)):
         until = f" until {instant(closed.until)}" if closed.until else ""
         yield f"not visited now{until}: {closed.why} ({gate.name})"
-    if host.strain:
-        yield f"its server seems strained: asked every {host.delay:g} s for the time being"
+    if host.politeness.strain:
+        delay = f"{host.politeness.delay:g} s"
+        yield f"its server seems strained: asked every {delay} for the time being"
 
 
 def _via(via: str) -> str:

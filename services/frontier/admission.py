@@ -267,8 +267,10 @@ def _lift(partition: Partition, host: Host, now: float) -> None:
         rules = replace(robots.rules, expires_at=min(robots.rules.expires_at, now))
         partition.learn_robots(host, replace(robots, rules=rules))
     partition.sites.judged(row.site, row.host, Unread())
-    row = replace(row, ready_at=min(row.ready_at, now + row.delay), troubles={})
+    politeness = replace(row.politeness, troubles={})
+    ready_at = min(row.ready_at, now + politeness.delay)
+    row = replace(row, ready_at=ready_at, politeness=politeness)
     if row.condition is Condition.BLOCKED:
         partition.wait_until(host, row)
     elif row.condition is Condition.IDLE:
-        partition.update(host, replace(row, blocked_why=""))
+        partition.update(host, replace(row, blocked_why=None, blocked_by=None))

@@ -78,7 +78,7 @@ class Balance:
         while self._last and not self._is_late(next(iter(self._last.values())), now):
             self._last.popitem(last=False)
         self._last.pop(row.site, None)
-        self._last[row.site] = Last(now, self._gap * row.delay, row.lease.sent_to)
+        self._last[row.site] = Last(now, self._gap * row.politeness.delay, row.lease.sent_to)
 
     def _is_late(self, last: Last, now: float) -> bool:
         return last.at <= now < last.at + last.gap

@@ -83,7 +83,9 @@ class CheckIn:
         counted = event.order == lease.order and event.index < lease.done
         if event.started_at and event.retry_after and not counted:
             until = now + min(event.retry_after, self._settings.retry_after_limit)
-            row = replace(host.row, busy_until=max(until, host.row.busy_until))
+            politeness = host.row.politeness
+            until = max(until, politeness.busy_until or 0.0)
+            row = replace(host.row, politeness=replace(politeness, busy_until=until))
             partition.update(host, row)
 
     def _ending(self, event: VisitEnded) -> Ending:
@@ -113,7 +115,7 @@ class CheckIn:
         return row, now + wait if meaning.fate is Fate.WAIT else 0.0
 
     def _trouble_wait(self, row: HostRow, event: VisitEnded, kind: str) -> float:
-        times = row.troubles.get(kind, 0)
+        times = row.politeness.troubles.get(kind, 0)
         return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
     def _rested(
@@ -121,18 +123,21 @@ class CheckIn:
     ) -> HostRow:
         delay = courtesy_delay(self._settings, event.took, partition.robots(host))
         delay = partition.sites.overrides.delay(event.site, event.host, delay)
-        delay = strained_delay(delay, row.strain)
+        delay = strained_delay(delay, row.politeness.strain)
         partition.sites.paced(event.site, delay)
         partition.bench.visited(event.host, now + delay, now)
-        row = replace(row, delay=delay, ready_at=now + delay)
+        politeness = replace(row.politeness, delay=delay)
+        row = replace(row, politeness=politeness, ready_at=now + delay)
         self._balance.visited(row, now)
         return row
 
     def _handed_back(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
         """Return the row of a host whose order no fetcher could begin: it comes when that asks."""
         wait = min(event.retry_after, self._settings.retry_after_limit)
-        ready_at = max(row.ready_at, now + (wait or refused_wait(row.delay, row.refused)))
-        return replace(row, ready_at=ready_at, blocked_why=event.reason, blocked_by=event.outcome)
+        wait = wait or refused_wait(row.politeness.delay, row.politeness.refused)
+        why = event.reason or None
+        ready_at = max(row.ready_at, now + wait)
+        return replace(row, ready_at=ready_at, blocked_why=why, blocked_by=event.outcome)
 
     def _page_ended(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
@@ -140,7 +145,7 @@ class CheckIn:
         """Return the row as it is then, and until when the host is in trouble; 0: it is well."""
         fate, kind = OUTCOMES[event.outcome].fate, OUTCOMES[event.outcome].health
         wait = self._trouble_wait(row, event, kind)
-        times = row.troubles.get(kind, 0)
+        times = row.politeness.troubles.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         if fate is Fate.AGAIN and event.visit.attempt < self._settings.retries:
             self._revisits.retry(partition, event, now + retry_wait(event.visit.attempt + 1))
@@ -230,7 +235,7 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     if health.failed:
         row = troubled(row, health)
     elif asked and health is Health.WELL:
-        row = untroubled(row, *(row.troubles.keys() - {ROBOTS, ELSEWHERE}))
+        row = untroubled(row, *(row.politeness.troubles.keys() - {ROBOTS, ELSEWHERE}))
     totals = row.totals
     day = int(event.started_at // DAY) if asked else totals.day
     totals = HostTotals(
@@ -242,13 +247,14 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
         day=day,
         day_visits=asked + (totals.day_visits if day == totals.day else 0),
     )
-    return replace(
-        row,
-        totals=totals,
-        lease=replace(row.lease, done=row.lease.done + 1),
-        last_took=event.took if asked else row.last_took,
-        refused=row.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
+    was = row.politeness
+    politeness = replace(
+        was,
+        last_took=event.took if asked else was.last_took,
+        refused=was.refused + (event.outcome is Outcome.UNVISITED) if not asked else 0,
     )
+    lease = replace(row.lease, done=row.lease.done + 1)
+    return replace(row, totals=totals, lease=lease, politeness=politeness)
 
 
 def _url_row(event: VisitEnded, how: Provenance, now: float, queued: bool) -> UrlRow:

@@ -133,10 +133,11 @@ class CheckOut:
 
     def _manners(self, partition: Partition, host: Host, now: float) -> Manners:
         robots = partition.robots(host)
-        delay = courtesy_delay(self._settings, host.row.last_took, robots)
+        politeness = host.row.politeness
+        delay = courtesy_delay(self._settings, politeness.last_took or 0.0, robots)
         delay = partition.sites.overrides.delay(host.row.site, host.row.host, delay)
         return Manners(
-            delay=strained_delay(delay, host.row.strain),
+            delay=strained_delay(delay, politeness.strain),
             robots=robots.rules if robots and robots.rules.expires_at > now else None,
         )
 
@@ -259,7 +260,8 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
         ordered=len(order.visits),
         sent_to=order.sent_to if order.sent_to >= 0 else None,
     )
-    return replace(row, lease=lease, delay=order.pause, blocked_why="")
+    politeness = replace(row.politeness, delay=order.pause)
+    return replace(row, lease=lease, politeness=politeness, blocked_why=None, blocked_by=None)
 
 
 def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:

@@ -56,8 +56,9 @@ class Errands:
             return
         row, until = self._robots.ended(partition, host, host.row, event, now)
         if until:
-            row = replace(row, blocked_why=event.reason, blocked_by=event.outcome)
-        ready_at = max(until, now + row.delay)
+            why = event.reason or str(event.outcome)
+            row = replace(row, blocked_why=why, blocked_by=event.outcome)
+        ready_at = max(until, now + row.politeness.delay)
         partition.wait_until(host, replace(row, ready_at=ready_at))
 
 

@@ -120,14 +120,15 @@ def _backoff(at: Situation) -> Closed | None:
     row = at.host
     if row.condition is not Condition.BLOCKED:
         return None
-    return Closed(row.ready_at, row.blocked_why)
+    return Closed(row.ready_at, row.blocked_why or "it is blocked")
 
 
 def _delay(at: Situation) -> Closed | None:
     row = at.host
     if row.condition is not Condition.RESTING or row.ready_at <= at.now:
         return None
-    return Closed(row.ready_at, row.blocked_why or f"its courtesy delay is {row.delay:g} s")
+    delay = f"its courtesy delay is {row.politeness.delay:g} s"
+    return Closed(row.ready_at, row.blocked_why or delay)
 
 
 def _overrides(at: Situation) -> Closed | None:
@@ -142,8 +143,8 @@ def _unreadable(at: Situation) -> Closed | None:
 
 
 def _retry_after(at: Situation) -> Closed | None:
-    until = at.host.busy_until
-    return Closed(until, "Retry-After") if until > at.now else None
+    until = at.host.politeness.busy_until
+    return Closed(until, "Retry-After") if until and until > at.now else None
 
 
 def _name(at: Situation) -> Closed | None:

@@ -98,7 +98,8 @@ def _cache(
 def size_of_host(host: Host) -> int:
     """Return about how many bytes *host* takes in memory."""
     row = host.row
-    return 6 * ENTRY_BYTES + len(row.host) + len(row.blocked_why) + size_of_cookies(row.cookies)
+    texts = len(row.host) + len(row.blocked_why or "")
+    return 6 * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
 
 
 def size_of_robots(known: RobotsKnown) -> int:

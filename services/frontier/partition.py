@@ -238,7 +238,7 @@ class Partition:
 
     def _enlist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
         listed = self._directory.enlist(row.site, row.host, row.number)
-        self.update(host, replace(row, listed=listed, blocked_why=""), trigger)
+        self.update(host, replace(row, listed=listed, blocked_why=None, blocked_by=None), trigger)
 
     def wait(self, until: float, site: str, host: str, url: str | None = None) -> None:
         """Return *url*, or the host itself, at *until*."""
@@ -293,7 +293,7 @@ class Partition:
         """Have the hosts rest whose lease was over at *until*."""
         for host in self.bench.expired(until):
             count("gossamer_leases_expired_total")
-            row = replace(host.row, ready_at=now + host.row.delay)
+            row = replace(host.row, ready_at=now + host.row.politeness.delay)
             self.bench.visited(row.host, row.ready_at, now)
             self.update(host, row, Trigger.LEASE_EXPIRED)
 
@@ -335,7 +335,7 @@ class Partition:
         nothing since the last run ended."""
         for host in [*self.bench.hosts.values()]:
             if host.row.condition is Condition.CHECKED_OUT:
-                row = replace(host.row, ready_at=now + host.row.delay)
+                row = replace(host.row, ready_at=now + host.row.politeness.delay)
                 self.update(host, row, Trigger.RESTARTED)
 
     def _load(self, host: Host, now: float) -> None:
@@ -356,7 +356,8 @@ class Partition:
             lease = replace(lease, ordered_at=self.claimed_at, expires_at=end)
             return replace(row, lease=lease)
         if row.condition is Condition.RESTING:
-            rested = max(self.claimed_at + row.delay, min(row.ready_at, now + row.delay))
+            delay = row.politeness.delay
+            rested = max(self.claimed_at + delay, min(row.ready_at, now + delay))
             return replace(row, ready_at=rested)
         return row
 

@@ -113,12 +113,14 @@ LEARNT = 0.05
 
 def update_strain(row: HostRow, event: VisitEnded) -> HostRow:
     """Return the row of a host with what *event*, a visit at which it was asked, shows of it."""
-    took, usual, is_slow = event.took, row.usual_took, False
+    was, took, is_slow = row.politeness, event.took, False
+    usual = was.usual_took
     if event.visit.purpose is Purpose.PAGE:
-        is_slow = 0 < SLOWER * usual < took and took > NOTICEABLE
+        is_slow = 0 < SLOWER * (usual or 0.0) < took and took > NOTICEABLE
         usual = usual + LEARNT * (took - usual) if usual else took
     change = 1 if is_slow or OUTCOMES[event.outcome].strains else -1
-    return replace(row, usual_took=usual, strain=min(max(row.strain + change, 0), MAX_STRAIN))
+    strain = min(max(was.strain + change, 0), MAX_STRAIN)
+    return replace(row, politeness=replace(was, usual_took=usual, strain=strain))
 
 
 def strained_delay(delay: float, strain: int) -> float:

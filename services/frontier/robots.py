@@ -77,7 +77,7 @@ class RobotsReports:
             _allow_all(partition, host, now, since)
             return row, 0.0
         row = troubled(row, ELSEWHERE)
-        until = now + elsewhere_wait(self._settings, row.host, row.troubles[ELSEWHERE])
+        until = now + elsewhere_wait(self._settings, row.host, row.politeness.troubles[ELSEWHERE])
         known = RobotsRow(event.host, _forbidden(event, now, until), since, event.location)
         partition.learn_robots(host, replace(known, copy=_copy(partition, host)))
         return row, until
@@ -105,14 +105,14 @@ class RobotsReports:
         return self._given_up(partition, row, event, kind, now), until
 
     def _wait(self, row: HostRow, event: Report, kind: str) -> float:
-        times = row.troubles.get(kind, 0)
+        times = row.politeness.troubles.get(kind, 0)
         return trouble_wait(self._settings, row.host, event.outcome, times, event.retry_after)
 
     def _given_up(
         self, partition: Partition, row: HostRow, event: Report, kind: str, now: float
     ) -> HostRow:
         """Return the row without the first URL of its queue, if that was tried often enough."""
-        times = row.troubles.get(kind, 0)
+        times = row.politeness.troubles.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
         if not row.queued or event.robots or not given_up:
             return row
@@ -168,12 +168,18 @@ def why(event: Report) -> str:
 
 def troubled(row: HostRow, kind: str) -> HostRow:
     """Return *row* with one more trouble of this *kind* in a row."""
-    return replace(row, troubles={**row.troubles, kind: row.troubles.get(kind, 0) + 1})
+    before = row.politeness.troubles
+    return _with_troubles(row, {**before, kind: before.get(kind, 0) + 1})
 
 
 def untroubled(row: HostRow, *kinds: str) -> HostRow:
     """Return *row* without trouble of these *kinds*."""
-    return replace(row, troubles={k: n for k, n in row.troubles.items() if k not in kinds})
+    before = row.politeness.troubles
+    return _with_troubles(row, {k: n for k, n in before.items() if k not in kinds})
+
+
+def _with_troubles(row: HostRow, troubles: dict[str, int]) -> HostRow:
+    return replace(row, politeness=replace(row.politeness, troubles=troubles))
 
 
 def _elsewhere(event: VisitEnded) -> bool:

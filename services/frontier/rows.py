@@ -107,7 +107,7 @@ class HostTotals(ColumnGroup, frozen=True):
     admitted: int = 0
     """URLs of the host that were admitted."""
     visits: int = 0
-    """Visits at which the host's server was asked for something."""
+    """Visits to the host that sent a request."""
     pages: int = 0
     """Visits to the host that ended with a page."""
     received: int = 0
@@ -120,24 +120,45 @@ class HostTotals(ColumnGroup, frozen=True):
     """Visits on the day of the last visit."""
 
 
+class Politeness(ColumnGroup, frozen=True):
+    """What the last visits showed of a host's server, and the delay that follows."""
+
+    delay: float = 0.0
+    """The courtesy delay after the last visit, in seconds."""
+    last_took: float | None = None
+    """Seconds that the last visit took; null if the host was never visited."""
+    usual_took: float | None = None
+    """Seconds that a visit to a page of the host usually takes; null if no page was visited."""
+    strain: int = 0
+    """How many times the courtesy delay is doubled because the server seemed strained."""
+    busy_until: float | None = None
+    """The end of the Retry-After in a report that came after the next order; null without one."""
+    troubles: dict[str, int] = field(default_factory=dict)
+    """Kind of trouble → failures in a row; a success ends all but those of robots.txt."""
+    refused: int = 0
+    """Orders in a row that fetchers returned without a request."""
+
+
 class HostRow(Row, frozen=True):
-    """A host: its condition, its queue's ends, its lease, and what it has cost so far."""
+    """A host: its condition, its two queues, its last order, its totals and its politeness."""
 
     table = "hosts"
     partition_key, sort_key = "site", "host"
     decides = True
 
     site: str
+    """The registrable domain of the host, by the Public Suffix List."""
     host: str
+    """The host key: scheme, name and port."""
     condition: Condition = Condition.IDLE
+    """idle, ready, resting, checked out or blocked."""
     ready_at: float = 0.0
-    """No request before then."""
-    blocked_why: str = ""
-    blocked_by: str = ""
-    """The outcome that it is blocked for, or that its last order was handed back for."""
-    busy_until: float = 0.0
-    """Until when it asked to be left alone in a visit that was told after the next was ordered."""
-
+    """The time before which the host is not visited."""
+    blocked_why: str | None = None
+    """Why the host is blocked, or its last order was returned; null if neither is so."""
+    blocked_by: str | None = None
+    """The outcome that blocked the host or returned its last order; `site` if its site's settings
+    or unreadable pages did."""
     new: QueueEnds = QueueEnds()
     """The queue of URLs that were never visited."""
     again: QueueEnds = QueueEnds()
@@ -152,27 +173,14 @@ class HostRow(Row, frozen=True):
     """The request number of the host's entry in the directory; null if it is not listed."""
 
     lease: Lease = Lease()
-    delay: float = 0.0
-    """The courtesy delay of the last order."""
-
     totals: HostTotals = HostTotals()
-    troubles: dict[str, int] = field(default_factory=dict)
-    """Kind of trouble → how often in a row; an answer ends all but those of robots.txt, its rules
-    these."""
-    last_took: float = 0.0
-    usual_took: float = 0.0
-    """Seconds that a visit used to take."""
-    strain: int = 0
-    """How often its server seemed strained, less how often it did not since: the delay is doubled
-    so many times."""
-    refused: int = 0
-    """Orders in a row that came back with nothing asked."""
+    politeness: Politeness = Politeness()
     cookies: tuple[Cookie, ...] = ()
-    """Those that go to this host alone."""
+    """Cookies that go to this host alone."""
     applied: Applied = Applied()
-    """The records of `urls.admitted` that are in the queue and in the counts."""
+    """The records of `urls.admitted` that are in the host's queues and totals."""
     signature: Signature = NO_SIGNATURE
-    """How it says that it has no such page; without a time it was not asked."""
+    """The host's answer to a URL that cannot exist; its time is 0 if the host was not asked."""
 
     @property
     def queued(self) -> int:

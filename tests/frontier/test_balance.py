@@ -8,6 +8,7 @@ from math import inf
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bench.balance import ALIKE, ONE_SLOW, crawled, equal, unequal
 from gossamer.settings import FrontierSettings
@@ -19,7 +20,7 @@ from services.frontier.conditions import Condition
 from services.frontier.memory import Host
 from services.frontier.overrides import Overrides
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HostRow, Lease
+from services.frontier.rows import HostRow, Lease, Politeness
 from tests.frontier.fetchers import Fetcher, Fleet
 from tests.frontier.simulation import START
 
@@ -130,11 +131,11 @@ def test_a_site_stays_for_a_gap_after_its_last_visit() -> None:
         row = HostRow(other, f"http://{other}", Condition.CHECKED_OUT)
         home.bench.load(Host(row))
     assert balance.choose(home, site, START) is not None
-    balance.visited(HostRow(site, f"http://{site}", delay=4.0), START)
+    host = HostRow(site, f"http://{site}", politeness=Politeness(delay=4.0))
+    balance.visited(host, START)
     assert balance.choose(home, site, START + 0.9) is None
     assert balance.choose(home, site, START + 1.1) is not None
-    lease = Lease(sent_to=2)
-    balance.visited(HostRow(site, f"http://{site}", lease=lease, delay=4.0), START + 1.0)
+    balance.visited(replace(host, lease=Lease(sent_to=2)), START + 1.0)
     assert balance.choose(home, site, START + 1.9) == 2
     assert balance.choose(home, site, START - 60.0) not in (None, home.number)
 

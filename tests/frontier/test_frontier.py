@@ -372,7 +372,7 @@ def test_orders_that_come_back_unbegun_are_made_more_and_more_slowly() -> None:
     refusing[0] = False
     sim.run()
     assert sim.pages()[-3:] == urls("a.test", 3)
-    assert row(sim, "http://a.test").refused == 0
+    assert row(sim, "http://a.test").politeness.refused == 0
 
 
 def test_a_host_whose_order_is_handed_back_comes_again_when_it_is_told_and_says_why() -> None:
@@ -388,4 +388,4 @@ def test_a_host_whose_order_is_handed_back_comes_again_when_it_is_told_and_says_
     refusing[0] = False
     sim.run()
     assert sim.pages()[-2:] == urls("a.test", 2)
-    assert row(sim, "http://a.test").blocked_why == ""
+    assert row(sim, "http://a.test").blocked_why is None

@@ -9,7 +9,7 @@ from gossamer.events import CrawlDefined, SiteOverridden
 from services.frontier.conditions import Condition
 from services.frontier.gates import GATES, Effect, Situation, closed_gates
 from services.frontier.overrides import Overrides
-from services.frontier.rows import HostRow, Lease
+from services.frontier.rows import HostRow, Lease, Politeness
 
 NOW = 1_700_000_000.0
 HOST = HostRow("a.test", "http://a.test", condition=Condition.READY)
@@ -37,7 +37,7 @@ CLOSED = {
     "name": situation(others={"https://a.test"}),
     "site": situation(others={f"http://{n}.a.test" for n in range(4)}),
     "name rests": situation(name_rests_until=NOW + 9),
-    "retry-after": situation(host=replace(HOST, busy_until=NOW + 9)),
+    "retry-after": situation(host=replace(HOST, politeness=Politeness(busy_until=NOW + 9))),
     "overrides": situation(overrides=OFF),
     "unreadable pages": situation(unreadable=5, unreadable_until=NOW + 9),
     "takeover": situation(taken_over_until=lambda: NOW + 9),

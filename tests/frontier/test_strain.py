@@ -52,10 +52,10 @@ def test_a_server_that_has_become_slow_for_good_is_asked_as_before_in_the_end() 
 def test_what_is_strained_is_still_so_after_a_restart() -> None:
     sim = Simulation(Server(4, 8, **ERROR), batch=1)
     sim.admit(*(f"http://a.test/{number}" for number in range(20)))
-    while row(sim).strain < 3:
+    while row(sim).politeness.strain < 3:
         sim.run(steps=1)
     sim.start()
-    assert row(sim).strain == 3
+    assert row(sim).politeness.strain == 3
 
 
 def test_a_server_that_is_always_slow_is_not_strained() -> None:
@@ -73,17 +73,17 @@ def test_slow_host_with_a_quick_robots_txt_keeps_its_pace(took: float) -> None:
     sim.admit(*(f"http://a.test/{number}" for number in range(20)))
     while len(sim.pages()) < 20:
         sim.run(steps=1)
-        assert row(sim).strain == 0
+        assert row(sim).politeness.strain == 0
 
 
 def test_robots_txt_that_is_slow_once_strains_nothing_and_an_error_does() -> None:
     sim = Simulation(Server(1, 2, took=9.0), batch=1)
     sim.admit("http://a.test/1")
     sim.run()
-    assert (row(sim).strain, row(sim).usual_took) == (0, 0.2)
+    assert (row(sim).politeness.strain, row(sim).politeness.usual_took) == (0, 0.2)
     busy = Simulation(lambda url: ERROR if "robots.txt" in url else {}, batch=1)
     busy.admit("http://a.test/1")
     while not busy.visits:
         busy.run(steps=1)
     busy.run(steps=1)
-    assert row(busy).strain == 1
+    assert row(busy).politeness.strain == 1

@@ -77,7 +77,7 @@ def test_a_certificate_that_is_refused_is_no_host_that_is_down() -> None:
     sim.admit(*urls(1))
     sim.run(until=START + 0.7 * DAY)
     row = sim.store.table(HostRow).get("a.test", HOST)
-    assert row is not None and row.troubles == {"connection": 1, "tls": 1}
+    assert row is not None and row.politeness.troubles == {"connection": 1, "tls": 1}
     assert (row.blocked_by, row.blocked_why) == (Outcome.TLS_FAILURE, "certificate has expired")
     sim.run()
     half_a_day = 43200.0 * spread(HOST)

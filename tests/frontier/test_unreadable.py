@@ -58,7 +58,7 @@ def test_after_so_many_in_a_row_one_is_tried_ever_later_and_the_others_go_on() -
     assert len(visited(sim, OTHER)) == 40
     row = host(sim)
     assert row.condition is Condition.BLOCKED
-    assert row.blocked_why.startswith("its last ")
+    assert row.blocked_why and row.blocked_why.startswith("its last ")
     assert row.blocked_why.endswith(" pages could not be read")
     sim.run(START + 5 * DAY)
     at = visited(sim)

@@ -92,7 +92,7 @@ def test_a_column_that_is_missing_is_named_and_then_added(
     assert (code, out) == (0, "table hosts: column blocked_why added\n")
     with opened(made) as store:
         found = store.table(HostRow).get("example.org", "http://example.org")
-        assert found and found.blocked_why == ""
+        assert found and found.blocked_why is None
 
 
 def test_options_that_differ_are_altered(made: CassandraSettings, driver: Session) -> None:
