@@ -6,6 +6,8 @@ python -m schemas.tables [FOLDER]      (what scripts/schemas runs)
 import inspect
 import re
 import sys
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from console.tables import TABLES
@@ -41,9 +43,14 @@ def keyspace() -> str:
 def table(row: type[Row], options: cql.Options) -> str:
     """Return how the table of *row* is made, with what its source says of it and its fields."""
     described = _descriptions(row)
-    made = cql.create_table(row, options=options).splitlines()
+    groups = _groups(row)
     about = [f"-- {line}".rstrip() for line in (inspect.getdoc(row) or "").splitlines()]
-    return "\n".join([*about, *(_explained(line, described) for line in made)]) + ";\n"
+    lines = [
+        explained
+        for line in cql.create_table(row, options=options).splitlines()
+        for explained in _explained(line, described, groups)
+    ]
+    return "\n".join([*about, *lines]) + ";\n"
 
 
 def _descriptions(row: type[Row]) -> dict[str, str]:
@@ -56,9 +63,21 @@ def _descriptions(row: type[Row]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
-def _explained(line: str, described: dict[str, str]) -> str:
+def _groups(row: type[Row]) -> dict[str, str]:
+    """Return what the source says of each group of columns, by the name of its first column."""
+    described, found = descriptions_of_fields(row), dict[str, str]()
+    columns = (column for column in columns_of(row) if column.group)
+    for field, (first, *_) in groupby(columns, lambda column: column.group_field):
+        text = described.get(field) or " ".join((inspect.getdoc(first.group) or "").split())
+        found[first.name] = f"{field}: {text}"
+    return found
+
+
+def _explained(line: str, described: dict[str, str], groups: dict[str, str]) -> Iterator[str]:
     column = re.fullmatch(r' *"(\w+)" .*,', line)
-    return f"{line}  -- {described[column[1]]}" if column and column[1] in described else line
+    if column and column[1] in groups:
+        yield f"  -- {groups[column[1]]}"
+    yield f"{line}  -- {described[column[1]]}" if column and column[1] in described else line
 
 
 if __name__ == "__main__":
