@@ -5,7 +5,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import groupby
 from types import NoneType, UnionType
-from typing import Any, Generic, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec.structs import astuple
@@ -58,7 +58,8 @@ def _fields(of: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Any]]:
         kind, default = hints[field.name], field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory
-        present = _without_none(kind)
+        kind = _stored_as(kind)
+        present = _stored_as(_without_none(kind))
         if default is None and (present in SCALARS or is_word(present) or _group(present)):
             kind = present
         yield field.name, kind, default
@@ -69,6 +70,11 @@ def _without_none(kind: Any) -> Any:
     parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else ()
     others = [part for part in parts if part is not NoneType]
     return others[0] if len(parts) == 2 and len(others) == 1 else kind
+
+
+def _stored_as(kind: Any) -> Any:
+    """Return the type behind *kind*, if that is a `NewType`."""
+    return kind.__supertype__ if isinstance(kind, NewType) else kind
 
 
 def _group(kind: Any) -> type[ColumnGroup] | None:

@@ -1,5 +1,7 @@
 """Columns of every kind come back as they went, also in groups, and new ones may be added."""
 
+from typing import NewType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,14 +12,17 @@ from gossamer.store.columns import columns_of
 from gossamer.web.robots import RobotsRules
 from tests.contract.conftest import Data
 
+Name = NewType("Name", str)
+
 
 class Span(ColumnGroup, frozen=True):
-    """A group of columns, of which one may be null."""
+    """A group of columns, of which some may be null."""
 
     count: int = 0
     until: float | None = None
     rules: RobotsRules = RobotsRules()
     verdict: Verdict | None = None
+    name: Name | None = None
 
 
 class Everything(Row, frozen=True):
@@ -39,6 +44,7 @@ class Everything(Row, frozen=True):
     nothing: RobotsRules | None = None
     span: Span = Span()
     after: str | None = None
+    name: Name = Name("")
     absent: Span | None = None
 
 
@@ -65,10 +71,12 @@ class Flat(Row, frozen=True):
     first_until: float | None = None
     first_rules: RobotsRules = RobotsRules()
     first_verdict: Verdict | None = None
+    first_name: str | None = None
     second_count: int | None = None
     second_until: float | None = None
     second_rules: RobotsRules | None = None
     second_verdict: str | None = None
+    second_name: str | None = None
     text: str = ""
 
 
@@ -93,7 +101,7 @@ class After(Row, frozen=True):
 
 NESTED = (
     Nested("p", 1),
-    Nested("p", 2, Span(3, 4.5, RobotsRules(crawl_delay=1.0), Verdict.FIRST), text="x"),
+    Nested("p", 2, Span(3, 4.5, RobotsRules(crawl_delay=1.0), Verdict.FIRST, Name("n")), text="x"),
     Nested("p", 3, Span(until=0.0), Span(7)),
 )
 
@@ -127,7 +135,7 @@ def test_columns_of_a_group_are_flat(data: Data) -> None:
     assert [column.name for column in columns_of(Nested)] == [*Flat.__struct_fields__]
     assert data.open().store.table(Flat).scan("p", limit=2) == [
         Flat("p", 1),
-        Flat("p", 2, 3, 4.5, RobotsRules(crawl_delay=1.0), Verdict.FIRST, text="x"),
+        Flat("p", 2, 3, 4.5, RobotsRules(crawl_delay=1.0), Verdict.FIRST, "n", text="x"),
     ]
 
 
@@ -180,6 +188,7 @@ spans = st.builds(
     wholes,
     st.none() | st.floats(allow_nan=False),
     verdict=st.none() | st.sampled_from(Verdict),
+    name=st.none() | texts.map(Name),
 )
 
 
@@ -204,6 +213,7 @@ def test_any_value_comes_back_as_it_went(data: Data) -> None:
             nothing=st.none() | st.builds(RobotsRules, forbidden=texts),
             span=spans,
             after=st.none() | texts,
+            name=texts.map(Name),
             absent=st.none() | spans,
         )
     )
