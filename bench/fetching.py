@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 
 import aiohttp
 
-from gossamer.events import Event, HostCheckedOut, Visit, VisitEnded
+from gossamer.events import Event, HostCheckedOut, OrderId, Visit, VisitEnded
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key, site_of
@@ -127,7 +127,7 @@ def order(batch: list[str]) -> HostCheckedOut:
         at=now,
         site=site_of(batch[0]),
         host=host_key(batch[0]),
-        order="o",
+        order=OrderId("o"),
         epoch=1,
         expires_at=now + 1000,
         pause=0.0,

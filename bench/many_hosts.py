@@ -19,7 +19,7 @@ from ipaddress import ip_network
 from multiprocessing.connection import Connection
 
 from bench.fetching import BODY, HEAD
-from gossamer.events import Event, HostCheckedOut, Visit
+from gossamer.events import Event, HostCheckedOut, OrderId, Visit
 from gossamer.settings import FetcherSettings
 from gossamer.web.robots import RobotsRules
 from services.fetcher.faults import Pauses
@@ -103,7 +103,7 @@ def order(host: str, number: int, delay: float) -> HostCheckedOut:
         at=time.time(),
         site=host,
         host=host,
-        order=f"{host} {number}",
+        order=OrderId(f"{host} {number}"),
         epoch=1,
         expires_at=time.time() + 1000.0,
         pause=delay,

@@ -100,6 +100,9 @@ from gossamer.events.records import (
     LinksSetAside as LinksSetAside,
 )
 from gossamer.events.records import (
+    OrderId as OrderId,
+)
+from gossamer.events.records import (
     PageFetched as PageFetched,
 )
 from gossamer.events.records import (

@@ -9,7 +9,7 @@ meaning (a test holds these structs against `schemas/`). Which topic carries whi
 `gossamer.events.topics`. Instants are epoch seconds (`*_at`), durations seconds, sizes bytes.
 """
 
-from typing import Annotated
+from typing import Annotated, NewType
 
 from msgspec import Meta, Struct
 
@@ -24,6 +24,8 @@ from gossamer.web.validators import NO_VALIDATORS, Validators, conditions
 DEFAULT_CRAWL = "default"
 PRIORITY_LIMIT = 100
 Priority = Annotated[int, Meta(ge=-PRIORITY_LIMIT, le=PRIORITY_LIMIT)]
+OrderId = NewType("OrderId", str)
+"""The id of an order, unique in a crawl: the epoch of its frontier, a dot and a number."""
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", gc=False):
@@ -154,7 +156,7 @@ class HostCheckedOut(Event, frozen=True, kw_only=True, tag="host_checked_out"):
 
     site: str
     host: str
-    order: str
+    order: OrderId
     epoch: int
     """The frontier's claim on the partition; orders of an older claim are void."""
     expires_at: float
@@ -181,7 +183,7 @@ class VisitEnded(Event, frozen=True, kw_only=True, tag="visit_ended"):
 
     site: str
     host: str
-    order: str
+    order: OrderId
     epoch: int
     index: int
     """Which visit of the order, from 0."""

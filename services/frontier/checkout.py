@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from gossamer.bounds import LeftOut
-from gossamer.events import CrawlDefined, HostCheckedOut, Purpose, RobotsAnswered, Visit
+from gossamer.events import CrawlDefined, HostCheckedOut, OrderId, Purpose, RobotsAnswered, Visit
 from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
@@ -230,7 +230,12 @@ class CheckOut:
         )
 
     def _visits(
-        self, partition: Partition, order: str, row: HostRow, queued: list[QueuedUrl], allowed: bool
+        self,
+        partition: Partition,
+        order: OrderId,
+        row: HostRow,
+        queued: list[QueuedUrl],
+        allowed: bool,
     ) -> tuple[Visit, ...]:
         """Return what is visited: what is queued, unless something must be known first."""
         if not allowed:
@@ -264,7 +269,7 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
     return replace(row, lease=lease, politeness=politeness, blocked_why=None, blocked_by=None)
 
 
-def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
+def _visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     return tuple(
         Visit(
             id=f"{order}.{index}@{url.url}",
@@ -279,6 +284,6 @@ def _visits(order: str, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
     )
 
 
-def _robots_visit(order: str, host: str) -> Visit:
+def _robots_visit(order: OrderId, host: str) -> Visit:
     url = f"{host}/robots.txt"
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.ROBOTS)

@@ -6,7 +6,7 @@ The totals are kept anyway (`tally.py`): so no step looks at every host.
 from collections import deque
 from typing import NamedTuple
 
-from gossamer.events import HostCheckedOut
+from gossamer.events import HostCheckedOut, OrderId
 from gossamer.telemetry import gauge, gauge_age, gauges
 from services.frontier.conditions import Condition
 from services.frontier.partitions import Partitions
@@ -16,7 +16,7 @@ from services.frontier.revisiting import Revisiting
 class Ordered(NamedTuple):
     """An order that was made."""
 
-    order: str
+    order: OrderId
     site: str
     host: str
     at: float

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from gossamer.events import PageJudged, VisitEnded
+from gossamer.events import OrderId, PageJudged, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
@@ -421,10 +421,10 @@ class Partition:
         """Count a verdict; return whether it was not counted before, from the same *record*."""
         return self.tally.count_verdict(event, record)
 
-    def next_order(self) -> str:
+    def next_order(self) -> OrderId:
         """Return the id of a new order."""
         self.tally.orders += 1
-        return f"{self.epoch}.{self.tally.orders}"
+        return OrderId(f"{self.epoch}.{self.tally.orders}")
 
     def report_orders(self) -> None:
         """Tell other frontiers, with the totals, where orders of this partition are unanswered."""

@@ -8,7 +8,7 @@ The text of a document comes later, from dedup.
 
 from msgspec.structs import replace
 
-from gossamer.events import MissingPageRead, Purpose, Visit, VisitEnded
+from gossamer.events import MissingPageRead, OrderId, Purpose, Visit, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate
 from gossamer.web.soft_404 import missing_page
 from services.frontier.partition import Partition
@@ -20,7 +20,7 @@ def is_due(row: HostRow, after: int) -> bool:
     return 0 < after <= row.totals.visits and not row.signature.at
 
 
-def probe(order: str, host: str) -> Visit:
+def probe(order: OrderId, host: str) -> Visit:
     """Return the visit of *order* to a page that *host* does not have."""
     url = missing_page(host, order)
     return Visit(id=f"{order}.0@{url}", url=url, purpose=Purpose.PROBE)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import field
 
-from gossamer.events import DEFAULT_CRAWL, Purpose
+from gossamer.events import DEFAULT_CRAWL, OrderId, Purpose
 from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
@@ -60,7 +60,7 @@ class Lease(ColumnGroup, frozen=True):
     The lease ends with the last outcome, or when it expires; the order is kept until the next one.
     """
 
-    order: str | None = None
+    order: OrderId | None = None
     """The id of the last order; null if the host was never ordered."""
     ordered_at: float | None = None
     """When the last order was made, by the clock of the frontier that made it."""

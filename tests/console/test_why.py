@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
-from gossamer.events import CrawlDefined, Outcome, SiteOverridden, Speed, SpeedSet
+from gossamer.events import CrawlDefined, OrderId, Outcome, SiteOverridden, Speed, SpeedSet
 from gossamer.events.gone import Gone
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -146,7 +146,7 @@ def test_its_position_in_the_queue_is_named(ahead: int, words: str) -> None:
 
 
 def test_what_a_fetcher_holds_is_under_way_and_what_stands_behind_it_is_queued() -> None:
-    lease = Lease("1.7", NOW - 60, NOW, ordered=3, done=1)
+    lease = Lease(OrderId("1.7"), NOW - 60, NOW, ordered=3, done=1)
     out = host(condition=Condition.CHECKED_OUT, lease=lease)
     assert why(host=out, ahead=1, met=True).startswith("under way: order 1.7 holds it, until 2033")
     assert why(host=out, ahead=2, met=True).startswith("queued: behind 2 URLs")

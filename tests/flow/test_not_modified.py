@@ -9,6 +9,7 @@ from fastwarc.warc import WarcRecordType
 from gossamer.events import (
     Event,
     HostCheckedOut,
+    OrderId,
     Outcome,
     Page,
     PageArchived,
@@ -86,7 +87,7 @@ class Visited(VirtualCrawl):
             at=at,
             site="a.test",
             host="http://a.test",
-            order=f"again {number}",
+            order=OrderId(f"again {number}"),
             epoch=1 << 62,
             expires_at=at + 1000.0,
             pause=0.0,

@@ -12,6 +12,7 @@ from gossamer.events import (
     Event,
     EvidenceKind,
     MissingPageRead,
+    OrderId,
     Outcome,
     PageJudged,
     RefetchAsked,
@@ -67,7 +68,7 @@ def judged(url: str) -> PageJudged:
 def ended(url: str) -> VisitEnded:
     visit = Visit(id=f"1.0@{url}", url=url, earlier=3)
     return VisitEnded(
-        at=NOW, site=SITE, host=HOST, order="1", epoch=1, index=0, visit=visit,
+        at=NOW, site=SITE, host=HOST, order=OrderId("1"), epoch=1, index=0, visit=visit,
         outcome=Outcome.GONE,
         started_at=NOW, last=True,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from cassandra.cluster import Cluster, Session
 
 from console.tables import TABLES
 from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.events import OrderId
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
@@ -142,7 +143,13 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
     rules = RobotsRules(crawl_delay=2.5)
     with opened(made) as store:
         store.table(HostRow).put(
-            HostRow("s.example", "http://s.example", Condition.CHECKED_OUT, 1.5, lease=Lease("o"))
+            HostRow(
+                "s.example",
+                "http://s.example",
+                Condition.CHECKED_OUT,
+                1.5,
+                lease=Lease(OrderId("o")),
+            )
         )
         store.table(TallyRow).put(
             TallyRow("3", outcomes={"page": 7}, slowest={"h": 0.5}, latest=(("u", "page"),))
