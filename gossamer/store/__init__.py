@@ -12,7 +12,7 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
 
 A field whose type is a `ColumnGroup` is stored as the columns `<field>_<column>`, one for each
 field of the group: `lease_order` for the `order` of a `Lease`. Where `X | None` has the default
-None, and X is a type of columns or a group, None is stored as null.
+None, and X is a number, a text, bytes or an enumeration of texts, None is stored as null.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ from msgspec import Struct
 
 
 class ColumnGroup(Struct, frozen=True, gc=False):
-    """The base of a group of columns, which a row has under one field; that needs a default.
+    """The base of a group of columns, which a row has under one field, with a default.
 
-    A group has no group in it, and the keys of a row are not in a group.
+    A group has no group in it and is never None. The keys of a row are not in a group.
     """
 
 

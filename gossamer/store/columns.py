@@ -1,9 +1,11 @@
 """The columns of a row: one for each field, or several for a field that is a group of columns."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import StrEnum
 from functools import cache
+from inspect import signature
 from itertools import groupby
+from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, NamedTuple, NewType, Union, get_args, get_origin, get_type_hints
 
@@ -29,6 +31,8 @@ class Column(NamedTuple):
     group_field: str = ""
     """The field of the row that holds the group; "" if the column is not in a group."""
     group: type[ColumnGroup] | None = None
+    is_optional: bool = False
+    """Whether null stands for None."""
 
 
 @cache
@@ -42,25 +46,24 @@ def columns_of(row: type[Row]) -> tuple[Column, ...]:
 
 def _columns(row: type[Row]) -> Iterator[Column]:
     for name, kind, default in _fields(row):
-        if not (group := _group(kind)):
-            yield Column(name, kind, name)
-            continue
-        if default is msgspec.NODEFAULT:
-            raise TypeError(f"{row.__name__}.{name} is a group of columns, and has no default")
-        for field, of, _ in _fields(group):
-            yield Column(f"{name}_{field}", of, field, name, group)
+        if group := _group(kind):
+            if default in (msgspec.NODEFAULT, None):
+                raise TypeError(f"{row.__name__}.{name} needs a group of columns as its default")
+            for field, of, of_default in _fields(group):
+                yield Column(f"{name}_{field}", of, field, name, group, of_default is None)
+        else:
+            yield Column(name, kind, name, is_optional=default is None)
 
 
 def _fields(of: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Any]]:
     """Yield the name, the type and the default of each field."""
     hints = get_type_hints(of)
     for field in msgspec.structs.fields(of):
-        kind, default = hints[field.name], field.default
+        kind, default = _stored_as(hints[field.name]), field.default
         if field.default_factory is not msgspec.NODEFAULT:
             default = field.default_factory
-        kind = _stored_as(kind)
         present = _stored_as(_without_none(kind))
-        if default is None and (present in SCALARS or is_word(present) or _group(present)):
+        if (default is None and (present in SCALARS or is_word(present))) or _group(present):
             kind = present
         yield field.name, kind, default
 
@@ -86,91 +89,91 @@ def is_word(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
-class Run(NamedTuple):
-    """Neighbouring columns of the same group, or of no group."""
+class Group(NamedTuple):
+    """A group among the columns of a row."""
 
     start: int
     end: int
-    fields: tuple[str, ...]
-    readers: tuple[Reader, ...]
-    group_field: str
-    group: type[ColumnGroup] | None
+    """Positions of its columns."""
+    field: int
+    """Position of its field in the row."""
+    kind: type[ColumnGroup]
 
 
 class Codec(Generic[R]):
     """Converts rows to the values of their columns, and back.
 
-    A null column is left out when a row is built: the default of the field applies. So it is null
-    for None, and in rows that are older than the column. If all columns of a group are null, the
-    default of the row's field applies.
+    In a row that is older than a column, the column is null, and the default of its field applies.
+    Where all columns of a group are null in such a row, the default of the row's field applies.
     """
 
-    def __init__(self, row: type[R], reader: Callable[[Any], Reader], json: Sequence[str]) -> None:
+    def __init__(
+        self, row: type[R], reader: Callable[[Any], Reader], json: Collection[str]
+    ) -> None:
         """*reader* returns the reader of a Python type; *json* names the columns that hold JSON."""
         self._row = row
-        columns = columns_of(row)
-        readers = [
-            msgspec.json.Decoder(column.kind).decode if column.name in json else reader(column.kind)
-            for column in columns
-        ]
-        self._runs = list(_runs(columns, readers))
-        self._json: list[int] = []
-        """Positions of the fields of the row that are stored as JSON."""
-        self._groups: list[tuple[int, tuple[None, ...], list[int]]] = []
-        """Positions of the fields that are groups, nulls for all of its columns, and the positions
-        in the group of those that are stored as JSON; from the last group to the first."""
-        positions = {name: at for at, name in enumerate(row.__struct_fields__)}
-        for run in reversed(self._runs):
-            in_json = [
-                at for at, column in enumerate(columns[run.start : run.end]) if column.name in json
-            ]
-            if run.group:
-                nulls = (None,) * len(run.fields)
-                self._groups.append((positions[run.group_field], nulls, in_json))
-            else:
-                self._json += [positions[run.fields[at]] for at in in_json]
+        self._columns = columns = columns_of(row)
+        in_json = [at for at, column in enumerate(columns) if column.name in json]
+        readers = {
+            at: msgspec.json.Decoder(column.kind).decode if at in in_json else reader(column.kind)
+            for at, column in enumerate(columns)
+        }
+        self._fields = row.__struct_fields__
+        parameters = signature(row).parameters.values()
+        self._is_positional = all(one.kind is not one.KEYWORD_ONLY for one in parameters)
+        self._json = in_json
+        self._readers = [(at, read) for at, read in readers.items() if read]
+        required = [at for at, column in enumerate(columns) if not column.is_optional]
+        self._of_required = itemgetter(0, *required)  # Of two or more positions, it is a tuple.
+        # From the last to the first, so that the positions before a group stay as they are.
+        self._groups = [*reversed([*_groups(columns)])]
+        self._group_fields = [group.field for group in self._groups]
 
     def values(self, row: R) -> Sequence[Any]:
         """Return the values of the columns, in order."""
         if not self._groups and not self._json:
             return astuple(row)
         values = [*astuple(row)]
+        for at in self._group_fields:
+            values[at : at + 1] = astuple(values[at])
         for at in self._json:
-            values[at] = _json(values[at])
-        for at, nulls, in_json in self._groups:
-            group = values[at]
-            of_group: Sequence[Any] = nulls if group is None else astuple(group)
-            if in_json and group is not None:
-                of_group = [*of_group]
-                for position in in_json:
-                    of_group[position] = _json(of_group[position])
-            values[at : at + 1] = of_group
+            values[at] = msgspec.json.encode(values[at]).decode()
         return values
 
     def row(self, values: Sequence[Any]) -> R:
         """Return the row with these *values* of its columns, in order."""
-        given: dict[str, Any] = {}
-        for start, end, fields, readers, group_field, group in self._runs:
-            found = {
-                field: read(value) if read else value
-                for field, read, value in zip(fields, readers, values[start:end], strict=True)
-                if value is not None
-            }
-            if group is None:
-                given.update(found)
-            elif found:
-                given[group_field] = group(**found)
-        return self._row(**given)
+        read = [*values]
+        for at, reader in self._readers:
+            if (value := read[at]) is not None:
+                read[at] = reader(value)
+        if None in self._of_required(values):
+            return self._older_row(values, read)
+        for start, end, _, group in self._groups:
+            read[start:end] = (group(*read[start:end]),)
+        if self._is_positional:
+            return self._row(*read)
+        return self._row(**dict(zip(self._fields, read, strict=True)))
+
+    def _older_row(self, values: Sequence[Any], read: Sequence[Any]) -> R:
+        """Return the row with a default for each null among *values*, as *read*."""
+        given = dict[str, Any]()
+        groups = dict[str, tuple[type[ColumnGroup], dict[str, Any]]]()
+        for column, value, its in zip(self._columns, values, read, strict=True):
+            if value is None:
+                continue
+            if column.group:
+                _, fields = groups.setdefault(column.group_field, (column.group, {}))
+                fields[column.field] = its
+            else:
+                given[column.field] = its
+        return self._row(**given, **{name: kind(**of) for name, (kind, of) in groups.items()})
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _runs(columns: Sequence[Column], readers: Sequence[Reader]) -> Iterator[Run]:
-    at = 0
-    for (group_field, group), some in groupby(columns, lambda one: (one.group_field, one.group)):
-        fields = tuple(column.field for column in some)
-        end = at + len(fields)
-        yield Run(at, end, fields, tuple(readers[at:end]), group_field, group)
-        at = end
+def _groups(columns: Sequence[Column]) -> Iterator[Group]:
+    fields = list(dict.fromkeys(column.group_field or column.field for column in columns))
+    start = 0
+    for (name, group), some in groupby(columns, lambda one: (one.group_field, one.group)):
+        end = start + len(list(some))
+        if group:
+            yield Group(start, end, fields.index(name), group)
+        start = end
