@@ -6,6 +6,8 @@ DAY = 86400.0
 NEVER = "none"
 USE_HINTS = frozenset({"optimal"})
 """Those that visit a page sooner when a sitemap, a feed or a link says that it has changed."""
+USE_INTERNAL_LINKS = frozenset({"selective-incremental"})
+"""Those that ask how many of the pages that a page links to have changed."""
 POLICIES = {
     NEVER: False,
     "fixed": True,
@@ -33,6 +35,11 @@ def parse_policy(text: str) -> tuple[str, float]:
 def uses_hints(policy: str) -> bool:
     """Return whether *policy* goes by what is said of a page's changes between two visits."""
     return parse_policy(policy)[0] in USE_HINTS
+
+
+def uses_internal_links(policy: str) -> bool:
+    """Return whether *policy* must know to which pages of its own site a page links."""
+    return parse_policy(policy)[0] in USE_INTERNAL_LINKS
 
 
 def duration_of(text: str) -> float:

@@ -264,6 +264,9 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     in_links: int = 0
     """Other sites whose links to the page were met since its last verdict: `gossamer.web.in_links`.
     """
+    internal_links: tuple[int, ...] | None = None
+    """A sample of the pages of its own site that the page links to (`gossamer.web.internal_links`).
+    None: the crawl's revisit policy does not use them, or the visit did not read the page."""
 
 
 class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):

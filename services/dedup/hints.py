@@ -38,7 +38,7 @@ MIN_BYTES, MAX_BYTES = 8, 128
 
 def sketch_of(page: PageParsed) -> bytes:
     """Return the sketch of the links of *page* to its own site: at most 128 bytes."""
-    hashed = [_hash(link) for link in _own(page)]
+    hashed = [_hash(link) for link in internal_links(page)]
     if not hashed:
         return b""
     size = min(max(len(hashed), MIN_BYTES), MAX_BYTES)
@@ -48,6 +48,16 @@ def sketch_of(page: PageParsed) -> bytes:
     return sketch.to_bytes(size, "little")
 
 
+def internal_links(page: PageParsed) -> Iterator[Link]:
+    """Yield the links of *page* to other pages of its own site, if they may be followed."""
+    url, host = page.visit.url, f"{page.host}/"
+    for link in page.links:
+        followed = link.kind == CLICKED and not link.nofollow and not link.redirect
+        own = link.url.startswith(host) or site_of(link.url) == page.site
+        if followed and own and link.url != url:
+            yield link
+
+
 def new_links(page: PageParsed, before: bytes) -> frozenset[str]:
     """Return the URLs of links of *page* that are not in the sketch of the version *before*.
 
@@ -55,7 +65,7 @@ def new_links(page: PageParsed, before: bytes) -> frozenset[str]:
     """
     found = dict[str, None]()
     sketch, size = int.from_bytes(before, "little"), len(before)
-    for link in _own(page) if before else ():
+    for link in internal_links(page) if before else ():
         if _bits(_hash(link), size) & ~sketch:
             found[link.url] = None
         if len(found) == MAX_NEW_LINKS:
@@ -100,15 +110,6 @@ def group_by_host(
                 host=host,
                 hints=of_host[at : at + MOST],
             )
-
-
-def _own(page: PageParsed) -> Iterator[Link]:
-    url, host = page.visit.url, f"{page.host}/"
-    for link in page.links:
-        followed = link.kind == CLICKED and not link.nofollow and not link.redirect
-        own = link.url.startswith(host) or site_of(link.url) == page.site
-        if followed and own and link.url != url:
-            yield link
 
 
 def _hash(link: Link) -> int:

@@ -26,15 +26,16 @@ from gossamer.events import (
 from gossamer.events.gone import Gone
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.outcomes import check_complete
-from gossamer.policies import uses_hints
+from gossamer.policies import uses_hints, uses_internal_links
 from gossamer.relevance import facts_of, parse_relevance
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
+from gossamer.web.internal_links import sample_links
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Linked
 from services.dedup.documents import Documents
-from services.dedup.hints import group_by_host, mark_new
+from services.dedup.hints import group_by_host, internal_links, mark_new
 from services.dedup.host_names import HostNames, keys_of
 from services.dedup.host_steps import HostSteps
 from services.dedup.links import images_of, links_of, respell
@@ -120,6 +121,12 @@ class Pages:
     def _hinted(self) -> bool:
         return self._crawl is not None and uses_hints(self._crawl.revisit)
 
+    def _sample(self, page: PageParsed) -> tuple[int, ...] | None:
+        """Return a sample of the internal links of *page*, if the crawl's policy uses them."""
+        if self._crawl is None or not uses_internal_links(self._crawl.revisit):
+            return None
+        return sample_links(link.url for link in internal_links(page))
+
     def forget(self) -> None:
         """Drop memory that the store may have discarded."""
         self._expected = {}
@@ -203,6 +210,7 @@ class Pages:
             links=sum(len(event.urls) for event in judgement.released),
             reason="; ".join(filter(None, (judgement.reason, taken.reason))),
             hazards=page.hazards + hazards,
+            internal_links=self._sample(page),
         )
         if taken.hidden:
             yield from self._documents.hide(page, version, taken.hidden)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gossamer.events import (
     ChangeHint,
@@ -12,10 +13,13 @@ from gossamer.events import (
     CrawlDefined,
     EvidenceKind,
     Link,
+    PageJudged,
+    PageKind,
     PageParsed,
     UrlsAdmitted,
     UrlsDiscovered,
 )
+from gossamer.web.internal_links import sample_links
 from services.dedup.hints import MAX_BYTES, MAX_NEW_LINKS, new_links, sketch_of
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed
 
@@ -133,3 +137,22 @@ def test_nearly_all_new_links_are_found() -> None:
     before = sketch_of(home(1.0, *(Link(f"{HOME}{n}") for n in range(100))))
     found = [n for n in range(100, 1100) if new_links(home(2.0, Link(f"{HOME}{n}")), before)]
     assert len(before) == 100 and len(found) > 900
+
+
+def internal(site: Site, page: PageParsed) -> tuple[int, ...] | None:
+    """Return the sample of internal links in the verdict on *page*."""
+    return next(one.internal_links for one in site.answer(page) if isinstance(one, PageJudged))
+
+
+def test_a_verdict_has_the_internal_links_if_the_policy_uses_them() -> None:
+    page = home(1.0, Link(B), Link(A), *SILENT.values())
+    assert internal(Site("selective-incremental"), page) == sample_links((A, B))
+    assert internal(Site("selective-incremental"), home(1.0)) == ()
+    assert internal(Site("optimal"), page) is None
+
+
+def test_a_verdict_on_a_304_says_nothing_of_internal_links() -> None:
+    site = Site("selective-incremental")
+    site.hints(home(1.0, Link(A)))
+    later = replace(home(2.0), kind=PageKind.NOT_MODIFIED, status=304)
+    assert internal(site, later) is None
