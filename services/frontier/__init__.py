@@ -95,7 +95,8 @@ has an order of go to the partition that has the fewest (`balance.py`). The host
 document, the crawl's revisit policy says when next (`revisit/`, pure; `revisits.py` is the shell
 around it). What is known of a page travels with its visit and comes back with the verdict. A budget
 pays for each visit; it is shared out among the partitions by what their pages ask for, and between
-pages that are known and new URLs (`plans.py`).
+pages that are known and new URLs (`plans.py`). One policy, `selective-incremental`, is asked again
+when a visit is due: it may plan another one instead.
 
 **What a trap may leave.** A site without end would fill the store as well as the queue. So the
 hosts of a site are limited as the URLs of a host are, and of the URLs that a rule refuses for good

@@ -136,9 +136,9 @@ class Admission:
             _queue(partition, host, row, urls, now)
 
     def plan_due(self, partition: Partition, entry: DueRow, now: float) -> None:
-        """Queue the URL of a due *entry* of the calendar, unless the entry does not hold any more:
-        then return what was paid for the visit."""
-        plan = self._revisits.due_plan(entry)
+        """Queue the URL of a due *entry* of the calendar, unless the entry does not hold any more,
+        or the policy leaves it out: then return what was paid for the visit."""
+        plan = self._revisits.take_turn(partition, entry, now)
         if plan is None:
             partition.plans.refund()
         else:

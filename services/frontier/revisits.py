@@ -24,7 +24,7 @@ from gossamer.events import (
 )
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
 from gossamer.events.provenance import Provenance, ended, provenance
-from gossamer.policies import NEVER
+from gossamer.policies import NEVER, uses_internal_links
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
@@ -66,6 +66,8 @@ class Revisits:
         self._partitions, self._store = partitions, store
         self._rows = store.table(PlanRow)
         self._name, self.shares = NEVER, Shares(partitions, store)
+        self._asked_again = False
+        """Whether the policy is asked again when a visit is due."""
         self._policy = revisit.make(NEVER)
 
     def define(self, crawl: CrawlDefined) -> None:
@@ -74,7 +76,7 @@ class Revisits:
             self._policy = revisit.make(crawl.revisit)
         except ValueError as error:
             raise Poison(str(error)) from error
-        self._name = crawl.revisit
+        self._name, self._asked_again = crawl.revisit, uses_internal_links(crawl.revisit)
         self.shares.define(crawl)
 
     def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
@@ -109,6 +111,30 @@ class Revisits:
         )
         self._rows.put(row)
         partition.wait(at, event.site, event.host, event.visit.url)
+
+    def take_turn(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
+        """Return the plan of a due *entry* if its visit is made.
+
+        None: the entry does not hold, or the policy has planned another visit instead.
+        """
+        plan = self._rows.get(entry.host, entry.url) if entry.url else None
+        at = plan.waits_until if plan else None
+        if plan is None or at is None or at < entry.at:
+            return None
+        if not self._asked_again or not plan.basis or plan.number:
+            return plan if at == entry.at else None
+        if at > entry.at:
+            # A crash came after the plan was written: its own entry may be missing.
+            partition.plans.add(DueRow("", plan.url, at, entry.site, plan.host, plan.url))
+            return None
+        known = _remembered(partition, entry.site, plan.statistics)
+        decision = self._policy.turn(known, plan.url, now)
+        if decision is None:
+            return plan
+        last, how = plan.visited_at, provenance(plan, plan.crawl)
+        of = _Subject(partition, entry.site, plan.host, plan.url, last, how, plan.validators)
+        self._keep(of, known.page, decision)
+        return None
 
     def due_plan(self, entry: DueRow) -> PlanRow | None:
         """Return the plan of a due *entry* of the calendar; None if the entry does not hold."""
@@ -281,6 +307,7 @@ def _found(event: PageJudged, at: float) -> revisit.Visit:
         first=change is None,
         expires_at=event.expires_at,
         in_links=event.in_links,
+        internal_links=event.internal_links,
     )
 
 

@@ -18,7 +18,9 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.store.sqlite import SqliteStore
+from gossamer.web.internal_links import sample_links
 from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
+from services.frontier.revisit import unpacked_crawl
 from services.frontier.rows import (
     HostRow,
     JudgementRow,
@@ -39,6 +41,7 @@ class Changing:
 
     interval: float = 1e12
     validators: Validators = NO_VALIDATORS
+    links: tuple[str, ...] = ()
     seen: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, ended: VisitEnded) -> PageJudged:
@@ -58,6 +61,7 @@ class Changing:
             fetched_at=at,
             status=304 if ended.outcome is Outcome.NOT_MODIFIED else 200,
             validators=self.validators,
+            internal_links=sample_links(self.links),
         )
 
 
@@ -167,6 +171,55 @@ def test_another_policy_plans_all_pages_anew() -> None:
     many = len(visits(sim))
     sim.run(START + 99 * DAY)
     assert len(visits(sim)) == many
+
+
+BEHIND = tuple(f"http://a.test/{n}" for n in range(2, 7))
+
+
+def unchanged_before(interval: float) -> Simulation:
+    """Return a crawl of a page that never changes, and links to pages that all do each
+    *interval*."""
+    judge = Changing(interval)
+    sim, page = simulated("selective-incremental:1d"), Changing(links=BEHIND)
+    sim.judge = lambda ended: (page if ended.visit.url == URL else judge)(ended)
+    sim.admit(URL, *BEHIND)
+    sim.run(START + 40 * DAY)
+    return sim
+
+
+@pytest.mark.slow
+def test_an_unchanged_page_is_visited_more_often_if_its_internal_pages_change() -> None:
+    still, changing = unchanged_before(1e12), unchanged_before(DAY)
+    assert len(visits(changing)) > 1.5 * len(visits(still)) > 3
+
+
+@pytest.mark.slow
+def test_a_page_that_is_left_out_at_its_turn_says_why_and_costs_no_budget() -> None:
+    sim = simulated("selective-incremental:1d", Changing(links=BEHIND), budget=2)
+    sim.admit(URL)
+    whys = set()
+    for _ in range(40):
+        sim.run(sim.now + DAY)
+        whys.add(plan(sim).why)
+    assert any("0 of 5 pages that it links to have changed" in why for why in whys)
+    assert sum(spent(sim).values()) == len(visits(sim)) - 1
+    assert len(visits(sim)) >= 4
+    tokens = [unpacked_crawl(row.statistics).tokens for row in shares(sim)]
+    assert max(tokens) > 1
+
+
+@pytest.mark.slow
+def test_a_page_that_is_left_out_keeps_its_plan_when_the_frontier_dies() -> None:
+    through, dying = (
+        simulated("selective-incremental:1d", Changing(links=BEHIND)) for _ in range(2)
+    )
+    for sim in (through, dying):
+        sim.admit(URL)
+    for _ in range(60):
+        dying.run(dying.now + 0.83 * DAY)
+        dying.start()
+    through.run(dying.now)
+    assert len(visits(dying)) == len(visits(through)) > 4
 
 
 @pytest.mark.slow

@@ -3,8 +3,9 @@
 The life of a page, as a policy sees it. A visit ends and is judged: changed or not. The policy is
 told (`Visit`) together with what is known so far (`Known`: the page, its site, the crawl), and
 answers with what is known now and a `Plan`: when next, and why. Nothing else happens: no clock is
-read, no page but this one is looked at, and no list grows. So the state of a page can lie in its
-row or travel with its order, and each frontier of a fleet can decide for its own partitions.
+read, no page but this one is looked at, and no list grows beyond a limit. So the state of a page
+can lie in its row or travel with its order, and each frontier of a fleet can decide for its own
+partitions.
 
 Between two visits a page may be heard of: a sitemap gives it a new date, a link to it is new. That
 is a `Hint`, and it is answered with a plan as well. Whether a hint counts, the site has earned.
@@ -13,7 +14,8 @@ is a `Hint`, and it is answered with a plan as well. Whether a hint counts, the 
 |---|---|
 | `none` | never |
 | `fixed` | after the same time, always |
-| `selective_incremental` | after fr_max rounds, which follow the share of records that differ |
+| `selective_incremental` | after fr_max rounds, which follow the share of records that differ; if |
+| | it was unchanged, and so were the pages that it links to (`internal_pages`), later |
 | `adaptive` | sooner by a factor if it had changed, later by a factor if not |
 | `optimal` | when a visit is worth as much as every other visit that the budget allows |
 
@@ -30,7 +32,8 @@ policy while it runs, and is told how fresh its pages are (`expected`).
 
 What to call: `make("fixed:1d")` gives the policy. After a visit that ended with a document
 `policy.visited(known, visit)`, after any other `policy.missed(known, url, at, kind)` (`absent`).
-When something was heard `policy.hinted(known, hint)`. Where the crawl has a new policy
+When something was heard `policy.hinted(known, hint)`. When a visit is due
+`policy.turn(known, url, now)`, which is None if it is to be made. Where the crawl has a new policy
 `policy.planned(known, url)`, for each page. `forgotten(known)` where a page is given up.
 For people, `belief` is what is believed of a page's rate, and `between` how sure.
 `packed(state)`, `unpacked(data)`: as bytes, and back; of nothing readable, nothing is known.

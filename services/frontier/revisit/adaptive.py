@@ -30,8 +30,9 @@ class Adaptive(Policy):
     def __init__(self, first: float = DAY) -> None:
         self._first = first
 
-    def judged(self, known: Known, visit: Visit) -> Known:
+    def judged(self, known: Known, visit: Visit, since: float) -> Known:
         """Multiply the interval."""
+        known = super().judged(known, visit, since)
         page = known.page
         interval = page.interval or self._first
         if page.visits > 1:

@@ -39,9 +39,9 @@ class Optimal(Policy):
 
     name = "optimal"
 
-    def judged(self, known: Known, visit: Visit) -> Known:
+    def judged(self, known: Known, visit: Visit, since: float) -> Known:
         """Tune the price."""
-        return repriced(known, visit.at)
+        return repriced(super().judged(known, visit, since), visit.at)
 
     def plan(self, known: Known, url: str, rate: Belief) -> Decision:
         """Plan the next visit for when it is worth its price."""

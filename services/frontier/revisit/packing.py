@@ -24,7 +24,7 @@ _PAGE, _SITE, _CRAWL = (
 
 
 def packed(state: PageState | SiteState | CrawlState) -> bytes:
-    """Return *state* as bytes; those of a page are at most 200."""
+    """Return *state* as bytes: at most 200 for a page, and 160 more for its internal links."""
     return _short(msgspec.to_builtins(state)) if isinstance(state, PageState) else _encode(state)
 
 

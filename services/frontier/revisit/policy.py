@@ -1,7 +1,8 @@
 """What every policy does: learn, ask its rule for a plan, and come back to what is away.
 
-A policy is a rule, and three more places where a rule may differ from the others: what it remembers
-of a visit for itself, what it makes of a hint, and how it looks for pages that are away.
+A policy is a rule, and four more places where a rule may differ from the others: what it remembers
+of a visit for itself, whether it makes a visit that is due, what it makes of a hint, and how it
+looks for pages that are away.
 """
 
 from abc import ABC, abstractmethod
@@ -9,6 +10,7 @@ from abc import ABC, abstractmethod
 from gossamer.events.outcomes import Absence
 from services.frontier.revisit.absent import missed, probed
 from services.frontier.revisit.evidence import heard, promised, says_changed
+from services.frontier.revisit.internal_pages import without_links
 from services.frontier.revisit.learning import belief, learned
 from services.frontier.revisit.rates import Belief
 from services.frontier.revisit.state import Basis, Decision, Hint, Known, Plan, Visit
@@ -21,8 +23,13 @@ class Policy(ABC):
 
     def visited(self, known: Known, visit: Visit) -> Decision:
         """Return what is known after *visit*, and when the next one is."""
+        since = known.page.at
         known, rate = learned(known, visit)
-        return self.plan(self.judged(known, visit), visit.url, rate)
+        return self.plan(self.judged(known, visit, since), visit.url, rate)
+
+    def turn(self, known: Known, url: str, now: float) -> Decision | None:
+        """Return another plan for a visit that is due *now*; None: it is made."""
+        return None
 
     def hinted(self, known: Known, hint: Hint) -> Decision:
         """Return what is known after *hint*, and when the next visit is now."""
@@ -51,9 +58,12 @@ class Policy(ABC):
     def plan(self, known: Known, url: str, rate: Belief) -> Decision:
         """Return the plan for a page that was visited, and is believed to change at *rate*."""
 
-    def judged(self, known: Known, visit: Visit) -> Known:
-        """Return what is known with what only this rule remembers of *visit*."""
-        return known
+    def judged(self, known: Known, visit: Visit, since: float) -> Known:
+        """Return what is known with what only this rule remembers of *visit*.
+
+        *since*: when the visit before was made.
+        """
+        return without_links(known)
 
     def told(self, known: Known, hint: Hint) -> Decision:
         """Return the plan where something new was said of a page that has a plan."""

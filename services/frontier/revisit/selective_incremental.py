@@ -2,17 +2,24 @@
 
 The rule of *A selective incremental crawler*: section 3.2 for fr_max, which moves half of the way
 to one round for each change among the last records; section 3.3 for a page that has not changed
-while the pages behind it have; section 5 for how that lowers fr_max. The pages behind a page are
-taken to be those of its site.
+while its internal pages have (`internal_pages`); section 5 for how that lowers fr_max.
+
+A page that had changed at its last visit is visited when its turn comes. The internal pages of any
+other page are examined then, and the page is visited if the share of those that have changed since
+its last visit is high enough. The paper gives a page that is left out no limit. Two pages that link
+to each other alone, and have not changed, would never be visited again: so there is one.
 """
 
 from msgspec.structs import replace
 
+from services.frontier.revisit.internal_pages import Internal, internal_pages, remember_change
+from services.frontier.revisit.learning import belief
 from services.frontier.revisit.numbers import rounded
 from services.frontier.revisit.policy import Policy
 from services.frontier.revisit.rates import Belief
-from services.frontier.revisit.sharing import after
+from services.frontier.revisit.sharing import after, placed
 from services.frontier.revisit.state import DAY, Basis, Decision, Known, PageState, Visit
+from services.frontier.revisit.times import jittered, outside_quiet_hours
 
 FIRST_FR_MAX = 2
 """Table 1."""
@@ -20,6 +27,10 @@ LIMIT = 10
 """Records looked at. Table 2."""
 FIRST_SHARE = 0.4
 """Section 3.3: "when 40% of its pages have changed"."""
+MAX_WAIT = 2
+"""Times fr_max rounds, within which a page is visited whatever its internal pages do."""
+KEPT = 2 * MAX_WAIT * LIMIT
+"""Rounds for which a change is remembered: twice as long as a page waits that is not late."""
 
 
 def new_fr_max(fr_max: int, records: int, changed: int, limit: int = LIMIT) -> int:
@@ -30,7 +41,7 @@ def new_fr_max(fr_max: int, records: int, changed: int, limit: int = LIMIT) -> i
 
 
 def mixed(fr_max: int, internal: float) -> int:
-    """Return fr_max where the share *internal* of the pages behind it has changed (5); at least 1.
+    """Return fr_max where the share *internal* of the internal pages has changed (5); at least 1.
 
     The paper writes [fr_max + (changes [%] * fr_max)] / 2 and reaches 3 from 6 with 89 % changed:
     so it is the share that has *not* changed that fr_max is multiplied with.
@@ -54,27 +65,60 @@ class SelectiveIncremental(Policy):
     def __init__(self, round_time: float = DAY) -> None:
         self._round = round_time
 
-    def judged(self, known: Known, visit: Visit) -> Known:
-        """Work out fr_max."""
-        return known._replace(page=_judged(known.page, visit, known.site.changed))
+    def turn(self, known: Known, url: str, now: float) -> Decision | None:
+        """Leave out a page that was unchanged, if too few of its internal pages have changed.
+
+        Its turn comes again in the next round. It is visited if none of its internal pages is
+        known, and after twice fr_max rounds in any case.
+        """
+        page = known.page
+        internal = internal_pages(page, known.site, page.at)
+        last_turn = page.at + MAX_WAIT * _fr_max(page) * self._round
+        if page.absent or page.changed_at == page.at or internal is None or now >= last_turn:
+            return None
+        share = page.share or FIRST_SHARE
+        if internal.share >= share:
+            return None
+        page = replace(page, share=rounded(adapted(share, internal.share)))
+        known = known._replace(page=page)
+        why = (
+            f"{internal.changed} of {internal.pages} pages that it links to have changed, which is"
+            f" less than {share:.0%}: its turn comes again after a round"
+        )
+        at = outside_quiet_hours(known.site, now + jittered(self._round, url, page.visits))
+        return placed(known, at, at - page.at, (Basis.INTERVAL, why), belief(known))
+
+    def judged(self, known: Known, visit: Visit, since: float) -> Known:
+        """Compute fr_max, and remember the page's links and its change."""
+        internal = internal_pages(known.page, known.site, since)
+        page, site = _judged(known.page, visit, internal), known.site
+        if visit.internal_links is not None:
+            page = replace(page, internal_links=visit.internal_links)
+        if visit.changed:
+            site = remember_change(site, visit.url, visit.at, visit.at - KEPT * self._round)
+        return known._replace(page=page, site=site)
 
     def plan(self, known: Known, url: str, rate: Belief) -> Decision:
-        """Plan the next visit after fr_max rounds."""
-        rounds = known.page.rounds or FIRST_FR_MAX
+        """Plan the next turn after fr_max rounds."""
+        rounds = _fr_max(known.page)
         why = Basis.INTERVAL, f"fr_max is {rounds} rounds"
         return after(known, url, rounds * self._round, why, rate)
 
 
-def _judged(page: PageState, visit: Visit, internal: float) -> PageState:
+def _fr_max(page: PageState) -> int:
+    return page.rounds or FIRST_FR_MAX
+
+
+def _judged(page: PageState, visit: Visit, internal: Internal | None) -> PageState:
     if page.visits == 1:
         return replace(page, rounds=FIRST_FR_MAX, share=FIRST_SHARE)
     records = page.records << 1 | visit.changed
     if records >> LIMIT > 1:
         records = 1 << LIMIT | records & (1 << LIMIT) - 1
-    fr_max = page.rounds or FIRST_FR_MAX
-    fr_max = new_fr_max(fr_max, records.bit_length() - 1, records.bit_count() - 1)
+    fr_max = new_fr_max(_fr_max(page), records.bit_length() - 1, records.bit_count() - 1)
     share = page.share or FIRST_SHARE
-    if not visit.changed and internal > share:
-        fr_max = mixed(fr_max, internal)
-    share = rounded(adapted(share, internal))
+    if internal:
+        if not visit.changed and internal.share >= share:
+            fr_max = mixed(fr_max, internal.share)
+        share = rounded(adapted(share, internal.share))
     return replace(page, records=records, rounds=fr_max, share=share)

@@ -16,19 +16,14 @@ from services.frontier.revisit.state import (
 )
 from services.frontier.revisit.times import jittered, outside_quiet_hours
 
-SITE_FADE = 0.98
-"""Of a site's share of visits that saw a change, at each visit: some fifty count."""
 LEAST = 1e-6
 """Of an expected freshness: it is counted."""
 
 
 def recorded(known: Known, visit: Visit) -> Known:
     """Return what is known with *visit* counted."""
-    page, site = known.page, known.site
+    page = known.page
     changed = bool(page.visits) and visit.changed
-    if page.visits:
-        share = site.changed * SITE_FADE + changed * (1 - SITE_FADE)
-        site = replace(site, changed=share)
     page = replace(
         page,
         at=visit.at,
@@ -40,7 +35,7 @@ def recorded(known: Known, visit: Visit) -> Known:
         absent=None,
         expires_at=float(round(visit.expires_at)),
     )
-    return known._replace(page=page, site=site)
+    return known._replace(page=page)
 
 
 def after(

@@ -14,6 +14,7 @@ from msgspec import Meta
 from gossamer.events import EvidenceKind
 from gossamer.events.outcomes import Absence
 from gossamer.web.in_links import Sketch
+from gossamer.web.internal_links import BITS, MAX_SAMPLE
 
 DAY = 86400.0
 Kind = EvidenceKind
@@ -26,6 +27,10 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=10**12)]
 
 Cell: TypeAlias = Annotated[int, Meta(ge=-2000, le=2000)]
 """Of the demand curve."""
+
+
+Fingerprint: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << BITS)]
+"""Of a page, as `gossamer.web.internal_links` shortens it."""
 
 
 class Basis(StrEnum):
@@ -79,6 +84,9 @@ class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
     """Until when the answer says that it stays as it is; 0: it does not say."""
     in_links: Sketch = 0
     """The other sites that link to it, of which was heard since the last visit, or before."""
+    internal_links: tuple[int, ...] | None = None
+    """A sample of the pages of its own site that it links to (`gossamer.web.internal_links`); None:
+    the visit did not find out."""
 
 
 class Hint(msgspec.Struct, frozen=True):
@@ -181,6 +189,8 @@ class PageState(msgspec.Struct, frozen=True, array_like=True):
     """The other sites that link to it (`gossamer.web.in_links`)."""
     requests: Amount = 0.0
     """How often it was asked for; old requests fade."""
+    internal_links: Annotated[tuple[Fingerprint, ...], Meta(max_length=MAX_SAMPLE)] = ()
+    """`selective_incremental`: a sample of the pages of its own site that it links to."""
 
 
 class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -193,8 +203,6 @@ class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sum of the expected changes a day of each."""
     log_rates: Real = 0.0
     """Sum of the expected logarithms of the same."""
-    changed: Amount = 0.0
-    """The share of visits that saw a change; old visits fade."""
     demand: Amount = 0.0
     """Visits a day that its pages ask for."""
     limit: Amount = 0.0
@@ -213,6 +221,10 @@ class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
     trust: dict[Kind, tuple[Amount, Amount, Amount, Amount]] = {}
     """Kind of evidence → visits that found: said and so, said and not so, not said but so,
     neither; old ones fade."""
+    changed_pages: dict[Fingerprint, Count] = {}
+    """`selective_incremental`: page → when a visit last found it changed; of some pages…"""
+    halvings: Annotated[int, Meta(ge=0, le=BITS)] = 0
+    """…those with the smallest fingerprints: one in two to the power of this."""
 
 
 class CrawlState(msgspec.Struct, frozen=True, omit_defaults=True):

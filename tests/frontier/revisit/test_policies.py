@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.policies import uses_hints
+from gossamer.policies import uses_hints, uses_internal_links
+from gossamer.web.internal_links import sample_links
 from services.frontier.revisit import (
     CrawlState,
     Evidence,
@@ -25,7 +26,7 @@ from services.frontier.revisit import (
 )
 from services.frontier.revisit.state import DAY
 
-URL = "https://www.example.org/news"
+URL, OTHER = "https://www.example.org/news", "https://www.example.org/old"
 NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
 POLICIES = {name: make(name) for name in NAMES}
 waits = st.floats(0.0, 400 * DAY, allow_subnormal=False)
@@ -37,10 +38,21 @@ def live(policy: Policy, life: list[tuple[float, bool, bool]], known: Known) -> 
     now = 1.7e9
     for wait, changed, not_modified in life:
         now += wait
-        visit = Visit(URL, now, changed, not_modified=not_modified and not changed)
+        links = sample_links((OTHER,))
+        visit = Visit(
+            URL,
+            now,
+            changed,
+            not_modified=not_modified and not changed,
+            internal_links=links if uses_internal_links(policy.name) else None,
+        )
         known, plan = policy.visited(known, visit)
         assert plan.at is None or plan.at > now
         assert plan.why and (plan.basis is None) == (plan.at is None)
+        if plan.at and (left_out := policy.turn(known, URL, plan.at)):
+            known = left_out.known
+            assert left_out.plan.at and left_out.plan.at == known.page.due_at > plan.at
+            assert left_out.plan.why and left_out.plan.basis
     return known
 
 
@@ -163,3 +175,24 @@ def test_policies_that_use_hints_are_those_that_are_given_them(name: str) -> Non
     said = Evidence(Kind.SITEMAP, changed_at=known.page.at + DAY)
     _, plan = POLICIES[name].hinted(known, Hint(URL, known.page.at + 1.1 * DAY, said))
     assert ("hints are not used" in plan.why) is not uses_hints(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_policies_that_use_internal_links_are_those_that_are_given_them(name: str) -> None:
+    known, now = Known(PageState(), SiteState(), CrawlState(budget=100)), 1.7e9
+    for n in range(8):
+        now += DAY
+        visit = Visit(URL, now, n == 2, internal_links=sample_links((OTHER,)))
+        known, plan = POLICIES[name].visited(known, visit)
+    left_out = plan.at is not None and POLICIES[name].turn(known, URL, plan.at) is not None
+    kept = bool(known.page.internal_links and known.site.changed_pages)
+    assert left_out is kept is uses_internal_links(name)
+
+
+@pytest.mark.parametrize("name", ["fixed:12h", "adaptive", "optimal"])
+def test_a_policy_that_does_not_use_internal_links_drops_them(name: str) -> None:
+    known = Known(PageState(), SiteState(), CrawlState(budget=100))
+    known = live(POLICIES["selective-incremental"], [(DAY, True, False)] * 4, known)
+    assert known.page.internal_links and known.site.changed_pages
+    known = POLICIES[name].visited(known, Visit(URL, known.page.at + DAY)).known
+    assert not known.page.internal_links and not known.site.changed_pages

@@ -1,0 +1,67 @@
+"""A crawl by `selective-incremental`: unchanged home pages over articles that change or do not."""
+
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import PlanRow
+from tests.flow.torn import Died, Fate
+from tests.flow.virtual import START, VirtualCrawl
+
+HTML = (("Content-Type", "text/html"),)
+HOUR, DAY = 3600.0, 86400.0
+DAYS = 30
+NEWS, STILL = "http://news.test", "http://still.test"
+ARTICLES = 6
+WORDS = ("river", "stone", "house", "light", "paper", "winter", "garden", "engine", "letter")
+
+
+def answer(url: str, now: float) -> tuple[float, Reply | Failure]:
+    """Answer as two sites whose home pages link to articles. Those of one change each day."""
+    host, _, path = url.rpartition("/")
+    if not path:
+        body = "".join(f"<p><a href='/{n}'>article {n}</a></p>" for n in range(ARTICLES))
+    elif path.isdigit():
+        day = int(now // DAY) if host == NEWS else 0
+        body = f"<p>{' '.join(Random(f'{url} {day}').choices(WORDS, k=40))}</p>"
+    else:
+        return 0.1, Reply(status=404, started_at=now, took=0.1)
+    body = f"<title>{url}</title>{body}"
+    return 0.1, Reply(status=200, headers=HTML, body=body.encode(), started_at=now, took=0.1)
+
+
+@pytest.mark.slow
+def test_a_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path) -> None:
+    crawl = VirtualCrawl(tmp_path, answer, delay=1.0)
+    crawl.sow(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1d")
+    whys = set()
+    for day in range(DAYS):
+        crawl.run(until=START + (day + 1) * DAY)
+        plan = crawl._store().table(PlanRow).get(STILL, f"{STILL}/")
+        whys.add(plan and plan.why.partition(" have changed")[0])
+    visited = [url for _, _, url in crawl.requests]
+    assert visited.count(f"{NEWS}/") > 1.5 * visited.count(f"{STILL}/") > 3
+    assert f"0 of {ARTICLES} pages that it links to" in whys
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_fleet_that_dies_between_writes_forgets_no_page_that_is_left_out(
+    tmp_path: Path, seed: int
+) -> None:
+    fate, random = Fate(seed), Random(seed)
+    crawl = VirtualCrawl(tmp_path, answer, fate, delay=1.0)
+    crawl.sow(f"{NEWS}/", f"{STILL}/", revisit="selective-incremental:1h")
+    while crawl.now < START + 2 * DAY:
+        fate.left = random.randrange(20, 600)
+        with suppress(Died):
+            crawl.run(until=crawl.now + random.uniform(1, 5) * HOUR)
+        crawl.crash()
+    fate.left, since = None, crawl.now
+    crawl.run(until=since + 20 * HOUR)
+    visited = {url for at, _, url in crawl.requests if at > since}
+    pages = {f"{host}/{name}" for host in (NEWS, STILL) for name in ("", *range(ARTICLES))}
+    assert pages <= visited

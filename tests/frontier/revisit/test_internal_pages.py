@@ -1,0 +1,58 @@
+"""Internal pages: which share of the pages that a page links to is known to have changed."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.web.internal_links import MAX_SAMPLE, sample_links, short_fingerprint
+from services.frontier.revisit import PageState, SiteState, packed, unpacked, unpacked_site
+from services.frontier.revisit.internal_pages import MAX_CHANGED, internal_pages, remember_change
+from services.frontier.revisit.state import DAY
+
+URLS = [f"https://www.example.org/{n}" for n in range(2000)]
+changes = st.lists(st.tuples(st.integers(0, 599), st.integers(0, 30)), max_size=400)
+
+
+def changed(found: list[tuple[int, int]], kept: int = 1000) -> SiteState:
+    """Return a site on which pages were found changed, each on a day, in the order of the days."""
+    site = SiteState()
+    for n, day in sorted(found, key=lambda one: one[1]):
+        site = remember_change(site, URLS[n], day * DAY, (day - kept) * DAY)
+    return site
+
+
+@pytest.mark.slow
+@given(changes, st.lists(st.integers(0, 599), max_size=60), st.integers(0, 30))
+def test_the_share_is_that_of_the_internal_pages_in_both_samples(
+    found: list[tuple[int, int]], linked: list[int], since: int
+) -> None:
+    site, page = changed(found), PageState(internal_links=sample_links(URLS[n] for n in linked))
+    sampled = {n for n in linked if short_fingerprint(URLS[n]) in page.internal_links}
+    sampled = {n for n in sampled if short_fingerprint(URLS[n]) < 2 ** (32 - site.halvings)}
+    later = {n for n, day in found if day > since}
+    internal = internal_pages(page, site, since * DAY)
+    assert internal == ((len(sampled & later), len(sampled)) if sampled else None)
+    assert len(site.changed_pages) <= MAX_CHANGED
+    assert unpacked_site(packed(site)) == site
+    assert unpacked(packed(page)) == page
+
+
+def test_of_a_large_site_a_page_with_many_links_still_knows_the_share() -> None:
+    site = changed([(n, 2) for n in range(2000) if n % 5 < 2] + [(n, 1) for n in range(2000)])
+    home = PageState(internal_links=sample_links(URLS))
+    internal = internal_pages(home, site, 1.5 * DAY)
+    assert len(packed(site)) < 4000
+    assert internal
+    assert internal.share == pytest.approx(0.4, abs=0.15)
+
+
+def test_changes_of_long_ago_are_dropped() -> None:
+    site = changed([(1, 1), (2, 5), (3, 20)], kept=16)
+    assert set(site.changed_pages) == {short_fingerprint(URLS[n]) for n in (2, 3)}
+
+
+@given(st.lists(st.integers(0, 1999), max_size=100).flatmap(lambda ns: st.permutations(ns)))
+def test_a_sample_depends_on_the_pages_alone(numbers: list[int]) -> None:
+    sample = sample_links(URLS[n] for n in numbers)
+    assert sample == sample_links(URLS[n] for n in sorted(set(numbers)))
+    assert len(sample) == min(len(set(numbers)), MAX_SAMPLE)
