@@ -4,13 +4,15 @@
     python -m bench.freshness --policy optimal --web periodic --budget 300 --days 180 --warm 60
     python -m bench.freshness --histories FILE --budget 60 --days 730   recorded pages
     python -m bench.freshness --web bursty --plot bursty.png            needs the extra bench
+    python -m bench.freshness --paper   the experiment that selective-incremental was published with
 
 Every policy runs through its real modules and has the same budget; due pages that it cannot pay for
 wait, the most overdue first. Beside them `constant`: the rates that are best for the *true* change
 rates at constant intervals, if changes have no memory, under the same budget and politeness. `of
 constant` is freshness as a share of that. Of recorded histories the true rate is what is seen in
 hindsight. `expected` is what the crawl itself believed its freshness to be, `lost` are visits to
-pages which the best rates never visit, as they change too fast, and `1w` … are the first weeks.
+pages which the best rates never visit, as they change too fast. `1d` is the first day, when pages
+are found, and `1w` … are the first weeks.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from pathlib import Path
 
 from bench.constant_rates import best_rates, constant
 from bench.revisiting import Crawl, Result, Tally
+from bench.selective import report
 from bench.webs import WEBS, Web, recorded
 from services.frontier.revisit import make
 
@@ -46,13 +49,13 @@ def _at_equal_budget(name: str, days: float) -> str:
 def show(title: str, results: dict[str, Result]) -> None:
     """Print a table."""
     heads = f"{'freshness':>10}{'of constant':>12}{'expected':>9}{'age, d':>8}{'expected':>9}"
-    weeks = "".join(f"{f'{n}w':>6}" for n in range(1, 5))
+    weeks = "".join(f"{head:>6}" for head in ("1d", "1w", "2w", "3w", "4w"))
     print(f"{title:24}{heads}{'visits':>8}{'lost':>7} {weeks}")
     best = results["constant"].freshness
     for name, one in results.items():
         share = f"{one.freshness / best:12.3f}"
         believed = f"{one.expected:9.3f}{one.age:8.2f}{one.expected_age:9.2f}"
-        weeks = "".join(f"{fresh:6.3f}" for fresh in one.weeks[:4])
+        weeks = "".join(f"{fresh:6.3f}" for fresh in (one.first_day, *one.weeks[:4]))
         print(
             f"  {name:22}{one.freshness:10.4f}{share}{believed}"
             f"{one.visits:8}{one.lost_visits:7} {weeks}",
@@ -104,7 +107,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--plot", type=Path, help="a picture; of several webs, one each")
+    parser.add_argument("--paper", action="store_true", help=report.__doc__)
     options = parser.parse_args()
+    if options.paper:
+        print(*report(options.seed), sep="\n")
+        return
     names = list(POLICIES) if options.policy == "all" else options.policy.split(",")
     found: dict[str, object] = {}
     webs = webs_of(options)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 
-from bench.webs import DAY, Page, Web
+from bench.webs import DAY, Page, Web, internal_links
 from services.dedup.hints import MAX_NEW_LINKS
 from services.frontier.revisit import (
     CrawlState,
@@ -63,8 +63,10 @@ class Result:
     visits: int
     lost_visits: int
     """To pages that cannot be followed: the best constant rates never visit them."""
+    first_day: float
+    """Freshness in the first day, as soon as pages are found…"""
     weeks: list[float]
-    """Freshness week by week from the beginning."""
+    """…and week by week from the beginning."""
     expected: float = 0.0
     """The freshness that the crawl itself expected, by what it believed…"""
     expected_age: float = 0.0
@@ -72,7 +74,7 @@ class Result:
 
 
 class Tally:
-    """Freshness after the warm-up, and week by week."""
+    """Freshness after the warm-up, in the first day, and week by week."""
 
     def __init__(self, web: Web, warm: float, lost: set[str]) -> None:
         self._after = web.begin + warm * DAY
@@ -81,6 +83,7 @@ class Tally:
         self._weeks = [
             Freshness(web.begin + n * 7 * DAY, web.begin + (n + 1) * 7 * DAY) for n in range(weeks)
         ]
+        self._first_day = Freshness(web.begin, web.begin + DAY)
         self._begin, self._lost = web.begin, lost
         self._visits = self._lost_visits = 0
         self._asked = self._fresh = self._age = 0.0
@@ -98,6 +101,7 @@ class Tally:
             self._visits += 1
             self._lost_visits += page.url in self._lost
         self._whole.add(page, visit, until)
+        self._first_day.add(page, visit, until)
         first, last = (int((at - self._begin) / (7 * DAY)) for at in (visit, until))
         for week in self._weeks[max(0, first) : last + 1]:
             week.add(page, visit, until)
@@ -109,6 +113,7 @@ class Tally:
             self._whole.age,
             self._visits,
             self._lost_visits,
+            self._first_day.freshness,
             [week.freshness for week in self._weeks],
             self._fresh / max(1.0, self._asked),
             self._age / max(1.0, self._asked),
@@ -125,6 +130,7 @@ class Crawl:
             page.site: SiteState(limit=DAY / web.delays.get(page.site, 60.0)) for page in web.pages
         }
         self._pages = [PageState(weight=page.weight) for page in web.pages]
+        self._links = [*internal_links(web)]
         self._free_at = dict.fromkeys(self._sites, 0.0)
         self._due: dict[str, list[tuple[float, int]]] = {site: [] for site in self._sites}
         self._hosts: list[tuple[float, str]] = []
@@ -142,7 +148,7 @@ class Crawl:
         """Make all visits; return what came of them."""
         web = self._web
         last = [0.0] * len(web.pages)
-        for at, number in self._visits():
+        for at, number in self.visits():
             if last[number]:
                 tally.add(web.pages[number], last[number], at)
             last[number] = at
@@ -152,7 +158,7 @@ class Crawl:
                 tally.add(page, at, web.end)
         return tally.result()
 
-    def _visits(self) -> Iterator[tuple[float, int]]:
+    def visits(self) -> Iterator[tuple[float, int]]:
         """Yield when which page is visited: at first when it is found, then as planned."""
         found = sorted((page.first, n) for n, page in enumerate(self._web.pages))
         read = [(self._web.begin + DAY, site) for site in sorted(self._of_site)]
@@ -170,7 +176,12 @@ class Crawl:
                 continue
             elif now < self._web.end:
                 number = self._most_overdue(now)
+                if self._is_left_out(number, now):
+                    continue
                 self._crawl = paid(self._crawl)
+                site = self._web.pages[number].site
+                self._free_at[site] = now + self._web.delays.get(site, 60.0)
+                self._list(site)
             else:
                 return
             yield now, number
@@ -198,16 +209,29 @@ class Crawl:
         _, site = self._hosts[0]
         self._crawl = refilled(self._crawl, now)
         _, number = heappop(self._due[site])
-        self._free_at[site] = now + self._web.delays.get(site, 60.0)
         self._list(site)
         return number
+
+    def _is_left_out(self, number: int, now: float) -> bool:
+        """Return whether the policy makes another plan for a visit that is due."""
+        page, state = self._web.pages[number], self._pages[number]
+        known = Known(state, self._sites[page.site], self._crawl)
+        if decision := self._policy.turn(known, page.url, now):
+            self._keep(number, *decision)
+        return decision is not None
 
     def _visit(self, number: int, now: float) -> None:
         page, state = self._web.pages[number], self._pages[number]
         seen = bisect_right(page.changes, state.at)
         changed = bool(state.visits) and seen < bisect_right(page.changes, now)
         known = Known(state, self._sites[page.site], self._crawl)
-        visit = Visit(page.url, now, changed, evidence=self._last_modified(page, now))
+        visit = Visit(
+            page.url,
+            now,
+            changed,
+            evidence=self._last_modified(page, now),
+            internal_links=self._links[number],
+        )
         self._keep(number, *self._policy.visited(known, visit))
         of_site = self._listed_by.get(page.site, [])
         if changed and number in of_site[:1]:

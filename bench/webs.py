@@ -13,6 +13,8 @@ from pathlib import Path
 from random import Random
 from zlib import crc32
 
+from gossamer.web.internal_links import sample_links
+
 DAY = 86400.0
 BEGIN = 1_700_006_400.0
 """A Wednesday, midnight UTC."""
@@ -171,6 +173,16 @@ def linking(seed: int, pages: int, days: float) -> Web:
             first.changes = array("d", sorted(at for page in rest for at in page.changes))
             first.rate = sum(page.rate for page in rest)
     return web
+
+
+def internal_links(web: Web) -> Iterator[tuple[int, ...]]:
+    """Yield the sample of its internal links for each page of *web*: the first page of a site links
+    to all others, and each other page to the first one and to the next three."""
+    for _, group in groupby(web.pages, key=lambda page: page.site):
+        urls = [page.url for page in group]
+        yield sample_links(urls[1:])
+        for n in range(1, len(urls)):
+            yield sample_links((urls[0], *urls[n + 1 : n + 4]))
 
 
 def _all_by(process: Process) -> Callable[[int, int, float], Web]:
