@@ -146,7 +146,7 @@ class Admission:
 
     def retry_due(self, partition: Partition, entry: DueRow, now: float) -> None:
         """Queue the URL of a due *entry* that failed, unless the entry does not hold any more."""
-        if plan := self._revisits.due_plan(entry):
+        if plan := self._revisits.due_plan(partition, entry):
             partition.stop_waiting()
             self._queue_planned(partition, entry.site, plan, now)
 

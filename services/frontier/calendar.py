@@ -23,6 +23,8 @@ AHEAD = 7
 """Buckets whose entries are read before their time, with the current one."""
 AT_A_TIME = 20
 """Buckets that are read in one step of the log."""
+TICK = 1e-6
+"""Seconds by which an entry that is late follows what was taken."""
 MOST, PAGE = 5000, 1000
 """Entries that are read into memory, which holds up to twice as many; and in one scan."""
 
@@ -58,6 +60,8 @@ class Calendar:
         """The bucket that the horizon is in …"""
         self._last: DueRow | None = None
         """… and the last entry of it before the horizon."""
+        self._taken_at = float("-inf")
+        """The time in the key of the last entry that was taken."""
         self._ahead = 0
         """The bucket up to which it was time to read when we last did."""
         self._load(now)
@@ -67,11 +71,13 @@ class Calendar:
 
     def add(self, row: DueRow) -> None:
         """Bring *row* back at its time; its key says what it is about."""
-        bucket = _bucket(row.at)
+        # Never before what was taken: the horizon may move back to an entry that is added.
+        at = row.at if row.at > self._taken_at else self._taken_at + TICK
+        bucket = _bucket(at)
         # Sooner than the first where the clock was ahead.
         self.first_bucket = min(self.first_bucket, bucket)
         self.last_bucket = max(self.last_bucket, bucket)
-        row = replace(row, bucket=_key(self._prefix, bucket), key=f"{row.at:021.7f} {row.key}")
+        row = replace(row, bucket=_key(self._prefix, bucket), key=f"{at:021.7f} {row.key}")
         self._table.put(row)
         if self._is_before_the_horizon(bucket, row.key):
             self._hold(bucket, row)
@@ -117,7 +123,9 @@ class Calendar:
         """Remove and return what is due, oldest first, at most *most*."""
         taken: list[DueRow] = []
         while self._is_due(now) and len(taken) < most:
-            taken.append(self._held.pop(heappop(self._order)))
+            position = heappop(self._order)
+            self._taken_at = float(position[1].partition(" ")[0])
+            taken.append(self._held.pop(position))
         self._drop(now)
         return taken
 

@@ -117,16 +117,9 @@ class Revisits:
 
         None: the entry does not hold, or the policy has planned another visit instead.
         """
-        plan = self._rows.get(entry.host, entry.url) if entry.url else None
-        at = plan.waits_until if plan else None
-        if plan is None or at is None or at < entry.at:
-            return None
-        if not self._asked_again or not plan.basis or plan.number:
-            return plan if at == entry.at else None
-        if at > entry.at:
-            # A crash came after the plan was written: its own entry may be missing.
-            partition.plans.add(DueRow("", plan.url, at, entry.site, plan.host, plan.url))
-            return None
+        plan = self.due_plan(partition, entry)
+        if plan is None or not self._asked_again or not plan.basis or plan.number:
+            return plan
         known = _remembered(partition, entry.site, plan.statistics)
         decision = self._policy.turn(known, plan.url, now)
         if decision is None:
@@ -136,10 +129,23 @@ class Revisits:
         self._keep(of, known.page, decision)
         return None
 
-    def due_plan(self, entry: DueRow) -> PlanRow | None:
+    def due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
         """Return the plan of a due *entry* of the calendar; None if the entry does not hold."""
         plan = self._rows.get(entry.host, entry.url) if entry.url else None
-        return plan if plan and plan.waits_until == entry.at else None
+        if plan is None or plan.waits_until == entry.at:
+            return plan
+        # A crash may have come between the plan and its own entry.
+        self._enter(partition, entry.site, plan)
+        return None
+
+    def _enter(self, partition: Partition, site: str, plan: PlanRow) -> None:
+        """Have an entry for a revisit in the calendar, once.
+
+        Under the policy `none` nobody takes the entry, but another policy moves it.
+        """
+        at, is_planned = plan.waits_until, plan.at is not None or plan.policy == NEVER
+        if at is not None and is_planned and not (plan.is_retry or plan.number):
+            partition.plans.add(DueRow("", plan.url, at, site, plan.host, plan.url))
 
     def queued(self, plan: PlanRow) -> None:
         """Note that the URL of *plan* is in its host's queue now."""
@@ -245,9 +251,7 @@ class Revisits:
             **of.how,
         )
         self._rows.put(row)
-        # Under the policy `none` nobody takes the entry, but another policy moves it.
-        if (row.at or self._name == NEVER) and (at := row.waits_until) is not None:
-            plans.add(DueRow("", row.url, at, of.site, row.host, row.url))
+        self._enter(of.partition, of.site, row)
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget pays for, or plans are to be made anew."""
@@ -267,7 +271,7 @@ class Revisits:
                 most -= max(len(moved), LOOKED_INTO)
                 read_ahead(self._store, [plans_of(moved)])
                 for entry in moved:
-                    if row := self.due_plan(entry):
+                    if row := self.due_plan(partition, entry):
                         self._plan_again(partition, entry.site, row, now)
 
     def _plan_again(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:

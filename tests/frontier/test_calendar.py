@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.settings import FrontierSettings
@@ -290,9 +290,13 @@ steps = st.lists(
 )
 
 
+NOW = [0.0, 0.0]
+
+
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(steps=steps, most=st.integers(1, 8))
+@example([("add", NOW, True), ("add", 4 * NOW, True), ("take", 3, True), ("add", NOW, True)], 1)
 def test_each_entry_comes_once_in_order_and_none_is_lost(
     steps: list[tuple[str, object, object]], most: int
 ) -> None:

@@ -22,6 +22,7 @@ from gossamer.web.internal_links import sample_links
 from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
 from services.frontier.revisit import unpacked_crawl
 from services.frontier.rows import (
+    DueRow,
     HostRow,
     JudgementRow,
     PartitionPlansRow,
@@ -384,6 +385,29 @@ def test_no_more_is_planned_than_the_delay_of_a_site_allows() -> None:
     host = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
     # A day's visits are 24: were each page planned as often as it is worth, all 60 would wait.
     assert host and host.queued < 40
+
+
+def test_a_crash_between_a_plan_and_its_entry_loses_no_visit() -> None:
+    sim = simulated("fixed:1d")
+    sim.admit(URL)
+    sim.run(until=START + HOUR)
+    store = SqliteStore(sim.database)
+    entries = [*store.table(DueRow).everything()]
+    partitions = [*store.table(PartitionPlansRow).everything()]
+    defined(sim, revisit="fixed:2h")
+    sim.run(until=START + HOUR + 60.0)
+    assert plan(sim).policy == "fixed:2h"
+    # The plan is in the store; neither its entry nor the partition's row are.
+    for entry in [*store.table(DueRow).everything()]:
+        store.table(DueRow).drop(entry.bucket)
+    for entry in entries:
+        store.table(DueRow).put(entry)
+    for partition in partitions:
+        store.table(PartitionPlansRow).put(partition)
+    store.flush()
+    sim.start()
+    sim.run(until=START + 3 * HOUR)
+    assert len(visits(sim)) == 2
 
 
 def test_entries_of_visits_that_were_made_are_skipped_after_a_restart() -> None:

@@ -115,7 +115,9 @@ def learnt(page: PageState, visit: Visit, prior: Belief, told: float = 0.0) -> P
     by_slow, by_quick = (_score(belief, t, visit.changed) for belief in (slow, quick))
     lead = page.lead * LEAD_FADE + by_quick - by_slow
     since = told - 60 if told else page.at
-    clock = ticked(page.clock, since, told or visit.at, visit.changed, max(by_slow, by_quick))
+    # Not before the last visit, though the clock was set back or the verdict is late.
+    at = max(told or visit.at, since)
+    clock = ticked(page.clock, since, at, visit.changed, max(by_slow, by_quick))
     ago = (visit.at - told) / DAY if told else 0.0
     return replace(
         page,

@@ -107,3 +107,15 @@ def test_always_and_never_are_no_promises() -> None:
     for every in (0.0, 60.0, 1e9):
         hint = Hint(URL, BEGIN + 60, Evidence(Kind.CHANGEFREQ, 0.0, every))
         assert OPTIMAL.hinted(known, hint).known == known
+
+
+def test_a_regular_page_whose_visit_is_reported_late_is_still_planned() -> None:
+    known, plan = Known(PageState(), SiteState(), CrawlState(budget=1.0)), None
+    for day in range(20):
+        known, plan = OPTIMAL.visited(known, Visit(URL, BEGIN + day * DAY, day % 2 == 0))
+    due = known.page.clock.next_at
+    assert due
+    known, plan = OPTIMAL.visited(known, Visit(URL, due, False))
+    assert known.page.clock.next_at
+    known, plan = OPTIMAL.visited(known, Visit(URL, due - 2 * DAY, True))
+    assert plan and plan.at
