@@ -14,6 +14,7 @@ from gossamer.events import (
     Purpose,
     RobotsAnswered,
     UrlsAdmitted,
+    UrlsDiscovered,
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES
@@ -63,6 +64,8 @@ class Simulation:
         self.now = START
         self.orders: list[tuple[float, HostCheckedOut]] = []
         self.answers: list[RobotsAnswered] = []
+        self.released: list[UrlsDiscovered] = []
+        """Parked URLs that a wider crawl has taken up."""
         """Of errands, those that needed no visit."""
         self.visits: list[tuple[float, float, str]] = []
         """Start, end and URL of every request."""
@@ -166,6 +169,9 @@ class Simulation:
         for event in self.frontier.wake(self.now):
             if isinstance(event, RobotsAnswered):
                 self.answers.append(event)
+                continue
+            if isinstance(event, UrlsDiscovered):
+                self.released.append(event)
                 continue
             assert isinstance(event, HostCheckedOut)
             self.orders.append((self.now, event))
