@@ -21,7 +21,7 @@ map each host to one of its parts by a hash for the same reason (section 2.4).
 
 **Why a robots.txt may be an errand.** One that redirects to another host is visited under that
 host's delay and lease, which only its own frontier knows. So it is asked for there, and the answer
-comes back (`errands.py`).
+comes back (`robots.py`).
 
 **Why a host is probed.** Many hosts have a page for every URL. One is asked once for a path that
 nobody has (`probes.py`); its answer is in its row and in its orders, and what answers alike is no

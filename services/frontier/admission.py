@@ -1,10 +1,9 @@
 """Admission: puts URLs into the queues of their hosts, or writes down which rule refuses them.
 
-URLs come again in four ways: their plan is due, a person wants a page fetched again, a person says
-that a host is well (`gossamer retry`), or another host's robots.txt lies here. A person knows what
-no wait can know: that the server is up again, that the name exists now. So the trouble counts as
-over, as after an answer. Politeness stays: the courtesy delay is kept, and a Retry-After and
-robots.txt are obeyed.
+URLs come again in three ways: their plan is due, a person wants a page fetched again, or a person
+says that a host is well (`gossamer retry`). A person knows what no wait can know: that the server
+is up again, that the name exists now. So the trouble counts as over, as after an answer. Politeness
+stays: the courtesy delay is kept, and a Retry-After and robots.txt are obeyed.
 
 **Each URL is queued once.** The row of a host says which records of `urls.admitted` it has applied,
 and a plan says whether its URL is in the queue. Only dedup may admit a URL twice: a crash may come
@@ -22,10 +21,8 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Outcome,
-    Purpose,
     RefetchAsked,
     RetryAsked,
-    RobotsAsked,
     UrlsAdmitted,
 )
 from gossamer.events.outcomes import FAILURES
@@ -44,7 +41,7 @@ from services.frontier.partitions import Partitions
 from services.frontier.refusals import LEFT_OUT, Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
-from services.frontier.rows import DueRow, HostRow, PlanRow, Position, QueuedUrl, Unread, UrlRow
+from services.frontier.rows import DueRow, PlanRow, Position, QueuedUrl, Unread, UrlRow
 
 ASKED = "an operator asked for it"
 
@@ -133,7 +130,7 @@ class Admission:
             for url in urls:
                 self._revisits.hold(partition, row, url, now)
         else:
-            _queue(partition, host, row, urls, now)
+            partition.queue(host, row, urls, now)
 
     def plan_due(self, partition: Partition, entry: DueRow, now: float) -> None:
         """Queue the URL of a due *entry* of the calendar, unless the entry does not hold any more,
@@ -185,7 +182,7 @@ class Admission:
             "",
             0,
             plan.url,
-            plan.number or self._next_number(partition, now),
+            plan.number or self._partitions.next_number(partition, now),
             # Now and then a visit asks for the whole page.
             conditional=is_conditional(plan.validators, trust, plan.earlier % EVERY),
             validators=NO_VALIDATORS if trust.lie else plan.validators,
@@ -194,29 +191,8 @@ class Admission:
             **provenance(plan, plan.crawl),
         )
         host = partition.find(site, plan.host)
-        _queue(partition, host, host.row, [url], now)
+        partition.queue(host, host.row, [url], now)
         self._revisits.queued(plan)
-
-    def errand(self, partition: Partition, event: RobotsAsked, now: float) -> None:
-        """Queue a URL at which another host's robots.txt lies."""
-        host = partition.find(event.site, host_key(event.url))
-        number = self._next_number(partition, now)
-        url = QueuedUrl("", 0, event.url, number, hops=event.hops, asker=event.asker)
-        url = replace(url, purpose=Purpose.ROBOTS)
-        _queue(partition, host, host.row, [replace(url, crawl=event.crawl)], now)
-
-    def _next_number(self, partition: Partition, now: float) -> int:
-        return request_number(0, self._partitions.next_moment(partition, now))
-
-
-def _queue(
-    partition: Partition, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float
-) -> None:
-    row = partition.queues.append(row, urls)
-    if row.condition is Condition.IDLE:
-        partition.enter(host, row, now)
-    else:
-        partition.update(host, row)
 
 
 def _host_of(found: Discovery) -> str:

@@ -15,7 +15,6 @@ from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
 from services.frontier.balance import Balance
 from services.frontier.conditions import Trigger
-from services.frontier.errands import forbidden_answer, known_answer
 from services.frontier.gates import Closed, Effect, Gate, Situation, closed_gates
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
@@ -27,6 +26,8 @@ from services.frontier.politeness import (
 )
 from services.frontier.probes import is_due, probe
 from services.frontier.refusals import Refusals
+from services.frontier.revisits import Revisits
+from services.frontier.robots import forbidden_answer, known_answer
 from services.frontier.rows import HostRow, Lease, QueuedUrl
 
 LONGEST_BATCH = 600.0
@@ -51,13 +52,14 @@ class CheckOut:
         visit_limit: float,
         balance: Balance,
         refusals: Refusals,
+        revisits: Revisits,
     ) -> None:
         self._settings, self._visit_limit = settings, visit_limit
-        self._balance, self._refusals = balance, refusals
+        self._balance, self._refusals, self._revisits = balance, refusals, revisits
         self._answers: list[RobotsAnswered] = []
 
     def answers(self) -> Iterator[RobotsAnswered]:
-        """Yield, once, the answers to errands that were passed over since, as they were known."""
+        """Yield, once, the answers to errands that were skipped since, as they were known."""
         answers, self._answers = self._answers, []
         yield from answers
 
@@ -187,6 +189,8 @@ class CheckOut:
             self._answers.append(forbidden_answer(url, why.reason, now))
             return False
         self._refusals.leave_out(partition, row, url, why, crawl, now)
+        if url.earlier:
+            self._revisits.put_off(partition, row, url, now)
         return not url.earlier
 
     def _batch(self, partition: Partition, host: Host, delay: float, most: int, now: float) -> int:

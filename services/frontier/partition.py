@@ -202,7 +202,15 @@ class Partition:
 
     # The life of a host; `docs/host-conditions.md` draws it.
 
-    def enter(self, host: Host, row: HostRow, now: float) -> None:
+    def queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
+        """Update *host* to *row*, with *urls* behind all others of one of its queues."""
+        row = self.queues.append(row, urls)
+        if row.condition is Condition.IDLE:
+            self._enter(host, row, now)
+        else:
+            self.update(host, row)
+
+    def _enter(self, host: Host, row: HostRow, now: float) -> None:
         """Update an idle host that has work now: it is listed, unless its trouble lasts."""
         if row.ready_at <= now:
             self._enlist(host, row, Trigger.QUEUED)

@@ -7,7 +7,7 @@ from gossamer.log import partition_of
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
-from services.frontier.directory import BUCKET
+from services.frontier.directory import BUCKET, request_number
 from services.frontier.memory import Memory
 from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
@@ -92,6 +92,10 @@ class Partitions:
     def of(self, site: str) -> Partition | None:
         """Return the partition of *site*, if it is claimed."""
         return self._claimed.get(self.number_of(site))
+
+    def next_number(self, partition: Partition, now: float) -> int:
+        """Return the request number of a URL of *partition* that is asked for now."""
+        return request_number(0, self.next_moment(partition, now))
 
     def next_moment(self, partition: Partition, now: float, count: int = 1) -> int:
         """Return the first of *count* microseconds in a row, for request numbers of *partition*.

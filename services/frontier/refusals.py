@@ -18,7 +18,6 @@ from services.frontier.memory import Host
 from services.frontier.parked import limit_name, split
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, QueuedUrl, UrlRow
 
 
@@ -121,9 +120,8 @@ what they refuse."""
 class Refusals:
     """Writes refusals down, knows the *blacklist*, and takes up what is left out no more."""
 
-    def __init__(self, partitions: Partitions, revisits: Revisits, store: Store) -> None:
-        self._partitions, self._revisits = partitions, revisits
-        self._urls = store.table(UrlRow)
+    def __init__(self, partitions: Partitions, store: Store) -> None:
+        self._partitions, self._urls = partitions, store.table(UrlRow)
         self.blacklist = Blacklist()
 
     def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
@@ -142,11 +140,9 @@ class Refusals:
         crawl: CrawlDefined,
         now: float,
     ) -> None:
-        """Refuse an admitted URL: a new one is parked, and a known page is visited later."""
+        """Refuse an admitted URL; one that was never visited is parked."""
         found, how = rediscovered(url, url.url), provenance(url, url.crawl)
         self.write(partition, host.site, found, how, Refusal(*why), crawl, now)
-        if url.earlier:
-            self._revisits.put_off(partition, host, url, now)
 
     def park(
         self, partition: Partition, event: LinksSetAside, crawl: CrawlDefined | None, now: float

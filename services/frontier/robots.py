@@ -1,11 +1,24 @@
-"""What visits to a robots.txt teach of its host: its rules, or how long to do without.
+"""The rules of a host's robots.txt: what visits to it teach, and where it lies.
 
 While a robots.txt cannot be had (RFC 9309, 2.3.1.4) everything is disallowed, unless the last copy
 of it is known: that holds meanwhile (2.4). After 30 days it counts as if there were none. It is
 asked for again after ten minutes, and then more and more rarely.
+
+**Errands.** A robots.txt may redirect to another host (RFC 9309, 2.3.1.2). That host has a delay, a
+lease and perhaps a frontier of its own, so the fetcher does not follow the redirect within the
+visit. It sends `RobotsAsked` to the frontier of the host where the file lies. That frontier queues
+the URL as an errand, a visit like any other, and answers with `RobotsAnswered`. Meanwhile the host
+that asked waits, as while its robots.txt is unreachable.
+
+Known rules need no visit. If the URL is the robots.txt of its own host, the valid rules of that
+host are the answer, also to errands that were queued before the rules were known: however many
+hosts redirect there, the file is visited once. If that host waits for its own rules from elsewhere,
+the errand goes there. So robots.txt files that redirect to each other come to an end, after the
+redirects that are followed. Hosts whose files lie at each other, and are no robots.txt there, wait
+for each other as for what is unreachable.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -14,9 +27,11 @@ from gossamer.bounds import left_out
 from gossamer.events import (
     CrawlDefined,
     Discovery,
+    Event,
     Outcome,
     Purpose,
     RobotsAnswered,
+    RobotsAsked,
     UrlsDiscovered,
     VisitEnded,
 )
@@ -24,10 +39,12 @@ from gossamer.events.outcomes import OUTCOMES, Fate
 from gossamer.events.provenance import by_site, ended
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
-from gossamer.web.robots import RobotsRules
-from gossamer.web.url import fingerprint
+from gossamer.web.robots import REDIRECTS, RobotsRules
+from gossamer.web.url import fingerprint, host_key, site_of
+from services.frontier.conditions import Condition
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
+from services.frontier.partitions import Partitions
 from services.frontier.politeness import elsewhere_wait, is_given_up, trouble_wait
 from services.frontier.revisits import Revisits
 from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, UrlRow
@@ -120,6 +137,94 @@ class RobotsReports:
         self._urls.put(_url_row(row, first, event, now))
         self._revisits.missed(partition, event, first, now)
         return partition.queues.advance(row)
+
+
+class Errands:
+    """Takes in what fetchers ask and answer of robots.txt files that lie elsewhere."""
+
+    def __init__(self, partitions: Partitions, reports: RobotsReports) -> None:
+        self._partitions, self._reports = partitions, reports
+
+    def asked(self, partition: Partition, event: RobotsAsked, now: float) -> Iterator[Event]:
+        """Queue an errand, or yield what follows from what is known."""
+        known = _known(partition, event)
+        if event.hops > REDIRECTS:
+            rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
+            yield _answer(event, rules, now)
+        elif known and known.asked and known.rules.expires_at > now:
+            site, hops = site_of(known.asked), event.hops + 1
+            yield replace(event, at=now, site=site, url=known.asked, hops=hops)
+        elif answer := known_answer(event, known, now):
+            yield answer
+        else:
+            self._queue(partition, event, now)
+
+    def _queue(self, partition: Partition, event: RobotsAsked, now: float) -> None:
+        host = partition.find(event.site, host_key(event.url))
+        errand = QueuedUrl(
+            "",
+            0,
+            event.url,
+            self._partitions.next_number(partition, now),
+            hops=event.hops,
+            asker=event.asker,
+            purpose=Purpose.ROBOTS,
+            crawl=event.crawl,
+        )
+        partition.queue(host, host.row, [errand], now)
+
+    def answered(self, partition: Partition, event: RobotsAnswered, now: float) -> None:
+        """Give a host that waits its rules; what comes when it does not wait any more is late."""
+        host = partition.find(event.site, event.host)
+        known = partition.robots(host)
+        if not known or not known.asked or host.row.condition is not Condition.BLOCKED:
+            return
+        row, until = self._reports.ended(partition, host, host.row, event, now)
+        if until:
+            why = event.reason or str(event.outcome)
+            row = replace(row, blocked_why=why, blocked_by=event.outcome)
+        ready_at = max(until, now + row.politeness.delay)
+        partition.wait_until(host, replace(row, ready_at=ready_at))
+
+
+def _known(partition: Partition, event: RobotsAsked) -> RobotsRow | None:
+    if not _is_its_own(event):
+        return None
+    return partition.robots(partition.find(event.site, host_key(event.url)))
+
+
+def known_answer(
+    errand: RobotsAsked | QueuedUrl, robots: RobotsRow | None, now: float
+) -> RobotsAnswered | None:
+    """Return the answer to *errand*, if *robots*, of the host where the file lies, has it."""
+    if not robots or robots.rules.expires_at <= now or robots.rules.forbidden:
+        return None
+    return _answer(errand, robots.rules, now) if _is_its_own(errand) else None
+
+
+def forbidden_answer(errand: QueuedUrl, why: str, now: float) -> RobotsAnswered:
+    """Return the answer to an *errand* that is not made, because of *why*: until somebody is told
+    otherwise, the asker is not visited."""
+    reason = f"robots.txt could not be fetched: {why}"
+    rules = RobotsRules(forbidden=reason, fetched_at=now, expires_at=now + UNASKED_AGE)
+    return replace(_answer(errand, rules, now), outcome=Outcome.BROKEN, reason=reason)
+
+
+def _is_its_own(errand: RobotsAsked | QueuedUrl) -> bool:
+    """Return whether the file is the robots.txt of the host where it lies."""
+    return errand.url == f"{host_key(errand.url)}/robots.txt"
+
+
+def _answer(errand: RobotsAsked | QueuedUrl, rules: RobotsRules, now: float) -> RobotsAnswered:
+    return RobotsAnswered(
+        crawl=errand.crawl,
+        at=now,
+        site=site_of(errand.asker),
+        host=errand.asker,
+        url=errand.url,
+        outcome=Outcome.PAGE,
+        robots=rules,
+    )
 
 
 def _unreachable_since(partition: Partition, host: Host, now: float) -> float:

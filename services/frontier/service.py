@@ -39,7 +39,6 @@ from services.frontier.admission import Admission, Retries
 from services.frontier.balance import Balance, Unread
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
-from services.frontier.errands import Errands
 from services.frontier.figures import Figures
 from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading, Turn
@@ -50,7 +49,7 @@ from services.frontier.partitions import Partitions
 from services.frontier.probes import learn
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits, plans_of
-from services.frontier.robots import sitemaps_found
+from services.frontier.robots import Errands, sitemaps_found
 from services.frontier.rows import DueRow, JudgementRow, PlanRow, Position, UrlRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]
@@ -83,14 +82,16 @@ class Frontier(Processor):
         self._balance = Balance(self._partitions, store, settings.site_gap, unread)
         self._loading = Loading(self._partitions, settings, store)
         self._revisits = Revisits(self._partitions, store)
-        self._refusals = Refusals(self._partitions, self._revisits, store)
+        self._refusals = Refusals(self._partitions, store)
         self._admission = Admission(
             settings, self._partitions, self._refusals, self._revisits, store
         )
-        self._check_out = CheckOut(settings, visit_limit, self._balance, self._refusals)
+        self._check_out = CheckOut(
+            settings, visit_limit, self._balance, self._refusals, self._revisits
+        )
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
         self._retries = Retries(self._admission)
-        self._errands = Errands(self._admission, self._check_in.robots)
+        self._errands = Errands(self._partitions, self._check_in.robots)
         self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
         self._judgements = Judgements(settings, store)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
