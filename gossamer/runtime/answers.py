@@ -13,7 +13,7 @@ from gossamer.log import Message, Record
 from gossamer.log.codec import dead_letter, decode, encode
 from gossamer.runtime.processor import Key, Processor
 from gossamer.runtime.trace import handling
-from gossamer.store import Row, Sort, Store
+from gossamer.store import Partition, Row, Sort, Store
 from gossamer.telemetry import count
 
 logger = structlog.get_logger()
@@ -61,7 +61,7 @@ def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key
 def read_ahead(store: Store, groups: Iterable[Iterable[Key]]) -> None:
     """Read from *store* each of *groups* of rows, before the next one is asked for."""
     for group in groups:
-        keys: dict[type[Row], list[tuple[str, Sort]]] = {}
+        keys: dict[type[Row], list[tuple[Partition, Sort]]] = {}
         for row, partition, sort in group:
             keys.setdefault(row, []).append((partition, sort))
         for row, some in keys.items():

@@ -13,10 +13,10 @@ from gossamer.events import Event, Tombstone
 from gossamer.events.outcomes import check_complete
 from gossamer.events.topics import CONTROL, Topic
 from gossamer.log import BATCH, Record
-from gossamer.store import Row, Sort
+from gossamer.store import Partition, Row, Sort
 
 Answer = Iterable[Event | Tombstone]
-Key = tuple[type[Row], str, Sort]
+Key = tuple[type[Row], Partition, Sort]
 """The class, partition key and sort key of a row."""
 Handler = Callable[[Any, float], Answer | None]
 """Handles one kind of event at a time; None: nothing follows from it."""

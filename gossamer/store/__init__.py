@@ -10,6 +10,14 @@ never lags behind the log. Reads see buffered writes at once. A row class names 
         host: str
         lease: Lease = Lease()
 
+A partition key may have several fields. Its value is then a tuple, in a call as well:
+
+    class UrlRow(Row, frozen=True):
+        table = "urls"
+        partition_key, sort_key = ("crawl", "host"), "url"
+
+    urls.get((crawl, host), url)
+
 A field whose type is a `ColumnGroup` is stored as the columns `<field>_<column>`, one for each
 field of the group: `lease_order` for the `order` of a `Lease`. Where `X | None` has the default
 None, and X is a number, a text, bytes or an enumeration of texts, None is stored as null.
@@ -35,8 +43,8 @@ class Row(Struct, frozen=True, gc=False):
     """
 
     table: ClassVar[str]
-    partition_key: ClassVar[str]
-    """The field whose value rows of one partition share; never empty."""
+    partition_key: ClassVar[str | tuple[str, ...]]
+    """The field, or the several fields, whose values rows of one partition share; none is empty."""
     sort_key: ClassVar[str] = ""
     """The field that orders the rows of a partition; "" where a partition is one row."""
     newest_first: ClassVar[bool] = False
@@ -59,29 +67,42 @@ def holder_of(row: Row) -> tuple[object, ...]:
     return tuple(getattr(row, name) for name in row.holder)
 
 
+def partition_fields(row: type[Row]) -> tuple[str, ...]:
+    """Return the fields of the partition key."""
+    key = row.partition_key
+    return (key,) if isinstance(key, str) else key
+
+
 R = TypeVar("R", bound=Row)
+Partition = str | tuple[str, ...]
+"""The value of a partition key: a tuple where the key has several fields."""
 Sort = str | int | float | bytes
+
+
+def partition_values(key: Partition) -> tuple[str, ...]:
+    """Return the values of the fields of a partition key."""
+    return key if type(key) is tuple else (key,)  # type: ignore[return-value]
 
 
 class Table(Protocol[R]):
     """All rows of one class."""
 
-    def get(self, partition: str, sort: Sort = "") -> R | None:
+    def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
 
     def put(self, row: R, last: bool = False) -> None:
         """Write the whole row, replacing one with its keys; *last*: flush it with the drops."""
 
-    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+    def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
         """Return the rows of *partition* with these sort keys that exist, in any order."""
 
-    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+    def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order.
 
         Many are read at a time.
         """
 
-    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         """Read the rows with these partition and sort keys, where that is cheaper together.
 
         `get`, `get_many` and `get_all` then answer from memory until the next flush, also that a
@@ -103,10 +124,10 @@ class Table(Protocol[R]):
         It is decided as `put_if_absent` is, which says what came of it if it is asked next.
         """
 
-    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
 
-    def drop(self, partition: str) -> None:
+    def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
 
     def everything(self) -> Iterator[R]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Generic
 
-from gossamer.store import R, Sort
+from gossamer.store import Partition, R, Sort, partition_fields
 
 
 class Overlay(Generic[R]):
@@ -12,16 +12,16 @@ class Overlay(Generic[R]):
 
     def __init__(self, row: type[R]) -> None:
         self._newest_first = row.newest_first
-        self._partition = attrgetter(row.partition_key)
+        self._partition = attrgetter(*partition_fields(row))
         self._sort = attrgetter(row.sort_key) if row.sort_key else None
-        self.rows: dict[str, dict[Sort, R]] = {}
+        self.rows: dict[Partition, dict[Sort, R]] = {}
         """By partition key and sort key."""
-        self.dropped: set[str] = set()
+        self.dropped: set[Partition] = set()
         """Partitions; rows of theirs in `rows` were put afterwards."""
-        self.last: set[tuple[str, Sort]] = set()
+        self.last: set[tuple[Partition, Sort]] = set()
         """Keys of the rows that are flushed with the drops."""
 
-    def keys(self, row: R) -> tuple[str, Sort]:
+    def keys(self, row: R) -> tuple[Partition, Sort]:
         """Return the partition key and the sort key of *row*; the latter is "" if it has none."""
         return self._partition(row), self.sort_of(row)
 
@@ -38,25 +38,25 @@ class Overlay(Generic[R]):
         elif self.last:
             self.last.discard(keys)
 
-    def drop(self, partition: str) -> None:
+    def drop(self, partition: Partition) -> None:
         """Hide all that is stored of *partition*, and forget what was put into it."""
         self.rows.pop(partition, None)
         self.dropped.add(partition)
 
-    def get(self, partition: str, sort: Sort) -> R | None:
+    def get(self, partition: Partition, sort: Sort) -> R | None:
         """Return the row if it is buffered."""
         return self.rows.get(partition, {}).get(sort)
 
-    def covers(self, partition: str, sort: Sort) -> bool:
+    def covers(self, partition: Partition, sort: Sort) -> bool:
         """Return whether the answer for these keys is here, and not in what is stored."""
         return partition in self.dropped or sort in self.rows.get(partition, ())
 
     def scan(
         self,
-        partition: str,
+        partition: Partition,
         after: Sort | None,
         limit: int,
-        stored: Callable[[str, Sort | None, int], Sequence[R]],
+        stored: Callable[[Partition, Sort | None, int], Sequence[R]],
     ) -> list[R]:
         """Return the rows beyond *after* in order: buffered ones over those *stored* returns."""
         below = () if partition in self.dropped else stored(partition, after, limit)

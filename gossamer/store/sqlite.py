@@ -5,7 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic
 
 from gossamer.sqlite import Database
-from gossamer.store import R, Row, Sort, holder_of
+from gossamer.store import (
+    Partition,
+    R,
+    Row,
+    Sort,
+    holder_of,
+    partition_fields,
+    partition_values,
+)
 from gossamer.store.columns import Codec, Reader, columns_of, is_word
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
@@ -74,23 +82,25 @@ class SqliteTable(Generic[R]):
         self._columns = ", ".join(f'"{name}"' for name in self._types)
         self._overlay = Overlay(row)
         self._name = f'"{row.table}"'
-        keys = [key for key in (row.partition_key, row.sort_key) if key]
+        partition = partition_fields(row)
+        self._keys = [*partition, *filter(None, [row.sort_key])]
         self._order = f'"{row.sort_key}"' if row.sort_key else "1"
         self._direction, self._beyond = ("DESC", "<") if row.newest_first else ("ASC", ">")
-        where = " AND ".join(f'"{key}" = ?' for key in keys)
+        where = " AND ".join(f'"{key}" = ?' for key in self._keys)
+        self._within = "WHERE " + " AND ".join(f'"{key}" = ?' for key in partition)
         self._get = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
         slots = ", ".join("?" * len(self._types))
         self._put = f"INSERT OR REPLACE INTO {self._name} ({self._columns}) VALUES ({slots})"
-        self._drop = f'DELETE FROM {self._name} WHERE "{row.partition_key}" = ?'
-        self._create(keys)
+        self._drop = f"DELETE FROM {self._name} {self._within}"
+        self._create()
 
-    def _create(self, keys: list[str]) -> None:
+    def _create(self) -> None:
         columns = {name: kind or "TEXT" for name, kind in self._types.items()}
         with self._database.transaction() as db:
             found = {row[1] for row in db.execute(f"PRAGMA table_info({self._name})")}
             if not found:
                 typed = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
-                key = ", ".join(f'"{k}"' for k in keys)
+                key = ", ".join(f'"{k}"' for k in self._keys)
                 db.execute(
                     f"CREATE TABLE {self._name} ({typed}, PRIMARY KEY ({key})) WITHOUT ROWID"
                 )
@@ -98,13 +108,15 @@ class SqliteTable(Generic[R]):
             for name in columns.keys() - found:
                 db.execute(f'ALTER TABLE {self._name} ADD COLUMN "{name}" {columns[name]}')
 
-    def get(self, partition: str, sort: Sort = "") -> R | None:
+    def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
         # In this order: meanwhile another thread may flush.
         row = self._overlay.get(partition, sort)
         if row is not None or partition in self._overlay.dropped:
             return row
-        keys = (partition, sort) if self._row.sort_key else (partition,)
+        keys: tuple[Sort, ...] = partition_values(partition)
+        if self._row.sort_key:
+            keys = (*keys, sort)
         found = self._database.read(self._get, keys)
         return self._codec.row(found[0]) if found else None
 
@@ -112,7 +124,7 @@ class SqliteTable(Generic[R]):
         """Write the whole row, replacing one with its keys."""
         self._overlay.put(row, last)
 
-    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+    def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
         """Return the rows of *partition* with these sort keys that exist, in any order."""
         if not self._row.sort_key:
             return self.get_all([(partition, "")])
@@ -120,22 +132,22 @@ class SqliteTable(Generic[R]):
         asked = [sort for sort in sorts if sort not in covered] if covered else sorts
         slots = ", ".join("?" * len(asked))
         found = self._database.read(
-            f'SELECT {self._columns} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
+            f"SELECT {self._columns} FROM {self._name} {self._within} "
             f"AND {self._order} IN ({slots})",
-            (partition, *asked),
+            (*partition_values(partition), *asked),
         )
         buffered = [self._overlay.get(partition, sort) for sort in covered]
         return [row for row in buffered if row is not None] + [
             self._codec.row(one) for one in found
         ]
 
-    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+    def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
         with self._database.reading():
             found = [self.get(*each) for each in keys]
         return [row for row in found if row is not None]
 
-    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         """Read nothing: a row costs no less with others."""
 
     def put_if_absent(self, row: R) -> R:
@@ -155,27 +167,27 @@ class SqliteTable(Generic[R]):
         if found and holder_of(found) == holder_of(old):
             self.put(row)
 
-    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
         return self._overlay.scan(partition, after, limit, self._stored)
 
-    def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
+    def _stored(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
         beyond = f"AND {self._order} {self._beyond} ?" if after is not None else ""
-        keys = (partition,) if after is None else (partition, after)
+        bound = () if after is None else (after,)
         found = self._database.read(
-            f'SELECT {self._columns} FROM {self._name} WHERE "{self._row.partition_key}" = ? '
+            f"SELECT {self._columns} FROM {self._name} {self._within} "
             f"{beyond} ORDER BY {self._order} {self._direction} LIMIT {limit:d}",
-            keys,
+            (*partition_values(partition), *bound),
         )
         return [self._codec.row(values) for values in found]
 
-    def drop(self, partition: str) -> None:
+    def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
         self._overlay.drop(partition)
 
     def everything(self) -> Iterator[R]:
         """Yield all rows that were flushed, page by page, so that others may write meanwhile."""
-        keys = [key for key in (self._row.partition_key, self._row.sort_key) if key]
+        keys = self._keys
         names, beyond, last = ", ".join(f'"{key}"' for key in keys), "", tuple[Any, ...]()
         while True:
             with self._database.reading() as db:
@@ -209,14 +221,14 @@ class SqliteTable(Generic[R]):
         values = self._codec.values
         rows = [values(row) for part in self._overlay.rows.values() for row in part.values()]
         if self._overlay.dropped:
-            db.executemany(self._drop, [(partition,) for partition in self._overlay.dropped])
+            db.executemany(self._drop, map(partition_values, self._overlay.dropped))
         if rows:
             db.executemany(self._put, rows)
         if self._row.lifetime:
             db.executemany(
                 f"{self._drop} AND {self._order} < ?",
                 [
-                    (partition, max(part) - self._row.lifetime)  # type: ignore[operator]
+                    (*partition_values(partition), max(part) - self._row.lifetime)  # type: ignore[operator]
                     for partition, part in self._overlay.rows.items()
                 ],
             )

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.settings import ArchiveSettings
-from gossamer.store import R, Row, Sort
+from gossamer.store import Partition, R, Row, Sort
 from gossamer.store.cassandra import timestamps
 from gossamer.store.overlay import Overlay
 from services.archive.service import Archive
 from tests.archive.harness import NOW, page, responses
+from tests.support.rows import keys_of
 
-Disk = dict[tuple[str, str, Sort], tuple[int, Row]]
+Disk = dict[tuple[str, Partition, Sort], tuple[int, Row]]
 """Table, partition key and sort key → the timestamp that the row was written with, and the row."""
 
 
@@ -32,7 +33,7 @@ class Stamped:
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
         for row in rows:
-            key = (row.table, getattr(row, row.partition_key), "")
+            key = (row.table, *keys_of(row))
             if timestamp > self._disk.get(key, (0, row))[0]:
                 self._disk[key] = timestamp, row
 
@@ -60,12 +61,12 @@ class StampedTable(Generic[R]):
     def __init__(self, disk: Disk, row: type[R]) -> None:
         self._disk, self.row, self.overlay = disk, row, Overlay(row)
 
-    def get(self, partition: str, sort: Sort = "") -> R | None:
+    def get(self, partition: Partition, sort: Sort = "") -> R | None:
         if self.overlay.covers(partition, sort):
             return self.overlay.get(partition, sort)
         return self._disk.get((self.row.table, partition, sort), (0, None))[1]  # type: ignore[return-value]
 
-    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+    def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         return [row for key in keys if (row := self.get(*key))]
 
     def put(self, row: R, last: bool = False) -> None:

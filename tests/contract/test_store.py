@@ -65,6 +65,28 @@ class Painted(Row, frozen=True):
     colour: Colour
 
 
+class Shared(Row, frozen=True):
+    """A row whose partition key has two fields."""
+
+    table = "shared"
+    partition_key, sort_key = ("owner", "part"), "n"
+    owner: str
+    part: str
+    n: int
+    text: str = ""
+
+
+class Owned(Row, frozen=True):
+    """A row that is a whole partition, whose key has two fields."""
+
+    table = "owned"
+    partition_key = "owner", "part"
+    part: str
+    """The order of the columns is not that of the key."""
+    owner: str
+    text: str = ""
+
+
 Settle = Callable[[Store], None]
 
 

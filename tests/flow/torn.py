@@ -10,10 +10,11 @@ from typing import Any, Generic
 
 from gossamer.log import BATCH, NO_PARTITIONS, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
-from gossamer.store import R, Row, Sort, holder_of
+from gossamer.store import Partition, R, Row, Sort, holder_of
 from gossamer.store.sqlite import SqliteStore
+from tests.support.rows import keys_of
 
-Disk = dict[tuple[str, str], dict[Sort, Row]]
+Disk = dict[tuple[str, Partition], dict[Sort, Row]]
 """Table and partition → sort key → row."""
 DECIDES, LAST = 1, 2
 
@@ -88,32 +89,31 @@ class TornTable(Generic[R]):
 
     def __init__(self, disk: Disk, row: type[R]) -> None:
         self._disk, self._row = disk, row
-        self.pending: dict[str, dict[Sort, R]] = {}
-        self._late: set[tuple[str, Sort]] = set()
-        self._dropped: set[str] = set()
+        self.pending: dict[Partition, dict[Sort, R]] = {}
+        self._late: set[tuple[Partition, Sort]] = set()
+        self._dropped: set[Partition] = set()
 
-    def keys(self, row: R) -> tuple[str, Sort]:
-        sort = getattr(row, self._row.sort_key) if self._row.sort_key else ""
-        return getattr(row, self._row.partition_key), sort
+    def keys(self, row: R) -> tuple[Partition, Sort]:
+        return keys_of(row)
 
-    def _rows(self, partition: str) -> dict[Sort, Any]:
+    def _rows(self, partition: Partition) -> dict[Sort, Any]:
         stored = {} if partition in self._dropped else self._disk.get(self._at(partition), {})
         return {**stored, **self.pending.get(partition, {})}
 
-    def _at(self, partition: str) -> tuple[str, str]:
+    def _at(self, partition: Partition) -> tuple[str, Partition]:
         return self._row.table, partition
 
-    def get(self, partition: str, sort: Sort = "") -> R | None:
+    def get(self, partition: Partition, sort: Sort = "") -> R | None:
         return self._rows(partition).get(sort)
 
-    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+    def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
         rows = self._rows(partition)
         return [rows[sort] for sort in sorts if sort in rows]
 
-    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+    def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         return [row for each in keys if (row := self.get(*each)) is not None]
 
-    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         pass
 
     def put(self, row: R, last: bool = False) -> None:
@@ -137,7 +137,7 @@ class TornTable(Generic[R]):
         if stands and holder_of(stands) == holder_of(old):
             self._disk.setdefault(self._at(partition), {})[sort] = row
 
-    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         rows, down = self._rows(partition), self._row.newest_first
         beyond = [
             sort
@@ -155,14 +155,14 @@ class TornTable(Generic[R]):
         )
         return rows
 
-    def drop(self, partition: str) -> None:
+    def drop(self, partition: Partition) -> None:
         self.pending.pop(partition, None)
         self._dropped.add(partition)
 
-    def writes(self) -> list[tuple[int, tuple[str, str], Sort, R | None]]:
+    def writes(self) -> list[tuple[int, tuple[str, Partition], Sort, R | None]]:
         """Return stage, place and row of each write; a row that is None drops the partition."""
         own = DECIDES if self._row.decides else 0
-        puts: list[tuple[int, tuple[str, str], Sort, R | None]] = [
+        puts: list[tuple[int, tuple[str, Partition], Sort, R | None]] = [
             (LAST if (partition, sort) in self._late else own, self._at(partition), sort, row)
             for partition, rows in self.pending.items()
             for sort, row in rows.items()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
+from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
 from services.frontier.calendar import MOST, Calendar
 from services.frontier.overrides import Overrides
@@ -30,7 +31,7 @@ class Entries(SqliteTable[DueRow]):
         self.asked += 1
         return super().scan(*what, **more)
 
-    def drop(self, partition: str) -> None:
+    def drop(self, partition: PartitionKey) -> None:
         """Count it."""
         self.asked += 1
         super().drop(partition)

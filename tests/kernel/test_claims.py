@@ -15,6 +15,7 @@ from gossamer.store import Row
 from gossamer.store.cassandra.timestamps import Timestamps
 from gossamer.store.claims import WINDOW, Claimant, ClaimRow, claim_key
 from gossamer.store.sqlite import SqliteStore
+from tests.support.rows import keys_of
 
 NOON = 1_700_000_000.0
 
@@ -32,7 +33,7 @@ class Owner(SqliteStore):
         super().write([row for row in rows if timestamp > self._stored_at(row)], timestamp)
 
     def _stored_at(self, row: Row) -> int:
-        found = self.table(type(row)).get(getattr(row, row.partition_key))
+        found = self.table(type(row)).get(*keys_of(row))
         return (getattr(found, "epoch", 0) or getattr(found, "ends_at", 0)) if found else 0
 
     def stamp(self, first: int, end: int) -> None:

@@ -231,7 +231,7 @@ class Meaning:
         self._sort = names.index(row.sort_key) if row.sort_key else None
         self._replaced = [*map(Statements("", row).replaced.index, names)]
         self._holder = [*map(names.index, row.holder)]
-        self.newest_first = row.newest_first
+        self.newest_first, self.has_buckets = row.newest_first, row.buckets > 1
 
     def keys(self, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         """Return the partition and the sort key of a row."""
@@ -322,10 +322,11 @@ class SimCassandra(Cassandra):
         """Return the rows that *nodes* have."""
         meaning = self._meanings[cql]
         if meaning.kind == "get_several":
-            return [row for key in values[0] for row in self._look(nodes, meaning, [key])]
-        if meaning.kind == "get_many" and len(values) > 2:
-            key, buckets, sorts = values
-            return [row for at in buckets for row in self._look(nodes, meaning, [key, at, sorts])]
+            *first, several = values
+            return [row for key in several for row in self._look(nodes, meaning, [*first, key])]
+        if meaning.kind == "get_many" and meaning.has_buckets:
+            *key, buckets, sorts = values
+            return [row for at in buckets for row in self._look(nodes, meaning, [*key, at, sorts])]
         return self._look(nodes, meaning, values)
 
     def _look(

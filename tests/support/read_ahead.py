@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gossamer.sqlite import Database
-from gossamer.store import Row, Sort
+from gossamer.store import Partition, Row, Sort
 from gossamer.store.sqlite import SqliteStore
+from tests.support.rows import keys_of
 
 
 class ReadAheadStore(SqliteStore):
@@ -13,8 +14,8 @@ class ReadAheadStore(SqliteStore):
 
     def __init__(self) -> None:
         super().__init__(Database(":memory:"))
-        self.known = set[tuple[type[Row], str, Sort]]()
-        self.alone = list[tuple[str, str, Sort]]()
+        self.known = set[tuple[type[Row], Partition, Sort]]()
+        self.alone = list[tuple[str, Partition, Sort]]()
 
     def table(self, row: type[Any]) -> Any:
         """Return the table of *row*, which notes what is read of it."""
@@ -33,14 +34,14 @@ class _Noting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
 
-    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         self._store.known |= {(self._row, *key) for key in keys}
 
-    def get(self, partition: str, sort: Sort = "") -> Any:
+    def get(self, partition: Partition, sort: Sort = "") -> Any:
         self._note([(partition, sort)])
         return self._table.get(partition, sort)
 
-    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> Any:
+    def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> Any:
         self._note(keys)
         return self._table.get_all(keys)
 
@@ -55,12 +56,10 @@ class _Noting:
         self._store.known |= {_key(row) for row in rows}
         return self._table.put_all_if_absent(rows)
 
-    def _note(self, keys: Iterable[tuple[str, Sort]]) -> None:
+    def _note(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         unknown = (key for key in keys if (self._row, *key) not in self._store.known)
         self._store.alone += [(self._row.table, *key) for key in unknown]
 
 
-def _key(row: Row) -> tuple[type[Row], str, Sort]:
-    cls = type(row)
-    sort = getattr(row, cls.sort_key) if cls.sort_key else ""
-    return cls, getattr(row, cls.partition_key), sort
+def _key(row: Row) -> tuple[type[Row], Partition, Sort]:
+    return type(row), *keys_of(row)

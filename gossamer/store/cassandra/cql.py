@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Generic, NamedTuple
 from zlib import crc32
 
-from gossamer.store import R, Row, Sort, columns
+from gossamer.store import R, Row, Sort, columns, partition_fields
 from gossamer.store.columns import Codec, Reader, is_word
 
 TYPES: dict[Any, str] = {
@@ -107,7 +107,7 @@ def all_columns_of(row: type[Row]) -> dict[str, str]:
 
 def partition_key_of(row: type[Row]) -> list[str]:
     """Return the columns of Cassandra's partition key."""
-    return [row.partition_key, BUCKET] if row.buckets > 1 else [row.partition_key]
+    return [*partition_fields(row), *([BUCKET] if row.buckets > 1 else [])]
 
 
 def bucket_of(row: type[Row], sort: Sort) -> int:
@@ -128,9 +128,8 @@ class Statements:
         # Of several buckets in one request.
         many = read.replace(f'"{BUCKET}" = ?', f'"{BUCKET}" IN ?') if row.buckets > 1 else read
         self.get_many = f'{many} AND "{row.sort_key}" IN ?'
-        self.get_several = (
-            f'SELECT {_listed(columns_of(row))} FROM {table} WHERE "{row.partition_key}" IN ?'
-        )
+        # The last field of the partition key has several values.
+        self.get_several = f"{read.removesuffix('= ?')}IN ?"
         self.scan = f"{read} LIMIT ?"
         self.scan_beyond = f'{read} AND "{row.sort_key}" {"<>"[not row.newest_first]} ? LIMIT ?'
         self.put = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
@@ -199,7 +198,7 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
     properties = "\n  AND ".join(filter(None, (ordered, comment, *given)))
     columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
     partition = _listed(partition_key_of(row))
-    keys = f"({partition})" if row.buckets > 1 else partition
+    keys = f"({partition})" if len(partition_key_of(row)) > 1 else partition
     primary = f'{keys}, "{row.sort_key}"' if row.sort_key else keys
     name = f'"{keyspace}"."{row.table}"' if keyspace else f'"{row.table}"'
     return (

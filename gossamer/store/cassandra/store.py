@@ -13,7 +13,7 @@ from typing import Any, Generic
 
 from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
-from gossamer.store import R, Row, Sort, holder_of
+from gossamer.store import Partition, R, Row, Sort, holder_of, partition_values
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
@@ -120,10 +120,10 @@ class CassandraTable(Generic[R]):
         self._nodes, self._timestamps = nodes, timestamps
         self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
-        self._ahead: dict[tuple[str, Sort], R | None] = {}
+        self._ahead: dict[tuple[Partition, Sort], R | None] = {}
         """Rows read ahead by partition and sort key; None for a row that does not exist."""
 
-    def get(self, partition: str, sort: Sort = "") -> R | None:
+    def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
         # In this order: meanwhile another thread may flush.
         row = self.overlay.get(partition, sort)
@@ -139,7 +139,7 @@ class CassandraTable(Generic[R]):
         """Write the whole row, replacing one with its keys; *last*: flush it with the drops."""
         self.overlay.put(row, last)
 
-    def get_many(self, partition: str, sorts: Sequence[Sort]) -> list[R]:
+    def get_many(self, partition: Partition, sorts: Sequence[Sort]) -> list[R]:
         """Return the rows of *partition* with these sort keys that exist, in any order."""
         buffered = [self.overlay.get(partition, sort) for sort in sorts]
         others = [sort for sort in sorts if not self.overlay.covers(partition, sort)]
@@ -149,15 +149,16 @@ class CassandraTable(Generic[R]):
         found = self._stored_many(partition, asked) if asked else []
         return [*found, *(row for row in [*buffered, *ahead] if row is not None)]
 
-    def _stored_many(self, partition: str, sorts: list[Sort]) -> list[R]:
+    def _stored_many(self, partition: Partition, sorts: list[Sort]) -> list[R]:
         if not self.row.sort_key:
-            return self._query(self._statements.get, partition)
+            return self._query(self._statements.get, *partition_values(partition))
+        values = partition_values(partition)
         if self.row.buckets == 1:
-            return self._query(self._statements.get_many, partition, sorts)
+            return self._query(self._statements.get_many, *values, sorts)
         buckets = sorted({bucket_of(self.row, sort) for sort in sorts})
-        return self._query(self._statements.get_many, partition, buckets, sorts)
+        return self._query(self._statements.get_many, *values, buckets, sorts)
 
-    def get_all(self, keys: Sequence[tuple[str, Sort]]) -> list[R]:
+    def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         """Return the rows with these partition and sort keys that exist, in any order."""
         others = [each for each in keys if not self.overlay.covers(*each)]
         known = self._ahead  # As in `get_many`.
@@ -166,9 +167,9 @@ class CassandraTable(Generic[R]):
         ahead = [known.get(each) for each in others]
         return [*self._stored_all(asked), *(row for row in [*here, *ahead] if row is not None)]
 
-    def read_ahead(self, keys: Iterable[tuple[str, Sort]]) -> None:
+    def read_ahead(self, keys: Iterable[tuple[Partition, Sort]]) -> None:
         """Read the rows that `get` and its like will be asked for until the next flush."""
-        asked: dict[tuple[str, Sort], R | None] = dict.fromkeys(
+        asked: dict[tuple[Partition, Sort], R | None] = dict.fromkeys(
             each for each in keys if each not in self._ahead and not self.overlay.covers(*each)
         )
         found = self._stored_all([self._keys(*each) for each in asked])
@@ -182,11 +183,10 @@ class CassandraTable(Generic[R]):
     def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         # A request costs more than a row.
         if self.row.sort_key:
-            found = self._nodes.query_all(self._statements.get_many, [*_by_partition(keys)])
+            requests = _by_partition(keys, self.row.buckets > 1)
+            found = self._nodes.query_all(self._statements.get_many, [*requests])
         else:
-            names = [key for (key,) in keys]
-            several = [[names[at : at + SEVERAL]] for at in range(0, len(names), SEVERAL)]
-            found = self._nodes.query_all(self._statements.get_several, several)
+            found = self._nodes.query_all(self._statements.get_several, [*_several(keys)])
         return map(self._columns.row, found)
 
     def put_if_absent(self, row: R) -> R:
@@ -237,11 +237,11 @@ class CassandraTable(Generic[R]):
         values = [named[name] for name in self._statements.replaced]
         self._nodes.update_if(self._statements.replace, [*values, *holder])
 
-    def scan(self, partition: str, after: Sort | None = None, limit: int = 1000) -> list[R]:
+    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
         return self.overlay.scan(partition, after, limit, self._stored)
 
-    def _stored(self, partition: str, after: Sort | None, limit: int) -> list[R]:
+    def _stored(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
         if limit < 1:
             return []
         statement = self._statements.scan if after is None else self._statements.scan_beyond
@@ -250,19 +250,20 @@ class CassandraTable(Generic[R]):
         rows = merge(*found, key=self.overlay.sort_of, reverse=self.row.newest_first)
         return list(islice(rows, limit))
 
-    def _parts(self, partition: str) -> Iterator[tuple[Sort, ...]]:
+    def _parts(self, partition: Partition) -> Iterator[tuple[Sort, ...]]:
         """Yield the keys of Cassandra's partitions in which the rows of *partition* are."""
+        values: tuple[Sort, ...] = partition_values(partition)
         if self.row.buckets == 1:
-            yield (partition,)
+            yield values
         else:
-            yield from ((partition, bucket) for bucket in range(self.row.buckets))
+            yield from ((*values, bucket) for bucket in range(self.row.buckets))
 
     def everything(self) -> Iterator[R]:
         """Yield all rows that were flushed, in any order."""
         found = self._nodes.query_whole(self._statements.everything)
         return (self._columns.row(values) for values in found)
 
-    def drop(self, partition: str) -> None:
+    def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
         self.overlay.drop(partition)
 
@@ -303,17 +304,32 @@ class CassandraTable(Generic[R]):
     def _query(self, cql: str, *values: Any) -> list[R]:
         return [self._columns.row(found) for found in self._nodes.query(cql, values)]
 
-    def _keys(self, partition: str, sort: Sort) -> tuple[Sort, ...]:
+    def _keys(self, partition: Partition, sort: Sort) -> tuple[Sort, ...]:
+        values = partition_values(partition)
         if self.row.buckets > 1:
-            return partition, bucket_of(self.row, sort), sort
-        return (partition, sort) if self.row.sort_key else (partition,)
+            return *values, bucket_of(self.row, sort), sort
+        return (*values, sort) if self.row.sort_key else values
 
 
-def _by_partition(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
+def _by_partition(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator[Sequence[Any]]:
     """Yield the values of requests for *keys*, each for rows of one partition of Cassandra."""
-    sorts = defaultdict[tuple[Sort, ...], list[Sort]](list)
-    for *partition, sort in keys:
-        sorts[tuple(partition)].append(sort)
-    for (name, *bucket), some in sorts.items():
-        for at in range(0, len(some), ROWS):
-            yield name, *([number] for number in bucket), some[at : at + ROWS]
+    for partition, sorts in _by_first_values(keys).items():
+        values: Sequence[Any] = (*partition[:-1], [partition[-1]]) if has_buckets else partition
+        for at in range(0, len(sorts), ROWS):
+            yield *values, sorts[at : at + ROWS]
+
+
+def _several(keys: Iterable[tuple[Sort, ...]]) -> Iterator[Sequence[Any]]:
+    """Yield the values of requests for *keys*, each for several partitions of Cassandra: these
+    differ in the last field of their keys."""
+    for values, last in _by_first_values(keys).items():
+        for at in range(0, len(last), SEVERAL):
+            yield *values, last[at : at + SEVERAL]
+
+
+def _by_first_values(keys: Iterable[tuple[Sort, ...]]) -> dict[tuple[Sort, ...], list[Sort]]:
+    """Return the last value of each of *keys*, by all values before it."""
+    found = defaultdict[tuple[Sort, ...], list[Sort]](list)
+    for *values, last in keys:
+        found[tuple(values)].append(last)
+    return found
