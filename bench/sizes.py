@@ -22,7 +22,7 @@ from zlib import crc32
 import rocksdict
 
 from console.tables import TABLES
-from gossamer.events import Discovery, Event, Page, PageArchived, Verdict
+from gossamer.events import DEFAULT_CRAWL, Discovery, Event, Page, PageArchived, Verdict
 from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
@@ -41,7 +41,7 @@ from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow
 from services.dedup.near import Kept, NearRow, bands
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import finder_of
+from services.dedup.seen import finder_of, mapping_key
 from services.frontier.parked import ParkedRow
 from services.frontier.revisit import (
     CrawlState,
@@ -208,7 +208,7 @@ def seen(folder: Path, count: int) -> float:
     """Return the bytes that the URL-seen set takes on dedup's disk."""
     table = rocksdict.Rdict(str(folder / "seen"), rocksdict.Options(raw_mode=True))
     for _, url in urls(count):
-        table[fingerprint(url).encode()] = finder_of(url).encode()
+        table[mapping_key(DEFAULT_CRAWL, fingerprint(url)).encode()] = finder_of(url).encode()
     table.flush()
     table.compact_range(None, None)
     table.close()
@@ -256,7 +256,10 @@ def kafka(folder: Path, count: int) -> dict[str, float]:
                     log.append(batch)
                     batch = []
             log.append(batch)
-            changes = [(fingerprint(url), finder_of(url)) for _, url in urls(count)]
+            changes = [
+                (mapping_key(DEFAULT_CRAWL, fingerprint(url)), finder_of(url))
+                for _, url in urls(count)
+            ]
             # Any topic will do that is not compacted before it is measured.
             for start in range(0, count, 100):
                 log.append(

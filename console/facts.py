@@ -160,7 +160,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get(host, url)
     site = site_of(url)
-    met = not crawl.fleet and SeenTable(store).knows(site, fingerprint(url))
+    met = not crawl.fleet and SeenTable(store).knows(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     ahead, queued = (row and HostQueues(store.table(QueuedUrl)).find(row, url)) or (None, None)
     partition = str(partition_of(site, crawl.log.partitions))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer.errors import Unavailable
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import Log
 from gossamer.runtime.backends import open_log, open_store
 from gossamer.runtime.pinned import check_topics
@@ -33,6 +34,8 @@ class OpenCrawl:
     reading: Callable[[], AbstractContextManager[object]] = nullcontext
     """What is read within is one consistent view, where there is such a thing."""
     fleet: bool = False
+    id: str = DEFAULT_CRAWL
+    """The crawl in rows and events, of which a log and a store have one at present."""
 
 
 @contextmanager

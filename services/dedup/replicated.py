@@ -97,9 +97,9 @@ class Partition:
 
 @dataclass
 class Changes:
-    """What was found first since the last append: fingerprints by site and finder."""
+    """What was found first since the last append: fingerprints by crawl, site and finder."""
 
-    urls: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
+    urls: dict[tuple[str, str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     rows: dict[bytes, bytes] = field(default_factory=dict)
 
 
@@ -113,21 +113,21 @@ class ReplicatedSeen(Seen):
         self._tail: Tail | None = None
         self._publishing: Iterator[list[Message]] = iter(())
 
-    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `Seen`."""
-        keys = [_key(site, url) for url in urls]
+        keys = [_key(crawl, site, url) for url in urls]
         added, findings = self._changes.rows, list[Finding]()
         for key, url, stored in zip(keys, urls, self._disk.get_many(keys), strict=True):
             known = added.get(key) or stored
             if known is None:
                 added[key] = bytes.fromhex(finder)
-                self._changes.urls[site, finder].append(url)
+                self._changes.urls[crawl, site, finder].append(url)
             findings.append(Finding.of(known.hex() if known else None, finder))
         return findings
 
-    def knows(self, site: str, url: str) -> bool:
-        """Return whether anybody has found *site*'s URL with this fingerprint."""
-        key = _key(site, url)
+    def knows(self, crawl: str, site: str, url: str) -> bool:
+        """See `Seen`."""
+        key = _key(crawl, site, url)
         return key in self._changes.rows or self._disk.get_many([key]) != [None]
 
     def owns(self, site: str) -> bool:
@@ -214,7 +214,7 @@ class ReplicatedSeen(Seen):
                 continue
             epoch = change.epoch
             finder = bytes.fromhex(change.finder)
-            rows |= {_key(change.site, url): finder for url in change.urls}
+            rows |= {_key(change.crawl, change.site, url): finder for url in change.urls}
             partition.is_complete |= not change.urls and epoch == partition.epoch
         if records:
             last = records[-1]
@@ -250,25 +250,33 @@ class ReplicatedSeen(Seen):
         rows = (_row(*stored) for stored in self._disk.scan() if stored[0][0])
         # One that was lost meanwhile is published by its new owner, or when it is ours again.
         ours = (
-            row for row in rows if self._partition_of(row[0]) in chosen & self._partitions.keys()
+            row for row in rows if self._partition_of(row[1]) in chosen & self._partitions.keys()
         )
         messages = self._published(ours)
         while some := [*islice(messages, PUBLISHED)]:
             yield some
 
-    def _published(self, rows: Iterable[tuple[str, str, str]]) -> Iterator[Message]:
-        for site, some in groupby(rows, key=itemgetter(0)):
+    def _published(self, rows: Iterable[tuple[str, str, str, str]]) -> Iterator[Message]:
+        for (crawl, site), some in groupby(rows, key=itemgetter(0, 1)):
             number = self._partition_of(site)
             while chunk := [*islice(some, URLS_LIMIT)]:
                 urls = defaultdict[str, list[str]](list)
-                for _, url, finder in chunk:
+                for _, _, url, finder in chunk:
                     urls[finder].append(url)
                 for finder, found in urls.items():
-                    yield self._change(number, site, finder, found)
+                    yield self._change(number, crawl, site, finder, found)
 
-    def _change(self, number: int, site: str, finder: str, urls: Sequence[str]) -> Message:
-        epoch = self._partitions[number].epoch
-        change = UrlsSeen(at=self._clock(), site=site, epoch=epoch, finder=finder, urls=(*urls,))
+    def _change(
+        self, number: int, crawl: str, site: str, finder: str, urls: Sequence[str]
+    ) -> Message:
+        change = UrlsSeen(
+            crawl=crawl,
+            at=self._clock(),
+            site=site,
+            epoch=self._partitions[number].epoch,
+            finder=finder,
+            urls=(*urls,),
+        )
         return self._message(number, change)
 
     def _message(self, number: int, change: UrlsSeen) -> Message:
@@ -280,8 +288,8 @@ class ReplicatedSeen(Seen):
             return
         changes, self._changes = self._changes, Changes()
         messages = [
-            self._change(self._partition_of(site), site, finder, urls)
-            for (site, finder), urls in changes.urls.items()
+            self._change(self._partition_of(site), crawl, site, finder, urls)
+            for (crawl, site, finder), urls in changes.urls.items()
         ]
         self._note_positions(messages, changes.rows)
 
@@ -331,19 +339,19 @@ def _change_in(record: Record) -> UrlsSeen | None:
     return change
 
 
-def _key(site: str, url: str) -> bytes:
+def _key(crawl: str, site: str, url: str) -> bytes:
     """Return the key of the URL of *site* with the fingerprint *url*: a site's lie together."""
-    return site.encode() + b"\0" + bytes.fromhex(url)
+    return crawl.encode() + b"\0" + site.encode() + b"\0" + bytes.fromhex(url)
 
 
-def _row(key: bytes, finder: bytes) -> tuple[str, str, str]:
-    """Return the site, the fingerprint and the finder of a stored URL."""
-    site, _, url = key.partition(b"\0")
-    return site.decode(), url.hex(), finder.hex()
+def _row(key: bytes, finder: bytes) -> tuple[str, str, str, str]:
+    """Return the crawl, the site, the fingerprint and the finder of a stored URL."""
+    crawl, site, url = key.split(b"\0", 2)
+    return crawl.decode(), site.decode(), url.hex(), finder.hex()
 
 
 def _position_key(number: int) -> bytes:
-    """Return the key of a partition's position; no site is empty."""
+    """Return the key of a partition's position; no crawl is named by an empty text."""
     return b"\0" + number.to_bytes(2, "big")
 
 

@@ -33,16 +33,16 @@ class Finding(Enum):
 
 
 class Seen(ABC):
-    """The URL-seen set. It only grows, and cannot be listed or counted."""
+    """The URL-seen set, of each crawl by itself. It only grows, and cannot be listed or counted."""
 
     @abstractmethod
-    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
         """Return a finding for each of *site*'s *urls*, which are fingerprints; remember *finder*
-        as the first of those that nobody had found."""
+        as the first of those that nobody had found in *crawl*."""
 
     @abstractmethod
-    def knows(self, site: str, url: str) -> bool:
-        """Return whether anybody has found *site*'s URL with this fingerprint."""
+    def knows(self, crawl: str, site: str, url: str) -> bool:
+        """Return whether anybody has found *site*'s URL with this fingerprint in *crawl*."""
 
     def owns(self, site: str) -> bool:
         """Return whether the set has the URLs of *site*: whether its partition is ours."""
@@ -67,36 +67,42 @@ class Seen(ABC):
 
 
 class SeenMapping(Seen):
-    """The set in a mapping, fingerprint → finder: a Faust table."""
+    """The set in a mapping, crawl and fingerprint → finder: a Faust table."""
 
     def __init__(self, mapping: MutableMapping[str, str]) -> None:
         self._mapping = mapping
 
-    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `Seen`."""
         findings = list[Finding]()
-        for url in urls:
-            finding = Finding.of(self._mapping.get(url), finder)
+        for key in (mapping_key(crawl, url) for url in urls):
+            finding = Finding.of(self._mapping.get(key), finder)
             if finding is not Finding.KNOWN:
                 # Written once more if it is repeated: after a crash the changelog may lack it.
-                self._mapping[url] = finder
+                self._mapping[key] = finder
             findings.append(finding)
         return findings
 
-    def knows(self, site: str, url: str) -> bool:
+    def knows(self, crawl: str, site: str, url: str) -> bool:
         """See `Seen`."""
-        return url in self._mapping
+        return mapping_key(crawl, url) in self._mapping
+
+
+def mapping_key(crawl: str, url: str) -> str:
+    """Return the key in a `SeenMapping` of the URL with the fingerprint *url*."""
+    return f"{crawl} {url}"
 
 
 class SeenRow(Row, frozen=True):
-    """A URL that was found, and who found it first.
+    """A URL that was found in a crawl, and who found it first.
 
     By site: a page's links to one lie side by side, and many are one read and few pages of a disk.
     """
 
     table = "seen_urls"
-    partition_key, sort_key = "site", "fingerprint"
+    partition_key, sort_key = ("crawl", "site"), "fingerprint"
 
+    crawl: str
     site: str
     fingerprint: bytes
     finder: bytes
@@ -109,18 +115,19 @@ class SeenTable(Seen):
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)
 
-    def test(self, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
+    def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
         """See `Seen`."""
         keys = [bytes.fromhex(url) for url in urls]
-        known = {row.fingerprint: row.finder.hex() for row in self._rows.get_many(site, keys)}
+        rows = self._rows.get_many((crawl, site), keys)
+        known = {row.fingerprint: row.finder.hex() for row in rows}
         findings = list[Finding]()
         for key in keys:
             findings.append(Finding.of(known.get(key), finder))
             if key not in known:
                 known[key] = finder
-                self._rows.put(SeenRow(site, key, bytes.fromhex(finder)))
+                self._rows.put(SeenRow(crawl, site, key, bytes.fromhex(finder)))
         return findings
 
-    def knows(self, site: str, url: str) -> bool:
+    def knows(self, crawl: str, site: str, url: str) -> bool:
         """See `Seen`."""
-        return self._rows.get(site, bytes.fromhex(url)) is not None
+        return self._rows.get((crawl, site), bytes.fromhex(url)) is not None

@@ -174,10 +174,10 @@ class Dedup(Processor):
         for url in event.urls:
             found = self._host_steps.known_as(url, event.via, self._crawl)
             found = self._host_names.known_as(found, event.via, self._crawl, now)
-            if self._is_let_through(event.site, found):
+            if self._is_let_through(event, found):
                 urls.setdefault(found.url, found)
         self._listings.named(event)
-        tested = self._seen.test(event.site, [*map(fingerprint, urls)], finder)
+        tested = self._seen.test(event.crawl, event.site, [*map(fingerprint, urls)], finder)
         by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
         for found, finding in zip(urls.values(), tested, strict=True):
             by_finding[finding].append(found)
@@ -192,9 +192,11 @@ class Dedup(Processor):
         yield from _admitted(event, by_finding[Finding.REPEATED], True, now)
         yield from _admitted(event, by_finding[Finding.NEW], False, now)
 
-    def _is_let_through(self, site: str, found: Discovery) -> bool:
+    def _is_let_through(self, event: UrlsDiscovered, found: Discovery) -> bool:
+        if not found.guess:
+            return True
         # One that is known costs no visit; or its record comes again, after it was let through.
-        if not found.guess or self._seen.knows(site, fingerprint(found.url)):
+        if self._seen.knows(event.crawl, event.site, fingerprint(found.url)):
             return True
         return self._guesses.ask(found.url)
 

@@ -8,7 +8,15 @@ from msgspec.structs import replace
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
-from gossamer.events import CrawlDefined, OrderId, Outcome, SiteOverridden, Speed, SpeedSet
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    CrawlDefined,
+    OrderId,
+    Outcome,
+    SiteOverridden,
+    Speed,
+    SpeedSet,
+)
 from gossamer.events.gone import Gone
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -187,7 +195,12 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
         JudgementRow(host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
         RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0).rules),
-        SeenRow(site_of(URL), bytes.fromhex(fingerprint(URL)), bytes.fromhex(finder_of("seed"))),
+        SeenRow(
+            DEFAULT_CRAWL,
+            site_of(URL),
+            bytes.fromhex(fingerprint(URL)),
+            bytes.fromhex(finder_of("seed")),
+        ),
     )
     for row in rows:
         opened.store.table(type(row)).put(row)

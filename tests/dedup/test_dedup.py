@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from gossamer.errors import Poison
 from gossamer.events import (
+    DEFAULT_CRAWL,
     CrawlDefined,
     Discovery,
     Event,
@@ -92,7 +93,8 @@ def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
         processor = Dedup(kept, store, DedupSettings())
         list(processor.handle(discovered("http://a.test/1", via=LONG), 0.0))
         list(processor.handle(SeedSown(url="http://a.test/2", via=LONG), 0.0))
-    row = store.table(SeenRow).get("a.test", bytes.fromhex(fingerprint("http://a.test/1")))
+    key = bytes.fromhex(fingerprint("http://a.test/1"))
+    row = store.table(SeenRow).get((DEFAULT_CRAWL, "a.test"), key)
     assert row and [row.finder.hex(), *seen.values()] == [finder_of(LONG)] * 2
     assert len(finder_of(LONG)) == 16
 

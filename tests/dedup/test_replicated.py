@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import Locked
-from gossamer.events import UrlsSeen
+from gossamer.events import DEFAULT_CRAWL, UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Message, partition_of
 from gossamer.log.codec import decode
@@ -42,7 +42,7 @@ def open_set(log: SqliteLog, disk: Disk, epoch: int = 1) -> ReplicatedSeen:
 
 
 def add(seen: Seen, *names: str, finder: str = MINE) -> list[Finding]:
-    findings = seen.test(SITE, urls(*names), finder)
+    findings = seen.test(DEFAULT_CRAWL, SITE, urls(*names), finder)
     seen.settle()
     return findings
 
@@ -91,17 +91,39 @@ def test_the_first_finder_is_remembered_for_good(any_set: Seen) -> None:
 
 def test_what_nobody_has_found_is_unknown(any_set: Seen) -> None:
     add(any_set, "a")
-    assert any_set.knows(SITE, *urls("a"))
-    assert not any_set.knows(SITE, *urls("b"))
+    assert any_set.knows(DEFAULT_CRAWL, SITE, *urls("a"))
+    assert not any_set.knows(DEFAULT_CRAWL, SITE, *urls("b"))
 
 
 def test_what_was_found_is_known_before_it_is_settled(any_set: Seen) -> None:
-    any_set.test(SITE, urls("a"), MINE)
-    assert any_set.test(SITE, urls("a", "b"), OTHER) == [KNOWN, NEW]
-    assert any_set.knows(SITE, *urls("a"))
+    any_set.test(DEFAULT_CRAWL, SITE, urls("a"), MINE)
+    assert any_set.test(DEFAULT_CRAWL, SITE, urls("a", "b"), OTHER) == [KNOWN, NEW]
+    assert any_set.knows(DEFAULT_CRAWL, SITE, *urls("a"))
+
+
+def test_each_crawl_meets_a_url_by_itself(any_set: Seen) -> None:
+    add(any_set, "a")
+    assert not any_set.knows("second", SITE, *urls("a"))
+    assert any_set.test("second", SITE, urls("a"), OTHER) == [NEW]
+    any_set.settle()
+    assert add(any_set, "a") == [REPEATED]
+    assert any_set.test("second", SITE, urls("a"), OTHER) == [REPEATED]
 
 
 # The changelog.
+
+
+def test_the_changelog_keeps_crawls_apart(log: SqliteLog, disk: Disk) -> None:
+    seen = open_set(log, disk)
+    add(seen, "a")
+    seen.test("second", SITE, urls("b"), OTHER)
+    seen.settle()
+    assert [change.crawl for change in changes(log)] == [DEFAULT_CRAWL, "second"]
+    for again in (open_set(log, disk, 2), open_set(log, MemoryDisk(), 3)):
+        assert again.knows(DEFAULT_CRAWL, SITE, *urls("a"))
+        assert again.knows("second", SITE, *urls("b"))
+        assert not again.knows("second", SITE, *urls("a"))
+        assert not again.knows(DEFAULT_CRAWL, SITE, *urls("b"))
 
 
 def test_a_change_is_on_the_log_once(log: SqliteLog, disk: Disk) -> None:
@@ -115,7 +137,7 @@ def test_a_change_is_on_the_log_once(log: SqliteLog, disk: Disk) -> None:
 
 def test_what_was_discarded_is_neither_known_nor_on_the_log(log: SqliteLog, disk: Disk) -> None:
     seen = open_set(log, disk)
-    seen.test(SITE, urls("a"), MINE)
+    seen.test(DEFAULT_CRAWL, SITE, urls("a"), MINE)
     seen.discard()
     seen.settle()
     assert not changes(log)
