@@ -105,10 +105,21 @@ def rows(count: int) -> Iterator[Row]:
             yield SiteRow(site_of(url), 1)
             yield RobotsRow(host, parse_robots(ROBOTS, "gossamer", at, 86400.0).rules)
         yield UrlRow(
-            host, url, "page", at, 200, depth=depth, via=via + before, attempt=1, trace=trace
+            DEFAULT_CRAWL,
+            host,
+            url,
+            "page",
+            at,
+            200,
+            depth=depth,
+            via=via + before,
+            attempt=1,
+            trace=trace,
         )
-        yield JudgementRow(host, url, "first", at, digest, links=n % 90)
-        yield HistoryRow(url, at, "page", 200, size=n % 90_000, verdict="first", digest=digest)
+        yield JudgementRow(DEFAULT_CRAWL, host, url, "first", at, digest, links=n % 90)
+        yield HistoryRow(
+            DEFAULT_CRAWL, url, at, "page", 200, size=n % 90_000, verdict="first", digest=digest
+        )
         file = f"archive-0/gossamer-default-20260922{n // 5000:06}-{n // 5000:05}-archive-0.warc.gz"
         sha1 = "sha1:" + digest[:32].upper()
         yield CaptureRow(url, at, 200, file, n * 9000, 8000 + n % 3000, sha1)
@@ -119,12 +130,19 @@ def rows(count: int) -> Iterator[Row]:
         for band in bands(site_of(url), simhash):
             yield NearRow(band, (Kept(url, simhash, at),))
         yield QueuedUrl(
-            f"{host} 0", n % A_HOST, url, int(at * 1e6), depth, via=via + before, trace=trace
+            DEFAULT_CRAWL,
+            f"{host} 0",
+            n % A_HOST,
+            url,
+            int(at * 1e6),
+            depth,
+            via=via + before,
+            trace=trace,
         )
         yield from planned(host, url, trace, Random(n))
         left_out = (known[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
-        yield ParkedRow(f"0 {n // 100}", n % 100, via + url, links)
+        yield ParkedRow(DEFAULT_CRAWL, f"0 {n // 100}", n % 100, via + url, links)
         before = url
 
 
@@ -140,12 +158,13 @@ def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
     next_at, basis, state = plan.at or at, plan.basis or "", packed(known.page)
     validators = Validators(f'"{trace[:20]}"', "Tue, 22 Sep 2026 10:00:00 GMT")
     yield PlanRow(
+        DEFAULT_CRAWL,
         host, url, next_at, why=plan.why, basis=basis, policy="optimal", visited_at=before,
         depth=3, trace=trace, via="1790000000123456.812.0@https://www.first.example/",
         earlier=VISITS, validators=validators, statistics=state,
     )  # fmt: skip
     bucket = f"{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"
-    yield DueRow(bucket, f"{next_at:021.7f} {url}", next_at, site, host, url)
+    yield DueRow(bucket, f"{next_at:021.7f} {url}", next_at, site, host, DEFAULT_CRAWL, url)
 
 
 def fill(store: Store, count: int) -> None:

@@ -19,6 +19,7 @@ from cassandra.query import BatchStatement, BatchType
 from msgspec.structs import astuple
 
 from console.tables import TABLES
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
@@ -37,7 +38,9 @@ def rows_of(part: str, start: int, count: int, width: int) -> Iterator[QueuedUrl
     """Yield *count* rows, *width* to a partition."""
     for n in range(start, start + count):
         url = f"https://www.example.org/a/path/of/usual/length/page-{n}.html"
-        yield QueuedUrl(f"{part} {n // width}", n % width, url, n, via="0123456789abcdef@" + url)
+        yield QueuedUrl(
+            DEFAULT_CRAWL, f"{part} {n // width}", n % width, url, n, via="0123456789abcdef@" + url
+        )
 
 
 def by_store(store: CassandraStore, width: int, step: int) -> Work:
@@ -73,7 +76,7 @@ def by_driver(session: Session, width: int, step: int) -> Work:
     return work
 
 
-SELECT = f"SELECT {COLUMNS} FROM {KEYSPACE}.queues WHERE segment = ? AND position"
+SELECT = f"SELECT {COLUMNS} FROM {KEYSPACE}.queues WHERE crawl = ? AND segment = ? AND position"
 
 
 def one_by_one(store: CassandraStore, session: Session) -> tuple[Work, Work]:
@@ -82,11 +85,13 @@ def one_by_one(store: CassandraStore, session: Session) -> tuple[Work, Work]:
 
     def work(part: str, count: int) -> None:
         for n in range(count):
-            assert table.get(f"{part} {n}", 3)
+            assert table.get((DEFAULT_CRAWL, f"{part} {n}"), 3)
 
     def direct(part: str, count: int) -> None:
         for n in range(count):
-            assert QueuedUrl(*session.execute(select, (f"{part} {n}", 3)).one())
+            assert QueuedUrl(
+                DEFAULT_CRAWL, *session.execute(select, (DEFAULT_CRAWL, f"{part} {n}", 3)).one()
+            )
 
     return work, direct
 
@@ -98,11 +103,11 @@ def ten_at_once(store: CassandraStore, session: Session) -> tuple[Work, Work]:
 
     def work(part: str, count: int) -> None:
         for n in range(count // 10):
-            assert len(table.get_many(f"{part} {n}", ten)) == 10
+            assert len(table.get_many((DEFAULT_CRAWL, f"{part} {n}"), ten)) == 10
 
     def direct(part: str, count: int) -> None:
         for n in range(count // 10):
-            found = session.execute(select, (f"{part} {n}", ten))
+            found = session.execute(select, (DEFAULT_CRAWL, f"{part} {n}", ten))
             assert len([QueuedUrl(*row) for row in found]) == 10
 
     return work, direct

@@ -158,14 +158,16 @@ def read_facts(crawl: OpenCrawl, url: str) -> UrlFacts:
 
 def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
-    visit = store.table(UrlRow).get(host, url)
+    visit = store.table(UrlRow).get((crawl.id, host), url)
     site = site_of(url)
     met = not crawl.fleet and SeenTable(store).knows(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
-    ahead, queued = (row and HostQueues(store.table(QueuedUrl)).find(row, url)) or (None, None)
+    queues = HostQueues(store.table(QueuedUrl), crawl.id)
+    ahead, queued = (row and queues.find(row, url)) or (None, None)
     partition = str(partition_of(site, crawl.log.partitions))
     tally = store.table(TallyRow).get(partition)
     out = tally.checked_out if tally else {}
+    visits = store.table(HistoryRow)
     return UrlFacts(
         url=url,
         fleet=crawl.fleet,
@@ -176,15 +178,15 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         speed=speed_of(crawl.log),
         via=visit.via if visit else queued.via if queued else "",
         visit=visit,
-        history=tuple(store.table(HistoryRow).scan(url, limit=EARLIER)) if visit else (),
-        judgement=store.table(JudgementRow).get(host, url) if visit else None,
+        history=tuple(visits.scan((crawl.id, url), limit=EARLIER)) if visit else (),
+        judgement=store.table(JudgementRow).get((crawl.id, host), url) if visit else None,
         document=store.table(DocumentRow).get(url),
         captures=tuple(store.table(CaptureRow).scan(url, limit=EARLIER)),
         robots=store.table(RobotsRow).get(host),
         host=row,
         neighbours=tuple(o for o, its in out.items() if its == site and o != host),
         site=store.table(SiteRow).get(site),
-        plan=store.table(PlanRow).get(host, url),
+        plan=store.table(PlanRow).get((crawl.id, host), url),
         shared=store.table(PartitionPlansRow).get(partition),
         ahead=ahead,
         again=queued is not None and is_again(queued),

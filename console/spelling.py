@@ -36,7 +36,7 @@ def known(crawl: OpenCrawl, text: str) -> Known:
         raise BadSettings(str(error)) from error
     definition, store = last_definition(crawl.log), crawl.store()
     wanted = definition.url_steps if definition else ()
-    if store.table(UrlRow).get(host_key(url), url):
+    if store.table(UrlRow).get((crawl.id, host_key(url)), url):
         return Known(url, tuple(steps))
     found = merged(url, wanted)
     if not found.url:

@@ -13,6 +13,7 @@ from gossamer.errors import BadSettings, Poison
 from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
+    Event,
     HostOverridden,
     SeedSown,
     SiteOverridden,
@@ -175,13 +176,18 @@ def party_of(
     return replace(crawl, parties={**crawl.parties, name: party})
 
 
-def accept(event: CrawlDefined | SeedSown) -> None:
-    """Raise Poison if *event* is of a crawl, a scope or a policy that no service can go by."""
+def check_crawl(event: Event) -> None:
+    """Raise Poison if *event* is of another crawl than the only one."""
     if event.crawl != DEFAULT_CRAWL:
         raise Poison(
             f"there is one crawl, {DEFAULT_CRAWL!r}, and this is for {event.crawl!r}: several at a "
             "time are not supported yet; take another folder, or another fleet, for it"
         )
+
+
+def accept(event: CrawlDefined | SeedSown) -> None:
+    """Raise Poison if *event* is of a crawl, a scope or a policy that no service can go by."""
+    check_crawl(event)
     if isinstance(event, CrawlDefined):
         try:
             parse_scope(event.scope)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gossamer import clock
 from gossamer.errors import GossamerError, Locked
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database, no_space
 from gossamer.store.sqlite import SqliteStore
@@ -117,6 +118,8 @@ class Opened:
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
+        self.crawl_id = DEFAULT_CRAWL
+        """The crawl in rows and events, of which a folder has one."""
         self.database = Database(folder.database)
         self.log = SqliteLog(self.database)
         self.store = SqliteStore(self.database)

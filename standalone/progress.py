@@ -135,7 +135,7 @@ def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
     return any(
         limit.judged_by != limit_state(limit.name, crawl, blacklist)
         for partition in range(PARTITIONS)
-        for limit in table.scan(str(partition))
+        for limit in table.scan((opened.crawl_id, str(partition)))
         if limit.size or limit.segment > limit.head
     )
 

@@ -25,11 +25,10 @@ def no_page(opened: Opened, seeds: Iterable[str]) -> dict[str, str]:
 
 
 def _led_to(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
-    urls, met = opened.store.table(UrlRow), set[str]()
-    crawl = last_definition(opened.log)
+    crawl, met = last_definition(opened.log), set[str]()
     with suppress(BadUrl):
-        url = known_as(crawl, url) if crawl and not urls.get(host_key(url), url) else url
-    while (row := urls.get(host_key(url), url)) and row.outcome == Outcome.REDIRECT:
+        url = known_as(crawl, url) if crawl and not _last_outcome(opened, url) else url
+    while (row := _last_outcome(opened, url)) and row.outcome == Outcome.REDIRECT:
         met.add(url)
         try:
             url = canonicalize(row.location, url)
@@ -38,6 +37,10 @@ def _led_to(opened: Opened, url: str) -> tuple[str, UrlRow | None]:
         if url in met:
             break
     return url, row
+
+
+def _last_outcome(opened: Opened, url: str) -> UrlRow | None:
+    return opened.store.table(UrlRow).get((opened.crawl_id, host_key(url)), url)
 
 
 def _why(opened: Opened, url: str, row: UrlRow | None) -> str:

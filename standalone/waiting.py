@@ -44,8 +44,8 @@ def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
     # Entries stay until their bucket is over: they count as far as the rows say the same.
     calendars = [entries(dues, row.partition, row.due_bucket, row.last_due_bucket) for row in known]
     for due in merge(*calendars, key=lambda due: due.at):
-        if due.url:
-            plan = plans.get(due.host, due.url)
+        if due.plan:
+            plan = plans.get(*due.plan)
             if plan and plan.waits_until == due.at:
                 yield due, None
             continue

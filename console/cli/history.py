@@ -7,9 +7,9 @@ import msgspec
 
 from console.cli.options import add_crawl, natural, open_from
 from console.figures import instant
+from console.open_crawl import OpenCrawl
 from console.spelling import known
 from gossamer.events import Verdict
-from gossamer.store import Store
 from gossamer.terminal import json_line, printable
 from services.frontier.rows import HistoryRow
 
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """List them, the newest first."""
     with open_from(options) as crawl:
         url, count = known(crawl, options.url).url, 0
-        for row in visits(crawl.store(), url):
+        for row in visits(crawl, url):
             if count == options.most:
                 break
             count += 1
@@ -40,10 +40,10 @@ def run(options: argparse.Namespace) -> int:
     return 0 if count else 1
 
 
-def visits(store: Store, url: str) -> Iterator[HistoryRow]:
+def visits(crawl: OpenCrawl, url: str) -> Iterator[HistoryRow]:
     """Yield the visits to *url*, the newest first."""
-    table, before = store.table(HistoryRow), None
-    while rows := table.scan(url, before, PAGE):
+    table, before = crawl.store().table(HistoryRow), None
+    while rows := table.scan((crawl.id, url), before, PAGE):
         yield from rows
         before = rows[-1].at
 

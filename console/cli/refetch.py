@@ -15,7 +15,6 @@ from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import Outcome, RefetchAsked
 from gossamer.log.codec import encode
-from gossamer.store import Store
 from gossamer.terminal import printable
 from gossamer.web.url import host_key, site_of
 from services.frontier.rows import UrlRow
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         if options.urls:
             return 0 if _ask(crawl, _named(crawl, options.urls)) else 1
         before = clock.now() - (options.older_than or 0.0)
-        count = _ask(crawl, _chosen(crawl.store(), outcome, before))
+        count = _ask(crawl, _chosen(crawl, outcome, before))
         if not count:
             print("Of all that were visited, no URL is like that.")
         return 0 if count else 1
@@ -69,16 +68,17 @@ def _outcome(text: str) -> Outcome:
 def _named(crawl: OpenCrawl, urls: list[str]) -> Iterator[UrlRow]:
     """Yield the rows of *urls*; say of those that were never visited that they were not."""
     for url in [known(crawl, text).url for text in urls]:
-        row = crawl.store().table(UrlRow).get(host_key(url), url)
+        row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
         if row and _was_visited(row):
             yield row
         else:
             print(printable(f"{url} was not visited: gossamer seed asks for it", LONGEST))
 
 
-def _chosen(store: Store, outcome: Outcome | None, before: float) -> Iterator[UrlRow]:
-    for row in store.table(UrlRow).everything():
-        if _was_visited(row) and outcome in (None, row.outcome) and row.at <= before:
+def _chosen(crawl: OpenCrawl, outcome: Outcome | None, before: float) -> Iterator[UrlRow]:
+    for row in crawl.store().table(UrlRow).everything():
+        is_meant = row.crawl == crawl.id and outcome in (None, row.outcome)
+        if is_meant and _was_visited(row) and row.at <= before:
             yield row
 
 
@@ -87,7 +87,7 @@ def _was_visited(row: UrlRow) -> bool:
 
 
 def _ask(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> int:
-    count, asked = 0, _events(chosen)
+    count, asked = 0, _events(crawl, chosen)
     while batch := list(islice(asked, MOST)):
         crawl.log.append([encode(event) for event in batch])
         count += sum(len(event.urls) for event in batch)
@@ -98,7 +98,8 @@ def _ask(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> int:
     return count
 
 
-def _events(chosen: Iterable[UrlRow]) -> Iterator[RefetchAsked]:
+def _events(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> Iterator[RefetchAsked]:
     for key, rows in groupby(chosen, key=lambda row: row.host):
         while urls := tuple(row.url for row in islice(rows, MOST)):
-            yield RefetchAsked(at=clock.now(), site=site_of(f"{key}/"), host=key, urls=urls)
+            site = site_of(f"{key}/")
+            yield RefetchAsked(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)

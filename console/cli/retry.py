@@ -59,7 +59,7 @@ def _by_name(crawl: OpenCrawl, what: list[str]) -> int:
     store, asked = crawl.store(), list[RetryAsked]()
     for text in what:
         for key, url in _meant(text, store):
-            comes_of_it, event = _of_url(url, store) if url else _of_host(key, store)
+            comes_of_it, event = _of_url(url, crawl) if url else _of_host(key, crawl)
             print(printable(f"{url or key}: {comes_of_it}", LONGEST))
             asked += [event] if event else []
     crawl.log.append([encode(event) for event in asked])
@@ -82,8 +82,8 @@ def _meant(text: str, store: Store) -> list[tuple[str, str]]:
     return [(key, "") for key in keys if hosts.get(site_of(url), key)] or [(keys[0], "")]
 
 
-def _of_host(key: str, store: Store) -> tuple[str, RetryAsked | None]:
-    row = store.table(HostRow).get(site_of(f"{key}/"), key)
+def _of_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryAsked | None]:
+    row = crawl.store().table(HostRow).get(site_of(f"{key}/"), key)
     if row is None:
         return "no URL of it was ever admitted: gossamer seed asks for one", None
     until = f"until {instant(row.ready_at)} ({row.blocked_why})"
@@ -92,23 +92,24 @@ def _of_host(key: str, store: Store) -> tuple[str, RetryAsked | None]:
         return f"is {row.condition}, and in no trouble", None
     if row.blocked_by == Outcome.BUSY:
         return f"asked to be left alone {until}, and is", None
-    return f"was to be left alone {until}: is tried now", _asked(key)
+    return f"was to be left alone {until}: is tried now", _asked(crawl, key)
 
 
-def _of_url(url: str, store: Store) -> tuple[str, RetryAsked | None]:
-    row = store.table(UrlRow).get(host_key(url), url)
+def _of_url(url: str, crawl: OpenCrawl) -> tuple[str, RetryAsked | None]:
+    row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
     if row is None:
         return "has no outcome: gossamer why says more, gossamer seed asks for it", None
     if row.outcome not in FAILURES:
         return f"its last outcome is {row.outcome}, which is no failure of a visit", None
-    event = _asked(host_key(url), (url,))
+    event = _asked(crawl, host_key(url), (url,))
     return f"{row.outcome} at {instant(row.at)}: is queued again", event
 
 
 def _by_outcome(crawl: OpenCrawl, outcome: Outcome) -> int:
-    failed = (row for row in crawl.store().table(UrlRow).everything() if row.outcome == outcome)
+    rows = crawl.store().table(UrlRow).everything()
+    failed = (row for row in rows if (row.crawl, row.outcome) == (crawl.id, outcome))
     count = 0
-    events = _events(failed)
+    events = _events(crawl, failed)
     while batch := list(islice(events, MOST)):
         crawl.log.append([encode(event) for event in batch])
         count += sum(len(event.urls) for event in batch)
@@ -117,14 +118,15 @@ def _by_outcome(crawl: OpenCrawl, outcome: Outcome) -> int:
     return 0 if count else 1
 
 
-def _events(failed: Iterable[UrlRow]) -> Iterator[RetryAsked]:
+def _events(crawl: OpenCrawl, failed: Iterable[UrlRow]) -> Iterator[RetryAsked]:
     for key, rows in groupby(failed, key=lambda row: row.host):
         while urls := tuple(row.url for row in islice(rows, MOST)):
-            yield _asked(key, urls)
+            yield _asked(crawl, key, urls)
 
 
-def _asked(key: str, urls: tuple[str, ...] = ()) -> RetryAsked:
-    return RetryAsked(at=clock.now(), site=site_of(f"{key}/"), host=key, urls=urls)
+def _asked(crawl: OpenCrawl, key: str, urls: tuple[str, ...] = ()) -> RetryAsked:
+    site = site_of(f"{key}/")
+    return RetryAsked(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)
 
 
 def _say_when(crawl: OpenCrawl, asked: bool) -> None:

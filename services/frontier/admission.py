@@ -80,7 +80,7 @@ class Admission:
                 continue
             accepted = list[Discovery]()
             if event.repeated:
-                group = self._not_admitted_yet(partition, host, [*group])
+                group = self._not_admitted_yet(partition, host, event.crawl, [*group])
             for found in group:
                 candidate = Candidate(
                     found, host, len(accepted), crawl, self._refusals.blacklist, self._settings,
@@ -96,13 +96,15 @@ class Admission:
         partition.sites.begin(event.site, None)
 
     def _not_admitted_yet(
-        self, partition: Partition, host: Host, repeated: Sequence[Discovery]
+        self, partition: Partition, host: Host, crawl: str, repeated: Sequence[Discovery]
     ) -> Iterator[Discovery]:
         """Yield those of *repeated* that are neither visited, nor planned, nor in the queue."""
         key, urls = host.row.host, [found.url for found in repeated]
+        rows = self._urls.get_many((crawl, key), urls)
+        plans = self._revisits.plans(crawl, key, urls)
         # What was only left out of the crawl is admitted when it fits.
-        known = {one.url for one in self._urls.get_many(key, urls) if one.outcome not in LEFT_OUT}
-        known |= {one.url for one in self._revisits.plans(key, urls) if one.waits_until is not None}
+        known = {one.url for one in rows if one.outcome not in LEFT_OUT}
+        known |= {one.url for one in plans if one.waits_until is not None}
         if known.issuperset(urls):
             return
         known |= partition.queues.new_urls(host.row)
@@ -147,22 +149,23 @@ class Admission:
             partition.stop_waiting()
             self._queue_planned(partition, entry.site, plan, now)
 
-    def refetch(self, partition: Partition, site: str, key: str, url: str, now: float) -> None:
+    def refetch(self, partition: Partition, event: RefetchAsked, url: str, now: float) -> None:
         """Queue a URL that was visited, unless it is in the queue."""
-        last = self._urls.get(key, url)
+        last = self._urls.get((event.crawl, event.host), url)
         if last is not None and (last.earlier or last.attempt):
-            self._queue_asked(partition, site, last, now, Basis.ASKED)
+            self._queue_asked(partition, event.site, last, now, Basis.ASKED)
 
-    def once_more(self, partition: Partition, site: str, key: str, url: str, now: float) -> None:
+    def once_more(self, partition: Partition, event: RetryAsked, url: str, now: float) -> None:
         """Queue a URL that failed, although no attempt is left to it or its time has not come."""
-        last = self._urls.get(key, url)
+        last = self._urls.get((event.crawl, event.host), url)
         if last is not None and last.outcome in FAILURES:
-            self._queue_asked(partition, site, last, now)
+            self._queue_asked(partition, event.site, last, now)
 
     def _queue_asked(
         self, partition: Partition, site: str, last: UrlRow, now: float, basis: str = ""
     ) -> None:
-        plan = self._revisits.known(last.host, last.url) or PlanRow(last.host, last.url)
+        keys = last.crawl, last.host, last.url
+        plan = self._revisits.known(*keys) or PlanRow(*keys)
         is_made = plan.is_outdated(last)
         if last.queued or (plan.queued and not is_made):
             return
@@ -179,10 +182,10 @@ class Admission:
         """Queue the URL of *plan*; on condition, as long as the host's validators are trusted."""
         trust = partition.sites.validators(site, plan.host)
         url = QueuedUrl(
-            "",
-            0,
-            plan.url,
-            plan.number or self._partitions.next_number(partition, now),
+            segment="",
+            position=0,
+            url=plan.url,
+            number=plan.number or self._partitions.next_number(partition, now),
             # Now and then a visit asks for the whole page.
             conditional=is_conditional(plan.validators, trust, plan.earlier % EVERY),
             validators=NO_VALIDATORS if trust.lie else plan.validators,
@@ -204,7 +207,9 @@ def _queued(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) ->
     in_links = linked(0, linking, found.url) if linking else 0
     statistics = _found(found.depth, found.priority, in_links, found.every)
     number, how = request_number(found.priority, moment), admitted(found, event)
-    return QueuedUrl("", 0, found.url, number, statistics=statistics, **how)
+    return QueuedUrl(
+        segment="", position=0, url=found.url, number=number, statistics=statistics, **how
+    )
 
 
 @lru_cache(maxsize=10_000)
@@ -226,12 +231,12 @@ class Retries:
             return
         _lift(partition, host, now)
         for url in event.urls:
-            self._admission.once_more(partition, event.site, event.host, url, now)
+            self._admission.once_more(partition, event, url, now)
 
     def refetch(self, partition: Partition, event: RefetchAsked, now: float) -> None:
         """Queue URLs that were visited before."""
         for url in event.urls:
-            self._admission.refetch(partition, event.site, event.host, url, now)
+            self._admission.refetch(partition, event, url, now)
 
 
 def _lift(partition: Partition, host: Host, now: float) -> None:

@@ -25,7 +25,7 @@ AT_A_TIME = 20
 """Buckets that are read in one step of the log."""
 TICK = 1e-6
 """Seconds by which an entry that is late follows what was taken."""
-MOST, PAGE = 5000, 1000
+MOST, PAGE = 5000, 500
 """Entries that are read into memory, which holds up to twice as many; and in one scan."""
 
 Position = tuple[int, str]

@@ -172,6 +172,7 @@ class CheckIn:
 
     def _history_row(self, event: VisitEnded, now: float) -> HistoryRow:
         row = HistoryRow(
+            crawl=event.crawl,
             url=event.visit.url,
             at=event.started_at or now,
             outcome=event.outcome,
@@ -182,7 +183,7 @@ class CheckIn:
         )
         if event.visit.earlier and OUTCOMES[event.outcome].judged is Judged.ABSENCE:
             # The verdict may be here already: another topic brings it.
-            last = self._judgements.get(event.host, event.visit.url)
+            last = self._judgements.get((event.crawl, event.host), event.visit.url)
             if last and last.verdict in GONE_VERDICTS and last.at >= row.at:
                 to = last.redirects_to or row.redirects_to
                 row = replace(row, verdict=last.verdict, redirects_to=to)

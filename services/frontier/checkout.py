@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -162,7 +161,7 @@ class CheckOut:
             other = not skipped[0]
             alike = skipped.index(other) if other in skipped else len(skipped)
             if not skipped[0]:
-                return _of_one_crawl(queued[:alike])
+                return queued[:alike]
             self._answers += [answer for answer in answers[:alike] if answer]
             again = sum(
                 self._leave_out(partition, host.row, url, why, crawl, now)
@@ -248,11 +247,6 @@ class CheckOut:
             return (probe(order, row.host),)
         partition.plans.ordered(queued)
         return _visits(order, queued)
-
-
-def _of_one_crawl(queued: list[QueuedUrl]) -> list[QueuedUrl]:
-    """An order names the crawl once."""
-    return [*takewhile(lambda url: url.crawl == queued[0].crawl, queued)]
 
 
 def _requests(visit: Visit) -> int:

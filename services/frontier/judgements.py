@@ -26,6 +26,7 @@ class Judgements:
         change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(
+                crawl=event.crawl,
                 host=event.host,
                 url=event.visit.url,
                 verdict=event.verdict,
@@ -43,6 +44,7 @@ class Judgements:
 
 def _visit(event: PageJudged, change: float) -> HistoryRow:
     return HistoryRow(
+        crawl=event.crawl,
         url=event.visit.url,
         at=event.fetched_at or event.at,
         outcome=_outcome(event),

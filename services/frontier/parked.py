@@ -31,8 +31,9 @@ class ParkedRow(Row, frozen=True):
     """Links of one page that one limit leaves out."""
 
     table = "parked"
-    partition_key, sort_key = "segment", "position"
+    partition_key, sort_key = ("crawl", "segment"), "position"
 
+    crawl: str
     segment: str
     position: int
     via: str
@@ -43,8 +44,9 @@ class ParkedLimitRow(Row, frozen=True):
     """Where the URLs of one partition end that one limit leaves out."""
 
     table = "parked_limits"
-    partition_key, sort_key = "partition", "name"
+    partition_key, sort_key = ("crawl", "partition"), "name"
 
+    crawl: str
     partition: str
     name: str
     """`trap_depth`, `out_of_scope`, or a rule of the blacklist."""
@@ -67,7 +69,8 @@ class _Limit:
     """The URLs that one limit leaves out."""
 
     def __init__(self, row: ParkedLimitRow) -> None:
-        self.partition, self.name, self.judged_by = row.partition, row.name, row.judged_by
+        self.crawl, self.partition, self.name = row.crawl, row.partition, row.name
+        self.judged_by = row.judged_by
         self.head, self.segment, self.size = row.head, row.segment, row.size
         self.judging: str | None = None
         """The state by which all is being judged now, from segment *next* on, before *end*."""
@@ -78,22 +81,23 @@ class _Limit:
     @property
     def row(self) -> ParkedLimitRow:
         ends = self.head, self.segment, self.size
-        return ParkedLimitRow(self.partition, self.name, *ends, self.judged_by)
+        return ParkedLimitRow(self.crawl, self.partition, self.name, *ends, self.judged_by)
 
-    def key(self, segment: int) -> str:
-        return f"{self.partition}/{self.name}/{segment}"
+    def key(self, segment: int) -> tuple[str, str]:
+        return self.crawl, f"{self.partition}/{self.name}/{segment}"
 
 
 class Parked:
-    """The URLs that one partition has parked."""
+    """The URLs of one *crawl* that one partition has parked."""
 
-    def __init__(self, partition: str, store: Store) -> None:
-        self._partition, self._rows = partition, store.table(ParkedRow)
+    def __init__(self, crawl: str, partition: str, store: Store) -> None:
+        self._crawl, self._partition = crawl, partition
+        self._rows = store.table(ParkedRow)
         self._limit_rows = store.table(ParkedLimitRow)
         self._limits = dict[str, _Limit]()
         self._written = dict[str, ParkedLimitRow]()
         after: str | None = None
-        while rows := self._limit_rows.scan(partition, after):
+        while rows := self._limit_rows.scan((crawl, partition), after):
             after = rows[-1].name
             self._limits |= {row.name: _Limit(row) for row in rows}
         self._judged_by = ""
@@ -108,14 +112,14 @@ class Parked:
             return
         known = self._limits.get(limit)
         if known is None:
-            row = ParkedLimitRow(self._partition, limit, judged_by=state)
+            row = ParkedLimitRow(self._crawl, self._partition, limit, judged_by=state)
             known = self._limits[limit] = _Limit(row)
             self._judged_by = ""
         elif state is None:
             known.judged_by, self._judged_by = None, ""
         if known.size >= SEGMENT:
             _begin_segment(known)
-        self._rows.put(ParkedRow(known.key(known.segment), known.size, via, found))
+        self._rows.put(ParkedRow(*known.key(known.segment), known.size, via, found))
         known.size += 1
 
     def is_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> bool:

@@ -52,11 +52,13 @@ from services.frontier.workbench import Workbench
 
 
 class Partition:
-    """One partition, claimed under *epoch* at *claimed_at*."""
+    """One partition, claimed under *epoch* at *claimed_at*, with the queues, plans and totals of
+    *crawl*."""
 
     def __init__(
         self,
         number: int,
+        crawl: str,
         epoch: int,
         claimed_at: float,
         store: Store,
@@ -76,12 +78,12 @@ class Partition:
         self._written: PartitionRow | None = None
         self._caches = caches
         self.bench = Workbench()
-        self.queues = HostQueues(store.table(QueuedUrl), caches.queue_heads)
+        self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
         self._directory = Directory(found, store.table(ListedHost))
         dues, first, last = store.table(DueRow), found.due_bucket, found.last_due_bucket
         self._calendar = Calendar(dues, key, first, last, now)
-        self.parked = Parked(key, store)
+        self.parked = Parked(crawl, key, store)
         self.plans = Plans(key, store, now)
         tallies = store.table(TallyRow)
         self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
@@ -248,13 +250,19 @@ class Partition:
         listed = self._directory.enlist(row.site, row.host, row.number)
         self.update(host, replace(row, listed=listed, blocked_why=None, blocked_by=None), trigger)
 
-    def wait(self, until: float, site: str, host: str, url: str | None = None) -> None:
-        """Return *url*, or the host itself, at *until*."""
-        self._calendar.add(DueRow("", f"{host} {url or ''}", until, site, host, url))
+    def wait(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
+        """Return *url* of *crawl* at *until*."""
+        key = f"{host} {crawl} {url}"
+        self._calendar.add(DueRow("", key, until, site, host, crawl, url))
         self.tally.due_count += 1
 
     def _wait(self, row: HostRow) -> None:
-        self.wait(row.ready_at, row.site, row.host)
+        """Return a blocked host when its wait ends."""
+        self._add_to_calendar(row)
+        self.tally.due_count += 1
+
+    def _add_to_calendar(self, row: HostRow) -> None:
+        self._calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))
 
     def wait_until(self, host: Host, row: HostRow) -> None:
         """Update a blocked host whose wait ends at another time now, `row.ready_at`."""
@@ -267,7 +275,7 @@ class Partition:
         claim."""
         row = host.row
         if row.condition is Condition.BLOCKED:
-            self._calendar.add(DueRow("", f"{row.host} ", row.ready_at, row.site, row.host))
+            self._add_to_calendar(row)
 
     def due(self) -> float | None:
         """Return when the next URL or host comes back; None: none waits."""

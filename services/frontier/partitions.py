@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gossamer.errors import GossamerError
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -21,6 +22,8 @@ class Partitions:
     ) -> None:
         self._store, self._settings, self._overrides = store, settings, overrides
         self.in_all = in_all
+        self.crawl = DEFAULT_CRAWL
+        """The crawl whose queues, plans and totals the partitions have: there is one at present."""
         self._claimed: dict[int, Partition] = {}
         self._claimant, self._memory = Claimant(store), Memory()
         self._ahead = 0
@@ -66,6 +69,7 @@ class Partitions:
     def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
         return Partition(
             number,
+            self.crawl,
             epoch,
             claimed_at,
             self._store,

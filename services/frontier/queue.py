@@ -2,7 +2,8 @@
 
 One has the URLs that were never visited, the other those to visit again; so what is due of a host
 with a million new URLs does not wait behind all of them. While both have some they take turns, an
-order at a time, so that new URLs get their share of the visits (`turned`).
+order at a time, so that new URLs get their share of the visits (`turned`). Each crawl has segments
+of its own.
 
 Nothing is ever deleted from within a segment; a segment that the cursor has passed is dropped
 whole. (Cassandra pays for deleted rows at every later read.)
@@ -56,17 +57,24 @@ class Heads:
 
 
 class HostQueues:
-    """The queues of a partition's hosts. Methods take a host's row and return its new row."""
+    """The queues of a partition's hosts in one *crawl*. Methods take a host's row and return its
+    new row."""
 
     def __init__(
-        self, urls: Table[QueuedUrl], heads: CachePart[str, list[QueuedUrl]] | None = None
+        self,
+        urls: Table[QueuedUrl],
+        crawl: str,
+        heads: CachePart[str, list[QueuedUrl]] | None = None,
     ) -> None:
         """*heads* is the cache of the partition; without one, these queues have their own."""
-        self._urls, self._heads = urls, Heads(heads or Memory().part().queue_heads)
+        self._urls, self._crawl = urls, crawl
+        self._heads = Heads(heads or Memory().part().queue_heads)
 
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
-        """Put *urls*, all of one queue, behind all others there, in their order; their segments and
-        positions are set here."""
+        """Put *urls*, all of the crawl and of one queue, behind all others there, in their order.
+
+        Their segments and positions are set here.
+        """
         again = is_again(urls[0])
         ends = _ends(host, again)
         segment, position, queued = ends.tail, ends.tail_size, ends.queued
@@ -94,7 +102,7 @@ class HostQueues:
         segment = _key(host, host.is_again_next, ends.head)
         if found := self._heads.first(segment, ends.cursor, most):
             return found
-        found = self._urls.scan(segment, ends.cursor - 1, most)
+        found = self._urls.scan((self._crawl, segment), ends.cursor - 1, most)
         self._heads.put(host.site, found)
         return found
 
@@ -110,8 +118,9 @@ class HostQueues:
         ends = _ends(host, again)
         head, cursor = ends.head, ends.cursor + 1
         if cursor >= SEGMENT:
-            self._urls.drop(_key(host, again, head))
-            self._heads.drop(_key(host, again, head))
+            segment = _key(host, again, head)
+            self._urls.drop((self._crawl, segment))
+            self._heads.drop(segment)
             head, cursor = head + 1, 0
             # The next append goes to a new segment, also when this was the last.
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
@@ -142,7 +151,8 @@ class HostQueues:
         ends = _ends(host, again)
         for segment in range(ends.head, ends.tail + 1):
             after = ends.cursor - 1 if segment == ends.head else None
-            yield from self._urls.scan(_key(host, again, segment), after, SEGMENT)
+            key = self._crawl, _key(host, again, segment)
+            yield from self._urls.scan(key, after, SEGMENT)
 
 
 def is_again(url: QueuedUrl) -> bool:

@@ -82,8 +82,8 @@ class Revisits:
     def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Have a URL that was never visited wait for its part of the budget."""
         row = PlanRow(
-            host.host,
-            url.url,
+            host=host.host,
+            url=url.url,
             at=now,
             why="it waits for its share of the budget",
             basis=Basis.NEW,
@@ -94,14 +94,14 @@ class Revisits:
         )
         self._rows.put(row)
         key = f"{url.number:020d} {url.url}"
-        partition.plans.hold(DueRow("", key, now, host.site, host.host, url.url))
+        partition.plans.hold(DueRow("", key, now, host.site, host.host, url.crawl, url.url))
 
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan one more attempt *at* a visit that has failed."""
         how = provenance(event.visit, event.crawl, tried=True)
         row = PlanRow(
-            event.host,
-            event.visit.url,
+            host=event.host,
+            url=event.visit.url,
             at=at,
             why=f"attempt {how['attempt'] + 1} after {event.outcome}",
             policy=self._name,
@@ -110,7 +110,7 @@ class Revisits:
             **how,
         )
         self._rows.put(row)
-        partition.wait(at, event.site, event.host, event.visit.url)
+        partition.wait(at, event.site, event.host, event.crawl, event.visit.url)
 
     def take_turn(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
         """Return the plan of a due *entry* if its visit is made.
@@ -131,7 +131,7 @@ class Revisits:
 
     def due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
         """Return the plan of a due *entry* of the calendar; None if the entry does not hold."""
-        plan = self._rows.get(entry.host, entry.url) if entry.url else None
+        plan = self._rows.get(*entry.plan) if entry.plan else None
         if plan is None or plan.waits_until == entry.at:
             return plan
         # A crash may have come between the plan and its own entry.
@@ -145,7 +145,7 @@ class Revisits:
         """
         at, is_planned = plan.waits_until, plan.at is not None or plan.policy == NEVER
         if at is not None and is_planned and not (plan.is_retry or plan.number):
-            partition.plans.add(DueRow("", plan.url, at, site, plan.host, plan.url))
+            partition.plans.add(_entry(plan, at, site))
 
     def queued(self, plan: PlanRow) -> None:
         """Note that the URL of *plan* is in its host's queue now."""
@@ -197,7 +197,7 @@ class Revisits:
     def hinted(self, partition: Partition, event: ChangesHinted, now: float) -> None:
         """Visit pages sooner that have changed by what is said, as far as that was true before."""
         for hint in event.hints:
-            row = self._rows.get(event.host, hint.url)
+            row = self._rows.get((event.crawl, event.host), hint.url)
             waits = row and row.basis and not row.queued
             if row and waits and row.at is not None and row.at > now:
                 self._hint(partition, event, hint, row, row.at, now)
@@ -221,16 +221,16 @@ class Revisits:
         row = replace(row, statistics=revisit.packed(page))
         if plan.at < planned_at:
             row = replace(row, at=plan.at, why=plan.why, basis=plan.basis or "")
-            partition.plans.add(DueRow("", row.url, plan.at, event.site, row.host, row.url))
+            partition.plans.add(_entry(row, plan.at, event.site))
         self._rows.put(row)
 
-    def known(self, host: str, url: str) -> PlanRow | None:
-        """Return the plan of a URL; it is read."""
-        return self._rows.get(host, url)
+    def known(self, crawl: str, host: str, url: str) -> PlanRow | None:
+        """Return the plan of a URL in *crawl*; it is read."""
+        return self._rows.get((crawl, host), url)
 
-    def plans(self, host: str, urls: Sequence[str]) -> list[PlanRow]:
-        """Return the plans of those of *urls* that have one; they are read."""
-        return self._rows.get_many(host, urls)
+    def plans(self, crawl: str, host: str, urls: Sequence[str]) -> list[PlanRow]:
+        """Return the plans in *crawl* of those of *urls* that have one; they are read."""
+        return self._rows.get_many((crawl, host), urls)
 
     def _keep(self, of: _Subject, before: PageState, decision: Decision) -> None:
         (page, site, crawl), plan = decision
@@ -239,8 +239,8 @@ class Revisits:
         plans.crawl = crawl
         plans.planned += bool(page.due_at) - bool(before.due_at)
         row = PlanRow(
-            of.host,
-            of.url,
+            host=of.host,
+            url=of.url,
             at=plan.at or None,
             why=plan.why,
             basis=plan.basis or "",
@@ -284,6 +284,11 @@ class Revisits:
         self._keep(subject, before.page, Decision(known, plan))
 
 
+def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
+    """Return the entry of *plan* in the calendar of plans."""
+    return DueRow("", plan.url, at, site, plan.host, plan.crawl, plan.url)
+
+
 def _remembered(partition: Partition, site: str, statistics: bytes) -> Known:
     crawl = partition.plans.crawl
     return Known(revisit.unpacked(statistics), partition.sites.revisits(site), crawl)
@@ -318,5 +323,5 @@ def _found(event: PageJudged, at: float) -> revisit.Visit:
 def plans_of(entries: Iterable[DueRow]) -> Iterator[Key]:
     """Yield the keys of the plans that *entries* of the calendar are about."""
     for entry in entries:
-        if entry.url:
-            yield PlanRow, entry.host, entry.url
+        if entry.plan:
+            yield PlanRow, *entry.plan

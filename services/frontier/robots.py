@@ -162,6 +162,7 @@ class Errands:
     def _queue(self, partition: Partition, event: RobotsAsked, now: float) -> None:
         host = partition.find(event.site, host_key(event.url))
         errand = QueuedUrl(
+            event.crawl,
             "",
             0,
             event.url,
@@ -169,7 +170,6 @@ class Errands:
             hops=event.hops,
             asker=event.asker,
             purpose=Purpose.ROBOTS,
-            crawl=event.crawl,
         )
         partition.queue(host, host.row, [errand], now)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import field
 
-from gossamer.events import DEFAULT_CRAWL, OrderId, Purpose
+from gossamer.events import OrderId, Purpose
 from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
@@ -232,8 +232,9 @@ class QueuedUrl(Row, frozen=True):
     """One entry of a segment of a host's queue."""
 
     table = "queues"
-    partition_key, sort_key = "segment", "position"
+    partition_key, sort_key = ("crawl", "segment"), "position"
 
+    crawl: str
     segment: str
     position: int
     url: str
@@ -242,7 +243,6 @@ class QueuedUrl(Row, frozen=True):
     hops: int = 0
     via: str = ""
     attempt: int = 0
-    crawl: str = DEFAULT_CRAWL
     trace: str = ""
     duplicates: int = 0
     earlier: int = 0
@@ -265,9 +265,10 @@ class UrlRow(Row, frozen=True):
     """The last outcome of a URL, or why it was refused."""
 
     table = "urls"
-    partition_key, sort_key = "host", "url"
+    partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
 
+    crawl: str
     host: str
     url: str
     outcome: str
@@ -283,7 +284,6 @@ class UrlRow(Row, frozen=True):
     host in trouble is not the URL's doing."""
     earlier: int = 0
     """How many visits to it have come to an end."""
-    crawl: str = DEFAULT_CRAWL
     queued: bool = False
     """Whether the URL is still the first of its queue: its host is left alone before it is tried
     once more."""
@@ -298,9 +298,10 @@ class JudgementRow(Row, frozen=True):
     """The last verdict on a URL's content."""
 
     table = "judgements"
-    partition_key, sort_key = "host", "url"
+    partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
 
+    crawl: str
     host: str
     url: str
     verdict: str
@@ -322,10 +323,11 @@ class HistoryRow(Row, frozen=True):
     """One visit to a URL, in the history of that page."""
 
     table = "page_history"
-    partition_key, sort_key = "url", "at"
+    partition_key, sort_key = ("crawl", "url"), "at"
     newest_first = True
     lifetime = YEAR
 
+    crawl: str
     url: str
     at: float
     """When the request was made."""
@@ -372,7 +374,16 @@ class DueRow(Row, frozen=True):
     at: float
     site: str
     host: str
+    crawl: str | None = None
+    """The crawl of the URL; null if the entry is about a host."""
     url: str | None = None
+
+    @property
+    def plan(self) -> tuple[tuple[str, str], str] | None:
+        """The keys of the URL's plan; None if the entry is about a host."""
+        if self.crawl is None or self.url is None:
+            return None
+        return (self.crawl, self.host), self.url
 
 
 class PartitionRow(Row, frozen=True):
@@ -438,9 +449,10 @@ class PlanRow(Row, frozen=True):
     """
 
     table = "plans"
-    partition_key, sort_key = "host", "url"
+    partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
 
+    crawl: str
     host: str
     url: str
     at: float | None = None
@@ -461,7 +473,6 @@ class PlanRow(Row, frozen=True):
     hops: int = 0
     via: str = ""
     attempt: int = 0
-    crawl: str = DEFAULT_CRAWL
     trace: str = ""
     duplicates: int = 0
     earlier: int = 0

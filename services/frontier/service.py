@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from gossamer.crawl import accept, why_idle
+from gossamer.crawl import accept, check_crawl, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
     BlacklistChanged,
@@ -179,12 +179,13 @@ class Frontier(Processor):
     def handle(self, event: Event, now: float) -> Answer:
         """Apply one event; the orders that follow from it come from `wake`.
 
-        Raise Poison if its site is of a partition that is not ours.
+        Raise Poison if it is of another crawl, or its site of a partition that is not ours.
         """
         if control := self._controls.get(type(event)):
             return control(event, now) or ()
         if (handler := self._handlers.get(type(event))) is None:
             return ()
+        check_crawl(event)
         site = event.site  # type: ignore[attr-defined]
         if (partition := self._partitions.of(site)) is None:
             raise Poison(
@@ -365,17 +366,17 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
     """Yield the rows of the URLs that *events* name, where what they say is compared with them."""
     for event in events:
         match event:
-            case ChangesHinted(host=host, hints=hints):
+            case ChangesHinted(crawl=crawl, host=host, hints=hints):
                 for hint in hints:
-                    yield PlanRow, host, hint.url
-            case UrlsAdmitted(urls=admitted, repeated=True):
+                    yield PlanRow, (crawl, host), hint.url
+            case UrlsAdmitted(crawl=crawl, urls=admitted, repeated=True):
                 for found in admitted:
-                    yield PlanRow, host_key(found.url), found.url
-                    yield UrlRow, host_key(found.url), found.url
-            case RetryAsked(host=host, urls=urls) | RefetchAsked(host=host, urls=urls):
+                    yield PlanRow, (crawl, host_key(found.url)), found.url
+                    yield UrlRow, (crawl, host_key(found.url)), found.url
+            case RetryAsked(urls=urls) | RefetchAsked(urls=urls):
                 for url in urls:
-                    yield PlanRow, host, url
-                    yield UrlRow, host, url
-            case VisitEnded(host=host, visit=visit) if visit.earlier:
+                    yield PlanRow, (event.crawl, event.host), url
+                    yield UrlRow, (event.crawl, event.host), url
+            case VisitEnded(crawl=crawl, host=host, visit=visit) if visit.earlier:
                 if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
-                    yield JudgementRow, host, visit.url
+                    yield JudgementRow, (crawl, host), visit.url

@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
-from gossamer.events import CrawlDefined
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log import partition_of
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
@@ -32,6 +32,7 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
         visit = Visit(URL, begun + n * every, has_changed)
         known, plan = make(policy).visited(known, visit)
     row = PlanRow(
+        DEFAULT_CRAWL,
         host=HOST,
         url=URL,
         at=plan.at or None,
@@ -115,7 +116,9 @@ def test_when_and_why_it_is_visited_next_is_said_or_never() -> None:
     late = replace(facts, plan=changed(facts.plan, at=NOW - 60))
     assert "due since 2033-05-18 03:32:20 UTC, within the budget of 5 visits a day" in why(late)
     assert "next visit: now, due since" in why(late, ahead=0)
-    retry = PlanRow(HOST, URL, NOW + 60, why="attempt 2 after busy", policy="fixed:1d", attempt=1)
+    retry = PlanRow(
+        DEFAULT_CRAWL, HOST, URL, NOW + 60, why="attempt 2 after busy", policy="fixed:1d", attempt=1
+    )
     assert "next visit: 2033-05-18 03:34:20 UTC, attempt 2 after busy" in why(facts, plan=retry)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import Outcome, Verdict
+from gossamer.events import DEFAULT_CRAWL, Outcome, Verdict
 from services.frontier.rows import HistoryRow
 from standalone.folder import Folder, Opened
 
@@ -20,14 +20,29 @@ def data(tmp_path: Path) -> Path:
     folder = Folder(tmp_path / "data")
     folder.make()
     opened = Opened(folder)
-    rows = [HistoryRow(URL, NOW - hour * 3600, Outcome.PAGE, 200) for hour in range(3, 250)]
+    rows = [
+        HistoryRow(DEFAULT_CRAWL, URL, NOW - hour * 3600, Outcome.PAGE, 200)
+        for hour in range(3, 250)
+    ]
     rows += [
-        HistoryRow(URL, NOW, Outcome.PAGE, 200, verdict=Verdict.CHANGED, change=0.125),
-        HistoryRow(URL, NOW - 3600, Outcome.NOT_MODIFIED, 304, verdict=Verdict.UNCHANGED, change=0),
-        HistoryRow(URL, NOW - 7200, Outcome.GONE, 404, reason="not here\x1b[2J"),
-        HistoryRow(f"{URL}3", NOW, Outcome.REDIRECT, 301, redirects_to=URL),
-        HistoryRow(f"{URL}3", NOW - 60, Outcome.GONE, 404, verdict=Verdict.GONE),
-        HistoryRow(f"{URL}2", NOW, Outcome.PAGE, verdict=Verdict.DUPLICATE, duplicate_of=URL),
+        HistoryRow(
+            DEFAULT_CRAWL, URL, NOW, Outcome.PAGE, 200, verdict=Verdict.CHANGED, change=0.125
+        ),
+        HistoryRow(
+            DEFAULT_CRAWL,
+            URL,
+            NOW - 3600,
+            Outcome.NOT_MODIFIED,
+            304,
+            verdict=Verdict.UNCHANGED,
+            change=0,
+        ),
+        HistoryRow(DEFAULT_CRAWL, URL, NOW - 7200, Outcome.GONE, 404, reason="not here\x1b[2J"),
+        HistoryRow(DEFAULT_CRAWL, f"{URL}3", NOW, Outcome.REDIRECT, 301, redirects_to=URL),
+        HistoryRow(DEFAULT_CRAWL, f"{URL}3", NOW - 60, Outcome.GONE, 404, verdict=Verdict.GONE),
+        HistoryRow(
+            DEFAULT_CRAWL, f"{URL}2", NOW, Outcome.PAGE, verdict=Verdict.DUPLICATE, duplicate_of=URL
+        ),
     ]
     for row in rows:
         opened.store.table(HistoryRow).put(row)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer import clock
-from gossamer.events import Outcome
+from gossamer.events import DEFAULT_CRAWL, Outcome
 from services.frontier.rows import UrlRow
 from tests.console.asking import AskingCommand
 
@@ -20,11 +20,11 @@ def refetch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AskingCommand
 
 def visited(url: str, outcome: str = Outcome.PAGE, days_ago: float = 1.0) -> UrlRow:
     host = "/".join(url.split("/", 3)[:3])
-    return UrlRow(host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
+    return UrlRow(DEFAULT_CRAWL, host, url, outcome, at=clock.now() - days_ago * DAY, earlier=1)
 
 
 def test_urls_that_were_visited_are_asked_for_however_they_fared(refetch: AskingCommand) -> None:
-    refused = UrlRow(A, f"{A}/deep", "trap_depth", at=1.0)
+    refused = UrlRow(DEFAULT_CRAWL, A, f"{A}/deep", "trap_depth", at=1.0)
     refetch.keep(visited(f"{A}/page"), visited(f"{A}/gone", Outcome.GONE), refused)
     shown = refetch(f"{A}/page", f"{A}/gone", f"{A}/deep", f"{A}/new\x1b[2J")
     assert f"{A}/deep was not visited: gossamer seed asks for it" in shown

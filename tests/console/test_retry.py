@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gossamer import clock
-from gossamer.events import Outcome
+from gossamer.events import DEFAULT_CRAWL, Outcome
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, UrlRow
 from tests.console.asking import AskingCommand
@@ -23,7 +23,7 @@ def down(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
 
 
 def ended(url: str, outcome: str) -> UrlRow:
-    return UrlRow("http://a.example", url, outcome, at=1.0)
+    return UrlRow(DEFAULT_CRAWL, "http://a.example", url, outcome, at=1.0)
 
 
 def test_a_host_that_is_down_is_asked_for_under_any_of_its_names(retry: AskingCommand) -> None:

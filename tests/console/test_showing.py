@@ -13,7 +13,7 @@ from console.cli.main import main
 from console.cli.report import Ended, progress_line, report
 from console.cli.view import Speed, draw
 from console.figures import counts, duration, plural, size
-from gossamer.events import Outcome
+from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.terminal import printable
 from services.frontier.conditions import Condition
 from services.frontier.revisiting import Revisiting
@@ -85,6 +85,7 @@ def test_what_the_web_wrote_is_explained_as_plain_text(
     folder.make()
     opened = Opened(folder)
     visit = UrlRow(
+        DEFAULT_CRAWL,
         host="http://a.example",
         url="http://a.example/",
         outcome=Outcome.REDIRECT,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import CrawlDefined
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.web.url_steps import ALL_STEPS
 from services.dedup.rows import HostStepsRow
@@ -26,7 +26,9 @@ def data(tmp_path: Path) -> Path:
     opened.log.append([encode(defined)])
     row = HostStepsRow(HOST, {"session_id sid": ("a", "b", "c"), "letter_case": ("a",)})
     opened.store.table(HostStepsRow).put(row)
-    opened.store.table(UrlRow).put(UrlRow(host=HOST, url=RAW, outcome="page", at=1.0, earlier=1))
+    opened.store.table(UrlRow).put(
+        UrlRow(DEFAULT_CRAWL, host=HOST, url=RAW, outcome="page", at=1.0, earlier=1)
+    )
     opened.store.flush()
     opened.database.close()
     return folder.path

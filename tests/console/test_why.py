@@ -55,7 +55,7 @@ def why(**facts: object) -> str:
 
 def visit(**fields: object) -> UrlRow:
     given = {"outcome": Outcome.PAGE, "status": 200, "at": NOW, "attempt": 1, **fields}
-    return UrlRow(host=HOST, url=URL, **given)  # type: ignore[arg-type]
+    return UrlRow(DEFAULT_CRAWL, host=HOST, url=URL, **given)  # type: ignore[arg-type]
 
 
 def test_what_was_never_met_is_explained_by_the_scope_and_the_depth() -> None:
@@ -73,7 +73,7 @@ def test_the_first_finder_is_named() -> None:
 
 
 def test_a_visit_is_explained_with_its_meaning_and_what_was_before() -> None:
-    before = HistoryRow(url=URL, at=NOW - 86400, outcome="busy", status=429)
+    before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
     shown = why(visit=visit(hops=1, depth=2), history=(before,), met=True)
     assert "visited: 2033-05-18 03:33:20 UTC: page 200" in shown
     assert "meaning: A page came back" in shown
@@ -117,24 +117,32 @@ def test_a_document_that_is_gone_or_may_be_is_named() -> None:
 
 
 def test_where_a_document_went_is_said() -> None:
-    row = JudgementRow(HOST, URL, "redirect", NOW, redirects_to=f"{HOST}/new", reason="moved")
+    row = JudgementRow(
+        DEFAULT_CRAWL, HOST, URL, "redirect", NOW, redirects_to=f"{HOST}/new", reason="moved"
+    )
     assert f"verdict: redirect to {HOST}/new; links released: 0 (moved)" in why(judgement=row)
 
 
 def test_why_links_were_held_back_is_said() -> None:
     row = JudgementRow(
-        HOST, URL, "duplicate", NOW, duplicate_of=f"{HOST}/", reason="more than 10 in a row"
+        DEFAULT_CRAWL,
+        HOST,
+        URL,
+        "duplicate",
+        NOW,
+        duplicate_of=f"{HOST}/",
+        reason="more than 10 in a row",
     )
     assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(judgement=row)
 
 
 def test_how_much_has_changed_is_said() -> None:
-    changed = JudgementRow(HOST, URL, "changed", NOW, change=0.0625)
+    changed = JudgementRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.0625)
     assert "verdict: changed (6 % of it changed); links" in why(judgement=changed)
-    little = JudgementRow(HOST, URL, "changed", NOW, change=0.001)
+    little = JudgementRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.001)
     assert "verdict: changed (1 % of it changed); links" in why(judgement=little)
     for change in (0.0, -1.0):
-        row = JudgementRow(HOST, URL, "unchanged", NOW, change=change)
+        row = JudgementRow(DEFAULT_CRAWL, HOST, URL, "unchanged", NOW, change=change)
         assert "verdict: unchanged; links" in why(judgement=row)
 
 
@@ -191,8 +199,8 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     opened.log.append([encode(DEFINED)])
     rows = (
         visit(via="seed"),
-        HistoryRow(url=URL, at=1.0, outcome="page"),
-        JudgementRow(host=HOST, url=URL, verdict="first", at=1.0, links=4),
+        HistoryRow(DEFAULT_CRAWL, url=URL, at=1.0, outcome="page"),
+        JudgementRow(DEFAULT_CRAWL, host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
         RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0).rules),
         SeenRow(
@@ -222,10 +230,12 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.make()
     opened = Opened(folder)
-    queues = HostQueues(opened.store.table(QueuedUrl))
+    queues = HostQueues(opened.store.table(QueuedUrl), DEFAULT_CRAWL)
     row = host(condition=Condition.READY)
     for number, url in enumerate((f"{HOST}/first", URL), 1):
-        row = queues.append(row, [QueuedUrl("", 0, url, number, via=f"1.0.0@{HOST}/{number}")])
+        row = queues.append(
+            row, [QueuedUrl(DEFAULT_CRAWL, "", 0, url, number, via=f"1.0.0@{HOST}/{number}")]
+        )
     opened.store.table(HostRow).put(row)
     out = {"https://a.example": "a.example", "http://b.example": "b.example"}
     partition = str(partition_of("a.example", PARTITIONS))

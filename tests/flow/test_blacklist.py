@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gossamer.blacklist import Blacklist
-from gossamer.events import BlacklistChanged
+from gossamer.events import DEFAULT_CRAWL, BlacklistChanged
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.sqlite import SqliteStore
@@ -43,7 +43,7 @@ def asked(crawl: VirtualCrawl, robots: bool = False) -> Counter[str]:
 
 
 def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
-    return SqliteStore(crawl.database).table(UrlRow).get(host_key(url), url)
+    return SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
 
 
 def counted(crawl: VirtualCrawl) -> Counter[str]:

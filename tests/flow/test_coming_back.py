@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from gossamer.events import Outcome
+from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
@@ -130,13 +130,17 @@ def test_a_web_that_changes_is_kept_fresh_politely_and_no_page_is_forgotten(
     assert min(gaps(crawl)) >= DELAY - 1e-6
     store = crawl._store()
     pages = list(web.changes)
-    plans = [store.table(PlanRow).get(host_key(url), url) for url in pages]
+    plans = [store.table(PlanRow).get((DEFAULT_CRAWL, host_key(url)), url) for url in pages]
     assert all(plan and plan.at > crawl.now - DAY for plan in plans)
     sums = [store.table(PartitionPlansRow).get(str(n)) for n in range(PARTITIONS)]
     assert sum(row.planned for row in sums if row) >= len(pages) + len(SEEDS)
     made = sum(url in web.changes for _, _, url in crawl.requests)
     assert 0.5 * BUDGET * days < made <= BUDGET * (days + 1) + 2 * len(pages)
-    visits = [row for url in pages for row in store.table(HistoryRow).scan(url, limit=10_000)]
+    visits = [
+        row
+        for url in pages
+        for row in store.table(HistoryRow).scan((DEFAULT_CRAWL, url), limit=10_000)
+    ]
     unmodified = [row for row in visits if row.outcome == Outcome.NOT_MODIFIED]
     assert any(row.url.startswith(HONEST) for row in unmodified)
     lying, honest = (store.table(SiteRow).get(host.partition("://")[2]) for host in (LYING, HONEST))

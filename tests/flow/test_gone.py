@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import PageFetched, Tombstone, Verdict, Visit
+from gossamer.events import DEFAULT_CRAWL, PageFetched, Tombstone, Verdict, Visit
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, tombstone
 from gossamer.web.url import host_key, site_of
@@ -115,9 +115,9 @@ def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path
     crawl.run(until=START + 4 * 86400.0)
     store, told = crawl._store(), {}
     for path in ("missing", "moved"):
-        visits = store.table(HistoryRow).scan(f"{SEED}{path}")
+        visits = store.table(HistoryRow).scan((DEFAULT_CRAWL, f"{SEED}{path}"))
         told[path] = [(row.outcome, row.verdict) for row in reversed(visits)]
-        last = store.table(JudgementRow).get(SITE, f"{SEED}{path}")
+        last = store.table(JudgementRow).get((DEFAULT_CRAWL, SITE), f"{SEED}{path}")
         assert last and (last.verdict, last.redirects_to) == (
             ("redirect", f"{SEED}new") if path == "moved" else ("gone", "")
         )

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from gossamer.events import DEFAULT_CRAWL
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import PlanRow
 from tests.flow.torn import Died, Fate
@@ -40,7 +41,7 @@ def test_a_home_page_is_visited_more_often_if_its_articles_change(tmp_path: Path
     whys = set()
     for day in range(DAYS):
         crawl.run(until=START + (day + 1) * DAY)
-        plan = crawl._store().table(PlanRow).get(STILL, f"{STILL}/")
+        plan = crawl._store().table(PlanRow).get((DEFAULT_CRAWL, STILL), f"{STILL}/")
         whys.add(plan and plan.why.partition(" have changed")[0])
     visited = [url for _, _, url in crawl.requests]
     assert visited.count(f"{NEWS}/") > 1.5 * visited.count(f"{STILL}/") > 3

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.events import Purpose
+from gossamer.events import DEFAULT_CRAWL, Purpose
 from services.dedup.rows import DocumentRow
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import PlanRow, UrlRow
@@ -82,9 +82,9 @@ def test_all_pages_are_reached_through_sitemaps_and_feeds_alone(crawl: VirtualCr
     asked = [url for _, _, url in crawl.requests]
     assert {*FILES} <= {*asked}
     assert len(asked) == len({*asked})
-    found = crawl._store().table(UrlRow).get(A, f"{A}/2.xml.gz")
+    found = crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/2.xml.gz")
     assert (found.purpose, found.outcome, found.depth) == (Purpose.SITEMAP, "page", 2)
-    assert crawl._store().table(UrlRow).get(A, f"{A}/p5").depth == 2
+    assert crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/p5").depth == 2
 
 
 def test_another_sites_sitemap_that_was_not_named_adds_nothing(crawl: VirtualCrawl) -> None:
@@ -148,7 +148,7 @@ def test_a_date_brings_the_next_visit_forward(tmp_path: Path, form: str) -> None
     while crawl.now < START + 60 * DAY:
         crawl.run(until=crawl.now + DAY / 4)
         for n in range(4):
-            row = plans.get(A, f"{A}/{n}")
+            row = plans.get((DEFAULT_CRAWL, A), f"{A}/{n}")
             if row and f"{form} says it has changed" in row.why:
                 # That is written only of a visit that is sooner for it.
                 assert n % 2, "of the others nothing was ever said"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.events import CrawlDefined, Party, SeedSown
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Party, SeedSown
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
@@ -44,7 +44,7 @@ def numbered(name: str, most: int) -> set[str]:
 
 
 def row(crawl: VirtualCrawl, url: str) -> UrlRow:
-    found = SqliteStore(crawl.database).table(UrlRow).get("http://a.test", url)
+    found = SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), url)
     assert found
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gossamer import events
-from gossamer.events import Event, Outcome, SeedSown
+from gossamer.events import DEFAULT_CRAWL, Event, Outcome, SeedSown
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode
 from gossamer.web.url import fingerprint, host_key
@@ -90,9 +90,9 @@ def stored(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
     """
     store = crawl._store()
     for url in EXPECTED:
-        yield store.table(UrlRow).get(host_key(url), url)
+        yield store.table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
     for host in {host_key(url) for url in EXPECTED}:
-        yield from store.table(QueuedUrl).scan(f"{host} 0")
+        yield from store.table(QueuedUrl).scan((DEFAULT_CRAWL, f"{host} 0"))
     yield from store.table(PlanRow).everything()
 
 

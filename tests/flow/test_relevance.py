@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Page, PageArchived, PageParsed, RefetchAsked
+from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, PageParsed, RefetchAsked
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
@@ -63,7 +63,7 @@ def archived(crawl: VirtualCrawl) -> set[str]:
 
 
 def judged(crawl: VirtualCrawl, path: str) -> JudgementRow:
-    row = SqliteStore(crawl.database).table(JudgementRow).get(HOST, HOST + path)
+    row = SqliteStore(crawl.database).table(JudgementRow).get((DEFAULT_CRAWL, HOST), HOST + path)
     assert row
     return row
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.events import Outcome, Purpose
+from gossamer.events import DEFAULT_CRAWL, Outcome, Purpose
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import UrlRow
 from tests.flow.virtual import VirtualCrawl
@@ -52,7 +52,9 @@ def crawl(tmp_path: Path) -> VirtualCrawl:
 
 
 def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
-    found: UrlRow | None = crawl._store().table(UrlRow).get(url[: url.index("/", 7)], url)
+    found: UrlRow | None = (
+        crawl._store().table(UrlRow).get((DEFAULT_CRAWL, url[: url.index("/", 7)]), url)
+    )
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import SeedSown
+from gossamer.events import DEFAULT_CRAWL, SeedSown
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
@@ -46,7 +46,7 @@ def queued(crawl: VirtualCrawl) -> bool:
 
 
 def row(crawl: VirtualCrawl, url: str) -> UrlRow:
-    found = SqliteStore(crawl.database).table(UrlRow).get(host_key(url), url)
+    found = SqliteStore(crawl.database).table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
     assert found
     return found
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
@@ -62,7 +63,9 @@ def claimed(store: SqliteStore, now: float) -> Partition:
 
 
 def add(calendar: Calendar, at: float, url: str) -> None:
-    calendar.add(DueRow("", f"http://a.test {url}", at, "a.test", "http://a.test", url))
+    calendar.add(
+        DueRow("", f"http://a.test {url}", at, "a.test", "http://a.test", DEFAULT_CRAWL, url)
+    )
 
 
 def due(calendar: Calendar, now: float) -> list[str]:
@@ -153,7 +156,7 @@ def test_what_was_to_wait_by_a_clock_that_was_set_back_is_found_by_the_next_owne
     partition = claimed(store, START)
     partition.write()
     store.flush()
-    partition.wait(START - HOUR, "a.test", "http://a.test", "set back")
+    partition.wait(START - HOUR, "a.test", "http://a.test", DEFAULT_CRAWL, "set back")
     partition.write()
     store.flush()
     found = claimed(store, START + 60.0).take_due(START + 60.0, MANY)
@@ -237,7 +240,7 @@ class Life:
             for n, wait in enumerate(waits)
         }
         for name, at in names.items():
-            self.claim.wait(at, "a.test", "http://a.test", name)
+            self.claim.wait(at, "a.test", "http://a.test", DEFAULT_CRAWL, name)
             assert len(self.calendar) <= 2 * self.most
         if stays:
             self.advance()

@@ -5,7 +5,8 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gossamer.events import Discovery, Outcome, UrlsAdmitted
+from gossamer.errors import Poison
+from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
 from services.frontier.politeness import spread
@@ -128,7 +129,7 @@ def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> N
     first = 100 * spread("http://a.test")
     assert waits == pytest.approx([first, 2 * first, 4 * first])
     # After three retries the first URL is given up, and the next one is tried in its place.
-    given_up = sim.store.table(UrlRow).get("http://a.test", "http://a.test/0")
+    given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), "http://a.test/0")
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
     assert row(sim, "http://a.test").queued == 1
     assert row(sim, "http://a.test").condition is Condition.BLOCKED
@@ -163,7 +164,7 @@ def test_what_failed_is_tried_again_later_and_given_up_after_the_retries() -> No
     sim.admit(*urls("a.test", 3))
     sim.run()
     assert sim.pages().count(failing) == 3
-    last = sim.store.table(UrlRow).get("http://a.test", failing)
+    last = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), failing)
     assert last and (last.earlier, last.attempt, last.queued) == (1, 0, False)
 
 
@@ -205,7 +206,9 @@ def test_what_robots_txt_forbids_is_refused_at_admission_too() -> None:
     sim.admit("http://a.test/private/x", "http://a.test/public")
     sim.run()
     assert sim.pages() == ["http://a.test/", "http://a.test/public"]
-    refused = sim.store.table(UrlRow).get("http://a.test", "http://a.test/private/x")
+    refused = sim.store.table(UrlRow).get(
+        (DEFAULT_CRAWL, "http://a.test"), "http://a.test/private/x"
+    )
     assert refused and "line 3" in refused.reason
 
 
@@ -231,7 +234,8 @@ def test_depth_and_budget_are_limits_that_say_so() -> None:
     sim.run()
     assert sim.pages() == urls("a.test", 2)
     visits = sim.store.table(UrlRow)
-    reasons = [visits.get("http://a.test", u) for u in ("http://a.test/deep", "http://a.test/2")]
+    host = DEFAULT_CRAWL, "http://a.test"
+    reasons = [visits.get(host, u) for u in ("http://a.test/deep", "http://a.test/2")]
     assert [r and r.outcome for r in reasons] == ["trap_depth", "trap_urls"]
 
 
@@ -323,7 +327,7 @@ def test_every_visit_is_in_the_history_of_its_page_newest_first() -> None:
     sim = Simulation(lambda url: next(answers, {"outcome": Outcome.GONE, "status": 404}))
     sim.admit("http://a.test/x")
     sim.run()
-    history = sim.store.table(HistoryRow).scan("http://a.test/x")
+    history = sim.store.table(HistoryRow).scan((DEFAULT_CRAWL, "http://a.test/x"))
     began = [start for start, _, url in sim.visits if url == "http://a.test/x"]
     assert [visit.at for visit in history] == sorted(began, reverse=True)
     assert [(visit.outcome, visit.status) for visit in history] == [
@@ -336,26 +340,22 @@ def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it
     down = {"outcome": Outcome.HOST_DOWN, "reason": "connection refused"}
     sim = Simulation(lambda url: down, retries=1, batch=2)
     found = Discovery("http://a.test/x", depth=3, hops=2, trace="t")
-    sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=(found,), crawl="c"))
+    sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=(found,)))
     sim.run()
-    given_up = sim.store.table(UrlRow).get("http://a.test", found.url)
+    given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), found.url)
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
     assert (given_up.depth, given_up.hops, given_up.trace) == (3, 2, "t")
-    assert (given_up.via, given_up.crawl, given_up.earlier) == ("v", "c", 1)
+    assert (given_up.via, given_up.crawl, given_up.earlier) == ("v", DEFAULT_CRAWL, 1)
     assert len(sim.visits) == 2
 
 
-def test_an_order_is_of_one_crawl() -> None:
-    sim = Simulation(batch=10)
-    for number, crawl_name in enumerate(("one", "two", "two")):
-        urls = (Discovery(f"http://a.test/{number}"),)
-        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=urls, crawl=crawl_name))
+def test_urls_of_another_crawl_are_refused() -> None:
+    sim = Simulation()
+    found = (Discovery("http://a.test/x"),)
+    with pytest.raises(Poison, match="one crawl, 'default'"):
+        sim.handle(UrlsAdmitted(at=START, site="a.test", via="v", urls=found, crawl="second"))
     sim.run()
-    assert [(order.crawl, len(order.visits)) for _, order in sim.orders] == [
-        ("one", 1),  # robots.txt
-        ("one", 1),
-        ("two", 2),
-    ]
+    assert not sim.orders
 
 
 def test_orders_that_come_back_unbegun_are_made_more_and_more_slowly() -> None:

@@ -27,7 +27,7 @@ def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:
 
     def watched(table, partition, *more):  # type: ignore[no-untyped-def]
         if table._row is ParkedRow:
-            scans.append(partition)
+            scans.append(partition[1])
         return scan(table, partition, *more)
 
     monkeypatch.setattr(SqliteTable, "scan", watched)

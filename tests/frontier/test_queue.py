@@ -1,5 +1,6 @@
 """A host's queue, as a crash may leave it."""
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.queue import SEGMENT, HostQueues
@@ -7,11 +8,13 @@ from services.frontier.rows import HostRow, QueuedUrl
 
 
 def test_what_a_flush_cut_short_has_left_beyond_the_end_is_not_read() -> None:
-    queues = HostQueues(SqliteStore(Database(":memory:")).table(QueuedUrl))
-    url = QueuedUrl("", 0, "http://a.test/x", 1)
+    queues = HostQueues(SqliteStore(Database(":memory:")).table(QueuedUrl), DEFAULT_CRAWL)
+    url = QueuedUrl(DEFAULT_CRAWL, "", 0, "http://a.test/x", 1)
     before = queues.append(HostRow("a.test", "http://a.test"), [url])
     for number in range(2, 4):
-        queues.append(before, [QueuedUrl("", 0, f"http://a.test/{number}", number)])
-        after = queues.append(before, [QueuedUrl("", 0, f"http://a.test/{number}", number)])
-        queues.append(after, [QueuedUrl("", 0, "http://a.test/beyond", 9)])
+        queues.append(before, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)])
+        after = queues.append(
+            before, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)]
+        )
+        queues.append(after, [QueuedUrl(DEFAULT_CRAWL, "", 0, "http://a.test/beyond", 9)])
     assert [one.url for one in queues.first(before, SEGMENT)] == [url.url]

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.memory import Memory
@@ -27,30 +28,36 @@ def test_who_remembers_reads_what_who_asks_the_store_does(done: list[tuple[str, 
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
     memory, host, number = Memory(), HostRow("a.test", "http://a.test"), 0
-    queues = HostQueues(table, memory.part().queue_heads)
+    queues = HostQueues(table, DEFAULT_CRAWL, memory.part().queue_heads)
     for what, count in done:
         if what == "append":
             for _ in range(count):
                 number += 1
-                url = QueuedUrl("", 0, f"http://a.test/{number}", number, earlier=number % 2)
+                url = QueuedUrl(
+                    DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number, earlier=number % 2
+                )
                 host = queues.append(host, [url])
         elif what == "pass":
             host = queues.passed(host, min(count, host.queued))
         elif what == "forget":
-            queues = HostQueues(table, memory.part().queue_heads)
+            queues = HostQueues(table, DEFAULT_CRAWL, memory.part().queue_heads)
         elif what == "turn" and host.new.queued and host.again.queued:
             host = replace(host, is_again_next=not host.is_again_next)
-        assert queues.first(host, count or 1) == HostQueues(table).first(host, count or 1)
+        assert queues.first(host, count or 1) == HostQueues(table, DEFAULT_CRAWL).first(
+            host, count or 1
+        )
     database.close()
 
 
 def test_what_comes_and_goes_is_not_read() -> None:
     database = Database(":memory:")
     table = SqliteStore(database).table(QueuedUrl)
-    queues, host = HostQueues(table), HostRow("a.test", "http://a.test")
+    queues, host = HostQueues(table, DEFAULT_CRAWL), HostRow("a.test", "http://a.test")
     table.scan = None  # type: ignore[method-assign,assignment]
     for number in range(3 * SEGMENT):
-        host = queues.append(host, [QueuedUrl("", 0, f"http://a.test/{number}", number)])
+        host = queues.append(
+            host, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)]
+        )
         assert [one.number for one in queues.first(host, 5)] == [number]
         host = queues.advance(host)
     database.close()

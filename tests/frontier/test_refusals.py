@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import BlacklistChanged, Discovery, RobotsAsked, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, BlacklistChanged, Discovery, RobotsAsked, UrlsAdmitted
 from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key
@@ -81,7 +81,7 @@ def test_a_rule_refuses_what_is_beyond_it_and_says_why(rule: Hazard) -> None:
     )
     scenario, sentence = REFUSED[rule]
     passed, refused = scenario(sim)
-    row = sim.store.table(UrlRow).get(host_key(refused), refused)
+    row = sim.store.table(UrlRow).get((DEFAULT_CRAWL, host_key(refused)), refused)
     assert row and row.outcome == rule and sentence in row.reason
     assert passed in sim.pages() and refused not in sim.pages()
     (tally,) = [one.tally for one in sim.partitions if one.tally.refused]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import Outcome, RefetchAsked, RetryAsked
+from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchAsked, RetryAsked
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
@@ -132,7 +132,7 @@ def test_a_url_that_failed_for_good_is_tried_once_more_and_a_page_is_not() -> No
         ask(sim, URL, "http://a.test/never-met")
         sim.run()
     assert sim.pages() == [URL, URL]
-    row = SqliteStore(sim.database).table(UrlRow).get(HOST, URL)
+    row = SqliteStore(sim.database).table(UrlRow).get((DEFAULT_CRAWL, HOST), URL)
     assert row and (row.outcome, row.earlier) == (Outcome.PAGE, 2)
 
 

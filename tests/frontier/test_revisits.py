@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import (
+    DEFAULT_CRAWL,
     ChangeHint,
     ChangesHinted,
     EvidenceKind,
@@ -80,7 +81,7 @@ def visits(sim: Simulation, url: str = URL) -> list[float]:
 
 
 def plan(sim: Simulation, url: str = URL) -> PlanRow:
-    row = SqliteStore(sim.database).table(PlanRow).get(HOST, url)
+    row = SqliteStore(sim.database).table(PlanRow).get((DEFAULT_CRAWL, HOST), url)
     assert row
     return row
 
@@ -472,7 +473,7 @@ def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
     sim.judge = lambda ended: replace(Changing()(ended), **{field: "http://a.test/original"})
     sim.admit(URL)
     sim.run()
-    row = SqliteStore(sim.database).table(JudgementRow).get(HOST, URL)
+    row = SqliteStore(sim.database).table(JudgementRow).get((DEFAULT_CRAWL, HOST), URL)
     assert row and row.duplicate_of == "http://a.test/original"
 
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.events import Discovery, RefetchAsked, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchAsked, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow, PlanRow
 from tests.frontier.simulation import START, Simulation
@@ -101,7 +101,7 @@ def test_both_queues_survive_that_the_frontier_dies_at_any_time() -> None:
     sim.run(sim.now + DAY)
     assert {*NEW[:600]} <= {*sim.pages()}
     plans = SqliteStore(sim.database).table(PlanRow)
-    plan = plans.get(HOST, QUICK)
+    plan = plans.get((DEFAULT_CRAWL, HOST), QUICK)
     assert plan and plan.at is not None and plan.at > sim.now - 2 * HOUR
     row = host_row(sim)
     assert (row.queued, row.again.queued) in ((0, 0), (1, 1))

@@ -65,7 +65,8 @@ def test_applying_again_changes_nothing(made: CassandraSettings) -> None:
 def test_every_table_that_was_made_is_the_one_that_its_row_wants(made: CassandraSettings) -> None:
     with opened(made) as store:
         for row in TABLES:
-            assert store.table(row).scan("nobody") == []
+            several = isinstance(row.partition_key, tuple)
+            assert store.table(row).scan(("nobody", "none") if several else "nobody") == []
 
 
 @pytest.mark.slow

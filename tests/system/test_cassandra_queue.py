@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.store.cassandra.store import CassandraStore
 from services.frontier.queue import HostQueues
 from services.frontier.rows import HostRow, QueuedUrl
@@ -17,11 +18,13 @@ URL = "https://www.example.org/a/path/of/usual/length/page-{}.html"
 
 def run_through(store: CassandraStore, start: int, end: int, host: HostRow) -> HostRow:
     """Append URLs *start* to *end*, and visit all of them a batch at a time, in their order."""
-    queues, hosts = HostQueues(store.table(QueuedUrl)), store.table(HostRow)
+    queues, hosts = HostQueues(store.table(QueuedUrl), DEFAULT_CRAWL), store.table(HostRow)
     appended = visited = start
     while visited < end:
         while appended < min(end, visited + AHEAD):
-            url = QueuedUrl("", 0, URL.format(appended), appended, via="abc@https://example.org/")
+            url = QueuedUrl(
+                DEFAULT_CRAWL, "", 0, URL.format(appended), appended, via="abc@https://example.org/"
+            )
             host = queues.append(host, [url])
             appended += 1
         store.flush()
