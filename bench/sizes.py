@@ -122,13 +122,13 @@ def rows(count: int) -> Iterator[Row]:
         )
         file = f"archive-0/gossamer-default-20260922{n // 5000:06}-{n // 5000:05}-archive-0.warc.gz"
         sha1 = "sha1:" + digest[:32].upper()
-        yield CaptureRow(url, at, 200, file, n * 9000, 8000 + n % 3000, sha1)
-        yield DigestRow(digest, url, digest, at)
-        yield DigestRow(digest[::-1], url, at=at)
-        yield DocumentRow(url, at, digest)
+        yield CaptureRow(DEFAULT_CRAWL, url, at, 200, file, n * 9000, 8000 + n % 3000, sha1)
+        yield DigestRow(DEFAULT_CRAWL, digest, url, digest, at)
+        yield DigestRow(DEFAULT_CRAWL, digest[::-1], url, at=at)
+        yield DocumentRow(DEFAULT_CRAWL, url, at, digest)
         simhash = digest[:16]
         for band in bands(site_of(url), simhash):
-            yield NearRow(band, (Kept(url, simhash, at),))
+            yield NearRow(DEFAULT_CRAWL, band, (Kept(url, simhash, at),))
         yield QueuedUrl(
             DEFAULT_CRAWL,
             f"{host} 0",

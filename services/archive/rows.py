@@ -25,11 +25,12 @@ class CaptureRow(Row, frozen=True):
     """Where one capture of a URL lies: the same as on `pages.archived`, to be found by URL."""
 
     table = "captures"
-    partition_key, sort_key = "url", "fetched_at"
+    partition_key, sort_key = ("crawl", "url"), "fetched_at"
     newest_first = True
     decides = True
     # Written after the segment's length: what a row points to is never cut off by repair.
 
+    crawl: str
     url: str
     fetched_at: float
     status: int

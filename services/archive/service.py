@@ -115,7 +115,8 @@ class Archive(Processor):
         if not is_revisit(page):
             return None
         # Those before this visit: its record may come again.
-        earlier = self._captures.scan(page.visit.url, after=page.started_at, limit=LOOK_BACK)
+        key = page.crawl, page.visit.url
+        earlier = self._captures.scan(key, after=page.started_at, limit=LOOK_BACK)
         return next((body for row in earlier if (body := _body_of(row))), None)
 
     def _next_file(self, crawl: str, now: float) -> str:
@@ -217,6 +218,7 @@ def _body_of(row: CaptureRow) -> Body | None:
 
 def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:
     return CaptureRow(
+        crawl=archived.crawl,
         url=archived.url,
         fetched_at=archived.fetched_at,
         status=archived.status,

@@ -31,9 +31,10 @@ class DigestRow(Row, frozen=True):
     """The digest of a text, or of a text with its links, and the URL that had it first."""
 
     table = "digests"
-    partition_key = "digest"
+    partition_key = "crawl", "digest"
     holder = ("url",)
 
+    crawl: str
     digest: str
     url: str
     links: str = ""
@@ -89,17 +90,23 @@ class Content:
         """
         self._linked = {one.page.visit.id: one for one in documents}
         known = [one for one in documents if one.page.visit.id not in new]
-        digests = [digest for one in known for digest in (one.page.digest, one.digest) if digest]
+        digests = [
+            (one.page.crawl, digest)
+            for one in known
+            for digest in (one.page.digest, one.digest)
+            if digest
+        ]
         bands = self._near.reads_of([one.page for one in documents])
-        yield [*bands, *((DigestRow, digest, "") for digest in digests)]
-        firsts = {page.digest: page.visit.id for page in reversed(pages)}
+        yield [*bands, *((DigestRow, key, "") for key in digests)]
+        firsts = {_text(page): page.visit.id for page in reversed(pages)}
         asked = (one for one in documents if one.page.visit.id in new)
-        own = [_own(one) for one in asked if firsts[one.page.digest] == one.page.visit.id]
+        own = [_own(one) for one in asked if firsts[_text(one.page)] == one.page.visit.id]
         self._claimed = dict(zip(own, self._digests.put_all_if_absent(own), strict=True))
-        kept = self._digests.get_all([(digest, "") for digest in digests])
-        leaders = {first.url for first in (*self._claimed.values(), *kept)}
-        leaders.update(*(self._near.near(one.page) for one in documents))
-        yield [(DocumentRow, url, "") for url in leaders]
+        kept = self._digests.get_all([(key, "") for key in digests])
+        leaders = {(first.crawl, first.url) for first in (*self._claimed.values(), *kept)}
+        for one in documents:
+            leaders.update((one.page.crawl, url) for url in self._near.near(one.page))
+        yield [(DocumentRow, key, "") for key in leaders]
 
     def forget(self) -> None:
         """Drop claims that were not judged yet: the store may have discarded them."""
@@ -174,7 +181,7 @@ class Content:
         if not page.noindex:
             return self._claim(own, page, was_there)
         # It is no document, and leads none: nothing is written.
-        first = self._digests.get(page.digest)
+        first = self._digests.get(_text(page))
         return first if first and self._stands(first, page) else replace(own, links="")
 
     def _claim(self, own: DigestRow, page: PageParsed, was_there: bool) -> DigestRow:
@@ -183,7 +190,11 @@ class Content:
         Where the text *was_there* at the visit before, so was the row: to read it costs the nodes
         an eighth of what it costs them to decide.
         """
-        if was_there and (known := self._digests.get(own.digest)) and self._stands(known, page):
+        if (
+            was_there
+            and (known := self._digests.get((own.crawl, own.digest)))
+            and self._stands(known, page)
+        ):
             return known
         # The links may have been released by yet another: that is asked for by themselves.
         heir = replace(own, links="")
@@ -202,7 +213,7 @@ class Content:
             return True
         if first.canonical == url and self._canonical and _agrees(page, first.url):
             return False
-        row = self._documents.get(first.url)
+        row = self._documents.get((first.crawl, first.url))
         # An older row is from before its claim: the newer one is not written yet.
         has_it = row is not None and not row.gone and row.digest == page.digest
         return row is None or row.at <= first.at or has_it
@@ -218,15 +229,27 @@ class Content:
         if not links:
             return "the page asks that its links are not followed" if page.nofollow else ""
         if first.links != links:
-            own = DigestRow(links, page.visit.url, at=page.fetched_at)
+            own = DigestRow(page.crawl, links, page.visit.url, at=page.fetched_at)
             first = self._claim(own, page, was_there)
         released = first.url != page.visit.url
         return f"the same links were released from {first.url}" if released else ""
 
 
+def _text(page: PageParsed) -> tuple[str, str]:
+    """Return the partition key of the row about the text of *page*."""
+    return page.crawl, page.digest
+
+
 def _own(linked: Linked) -> DigestRow:
     page = linked.page
-    return DigestRow(page.digest, page.visit.url, linked.digest, page.fetched_at, page.canonical)
+    return DigestRow(
+        page.crawl,
+        page.digest,
+        page.visit.url,
+        linked.digest,
+        page.fetched_at,
+        page.canonical,
+    )
 
 
 def _agrees(page: PageParsed, other: str) -> bool:

@@ -56,18 +56,18 @@ class Documents:
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
         """Return the keys of the rows of *pages*."""
-        return [(DocumentRow, page.visit.url, "") for page in pages]
+        return [(DocumentRow, _key(page), "") for page in pages]
 
     def is_new(self, page: PageParsed) -> bool:
         """Return whether nothing was ever kept of the URL of *page*."""
-        return self._rows.get(page.visit.url) is None
+        return self._rows.get(_key(page)) is None
 
     def version(self, page: PageParsed) -> Version:
         """Compare *page* with the document that its URL had before.
 
         A record that comes again is told what it was told before, and changes nothing.
         """
-        known, blocks = self._rows.get(page.visit.url), unpacked(page.blocks)
+        known, blocks = self._rows.get(_key(page)), unpacked(page.blocks)
         if known and page.fetched_at < known.at:
             return Version(_told_before(known, page.fetched_at), known)
         if known is None or not _continues(page, known):
@@ -84,6 +84,7 @@ class Documents:
 
     def _row(self, page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
         return DocumentRow(
+            page.crawl,
             page.visit.url,
             page.fetched_at,
             page.digest,
@@ -137,7 +138,7 @@ class Documents:
 
     def confirm(self, page: PageParsed) -> DocumentRow | None:
         """Take in that the document is as it was; return its row, if `pages` has or had it."""
-        row = self._rows.get(page.visit.url)
+        row = self._rows.get(_key(page))
         if row and not row.gone and row.at < page.fetched_at:
             row = replace(row, at=page.fetched_at, missed=0, missed_since=0.0)
             self._rows.put(row)
@@ -148,7 +149,7 @@ class Documents:
 
         The visit that found it gone yields it again when its record comes again.
         """
-        row, at = self._rows.get(page.visit.url), page.fetched_at
+        row, at = self._rows.get(_key(page)), page.fetched_at
         if row is None or (row.gone and row.at != at):
             return
         if not row.gone:
@@ -171,6 +172,10 @@ class Documents:
             missed=missed,
             missed_since=since,
         )
+
+
+def _key(page: PageParsed) -> tuple[str, str]:
+    return page.crawl, page.visit.url
 
 
 def _continues(page: PageParsed, known: DocumentRow) -> bool:

@@ -127,7 +127,7 @@ class HostSteps:
             )
 
     def _differ(self, other: str, page: PageParsed) -> bool:
-        known = self._documents.get(other)
+        known = self._documents.get((page.crawl, other))
         if known is None or known.gone or not known.sketch or not page.sketch:
             return False
         return known.digest != page.digest and change(known.sketch, page.sketch) > DIFFERENT

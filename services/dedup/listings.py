@@ -41,8 +41,9 @@ class ListingRow(Row, frozen=True):
     """A sitemap or a feed, as its last visit found it."""
 
     table = "listings"
-    partition_key = "url"
+    partition_key = "crawl", "url"
 
+    crawl: str
     url: str
     at: float = 0.0
     """When that visit was made; 0: there was none."""
@@ -75,8 +76,8 @@ class Listings:
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(ListingRow)
-        self._named: list[tuple[str, str]] = []
-        """Sitemaps and who names them."""
+        self._named: list[tuple[str, str, str]] = []
+        """Crawls, sitemaps and who names them."""
 
     def named(self, event: UrlsDiscovered) -> None:
         """Take in which sitemaps another site's robots.txt names: `settle` writes it down."""
@@ -84,7 +85,7 @@ class Listings:
         if is_robots and (namer := linking_site(event.via, event.site)):
             for found in event.urls:
                 if found.purpose is Purpose.SITEMAP:
-                    self._named.append((found.url, namer))
+                    self._named.append((event.crawl, found.url, namer))
 
     @property
     def unsettled(self) -> bool:
@@ -94,17 +95,18 @@ class Listings:
     def settle(self) -> None:
         """Write down who was named."""
         named, self._named = self._named, []
-        for url, namer in named:
-            self._name(url, namer)
+        for crawl, url, namer in named:
+            self._name(crawl, url, namer)
 
-    def _name(self, url: str, *namers: str) -> None:
-        row = self._rows.get(url) or ListingRow(url)
+    def _name(self, crawl: str, url: str, *namers: str) -> None:
+        row = self._rows.get((crawl, url)) or ListingRow(crawl, url)
         if new := set(namers).difference(row.named_by):
             self._rows.put(replace(row, named_by=tuple(sorted({*row.named_by, *new}))))
 
     def reads_of(self, pages: Iterable[PageParsed]) -> list[Key]:
         """Return the keys of the rows of those *pages* that are listings."""
-        return [(ListingRow, page.visit.url, "") for page in pages if page.kind is PageKind.LISTING]
+        listings = (page for page in pages if page.kind is PageKind.LISTING)
+        return [(ListingRow, (page.crawl, page.visit.url), "") for page in listings]
 
     def read(self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Listed:
         """Return what follows from *page*, and the same when its record comes again."""
@@ -118,13 +120,14 @@ class Listings:
         if page.listing is Listing.SITEMAP_INDEX and row.named_by:
             for entry in own:
                 if site_of(entry.url) == page.site:
-                    self._name(entry.url, *row.named_by)
+                    self._name(page.crawl, entry.url, *row.named_by)
         followed = page.entries if page.listing is Listing.FEED else own
         links = _followed(page, followed, crawl, blacklist)
         return Listed(change, links, _hints_of(page, own, row.newest_before))
 
     def _compared(self, page: PageParsed) -> ListingRow:
-        row = self._rows.get(page.visit.url) or ListingRow(page.visit.url)
+        key = page.crawl, page.visit.url
+        row = self._rows.get(key) or ListingRow(*key)
         if page.fetched_at <= row.at:
             return row
         same = row.digest == page.digest and row.counted == row.named_by

@@ -9,7 +9,6 @@ nobody gets there, so a family of pages has its first in the rows, and no others
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from msgspec import Struct
 from simhash import Simhash
@@ -39,8 +38,9 @@ class NearRow(Row, frozen=True):
     """Pages of a site whose simhashes are equal in one band."""
 
     table = "near"
-    partition_key = "band"
+    partition_key = "crawl", "band"
 
+    crawl: str
     band: str
     """The site, the number of the band from 0, and its 16 bits: `example.org 3 00ff`."""
     pages: tuple[Kept, ...] = ()
@@ -66,14 +66,11 @@ class Near:
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
         """Return the keys of the bands of *pages*, which `leader` reads."""
-        read = (bands(page.site, page.simhash) for page in pages if page.simhash)
-        return [(NearRow, band, "") for band in chain.from_iterable(read)]
+        return [(NearRow, *key) for page in pages for key in _keys(page)]
 
     def near(self, page: PageParsed) -> set[str]:
         """Return the URLs whose documents `leader` may ask for."""
-        keys = bands(page.site, page.simhash) if page.simhash else []
-        rows = self._rows.get_all([(key, "") for key in keys])
-        return {kept.url for kept in self._near(page, rows)}
+        return {kept.url for kept in self._near(page, self._rows.get_all(_keys(page)))}
 
     def _near(self, page: PageParsed, rows: Iterable[NearRow]) -> set[Kept]:
         return {
@@ -91,14 +88,13 @@ class Near:
         """
         if not page.simhash:
             return ""
-        keys = bands(page.site, page.simhash)
-        rows = {row.band: row for row in self._rows.get_all([(key, "") for key in keys])}
+        rows = {row.band: row for row in self._rows.get_all(_keys(page))}
         near, url = self._near(page, rows.values()), page.visit.url
         if any(kept.url == url for kept in near):
             return ""
         first = self._first({kept for kept in near if kept.at <= page.fetched_at}, page)
         if not first and not page.noindex:
-            self._keep(Kept(url, page.simhash, page.fetched_at), keys, rows)
+            self._keep(page, rows)
         return first
 
     def _first(self, near: set[Kept], page: PageParsed) -> str:
@@ -109,14 +105,21 @@ class Near:
 
     def _stands(self, kept: Kept, page: PageParsed) -> bool:
         """Return whether *kept* is still there, with a text that *page* is near."""
-        row = self._documents.get(kept.url)
+        row = self._documents.get((page.crawl, kept.url))
         if row is None or not row.simhash:
             return row is None or not row.gone
         return not row.gone and distance(row.simhash, page.simhash) <= self._limit
 
-    def _keep(self, page: Kept, keys: list[str], rows: dict[str, NearRow]) -> None:
-        for key in keys:
-            known = rows[key].pages if key in rows else ()
-            pages = tuple(kept for kept in known if kept.url != page.url)
+    def _keep(self, page: PageParsed, rows: dict[str, NearRow]) -> None:
+        own = Kept(page.visit.url, page.simhash, page.fetched_at)
+        for band in bands(page.site, page.simhash):
+            known = rows[band].pages if band in rows else ()
+            pages = tuple(kept for kept in known if kept.url != own.url)
             if len(pages) < MOST:
-                self._rows.put(NearRow(key, (*pages, page)))
+                self._rows.put(NearRow(page.crawl, band, (*pages, own)))
+
+
+def _keys(page: PageParsed) -> list[tuple[tuple[str, str], str]]:
+    """Return the keys of the rows in which *page* is looked up."""
+    found = bands(page.site, page.simhash) if page.simhash else []
+    return [((page.crawl, band), "") for band in found]

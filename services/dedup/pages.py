@@ -149,7 +149,7 @@ class Pages:
                     if not taken.hidden and self._documents.is_new(page):
                         new.add(page.visit.id)
         for group in self._content.reads_of(pages, documents, new):
-            leaders = [str(url) for row, url, _ in group if row is DocumentRow]
+            leaders = [key[-1] for row, key, _ in group if row is DocumentRow]
             yield [*group, *keys_of(leaders)]
 
     def handle(self, parsed: PageParsed, now: float) -> Answer:

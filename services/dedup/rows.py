@@ -19,8 +19,9 @@ class DocumentRow(Row, frozen=True):
     """A URL of which `pages` has, or had, a document; or a page that is not to be published."""
 
     table = "documents"
-    partition_key = "url"
+    partition_key = "crawl", "url"
 
+    crawl: str
     url: str
     at: float
     """When the visit was made that this row was last changed by."""

@@ -7,7 +7,7 @@ from fastwarc.warc import WarcRecordType
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.events import PageFetched
+from gossamer.events import DEFAULT_CRAWL, PageFetched
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import payload_digest
 from gossamer.web.validators import Validators
@@ -114,7 +114,7 @@ def test_a_capture_of_an_older_version_is_referred_to_by_its_time(tmp_path: Path
     crawl.fetched(visited(1))
     crawl.work()
     store = SqliteStore(crawl.database)
-    (row,) = store.table(CaptureRow).scan(URL)
+    (row,) = store.table(CaptureRow).scan((DEFAULT_CRAWL, URL))
     store.table(CaptureRow).put(replace(row, record_id="", body_at=0.0))
     store.flush()
     crawl.fetched(not_modified(2))

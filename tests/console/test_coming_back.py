@@ -66,7 +66,9 @@ def test_how_often_it_changed_and_what_is_believed_is_said_with_how_sure() -> No
 
 
 def test_the_document_knows_when_it_was_first_seen() -> None:
-    document = DocumentRow(URL, NOW, "d", first_seen=NOW - 9 * DAY, last_changed=NOW - DAY)
+    document = DocumentRow(
+        DEFAULT_CRAWL, URL, NOW, "d", first_seen=NOW - 9 * DAY, last_changed=NOW - DAY
+    )
     shown = why(visited("optimal", False), document=document)
     assert "seen at 0 of 1 visit after the first; first seen 2033-05-09" in shown
     assert "last changed 2033-05-17" in shown

@@ -101,19 +101,19 @@ def test_of_many_refusals_by_one_rule_those_without_a_row_are_explained() -> Non
 
 
 def test_a_document_that_is_gone_or_may_be_is_named() -> None:
-    gone = DocumentRow(URL, NOW, gone=Gone.MOVED, missed=1)
+    gone = DocumentRow(DEFAULT_CRAWL, URL, NOW, gone=Gone.MOVED, missed=1)
     shown = why(document=gone, met=True)
     assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The URL redirects for good")
-    hidden = DocumentRow(URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
+    hidden = DocumentRow(DEFAULT_CRAWL, URL, NOW + 9, gone=Gone.NOINDEX, missed=2, missed_since=NOW)
     shown = why(document=hidden, met=True)
     assert shown.startswith("not in pages: The page asks not to be indexed.")
     shown = why(document=replace(hidden, published_at=1.0), met=True)
     assert shown.startswith("gone from pages: 2033-05-18 03:33:20 UTC: The page asks not to be")
-    missed = DocumentRow(URL, NOW, "d", missed=1, missed_since=NOW)
+    missed = DocumentRow(DEFAULT_CRAWL, URL, NOW, "d", missed=1, missed_since=NOW)
     assert why(document=missed, met=True) == (
         "in pages, though not found at 1 visit since 2033-05-18 03:33:20 UTC"
     )
-    assert why(document=DocumentRow(URL, NOW, "d"), met=True) == ""
+    assert why(document=DocumentRow(DEFAULT_CRAWL, URL, NOW, "d"), met=True) == ""
 
 
 def test_where_a_document_went_is_said() -> None:
@@ -201,7 +201,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
         visit(via="seed"),
         HistoryRow(DEFAULT_CRAWL, url=URL, at=1.0, outcome="page"),
         JudgementRow(DEFAULT_CRAWL, host=HOST, url=URL, verdict="first", at=1.0, links=4),
-        CaptureRow(URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
+        CaptureRow(DEFAULT_CRAWL, URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
         RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0).rules),
         SeenRow(
             DEFAULT_CRAWL,

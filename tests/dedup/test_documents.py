@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import (
+    DEFAULT_CRAWL,
     Link,
     Page,
     PageJudged,
@@ -333,11 +334,28 @@ def test_the_row_of_a_document_says_how_it_is() -> None:
     rows = one.store.table(DocumentRow)
     for page in visits(URL, [THERE, Seen(404)]):
         one.answer(page)
-    row = rows.get(URL)
+    row = rows.get((DEFAULT_CRAWL, URL))
     assert row and (row.gone, row.missed, row.missed_since) == ("", 1, 1.0 + DAY)
     one.answer(parsed(URL, Seen(410), 5 * DAY))
-    row = rows.get(URL)
+    row = rows.get((DEFAULT_CRAWL, URL))
     assert row and (row.gone, row.at, row.digest) == (Gone.REMOVED, 5 * DAY, "")
+
+
+def test_each_crawl_has_documents_of_its_own() -> None:
+    one = Instance()
+    assert one.said(parsed(URL, THERE, 1.0))
+    assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == URL
+    for url in (COPY, URL):
+        (judged,) = (
+            event
+            for event in one.answer(parsed(url, THERE, 3.0, crawl="second"))
+            if isinstance(event, PageJudged)
+        )
+        original = "" if url == COPY else COPY
+        assert (judged.change, judged.duplicate_of) == (None, original)
+    one.store.flush()
+    kept = {(row.crawl, row.url) for row in one.store.table(DocumentRow).everything()}
+    assert kept == {(crawl, url) for crawl in (DEFAULT_CRAWL, "second") for url in (URL, COPY)}
 
 
 def test_two_pages_of_one_visit_in_one_step_are_judged_each_as_it_is() -> None:

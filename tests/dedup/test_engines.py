@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer.errors import Locked
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
 from services.dedup.listings import ListingRow
 from tests.support.waiting import until
@@ -122,7 +123,7 @@ def test_who_names_a_sitemap_is_kept_before_the_log_moves_on(
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("urls.discovered", names, SITE)
         until(lambda: any(url in str(e) for e in admitted.read()), "it is admitted")
-    row = instance.other_store().table(ListingRow).get(url)
+    row = instance.other_store().table(ListingRow).get((DEFAULT_CRAWL, url))
     assert row and row.named_by == ("far.test",)
 
 

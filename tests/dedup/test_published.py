@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.errors import Unavailable
-from gossamer.events import Page, PageJudged, PageKind, PageParsed, Tombstone, Verdict
+from gossamer.events import (
+    DEFAULT_CRAWL,
+    Page,
+    PageJudged,
+    PageKind,
+    PageParsed,
+    Tombstone,
+    Verdict,
+)
 from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
@@ -59,7 +67,7 @@ def document(one: Instance, page: PageParsed) -> Page:
 
 
 def row_of(one: Instance) -> DocumentRow:
-    row = one.store.table(DocumentRow).get(URL)
+    row = one.store.table(DocumentRow).get((DEFAULT_CRAWL, URL))
     assert row
     return row
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Page, PageJudged, PageParsed, Verdict
+from gossamer.events import DEFAULT_CRAWL, Page, PageJudged, PageParsed, Verdict
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
@@ -159,7 +159,7 @@ def test_what_is_kept_of_a_page_is_little_however_long_it_is() -> None:
     def sizes() -> Iterator[int]:
         for visit in range(6):
             page.told(page.parsed(ARTICLE * 200 + everything(visit)))
-            row = page.store.table(DocumentRow).get(URL)
+            row = page.store.table(DocumentRow).get((DEFAULT_CRAWL, URL))
             yield len(row.volatile) + len(row.sketch) if row else 0
 
     assert max(sizes()) <= LIMIT + 64

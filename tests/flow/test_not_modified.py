@@ -7,6 +7,7 @@ import pytest
 from fastwarc.warc import WarcRecordType
 
 from gossamer.events import (
+    DEFAULT_CRAWL,
     Event,
     HostCheckedOut,
     OrderId,
@@ -118,7 +119,7 @@ def test_a_page_that_is_as_it_was_is_judged_and_archived_and_not_published(crawl
         assert judged.validators == Validators('W/"v1"')
     (published,) = crawl.all(Page)
     assert (judged.digest, published.last_visited) == (published.digest, published.first_seen)
-    row = crawl._store().table(DocumentRow).get(URL)
+    row = crawl._store().table(DocumentRow).get((DEFAULT_CRAWL, URL))
     assert row.at >= START + 2 * 86400.0
     captures = [capture.record_type for capture in crawl.all(PageArchived)]
     assert captures == ["response", "revisit", "revisit"]
@@ -136,7 +137,7 @@ def test_once_it_has_changed_it_comes_whole(crawl: Visited) -> None:
     crawl.archive.close()
 
     assert_readable(crawl.folder)
-    (*_, newest) = crawl._store().table(CaptureRow).scan(URL, limit=2)
+    (*_, newest) = crawl._store().table(CaptureRow).scan((DEFAULT_CRAWL, URL), limit=2)
     found = [
         headers["WARC-Refers-To"]
         for file in files(crawl.folder)

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import PAGES
 from gossamer.web.http import Headers
 from gossamer.web.url import host_name
@@ -103,7 +104,7 @@ def test_what_comes_back_is_archived_and_is_no_document(
     published = crawl.log.reader("test", [PAGES.name], store).poll(1000)
     assert published and not any(b"Oops" in record.value for record in published)
     assert not any(url.endswith("/sorry") for _, _, url in crawl.requests)
-    assert list(store.table(CaptureRow).scan(missing)) == []
+    assert list(store.table(CaptureRow).scan((DEFAULT_CRAWL, missing))) == []
     archived = [headers for file in files(tmp_path) for headers, _ in records(file)]
     assert any(headers.get("WARC-Target-URI") == missing for headers in archived)
 

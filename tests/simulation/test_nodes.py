@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 
-from gossamer.events import PageParsed, Visit
+from gossamer.events import DEFAULT_CRAWL, PageParsed, Visit
 from gossamer.settings import DedupSettings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import SELECT_REPLICATION
@@ -98,12 +98,12 @@ def test_a_leader_that_is_gone_is_replaced_by_one_and_no_other(ahead: float) -> 
         content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
         began = nodes.sim.now
         content.judge(page(A, began), None, None, began)
-        documents.put(DocumentRow(A, began + 1.0, "another text"))
+        documents.put(DocumentRow(DEFAULT_CRAWL, A, began + 1.0, "another text"))
         store.flush()
         for url, of in ((B, ""), (C, B)):
             assert content.judge(page(url, began + 2.0), None, None, began + 2.0).original == of
             store.flush()
-        row = store.table(DigestRow).get("text")
+        row = store.table(DigestRow).get((DEFAULT_CRAWL, "text"))
         assert row and row.url == B
 
     run(nodes, body)

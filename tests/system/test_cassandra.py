@@ -10,7 +10,7 @@ from cassandra.cluster import Cluster, Session
 
 from console.tables import TABLES
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from gossamer.events import OrderId
+from gossamer.events import DEFAULT_CRAWL, OrderId
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.web.robots import RobotsRules
@@ -265,15 +265,18 @@ def test_who_is_first_is_known_though_the_answer_was_lost(
     made: CassandraSettings, somebody: bool
 ) -> None:
     key = uuid4().hex
-    theirs, ours = DigestRow(key, "https://theirs.example/"), DigestRow(key, "https://ours.example")
+    theirs, ours = (
+        DigestRow(DEFAULT_CRAWL, key, "https://theirs.example/"),
+        DigestRow(DEFAULT_CRAWL, key, "https://ours.example"),
+    )
     with closing(Between(made.port)) as between:
         patient = made.model_copy(update={"port": between.port, "timeout": 5.0})
         with opened(made) as other, opened(patient) as store:
-            store.table(DigestRow).put_if_absent(DigestRow(f"{key} warm", ""))
+            store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, f"{key} warm", ""))
             if somebody:
                 assert other.table(DigestRow).put_if_absent(theirs) == theirs
             between.hold()
             between.release_after(2)
             standing = store.table(DigestRow).put_if_absent(ours)
             assert standing == (theirs if somebody else ours)
-            assert other.table(DigestRow).get(key) == standing
+            assert other.table(DigestRow).get((DEFAULT_CRAWL, key)) == standing

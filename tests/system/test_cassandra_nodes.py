@@ -9,6 +9,7 @@ from threading import Barrier
 import pytest
 
 from gossamer.errors import Unavailable
+from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.content import DigestRow
@@ -49,6 +50,6 @@ def first(store: CassandraStore, key: str, who: str, together: Barrier) -> Diges
     together.wait()
     while True:
         try:
-            return store.table(DigestRow).put_if_absent(DigestRow(key, who))
+            return store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, key, who))
         except Unavailable:
             time.sleep(0.1)
