@@ -163,7 +163,7 @@ def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
         depth=3, trace=trace, via="1790000000123456.812.0@https://www.first.example/",
         earlier=VISITS, validators=validators, statistics=state,
     )  # fmt: skip
-    bucket = f"{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"
+    bucket = f"{DEFAULT_CRAWL}/{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"
     yield DueRow(bucket, f"{next_at:021.7f} {url}", next_at, site, host, DEFAULT_CRAWL, url)
 
 

@@ -165,7 +165,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
     ahead, queued = (row and queues.find(row, url)) or (None, None)
     partition = str(partition_of(site, crawl.log.partitions))
-    tally = store.table(TallyRow).get(partition)
+    tally = store.table(TallyRow).get((crawl.id, partition))
     out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
     return UrlFacts(
@@ -187,7 +187,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         neighbours=tuple(o for o, its in out.items() if its == site and o != host),
         site=store.table(SiteRow).get(site),
         plan=store.table(PlanRow).get((crawl.id, host), url),
-        shared=store.table(PartitionPlansRow).get(partition),
+        shared=store.table(PartitionPlansRow).get((crawl.id, partition)),
         ahead=ahead,
         again=queued is not None and is_again(queued),
         met=bool(met or visit or ahead is not None),

@@ -100,7 +100,7 @@ def read_standing(crawl: OpenCrawl) -> Standing:
     for row in READ:
         store.table(row)  # Made where it is missing, while nothing is being read.
     with crawl.reading():
-        progress = progress_of(crawl.log, store)
+        progress = progress_of(crawl.log, store, crawl.id)
         blocked = progress.conditions[Condition.BLOCKED]
         return Standing(
             crawl=crawl.name,

@@ -85,17 +85,16 @@ def read_progress(opened: Opened) -> Progress:
     for row in (TallyRow, PartitionPlansRow):
         opened.store.table(row)  # Made where it is missing, while nothing is being read.
     with opened.database.reading():
-        return progress_of(opened.log, opened.store)
+        return progress_of(opened.log, opened.store, opened.crawl_id)
 
 
-def progress_of(log: Log, store: Store) -> Progress:
-    """Return how the crawl on *log* and *store* stands now, a folder's or a fleet's."""
+def progress_of(log: Log, store: Store, crawl_id: str) -> Progress:
+    """Return how a crawl on *log* and *store* stands now, a folder's or a fleet's."""
     progress = Progress()
-    for row in store.table(TallyRow).get_all([(str(p), "") for p in range(log.partitions)]):
+    keys = [((crawl_id, str(partition)), "") for partition in range(log.partitions)]
+    for row in store.table(TallyRow).get_all(keys):
         _add(progress, row)
-    for plans in store.table(PartitionPlansRow).get_all(
-        [(str(p), "") for p in range(log.partitions)]
-    ):
+    for plans in store.table(PartitionPlansRow).get_all(keys):
         progress.revisiting.add(plans)
     for topic in TOPICS.values():
         if topic.keep is Keep.UNTIL_READ:

@@ -84,9 +84,9 @@ class Partition:
         dues, first, last = store.table(DueRow), found.due_bucket, found.last_due_bucket
         self._calendar = Calendar(dues, key, first, last, now)
         self.parked = Parked(crawl, key, store)
-        self.plans = Plans(key, store, now)
+        self.plans = Plans(crawl, key, store, now)
         tallies = store.table(TallyRow)
-        self.tally = Tally(tallies.get(key) or TallyRow(key), tallies)
+        self.tally = Tally(tallies.get((crawl, key)) or TallyRow(crawl, key), tallies)
         self._inherits = self.tally.orders > 0
         """Whether anything was ordered before the claim."""
         self._settled = self._standing()

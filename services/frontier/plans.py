@@ -28,12 +28,14 @@ LOOKED_INTO = 20
 
 
 class Plans:
-    """The planned visits of *partition*, and what its pages have in common."""
+    """The visits of the crawl *crawl_id* that *partition* has planned, and what its pages have in
+    common. Their calendars have buckets of their own."""
 
-    def __init__(self, partition: str, store: Store, now: float) -> None:
-        self.partition = partition
+    def __init__(self, crawl_id: str, partition: str, store: Store, now: float) -> None:
+        self.partition, self._prefix = partition, f"{crawl_id}/{partition}"
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
-        self._found = row = self._rows.get(partition) or PartitionPlansRow(partition)
+        keys = crawl_id, partition
+        self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
         # As `Claim._written`.
         self._written: PartitionPlansRow | None = None
         self.crawl = refilled(revisit.unpacked_crawl(row.statistics), now)
@@ -44,14 +46,14 @@ class Plans:
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
         self._calendar = self._opened(row.first_bucket, row.last_bucket, now)
         self._new = Calendar(
-            self._visits, f"{partition}/new", row.new_bucket, row.last_new_bucket, now
+            self._visits, f"{self._prefix}/new", row.new_bucket, row.last_new_bucket, now
         )
         self._waiting = row.waiting
         self.discovery_share, self._credit = HALF, 0.0
         self._settled = self.standing()
 
     def _opened(self, first: int, last: int, now: float) -> Calendar:
-        prefix = f"{self.partition}/{self._generation}"
+        prefix = f"{self._prefix}/{self._generation}"
         most = UNREAD if self.policy == NEVER else MOST
         return Calendar(self._visits, prefix, first, last, now, most)
 
@@ -147,7 +149,7 @@ class Plans:
         return moved
 
     def _moved_of_a_bucket(self, most: int) -> list[DueRow]:
-        bucket = f"{self.partition}/{self._generation - 1}/{self._moving}"
+        bucket = f"{self._prefix}/{self._generation - 1}/{self._moving}"
         found = self._visits.scan(bucket, self._moved_to, most)
         self._moved_to = found[-1].key if found else None
         if len(found) < most:

@@ -403,9 +403,10 @@ class TallyRow(Row, frozen=True):
     """Totals of a partition since its beginning: what the report and the live view show."""
 
     table = "tallies"
-    partition_key = "partition"
+    partition_key = "crawl", "partition"
     decides = True
 
+    crawl: str
     partition: str
     last_number: int = 0
     """The largest request number given out: they grow, whatever the clock does."""
@@ -507,9 +508,10 @@ class PartitionPlansRow(Row, frozen=True):
     """Which plans a partition has, and what all of its pages have in common."""
 
     table = "partition_plans"
-    partition_key = "partition"
+    partition_key = "crawl", "partition"
     decides = True
 
+    crawl: str
     partition: str
     policy: str = "none"
     """By which all plans are made, but for those that are still to be made anew."""

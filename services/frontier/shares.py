@@ -54,10 +54,11 @@ class Shares:
             return
         self._shared_at, self._pages = now, pages
         claimed, numbers = self._partitions, range(self._partitions.in_all)
-        keys = [(str(number), "") for number in numbers] if self._budget else []
-        rows = {row.partition: row for row in self._rows.get_all(keys)}
+        keys = [(self._partitions.crawl, str(number)) for number in numbers]
+        found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()
+        rows = {row.partition: row for row in found}
         rows |= {one.plans.partition: one.plans.standing() for one in claimed}
-        stands = [rows.get(str(number)) or PartitionPlansRow(str(number)) for number in numbers]
+        stands = [rows.get(key[1]) or PartitionPlansRow(*key) for key in keys]
         parts = self._parts(stands)
         for partition in claimed:
             plans, (again, new) = partition.plans, parts[partition.number]

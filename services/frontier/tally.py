@@ -98,6 +98,7 @@ class Tally:
     def write(self) -> None:
         """Put the totals into the store if they have changed."""
         row = TallyRow(
+            crawl=self._row.crawl,
             partition=self._row.partition,
             last_number=self.last_number,
             admitted=self.admitted,

@@ -45,7 +45,7 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
         url=URL,
         plan=row,
         site=SiteRow(SITE, statistics=packed(known.site)),
-        shared=PartitionPlansRow("0", statistics=packed(known.crawl)),
+        shared=PartitionPlansRow(DEFAULT_CRAWL, "0", statistics=packed(known.crawl)),
         met=True,
     )
 

@@ -14,7 +14,7 @@ from console.cli.status import lines
 from console.open_crawl import OpenCrawl
 from console.standing import Standing, read_standing
 from gossamer import clock
-from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.store import Row
 from services.frontier.conditions import Condition
@@ -100,8 +100,8 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     blocked = HostRow("a.example", HOST, Condition.BLOCKED, due, "no connection\x1b[2J")
     keep(
         opened,
-        TallyRow("0", admitted=2, queued=1, due_count=1, conditions={"blocked": 1}),
-        TallyRow("3", admitted=1, pages=1, outcomes={"page": 1}),
+        TallyRow(DEFAULT_CRAWL, "0", admitted=2, queued=1, due_count=1, conditions={"blocked": 1}),
+        TallyRow(DEFAULT_CRAWL, "3", admitted=1, pages=1, outcomes={"page": 1}),
         PartitionRow("0", due_bucket=0, last_due_bucket=0),
         DueRow("0/0", "1", due, "a.example", HOST),
         blocked,
@@ -129,6 +129,7 @@ def come_back_twice(opened: Opened) -> None:
     for number, crawl in enumerate(crawls):
         spent = {"rate": 2, "hint": number}
         row = PartitionPlansRow(
+            DEFAULT_CRAWL,
             str(number),
             "optimal",
             planned=4,
@@ -138,8 +139,8 @@ def come_back_twice(opened: Opened) -> None:
             liars=number,
         )
         keep(opened, replace(row, statistics=packed(crawl)))
-    keep(opened, TallyRow("0", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}))
-    keep(opened, TallyRow("1", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
+    keep(opened, TallyRow(DEFAULT_CRAWL, "0", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}))
+    keep(opened, TallyRow(DEFAULT_CRAWL, "1", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
     opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
 
 
@@ -178,7 +179,7 @@ def test_a_folder_without_a_definition_is_no_failure(
 def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
     keep(
         opened,
-        TallyRow("0", queued=1, due_count=1),
+        TallyRow(DEFAULT_CRAWL, "0", queued=1, due_count=1),
         PartitionRow("0", due_bucket=0, last_due_bucket=1 << 60),
     )
     standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))

@@ -48,7 +48,9 @@ def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
 
 def counted(crawl: VirtualCrawl) -> Counter[str]:
     table, found = SqliteStore(crawl.database).table(TallyRow), Counter[str]()
-    for tally in filter(None, (table.get(str(number)) for number in range(PARTITIONS))):
+    for tally in filter(
+        None, (table.get((DEFAULT_CRAWL, str(number))) for number in range(PARTITIONS))
+    ):
         found.update(tally.hazards)
         found.update({f"refused {rule}": count for rule, count in tally.refused.items()})
     return found

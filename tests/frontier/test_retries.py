@@ -43,7 +43,9 @@ def host(sim: Simulation) -> HostRow:
 
 def waiting(sim: Simulation) -> int:
     rows = SqliteStore(sim.database).table(TallyRow)
-    return sum(row.due_count for n in range(PARTITIONS) if (row := rows.get(str(n))))
+    return sum(
+        row.due_count for n in range(PARTITIONS) if (row := rows.get((DEFAULT_CRAWL, str(n))))
+    )
 
 
 @pytest.mark.parametrize("outcome", [Outcome.HOST_DOWN, Outcome.DNS_FAILURE, Outcome.BROKEN])

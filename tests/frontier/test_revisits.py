@@ -88,7 +88,7 @@ def plan(sim: Simulation, url: str = URL) -> PlanRow:
 
 def shares(sim: Simulation) -> list[PartitionPlansRow]:
     table = SqliteStore(sim.database).table(PartitionPlansRow)
-    return [row for n in range(PARTITIONS) if (row := table.get(str(n)))]
+    return [row for n in range(PARTITIONS) if (row := table.get((DEFAULT_CRAWL, str(n))))]
 
 
 def spent(sim: Simulation) -> Counter[str]:
@@ -484,7 +484,7 @@ def test_tallies_count_each_verdict_for_the_report() -> None:
     rows = SqliteStore(sim.database).table(TallyRow)
     counted = Counter[str]()
     for partition in range(PARTITIONS):
-        if row := rows.get(str(partition)):
+        if row := rows.get((DEFAULT_CRAWL, str(partition))):
             counted += Counter(row.verdicts)
     assert counted == {Verdict.FIRST: 2, Verdict.UNCHANGED: 2}
 

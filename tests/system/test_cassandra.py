@@ -153,7 +153,13 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
             )
         )
         store.table(TallyRow).put(
-            TallyRow("3", outcomes={"page": 7}, slowest={"h": 0.5}, latest=(("u", "page"),))
+            TallyRow(
+                DEFAULT_CRAWL,
+                "3",
+                outcomes={"page": 7},
+                slowest={"h": 0.5},
+                latest=(("u", "page"),),
+            )
         )
         store.table(RobotsRow).put(RobotsRow("http://s.example", rules))
         store.table(SegmentRow).put(SegmentRow(writer="w", full=("a", "b")))
@@ -177,9 +183,11 @@ def test_no_column_is_written_as_null_nor_as_a_tombstone(
 ) -> None:
     with opened(made) as store:
         for text in ("one", "two"):
-            store.table(TallyRow).put(TallyRow("9", outcomes={text: 1}))
+            store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, "9", outcomes={text: 1}))
             store.flush()
-    row = driver.execute(f"SELECT * FROM {made.keyspace}.tallies WHERE partition = '9'").one()
+    row = driver.execute(
+        f"SELECT * FROM {made.keyspace}.tallies WHERE crawl = 'default' AND partition = '9'"
+    ).one()
     assert None not in row
     assert dict(row.outcomes) == {"two": 1}
 
