@@ -29,11 +29,11 @@ from services.frontier.rows import (
     HostRow,
     JudgementRow,
     PartitionPlansRow,
+    PartitionTallyRow,
     PlanRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
-    TallyRow,
     UrlRow,
 )
 from services.frontier.sites import SAMPLE
@@ -52,7 +52,7 @@ READ = (
     CaptureRow,
     PlanRow,
     PartitionPlansRow,
-    TallyRow,
+    PartitionTallyRow,
 )
 
 
@@ -165,7 +165,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
     ahead, queued = (row and queues.find(row, url)) or (None, None)
     partition = str(partition_of(site, crawl.log.partitions))
-    tally = store.table(TallyRow).get((crawl.id, partition))
+    tally = store.table(PartitionTallyRow).get(partition)
     out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
     return UrlFacts(

@@ -21,13 +21,22 @@ from services.frontier.rows import (
     HostRow,
     PartitionPlansRow,
     PartitionRow,
+    PartitionTallyRow,
     PlanRow,
     TallyRow,
 )
 from standalone.progress import Progress, progress_of
 from standalone.waiting import Waiting, read_waiting
 
-READ = (TallyRow, PartitionRow, PartitionPlansRow, DueRow, HostRow, PlanRow)
+READ = (
+    TallyRow,
+    PartitionTallyRow,
+    PartitionRow,
+    PartitionPlansRow,
+    DueRow,
+    HostRow,
+    PlanRow,
+)
 
 
 @dataclass(frozen=True)

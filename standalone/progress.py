@@ -15,7 +15,7 @@ from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
 from services.frontier.parked import ParkedLimitRow
 from services.frontier.revisiting import Revisiting
-from services.frontier.rows import PartitionPlansRow, TallyRow
+from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow
 from standalone.folder import Opened
 
 
@@ -82,7 +82,7 @@ class Progress:
 
 def read_progress(opened: Opened) -> Progress:
     """Return how the crawl of a folder stands now."""
-    for row in (TallyRow, PartitionPlansRow):
+    for row in (TallyRow, PartitionTallyRow, PartitionPlansRow):
         opened.store.table(row)  # Made where it is missing, while nothing is being read.
     with opened.database.reading():
         return progress_of(opened.log, opened.store, opened.crawl_id)
@@ -91,9 +91,13 @@ def read_progress(opened: Opened) -> Progress:
 def progress_of(log: Log, store: Store, crawl_id: str) -> Progress:
     """Return how a crawl on *log* and *store* stands now, a folder's or a fleet's."""
     progress = Progress()
-    keys = [((crawl_id, str(partition)), "") for partition in range(log.partitions)]
+    partitions = [str(number) for number in range(log.partitions)]
+    keys = [((crawl_id, partition), "") for partition in partitions]
     for row in store.table(TallyRow).get_all(keys):
         _add(progress, row)
+    shared = store.table(PartitionTallyRow)
+    for of_all in shared.get_all([(partition, "") for partition in partitions]):
+        _add_shared(progress, of_all)
     for plans in store.table(PartitionPlansRow).get_all(keys):
         progress.revisiting.add(plans)
     for topic in TOPICS.values():
@@ -116,14 +120,17 @@ def _add(progress: Progress, row: TallyRow) -> None:
     progress.refused.update(row.refused)
     progress.verdicts.update(row.verdicts)
     progress.hazards.update(row.hazards)
-    progress.conditions.update(row.conditions)
-    progress.slowest.update(row.slowest)
-    progress.largest.update(row.largest)
     progress.latest += row.latest
-    progress.due_count += row.due_count
     for hour, (new, changed, unchanged) in row.hours.items():
         a, b, c = progress.hours.get(hour, (0, 0, 0))
         progress.hours[hour] = (a + new, b + changed, c + unchanged)
+
+
+def _add_shared(progress: Progress, row: PartitionTallyRow) -> None:
+    progress.conditions.update(row.conditions)
+    progress.slowest.update(row.slowest)
+    progress.largest.update(row.largest)
+    progress.due_count += row.due_count
     if row.next_due_at and (not progress.next_due_at or row.next_due_at < progress.next_due_at):
         progress.next_due_at = row.next_due_at
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from gossamer.store import Store
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HostRow, TallyRow
+from services.frontier.rows import HostRow, PartitionTallyRow
 
 FULL, SOME = 1.25, 4
 """A partition has too many orders with so many times the average, and some: a site that moves is
@@ -65,7 +65,7 @@ class Balance:
     ) -> None:
         """*gap*: between the starts at a site, so many times the delay of its hosts."""
         self._partitions, self._gap = partitions, gap
-        self._tallies, self._ask = store.table(TallyRow), unread
+        self._tallies, self._ask = store.table(PartitionTallyRow), unread
         self._last = OrderedDict[str, Last]()
         self._others = Counter[int]()
         self._unread: Container[int] = ()
@@ -107,8 +107,7 @@ class Balance:
         if not 0 <= now - self._looked_at < LOOK_EVERY:
             self._looked_at = now
             foreign = {*range(self._partitions.in_all)} - self._partitions.numbers
-            keys = [((self._partitions.crawl, str(number)), "") for number in sorted(foreign)]
-            rows = self._tallies.get_all(keys) if keys else ()
+            rows = self._tallies.get_all([(str(n), "") for n in sorted(foreign)]) if foreign else ()
             self._others = sum((_sent(row) for row in rows), Counter[int]())
         ours = sum((one.orders_at() for one in self._partitions), Counter[int]())
         return [ours[at] + self._others[at] for at in range(self._partitions.in_all)]
@@ -124,5 +123,5 @@ class Balance:
             partition.report_orders()
 
 
-def _sent(row: TallyRow) -> Counter[int]:
+def _sent(row: PartitionTallyRow) -> Counter[int]:
     return Counter({int(at): count for at, count in row.sent.items()})

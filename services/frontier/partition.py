@@ -44,7 +44,6 @@ from services.frontier.rows import (
     Position,
     QueuedUrl,
     RobotsRow,
-    TallyRow,
 )
 from services.frontier.sites import Sites
 from services.frontier.tally import Tally
@@ -85,8 +84,7 @@ class Partition:
         self._calendar = Calendar(dues, key, first, last, now)
         self.parked = Parked(crawl, key, store)
         self.plans = Plans(crawl, key, store, now)
-        tallies = store.table(TallyRow)
-        self.tally = Tally(tallies.get((crawl, key)) or TallyRow(crawl, key), tallies)
+        self.tally = Tally(crawl, key, store)
         self._inherits = self.tally.orders > 0
         """Whether anything was ordered before the claim."""
         self._settled = self._standing()

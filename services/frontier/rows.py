@@ -400,7 +400,7 @@ class PartitionRow(Row, frozen=True):
 
 
 class TallyRow(Row, frozen=True):
-    """Totals of a partition since its beginning: what the report and the live view show."""
+    """Totals of a crawl in a partition since its beginning: what report and live view show."""
 
     table = "tallies"
     partition_key = "crawl", "partition"
@@ -408,35 +408,48 @@ class TallyRow(Row, frozen=True):
 
     crawl: str
     partition: str
-    last_number: int = 0
-    """The largest request number given out: they grow, whatever the clock does."""
     admitted: int = 0
     queued: int = 0
     pages: int = 0
     received: int = 0
-    orders: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     verdicts: dict[str, int] = field(default_factory=dict)
     hazards: dict[str, int] = field(default_factory=dict)
+    latest: tuple[tuple[str, str], ...] = ()
+    """The last few visits: URL and outcome."""
+    hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    """Hour, since 1970 → pages fetched in it that were new, changed, unchanged; the last 24."""
+    judged: Applied = Applied()
+    """The records of `pages.judged` that are in the totals."""
+
+
+class PartitionTallyRow(Row, frozen=True):
+    """Totals of a partition that its crawls share: its hosts, its orders, and what waits for its
+    time."""
+
+    table = "partition_tallies"
+    partition_key = "partition"
+    decides = True
+
+    partition: str
+    last_number: int = 0
+    """The largest request number given out: they grow, whatever the clock does."""
+    orders: int = 0
+    """Orders that were made; the number of the last one is in its id."""
     conditions: dict[str, int] = field(default_factory=dict)
+    """Condition → how many hosts are in it."""
     slowest: dict[str, float] = field(default_factory=dict)
     """Host → its longest visit in seconds; the slowest few."""
     largest: dict[str, float] = field(default_factory=dict)
     """Host → bytes received; the largest few."""
-    latest: tuple[tuple[str, str], ...] = ()
-    """The last few visits: URL and outcome."""
     next_due_at: float = 0.0
     """When the next URL or host is due, if within the hour; 0: not within the hour."""
     due_count: int = 0
     """How many URLs and hosts wait for their time."""
-    hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """Hour, since 1970 → pages fetched in it that were new, changed, unchanged; the last 24."""
     sent: dict[str, int] = field(default_factory=dict)
     """Partition of `visits.ordered` → how many orders of this partition's sites are unanswered
     there; where there are several fetchers."""
-    judged: Applied = Applied()
-    """The records of `pages.judged` that are in the totals."""
     checked_out: dict[str, str] = field(default_factory=dict)
     """Host → site, of all hosts that are checked out: a frontier that takes the partition over
     loads them before it orders anything."""

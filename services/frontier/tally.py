@@ -1,13 +1,14 @@
-"""Totals of a partition, kept with the hosts in the store so that no crash makes them wrong."""
+"""Totals of a partition, of one crawl and of all, kept with the hosts in the store so that no crash
+makes them wrong."""
 
 from collections import Counter
 
 from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Wait
-from gossamer.store import Table
+from gossamer.store import Store
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, Position, TallyRow
+from services.frontier.rows import HostRow, PartitionTallyRow, Position, TallyRow
 
 MOST = 10
 """How many hosts or visits a list shows."""
@@ -18,19 +19,23 @@ HOURS = 24
 class Tally:
     """A partition's totals; written once for each advance in which they changed."""
 
-    def __init__(self, row: TallyRow, rows: Table[TallyRow]) -> None:
-        self._rows, self._row = rows, row
-        self.last_number = row.last_number
+    def __init__(self, crawl: str, partition: str, store: Store) -> None:
+        self._rows, self._shared_rows = store.table(TallyRow), store.table(PartitionTallyRow)
+        keys = crawl, partition
+        self._row = row = self._rows.get(keys) or TallyRow(*keys)
+        shared = self._shared_rows.get(partition) or PartitionTallyRow(partition)
+        self._shared_row = shared
         self.admitted, self.queued, self.pages = row.admitted, row.queued, row.pages
-        self.received, self.orders = row.received, row.orders
+        self.received = row.received
         self.outcomes, self.refused = Counter(row.outcomes), Counter(row.refused)
         self.verdicts, self.hazards = Counter(row.verdicts), Counter(row.hazards)
-        self.conditions = Counter(row.conditions)
-        self.slowest, self.largest = dict(row.slowest), dict(row.largest)
-        self.latest = list(row.latest)
-        self.next_due_at, self.due_count = row.next_due_at, row.due_count
-        self.hours, self.sent = dict(row.hours), dict(row.sent)
-        self.checked_out, self.judged_records = dict(row.checked_out), row.judged
+        self.latest, self.hours = list(row.latest), dict(row.hours)
+        self.judged_records = row.judged
+        self.last_number, self.orders = shared.last_number, shared.orders
+        self.conditions = Counter(shared.conditions)
+        self.slowest, self.largest = dict(shared.slowest), dict(shared.largest)
+        self.next_due_at, self.due_count = shared.next_due_at, shared.due_count
+        self.sent, self.checked_out = dict(shared.sent), dict(shared.checked_out)
         """Host → site, of all hosts that are checked out."""
 
     def record_condition(self, row: HostRow, before: Condition | None) -> None:
@@ -100,30 +105,36 @@ class Tally:
         row = TallyRow(
             crawl=self._row.crawl,
             partition=self._row.partition,
-            last_number=self.last_number,
             admitted=self.admitted,
             queued=self.queued,
             pages=self.pages,
             received=self.received,
-            orders=self.orders,
             outcomes=dict(self.outcomes),
             refused=dict(self.refused),
             verdicts=dict(self.verdicts),
             hazards=dict(self.hazards),
-            conditions=dict(self.conditions),
-            slowest=dict(self.slowest),
-            largest=dict(self.largest),
             latest=tuple(self.latest),
-            next_due_at=self.next_due_at,
-            due_count=self.due_count,
             hours=dict(self.hours),
-            sent=dict(self.sent),
-            checked_out=dict(self.checked_out),
             judged=self.judged_records,
         )
         if row != self._row:
             self._row = row
             self._rows.put(row)
+        shared = PartitionTallyRow(
+            partition=self._shared_row.partition,
+            last_number=self.last_number,
+            orders=self.orders,
+            conditions=dict(self.conditions),
+            slowest=dict(self.slowest),
+            largest=dict(self.largest),
+            next_due_at=self.next_due_at,
+            due_count=self.due_count,
+            sent=dict(self.sent),
+            checked_out=dict(self.checked_out),
+        )
+        if shared != self._shared_row:
+            self._shared_row = shared
+            self._shared_rows.put(shared)
 
 
 def _keep_most(most: dict[str, float], host: str, value: float) -> None:

@@ -19,7 +19,14 @@ from gossamer.log.codec import encode
 from gossamer.store import Row
 from services.frontier.conditions import Condition
 from services.frontier.revisit import CrawlState, packed
-from services.frontier.rows import DueRow, HostRow, PartitionPlansRow, PartitionRow, TallyRow
+from services.frontier.rows import (
+    DueRow,
+    HostRow,
+    PartitionPlansRow,
+    PartitionRow,
+    PartitionTallyRow,
+    TallyRow,
+)
 from standalone.folder import Folder, Opened
 from standalone.progress import Progress
 from standalone.waiting import Waiting
@@ -100,7 +107,8 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     blocked = HostRow("a.example", HOST, Condition.BLOCKED, due, "no connection\x1b[2J")
     keep(
         opened,
-        TallyRow(DEFAULT_CRAWL, "0", admitted=2, queued=1, due_count=1, conditions={"blocked": 1}),
+        TallyRow(DEFAULT_CRAWL, "0", admitted=2, queued=1),
+        PartitionTallyRow("0", due_count=1, conditions={"blocked": 1}),
         TallyRow(DEFAULT_CRAWL, "3", admitted=1, pages=1, outcomes={"page": 1}),
         PartitionRow("0", due_bucket=0, last_due_bucket=0),
         DueRow("0/0", "1", due, "a.example", HOST),
@@ -179,7 +187,8 @@ def test_a_folder_without_a_definition_is_no_failure(
 def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
     keep(
         opened,
-        TallyRow(DEFAULT_CRAWL, "0", queued=1, due_count=1),
+        TallyRow(DEFAULT_CRAWL, "0", queued=1),
+        PartitionTallyRow("0", due_count=1),
         PartitionRow("0", due_bucket=0, last_due_bucket=1 << 60),
     )
     standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))

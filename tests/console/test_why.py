@@ -34,10 +34,10 @@ from services.frontier.rows import (
     HostRow,
     JudgementRow,
     Lease,
+    PartitionTallyRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
-    TallyRow,
     UrlRow,
 )
 from services.frontier.sites import SAMPLE
@@ -239,7 +239,7 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     opened.store.table(HostRow).put(row)
     out = {"https://a.example": "a.example", "http://b.example": "b.example"}
     partition = str(partition_of("a.example", PARTITIONS))
-    opened.store.table(TallyRow).put(TallyRow(DEFAULT_CRAWL, partition, checked_out=out))
+    opened.store.table(PartitionTallyRow).put(PartitionTallyRow(partition, checked_out=out))
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:

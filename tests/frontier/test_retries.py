@@ -8,7 +8,7 @@ from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchAsked, RetryAsked
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, TallyRow, UrlRow
+from services.frontier.rows import HostRow, PartitionTallyRow, UrlRow
 from tests.frontier.simulation import PARTITIONS, Simulation
 
 HOST, URL = "http://a.test", "http://a.test/1"
@@ -42,10 +42,8 @@ def host(sim: Simulation) -> HostRow:
 
 
 def waiting(sim: Simulation) -> int:
-    rows = SqliteStore(sim.database).table(TallyRow)
-    return sum(
-        row.due_count for n in range(PARTITIONS) if (row := rows.get((DEFAULT_CRAWL, str(n))))
-    )
+    rows = SqliteStore(sim.database).table(PartitionTallyRow)
+    return sum(row.due_count for n in range(PARTITIONS) if (row := rows.get(str(n))))
 
 
 @pytest.mark.parametrize("outcome", [Outcome.HOST_DOWN, Outcome.DNS_FAILURE, Outcome.BROKEN])

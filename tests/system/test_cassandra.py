@@ -17,7 +17,7 @@ from gossamer.web.robots import RobotsRules
 from services.archive.rows import SegmentRow
 from services.dedup.content import DigestRow
 from services.frontier.conditions import Condition
-from services.frontier.rows import HostRow, Lease, RobotsRow, TallyRow
+from services.frontier.rows import HostRow, Lease, PartitionTallyRow, RobotsRow, TallyRow
 from tests.servers import free_ports
 
 from .cassandra_node import Between, apply, applying, opened, settings
@@ -157,10 +157,10 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
                 DEFAULT_CRAWL,
                 "3",
                 outcomes={"page": 7},
-                slowest={"h": 0.5},
                 latest=(("u", "page"),),
             )
         )
+        store.table(PartitionTallyRow).put(PartitionTallyRow("3", slowest={"h": 0.5}))
         store.table(RobotsRow).put(RobotsRow("http://s.example", rules))
         store.table(SegmentRow).put(SegmentRow(writer="w", full=("a", "b")))
         store.flush()
@@ -172,8 +172,8 @@ def test_an_operator_reads_typed_columns(made: CassandraSettings, driver: Sessio
                       "WHERE site = 's.example' AND ready_at > 1 ALLOW FILTERING")) == (
         "checked out", 1.5, "o", 0)  # fmt: skip
     assert only("SELECT outcomes['page'] FROM {k}.tallies")[0] == 7
-    slowest, latest = only("SELECT slowest, latest FROM {k}.tallies")
-    assert (dict(slowest), latest) == ({"h": 0.5}, '[["u","page"]]')
+    assert only("SELECT latest FROM {k}.tallies").latest == '[["u","page"]]'
+    assert dict(only("SELECT slowest FROM {k}.partition_tallies").slowest) == {"h": 0.5}
     assert '"crawl_delay":2.5' in only("SELECT rules FROM {k}.robots").rules
     assert list(only('SELECT "full" FROM {k}.archive_segments')[0]) == ["a", "b"]
 
