@@ -40,14 +40,23 @@ class Directory:
         for bucket in partition.hours:
             buckets[bucket * BUCKET // STEP].append(bucket)
         self._lanes = {lane: self._lane(buckets[lane]) for lane in sorted(buckets)}
+        self._written = self.buckets
 
     def _lane(self, buckets: list[int]) -> "Lane":
         return Lane(self._partition, buckets, self._entries)
 
     @property
     def buckets(self) -> tuple[int, ...]:
-        """The buckets that may have entries, to be stored with what is flushed next."""
+        """The buckets that may have entries."""
         return tuple(bucket for lane in self._lanes.values() for bucket in lane.buckets)
+
+    def buckets_to_write(self) -> tuple[int, ...]:
+        """Return the buckets to write, with those that were dropped since they were written last.
+
+        The rows of hosts that have left a bucket are written afterwards.
+        """
+        before, self._written = self._written, self.buckets
+        return tuple(sorted({*before, *self._written}))
 
     @property
     def may_have_more(self) -> bool:

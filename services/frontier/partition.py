@@ -72,7 +72,7 @@ class Partition:
         """Whether all outcomes from before the claim were applied."""
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
         self._rows = store.table(PartitionRow)
-        self._found = found = self._rows.get(key) or PartitionRow(key)
+        found = self._rows.get(key) or PartitionRow(key)
         # None even if nothing changes: a late write of an earlier owner must be replaced.
         self._written: PartitionRow | None = None
         self._caches = caches
@@ -80,14 +80,12 @@ class Partition:
         self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
         self._directory = Directory(found, store.table(ListedHost))
-        dues, first, last = store.table(DueRow), found.due_bucket, found.last_due_bucket
-        self._calendar = Calendar(dues, key, first, last, now)
+        self._calendar = Calendar(store.table(DueRow), key, found.due, now)
         self.parked = Parked(crawl, key, store)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store)
         self._inherits = self.tally.orders > 0
         """Whether anything was ordered before the claim."""
-        self._settled = self._standing()
         self._load_checked_out(now)
 
     def __repr__(self) -> str:
@@ -461,11 +459,11 @@ class Partition:
         The row names dropped buckets until the next write: a crash before the rows of the hosts
         that have left them are written must still find these hosts there.
         """
-        before, self._settled = self._settled, self._standing()
-        hours = tuple(sorted({*before.hours, *self._settled.hours}))
-        # Sooner than before where the clock was set back.
-        first = min(before.due_bucket, self._settled.due_bucket)
-        row = replace(self._settled, due_bucket=first, hours=hours)
+        row = PartitionRow(
+            str(self.number),
+            hours=self._directory.buckets_to_write(),
+            due=self._calendar.buckets.range_to_write(),
+        )
         if row != self._written:
             self._written = row
             self._rows.put(row)
@@ -473,11 +471,3 @@ class Partition:
         self.parked.write()
         self.tally.next_due_at = self._calendar.next_entry()
         self.tally.write()
-
-    def _standing(self) -> PartitionRow:
-        return replace(
-            self._found,
-            hours=self._directory.buckets,
-            due_bucket=self._calendar.first_bucket,
-            last_due_bucket=self._calendar.last_bucket,
-        )

@@ -15,10 +15,10 @@ from gossamer.policies import NEVER
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier import revisit
-from services.frontier.calendar import MOST, Calendar
+from services.frontier.calendar import MOST, Buckets, Calendar
 from services.frontier.revisit import Basis
 from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
-from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
+from services.frontier.rows import BucketRange, DueRow, PartitionPlansRow, QueuedUrl
 
 UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""
@@ -36,26 +36,28 @@ class Plans:
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
         keys = crawl_id, partition
         self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
-        # As `Claim._written`.
+        # As `Partition._written`.
         self._written: PartitionPlansRow | None = None
         self.crawl = refilled(revisit.unpacked_crawl(row.statistics), now)
         self.policy, self._generation = row.policy, row.generation
-        self._moving, self._last_moving = row.moving_bucket, row.last_moving_bucket
+        self._moving = Buckets(self._visits, self._calendar_prefix(row.generation - 1), row.moving)
+        """The calendar of the policy before."""
         self._moved_to: str | None = None
         """The last key of the bucket that is being moved that has been."""
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
-        self._calendar = self._opened(row.first_bucket, row.last_bucket, now)
-        self._new = Calendar(
-            self._visits, f"{self._prefix}/new", row.new_bucket, row.last_new_bucket, now
-        )
+        self._calendar = self._opened(row.revisits, now)
+        self._new = Calendar(self._visits, f"{self._prefix}/new", row.new, now)
         self._waiting = row.waiting
         self.discovery_share, self._credit = HALF, 0.0
         self._settled = self.standing()
 
-    def _opened(self, first: int, last: int, now: float) -> Calendar:
-        prefix = f"{self._prefix}/{self._generation}"
+    def _opened(self, found: BucketRange, now: float) -> Calendar:
         most = UNREAD if self.policy == NEVER else MOST
-        return Calendar(self._visits, prefix, first, last, now, most)
+        prefix = self._calendar_prefix(self._generation)
+        return Calendar(self._visits, prefix, found, now, most)
+
+    def _calendar_prefix(self, generation: int) -> str:
+        return f"{self._prefix}/{generation}"
 
     def add(self, entry: DueRow) -> None:
         """Return *entry* at its time, once if it is added again."""
@@ -127,36 +129,37 @@ class Plans:
 
     def is_behind(self, policy: str) -> bool:
         """Whether some visits are still to be planned by *policy*."""
-        return policy != self.policy or self._moving >= 0
+        return policy != self.policy or self._is_moving
+
+    @property
+    def _is_moving(self) -> bool:
+        return self._moving.first <= self._moving.last
 
     def follow(self, policy: str, now: float) -> None:
         """Have all visits planned by *policy* from now on, once those of before are moved."""
-        if policy == self.policy or self._moving >= 0:
+        if policy == self.policy or self._is_moving:
             return
         self.policy, self._generation = policy, self._generation + 1
-        first, last = self._calendar.first_bucket, self._calendar.last_bucket
-        if last >= 0:
-            self._moving, self._last_moving = first, last
-        self._calendar = self._opened(-1, -1, now)
+        self._moving = self._calendar.buckets
+        self._calendar = self._opened(BucketRange(), now)
 
     def moved(self, most: int) -> Sequence[DueRow]:
         """Remove and return at most *most* entries of the former policy's calendar."""
         moved: list[DueRow] = []
         for _ in range(LOOKED_INTO):
-            if self._moving < 0 or len(moved) >= most:
+            if not self._is_moving or len(moved) >= most:
                 break
             moved += self._moved_of_a_bucket(most - len(moved))
         return moved
 
     def _moved_of_a_bucket(self, most: int) -> list[DueRow]:
-        bucket = f"{self._prefix}/{self._generation - 1}/{self._moving}"
-        found = self._visits.scan(bucket, self._moved_to, most)
+        bucket = self._moving.first
+        found = self._moving.page(bucket, self._moved_to, most)
         self._moved_to = found[-1].key if found else None
         if len(found) < most:
-            self._visits.drop(bucket)
-            self._moved_to, self._moving = None, self._moving + 1
-            if self._moving > self._last_moving:
-                self._moving = self._last_moving = -1
+            self._moving.drop(bucket)
+            self._moving.leave(bucket + 1)
+            self._moved_to = None
         return found
 
     @property
@@ -165,17 +168,14 @@ class Plans:
         return self._settled
 
     def standing(self) -> PartitionPlansRow:
-        """Return how the plans stand, as they are written."""
+        """Return how the plans stand."""
         return replace(
             self._found,
             policy=self.policy,
             generation=self._generation,
-            first_bucket=self._calendar.first_bucket,
-            last_bucket=self._calendar.last_bucket,
-            moving_bucket=self._moving,
-            last_moving_bucket=self._last_moving,
-            new_bucket=self._new.first_bucket,
-            last_new_bucket=self._new.last_bucket,
+            revisits=self._calendar.buckets.range,
+            moving=self._moving.range,
+            new=self._new.buckets.range,
             waiting=self.waiting,
             planned=self.planned,
             next_at=0.0 if self.policy == NEVER else self._calendar.next_entry(),
@@ -190,22 +190,13 @@ class Plans:
         The row names dropped buckets until the next write: after a crash before the rows of the
         hosts are written that have queued what was there, it must still be found.
         """
-        before, self._settled = self._settled, self.standing()
-        row = _with_what_was_left(self._settled, before)
+        self._settled = self.standing()
+        row = replace(
+            self._settled,
+            revisits=self._calendar.buckets.range_to_write(),
+            moving=self._moving.range_to_write(),
+            new=self._new.buckets.range_to_write(),
+        )
         if row != self._written:
             self._written = row
             self._rows.put(row)
-
-
-def _with_what_was_left(row: PartitionPlansRow, before: PartitionPlansRow) -> PartitionPlansRow:
-    """Return *row* with the buckets that were left since *before* as well."""
-    row = replace(row, new_bucket=_first(before.new_bucket, row.new_bucket))
-    if before.generation == row.generation:
-        moving, last = before.moving_bucket, before.last_moving_bucket
-        row = replace(row, first_bucket=_first(before.first_bucket, row.first_bucket))
-        return replace(row, moving_bucket=moving, last_moving_bucket=last) if moving >= 0 else row
-    return replace(row, moving_bucket=_first(before.first_bucket, row.moving_bucket))
-
-
-def _first(before: int, now: int) -> int:
-    return min(before, now) if before >= 0 else now

@@ -386,8 +386,15 @@ class DueRow(Row, frozen=True):
         return (self.crawl, self.host), self.url
 
 
+class BucketRange(ColumnGroup, frozen=True):
+    """The first and the last bucket that may have rows; null if there is none."""
+
+    first: int | None = None
+    last: int | None = None
+
+
 class PartitionRow(Row, frozen=True):
-    """The buckets of a partition's directory, and where those of its calendar begin and end."""
+    """The buckets of a partition's directory and of its calendar of retries and blocked hosts."""
 
     table = "partitions"
     partition_key = "partition"
@@ -395,8 +402,8 @@ class PartitionRow(Row, frozen=True):
     partition: str
     hours: tuple[int, ...] = ()
     """The buckets of the directory."""
-    due_bucket: int = -1
-    last_due_bucket: int = -1
+    due: BucketRange = BucketRange()
+    """The buckets of the calendar of retries and blocked hosts."""
 
 
 class TallyRow(Row, frozen=True):
@@ -527,20 +534,17 @@ class PartitionPlansRow(Row, frozen=True):
     crawl: str
     partition: str
     policy: str = "none"
-    """By which all plans are made, but for those that are still to be made anew."""
+    """The policy of all plans, but for those that are still to be made again."""
     generation: int = 0
-    """Of the calendar; another policy begins another one."""
-    first_bucket: int = -1
-    last_bucket: int = -1
-    """Of the calendar; -1: it has none."""
-    moving_bucket: int = -1
-    """The first bucket of the calendar before, until all its plans are made anew; then -1."""
-    last_moving_bucket: int = -1
-    new_bucket: int = -1
-    last_new_bucket: int = -1
-    """The first and the last bucket of URLs that were never visited, and wait for the budget."""
+    """How many times the policy has changed; the calendar of revisits begins again then."""
+    revisits: BucketRange = BucketRange()
+    """The buckets of the calendar of revisits."""
+    moving: BucketRange = BucketRange()
+    """The buckets of the former policy's calendar, until all pages in it are planned again."""
+    new: BucketRange = BucketRange()
+    """The buckets of URLs that were never visited, and wait for the budget."""
     waiting: int = 0
-    """How many of those there are; a crash may count a few of them twice."""
+    """URLs that were never visited, and wait for the budget; a crash may count some twice."""
     planned: int = 0
     """How many URLs have a plan; a crash may count a few of them twice."""
     next_at: float = 0.0

@@ -20,6 +20,7 @@ from gossamer.store import Row
 from services.frontier.conditions import Condition
 from services.frontier.revisit import CrawlState, packed
 from services.frontier.rows import (
+    BucketRange,
     DueRow,
     HostRow,
     PartitionPlansRow,
@@ -110,7 +111,7 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
         TallyRow(DEFAULT_CRAWL, "0", admitted=2, queued=1),
         PartitionTallyRow("0", due_count=1, conditions={"blocked": 1}),
         TallyRow(DEFAULT_CRAWL, "3", admitted=1, pages=1, outcomes={"page": 1}),
-        PartitionRow("0", due_bucket=0, last_due_bucket=0),
+        PartitionRow("0", due=BucketRange(0, 0)),
         DueRow("0/0", "1", due, "a.example", HOST),
         blocked,
     )
@@ -189,7 +190,7 @@ def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
         opened,
         TallyRow(DEFAULT_CRAWL, "0", queued=1),
         PartitionTallyRow("0", due_count=1),
-        PartitionRow("0", due_bucket=0, last_due_bucket=1 << 60),
+        PartitionRow("0", due=BucketRange(0, 1 << 60)),
     )
     standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
     assert (standing.progress.queued, standing.due_at) == (1, 0.0)

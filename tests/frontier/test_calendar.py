@@ -15,7 +15,7 @@ from services.frontier.calendar import MOST, Calendar
 from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import DueRow
+from services.frontier.rows import BucketRange, DueRow
 from tests.frontier.simulation import START
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
@@ -43,15 +43,15 @@ class Kept:
 
     def __init__(self, most: int = MOST) -> None:
         self.store, self.most = SqliteStore(Database(":memory:")), most
-        self.buckets = -1, -1
+        self.buckets = BucketRange()
 
     def open(self, now: float) -> Calendar:
         """Start on what is stored."""
-        return Calendar(self.store.table(DueRow), "0", *self.buckets, now, self.most)
+        return Calendar(self.store.table(DueRow), "0", self.buckets, now, self.most)
 
     def close(self, calendar: Calendar) -> None:
         """Store where it stands, and what was put."""
-        self.buckets = calendar.first_bucket, calendar.last_bucket
+        self.buckets = calendar.buckets.range
         self.store.flush()
 
 
@@ -88,21 +88,21 @@ def test_after_a_clock_that_was_ahead_and_a_restart_retries_come_in_time() -> No
 def test_a_clock_that_is_far_ahead_for_a_moment_looks_at_no_empty_buckets() -> None:
     kept = Kept()
     entries = Entries(kept.store._database, DueRow)
-    calendar = Calendar(entries, "0", -1, -1, START)
+    calendar = Calendar(entries, "0", BucketRange(), START)
     add(calendar, START + 2 * HOUR, "later")
     century = 100 * 365 * 24 * HOUR
     assert due(calendar, START + century) == ["later"]
     add(calendar, START + HOUR, "again")
     assert due(calendar, START + HOUR) == ["again"]
-    buckets = calendar.first_bucket, calendar.last_bucket
-    Calendar(entries, "0", *buckets, START + HOUR).take(START + century, MANY)
+    buckets = calendar.buckets.range
+    Calendar(entries, "0", buckets, START + HOUR).take(START + century, MANY)
     assert entries.asked < 100
 
 
 def test_what_came_while_the_clock_was_at_1970_costs_nothing_when_it_is_right() -> None:
     kept = Kept()
     entries = Entries(kept.store._database, DueRow)
-    calendar = Calendar(entries, "0", -1, -1, 5.0)
+    calendar = Calendar(entries, "0", BucketRange(), 5.0)
     add(calendar, 65.0, "soon")
     assert due(calendar, START) == ["soon"]
     add(calendar, START + 60.0, "later")
@@ -218,10 +218,10 @@ class Life:
 
     def start(self) -> None:
         self.claim = claim = claimed(self.store, self.now)
-        buckets = claim._calendar.first_bucket, claim._calendar.last_bucket
+        buckets = claim._calendar.buckets.range
         # One of little memory.
         dues = self.store.table(DueRow)
-        claim._calendar = Calendar(dues, "0", *buckets, self.now, self.most)
+        claim._calendar = Calendar(dues, "0", buckets, self.now, self.most)
         self.given.clear()
         self.latest = 0.0
 
@@ -273,7 +273,7 @@ class Life:
 
     def drain(self, most: int) -> None:
         """Take all that is due, as long as the calendar says that there is something to do."""
-        steps, span = 0, self.calendar.last_bucket - self.calendar.first_bucket
+        steps, span = 0, self.calendar.buckets.last - self.calendar.buckets.first
         bound = len(self.waiting) + len(self.taken) + max(span, 0) / 20 + 5
         while (at := self.calendar.due()) is not None and at <= self.now:
             self.take(most, stays=True)
@@ -322,6 +322,6 @@ def test_each_entry_comes_once_in_order_and_none_is_lost(
         life.drain(3)
     life.now += 2 * HOUR
     life.drain(3)
-    assert life.calendar.due() is None or life.calendar.last_bucket * 600.0 > life.now
+    assert life.calendar.due() is None or life.calendar.buckets.last * 600.0 > life.now
     left = life.store._database._db.execute("SELECT count(DISTINCT bucket) FROM due").fetchone()
     assert left[0] <= 1, "buckets that are over stay"
