@@ -104,7 +104,12 @@ class Admission:
         plans = self._revisits.plans(crawl, key, urls)
         # What was only left out of the crawl is admitted when it fits.
         known = {one.url for one in rows if one.outcome not in LEFT_OUT}
-        known |= {one.url for one in plans if one.waits_until is not None}
+        for plan in plans:
+            if plan.waits_until is not None:
+                known.add(plan.url)
+                if plan.number:
+                    # A crash may have come between the plan and its entry.
+                    self._revisits.enter_held(partition, host.row.site, plan)
         if known.issuperset(urls):
             return
         known |= partition.queues.new_urls(host.row)

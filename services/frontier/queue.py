@@ -10,6 +10,7 @@ whole. (Cassandra pays for deleted rows at every later read.)
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -148,6 +149,10 @@ class HostQueues:
         return None
 
     def _queued(self, host: HostRow, again: bool) -> Iterator[QueuedUrl]:
+        # Not beyond the end: a flush that a crash cut short may have left rows there.
+        return islice(self._rows_of(host, again), _ends(host, again).queued)
+
+    def _rows_of(self, host: HostRow, again: bool) -> Iterator[QueuedUrl]:
         ends = _ends(host, again)
         for segment in range(ends.head, ends.tail + 1):
             after = ends.cursor - 1 if segment == ends.head else None

@@ -93,8 +93,14 @@ class Revisits:
             **provenance(url, url.crawl),
         )
         self._rows.put(row)
-        key = f"{url.number:020d} {url.url}"
-        partition.plans.hold(DueRow("", key, now, host.site, host.host, url.crawl, url.url))
+        self.enter_held(partition, host.site, row)
+
+    def enter_held(self, partition: Partition, site: str, plan: PlanRow) -> None:
+        """Have an entry for a URL that was never visited in the calendar, once."""
+        if plan.at is not None:
+            key = f"{plan.number:020d} {plan.url}"
+            entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)
+            partition.plans.hold(entry)
 
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan one more attempt *at* a visit that has failed."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gossamer.events import DEFAULT_CRAWL, SeedSown
@@ -162,6 +162,8 @@ definitions = st.lists(
     deaths=st.lists(st.integers(0, 80), max_size=6),
     seed=st.integers(0, 1 << 16),
 )
+# The second death leaves the URL in the queue's segment, and not in the host's row.
+@example({"http://a.test/": []}, [("domain('b.test')", 0, 6)], [21, 43], 0)
 def test_however_it_was_defined_before_a_crawl_of_everything_comes_to_everything(
     pages: Pages, definitions: list[tuple[str, int, int]], deaths: list[int], seed: int
 ) -> None:

@@ -172,7 +172,7 @@ class TestWhy:
         url = of_kind(mixed.web.truth, "500")
         why = mixed.crawl.why(url)
         assert "server_error 500" in why
-        assert re.search(r"next visit: \d{4}-.* UTC, after 1 attempts?", why)
+        assert re.search(r"next visit: \d{4}-.* UTC, attempt 2 after ", why)
 
     def test_a_missing_page_is_gone(self, mixed: Finished) -> None:
         assert "gone 404" in mixed.crawl.why(of_kind(mixed.web.truth, "404"))
