@@ -44,6 +44,9 @@ from services.frontier.revisits import Revisits
 from services.frontier.rows import DueRow, PlanRow, Position, QueuedUrl, Unread, UrlRow
 
 ASKED = "an operator asked for it"
+IN_DOUBT = 3600.0
+"""Seconds after a claim in which a plan may be due whose URL a former owner has queued: its clock
+may have been ahead."""
 
 
 class Admission:
@@ -143,10 +146,8 @@ class Admission:
         """Queue the URL of a due *entry* of the calendar, unless the entry does not hold any more,
         or the policy leaves it out: then return what was paid for the visit."""
         plan = self._revisits.take_turn(partition, entry, now)
-        if plan is None:
+        if plan is None or not self._queue_planned(partition, entry.site, plan, now):
             partition.plans.refund()
-        else:
-            self._queue_planned(partition, entry.site, plan, now)
 
     def retry_due(self, partition: Partition, entry: DueRow, now: float) -> None:
         """Queue the URL of a due *entry* that failed, unless the entry does not hold any more."""
@@ -183,9 +184,16 @@ class Admission:
         plan = replace(plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=0, **how)
         self._queue_planned(partition, site, plan, now)
 
-    def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> None:
-        """Queue the URL of *plan*; on condition, as long as the host's validators are trusted."""
-        trust = partition.sites.validators(site, plan.host)
+    def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
+        """Queue the URL of *plan*; on condition, as long as the host's validators are trusted.
+
+        Return False if a crash came between the host's row and the plan: then it is queued.
+        """
+        host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
+        lately = now < partition.opened_at + IN_DOUBT
+        if lately and partition.queues.has_lately(host.row, plan.url, plan.earlier > 0):
+            self._revisits.queued(plan)
+            return False
         url = QueuedUrl(
             segment="",
             position=0,
@@ -198,9 +206,9 @@ class Admission:
             basis=plan.basis,
             **provenance(plan, plan.crawl),
         )
-        host = partition.find(site, plan.host)
         partition.queue(host, host.row, [url], now)
         self._revisits.queued(plan)
+        return True
 
 
 def _host_of(found: Discovery) -> str:

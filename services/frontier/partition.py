@@ -68,6 +68,7 @@ class Partition:
     ) -> None:
         key = str(number)
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
+        self.opened_at = now
         self.caught_up = False
         """Whether all outcomes from before the claim were applied."""
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)

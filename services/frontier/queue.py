@@ -20,6 +20,8 @@ from services.frontier.rows import HostRow, QueuedUrl, QueueEnds
 
 SEGMENT = 100
 """URLs in a segment."""
+LATELY = 5
+"""Segments before the last that one step may fill."""
 MOST = 20
 """URLs of one queue that are kept in memory."""
 
@@ -136,6 +138,20 @@ class HostQueues:
     def new_urls(self, host: HostRow) -> set[str]:
         """Return the URLs that were never visited; all of them are read."""
         return {queued.url for queued in self._queued(host, False)}
+
+    def has_lately(self, host: HostRow, url: str, again: bool) -> bool:
+        """Return whether *url* is among the last of a queue, as many as one step puts there."""
+        ends = _ends(host, again)
+        if not ends.queued:
+            return False
+        for segment in range(max(ends.head, ends.tail - LATELY), ends.tail + 1):
+            after = ends.cursor - 1 if segment == ends.head else None
+            end = ends.tail_size if segment == ends.tail else SEGMENT
+            key = self._crawl, _key(host, again, segment)
+            for row in self._urls.scan(key, after, SEGMENT):
+                if row.url == url and row.position < end:
+                    return True
+        return False
 
     def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
         """Return how many URLs of its queue are ahead of *url*, and its entry; None if it is in

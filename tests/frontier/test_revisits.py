@@ -86,6 +86,12 @@ def plan(sim: Simulation, url: str = URL) -> PlanRow:
     return row
 
 
+def host_of(sim: Simulation) -> HostRow:
+    row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
+    assert row
+    return row
+
+
 def shares(sim: Simulation) -> list[PartitionPlansRow]:
     table = SqliteStore(sim.database).table(PartitionPlansRow)
     return [row for n in range(PARTITIONS) if (row := table.get((DEFAULT_CRAWL, str(n))))]
@@ -409,6 +415,23 @@ def test_a_crash_between_a_plan_and_its_entry_loses_no_visit() -> None:
     sim.start()
     sim.run(until=START + 3 * HOUR)
     assert len(visits(sim)) == 2
+
+
+def test_a_crash_between_the_row_of_a_host_and_a_plan_queues_a_visit_once() -> None:
+    sim = simulated("fixed:1h")
+    sim.admit(URL)
+    sim.run(until=START + 0.9 * HOUR)
+    before = plan(sim)
+    while host_of(sim).again.queued == 0:
+        sim.run(steps=1)
+    # The host's row is in the store, and what the plan says of the queue is not.
+    table = SqliteStore(sim.database)
+    table.table(PlanRow).put(before)
+    table.flush()
+    sim.start()
+    sim.run(steps=1)
+    assert plan(sim).queued
+    assert host_of(sim).again.queued == 1
 
 
 def test_entries_of_visits_that_were_made_are_skipped_after_a_restart() -> None:
