@@ -106,7 +106,7 @@ class Documents:
         the later one said is on the log, or its record comes again behind this one.
         """
         row, at = version.row, page.fetched_at
-        if is_overtaken(row, at):
+        if at < row.published_at or (row.gone and at < row.at):
             return
         copy_of = f"{verdict} {original}" if original else ""
         # By the visit, so that a record that comes again is news again.
@@ -219,11 +219,6 @@ def _later(known: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:
         published_at=known.published_at,
         copy_of=known.copy_of,
     )
-
-
-def is_overtaken(row: DocumentRow, at: float) -> bool:
-    """Return whether `pages` has what a later visit than the one *at* found."""
-    return at < row.published_at or (bool(row.gone) and at < row.at)
 
 
 def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) -> Page:
