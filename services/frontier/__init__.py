@@ -127,6 +127,8 @@ then drops, then messages, then the log's commit.
     a site's counts, and not its host       the host is admitted again, and not counted again: the
                                             site's row says what it has counted
     a plan that is due, and not queued      it is found due again: that it is queued is written last
+    a URL in the queue, and a plan that     for an hour after a claim the end of the queue is read
+      does not say so                       before a plan is queued
     an entry whose plan was queued, in a    the plan says so: the entry does not hold, and what was
       bucket that is not yet dropped        paid for the visit is refunded
     a verdict, and the log has not moved    it is planned again, and the first plan's entry does not
