@@ -136,11 +136,14 @@ class HostQueues:
         return replace(host, number=first[0].number) if first else host
 
     def new_urls(self, host: HostRow) -> set[str]:
-        """Return the URLs that were never visited; all of them are read."""
-        return {queued.url for queued in self._queued(host, False)}
+        """Return the URLs that were never visited, without errands; all of them are read."""
+        return {queued.url for queued in self._queued(host, False) if not queued.asker}
 
     def has_lately(self, host: HostRow, url: str, again: bool) -> bool:
-        """Return whether *url* is among the last of a queue, as many as one step puts there."""
+        """Return whether *url* is among the last URLs of a queue, as many as one step appends.
+
+        Errands do not count: they are no visits to the page at their URL.
+        """
         ends = _ends(host, again)
         if not ends.queued:
             return False
@@ -149,7 +152,7 @@ class HostQueues:
             end = ends.tail_size if segment == ends.tail else SEGMENT
             key = self._crawl, _key(host, again, segment)
             for row in self._urls.scan(key, after, SEGMENT):
-                if row.url == url and row.position < end:
+                if row.url == url and row.position < end and not row.asker:
                     return True
         return False
 

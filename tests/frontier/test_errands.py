@@ -1,5 +1,7 @@
 """Errands for robots.txt files of other hosts: as few visits as tell the hosts that asked."""
 
+import pytest
+
 from gossamer.events import Outcome, RobotsAsked
 from gossamer.web.robots import RobotsRules
 from tests.frontier.simulation import START, Simulation
@@ -42,10 +44,13 @@ def test_pages_between_errands_are_visited_in_their_order() -> None:
     assert [answer.host for answer in sim.answers] == ASKERS
 
 
-def test_a_page_that_is_a_robots_txt_is_visited_though_there_are_errands_for_it() -> None:
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_page_that_is_a_robots_txt_is_visited_though_there_are_errands_for_it(
+    repeated: bool,
+) -> None:
     sim = Simulation(delay=1.0)
     ask(sim, f"{OWNER}/elsewhere.txt", *ASKERS[:2])
-    sim.admit(f"{OWNER}/elsewhere.txt")
+    sim.admit(f"{OWNER}/elsewhere.txt", repeated=repeated)
     sim.run()
     pages = [(url, order.visits[index].asker) for _, order in sim.orders
              for index, url in enumerate(visit.url for visit in order.visits)]  # fmt: skip
