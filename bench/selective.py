@@ -67,8 +67,11 @@ def fewer_downloads(seed: int) -> dict[tuple[int, int], float]:
 
 
 def together(rounds: int, fr_max: tuple[int, int]) -> float:
-    """Return which share of all downloads is saved in so many *rounds*, if a page is downloaded
-    together with its internal pages every *fr_max* rounds, and in the first."""
+    """Return the share of downloads that is saved in *rounds* rounds.
+
+    A page is downloaded together with its internal pages in the first round, and then every
+    *fr_max* rounds.
+    """
     pages = [1 + count for count in INTERNAL_PAGES]
     made = sum(n * -(-rounds // every) for n, every in zip(pages, fr_max, strict=True))
     return 1 - made / rounds / sum(pages)

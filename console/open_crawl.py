@@ -35,7 +35,7 @@ class OpenCrawl:
     """What is read within is one consistent view, where there is such a thing."""
     fleet: bool = False
     id: str = DEFAULT_CRAWL
-    """The crawl in rows and events, of which a log and a store have one at present."""
+    """The id of the crawl in rows and events."""
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from gossamer.store import ColumnGroup, R, Row
 SCALARS = (str, int, float, bool, bytes)
 """Types that every store has a column type for."""
 Reader = Callable[[Any], Any] | None
-"""Turns the value of a column into that of a field; None if they are equal."""
+"""Converts the value of a column to that of a field; None: the values are equal."""
 
 
 class Column(NamedTuple):

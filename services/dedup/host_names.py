@@ -41,7 +41,7 @@ MISSES = 2
 """Visits in a row that find another home page than the original's, before that counts: of two that
 change together one is always seen first."""
 CACHE_BYTES, SITE_CACHE_BYTES = 32 << 20, 4 << 20
-"""Bytes of the rows that an instance has in memory, and of those of one site."""
+"""Bytes of the cache of rows, and of the part of one site."""
 SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
 
 

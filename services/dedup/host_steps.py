@@ -30,7 +30,7 @@ DIFFERENT = 0.5
 MET = 10
 """Default documents of a host that are kept to be compared."""
 CACHE_BYTES, SITE_CACHE_BYTES = 32 << 20, 2 << 20
-"""Bytes of the rows that an instance has in memory, and of those of one site."""
+"""Bytes of the cache of rows, and of the part of one site."""
 
 
 def known_at(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:

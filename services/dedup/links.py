@@ -49,9 +49,9 @@ DEEP = "deep"
 APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
 """Links that say nothing of whether two pages are one: only one of a page's names may have them."""
 ASIDE_CACHE_BYTES, SITE_ASIDE_CACHE_BYTES = 16 << 20, 4 << 20
-"""Bytes of the parked links that an instance remembers, and of those of one site."""
+"""Bytes of the cache of parked links, and of the part of one site."""
 IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
-"""Bytes of the counts of links from other sites, and of those of the links of one site."""
+"""Bytes of the counts of links from other sites, and of the part of one linking site."""
 
 
 def respell(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:

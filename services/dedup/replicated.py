@@ -97,7 +97,7 @@ class Partition:
 
 @dataclass
 class Changes:
-    """What was found first since the last append: fingerprints by crawl, site and finder."""
+    """New URLs since the last append: fingerprints by crawl, site and finder."""
 
     urls: dict[tuple[str, str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     rows: dict[bytes, bytes] = field(default_factory=dict)

@@ -18,7 +18,7 @@ def finder_of(via: str) -> str:
 
 
 class Finding(Enum):
-    """What the set says of a URL that a finder has found."""
+    """The result of the URL-seen test for one URL and its finder."""
 
     NEW = "nobody had found it"
     REPEATED = "the finder itself had found it first"
@@ -26,7 +26,7 @@ class Finding(Enum):
 
     @classmethod
     def of(cls, first: str | None, finder: str) -> "Finding":
-        """Return what *finder* is told of a URL whose first finder is *first*; None: nobody."""
+        """Return the result for *finder*; *first* is the first finder of the URL, if it has one."""
         if first is None:
             return cls.NEW
         return cls.REPEATED if first == finder else cls.KNOWN
@@ -37,8 +37,10 @@ class Seen(ABC):
 
     @abstractmethod
     def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
-        """Return a finding for each of *site*'s *urls*, which are fingerprints; remember *finder*
-        as the first of those that nobody had found in *crawl*."""
+        """Return a finding for each of *site*'s *urls*, which are fingerprints.
+
+        *finder* is stored as the first finder of those that are new in *crawl*.
+        """
 
     @abstractmethod
     def knows(self, crawl: str, site: str, url: str) -> bool:

@@ -218,8 +218,10 @@ class Dedup(Processor):
 def _admitted(
     event: UrlsDiscovered, urls: Sequence[Discovery], repeated: bool, now: float
 ) -> Iterator[Event]:
-    """Yield the admission of *urls*, but for those of other sites, which are tested there: the
-    original of a replica may be one."""
+    """Yield the admission of *urls* of the event's site.
+
+    URLs of other sites, such as the original of a replica, go to the URL-seen test of their site.
+    """
     if own := tuple(found for found in urls if site_of(found.url) == event.site):
         count("gossamer_urls_admitted_total", len(own))
         yield UrlsAdmitted(

@@ -45,7 +45,7 @@ from services.frontier.rows import DueRow, PlanRow, Position, QueuedUrl, Unread,
 
 ASKED = "an operator asked for it"
 IN_DOUBT = 3600.0
-"""Seconds after a claim in which a plan may be due whose URL a former owner has queued: its clock
+"""Seconds after a claim in which a due plan is looked for in the queue. The clock of a former owner
 may have been ahead."""
 
 
@@ -101,11 +101,11 @@ class Admission:
     def _not_admitted_yet(
         self, partition: Partition, host: Host, crawl: str, repeated: Sequence[Discovery]
     ) -> Iterator[Discovery]:
-        """Yield those of *repeated* that are neither visited, nor planned, nor in the queue."""
+        """Yield those of *repeated* that are not visited, planned or queued."""
         key, urls = host.row.host, [found.url for found in repeated]
         rows = self._urls.get_many((crawl, key), urls)
         plans = self._revisits.plans(crawl, key, urls)
-        # What was only left out of the crawl is admitted when it fits.
+        # A URL that the crawl left out has an outcome as well, and may fit now.
         known = {one.url for one in rows if one.outcome not in LEFT_OUT}
         for plan in plans:
             if plan.waits_until is not None:
@@ -143,8 +143,10 @@ class Admission:
             partition.queue(host, row, urls, now)
 
     def plan_due(self, partition: Partition, entry: DueRow, now: float) -> None:
-        """Queue the URL of a due *entry* of the calendar, unless the entry does not hold any more,
-        or the policy leaves it out: then return what was paid for the visit."""
+        """Queue the URL of a due *entry* of the calendar.
+
+        Refund the visit if the entry does not hold any more, or the policy leaves the page out.
+        """
         plan = self._revisits.take_turn(partition, entry, now)
         if plan is None or not self._queue_planned(partition, entry.site, plan, now):
             partition.plans.refund()
@@ -187,7 +189,7 @@ class Admission:
     def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
         """Queue the URL of *plan*; on condition, as long as the host's validators are trusted.
 
-        Return False if a crash came between the host's row and the plan: then it is queued.
+        Return False if the URL is in the queue: a crash came between the host's row and the plan.
         """
         host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
         lately = now < partition.opened_at + IN_DOUBT

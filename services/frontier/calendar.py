@@ -25,7 +25,7 @@ AT_A_TIME = 20
 """Buckets that are read in one step of the log."""
 NO_BUCKETS = BucketRange()
 TICK = 1e-6
-"""Seconds by which an entry that is late follows what was taken."""
+"""Seconds between the entry that was taken last and one that is added too late."""
 MOST, PAGE = 5000, 500
 """Entries that are read into memory, which holds up to twice as many; and in one scan."""
 
@@ -44,7 +44,7 @@ class Buckets:
     def __init__(
         self, table: Table[DueRow], prefix: str, found: BucketRange = NO_BUCKETS, start: int = 0
     ) -> None:
-        """*found*: the range in the store; *start*: where it begins if there is none."""
+        """*found*: the stored range; an empty one begins at *start*."""
         self._table, self._prefix = table, prefix
         self.first = start if found.first is None else found.first
         self.last = self.first - 1 if found.last is None else found.last

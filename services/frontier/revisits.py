@@ -1,9 +1,9 @@
 """Coming back: the shell around the revisit policies.
 
-What a policy needs to know of a page travels with the visit, and comes back with the verdict; what
-the pages of a site have in common is in the site's row, and what those of a partition have in the
-partition's. So a verdict reads nothing. The policy says when the page is visited next: that is its
-plan, a row of the URL, and the calendar of the partition (`plans.py`) has an entry for it.
+The state of a page travels with its visit, and comes back with the verdict. The state of a site is
+in the site's row, and the state of the crawl is in a row of the partition. So a verdict reads
+nothing. The policy returns the page's next visit: that is its plan, a row of the URL. The calendar
+of the partition (`plans.py`) has an entry for each plan.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -231,11 +231,11 @@ class Revisits:
         self._rows.put(row)
 
     def known(self, crawl: str, host: str, url: str) -> PlanRow | None:
-        """Return the plan of a URL in *crawl*; it is read."""
+        """Read the plan of a URL in *crawl*; None: it has none."""
         return self._rows.get((crawl, host), url)
 
     def plans(self, crawl: str, host: str, urls: Sequence[str]) -> list[PlanRow]:
-        """Return the plans in *crawl* of those of *urls* that have one; they are read."""
+        """Read the plans of *urls* in *crawl*; a URL may have none."""
         return self._rows.get_many((crawl, host), urls)
 
     def _keep(self, of: _Subject, before: PageState, decision: Decision) -> None:

@@ -203,8 +203,10 @@ def known_answer(
 
 
 def forbidden_answer(errand: QueuedUrl, why: str, now: float) -> RobotsAnswered:
-    """Return the answer to an *errand* that is not made, because of *why*: until somebody is told
-    otherwise, the asker is not visited."""
+    """Return the answer to an *errand* that is not visited, because of *why*.
+
+    The asking host is not visited until it has another answer.
+    """
     reason = f"robots.txt could not be fetched: {why}"
     rules = RobotsRules(forbidden=reason, fetched_at=now, expires_at=now + UNASKED_AGE)
     return replace(_answer(errand, rules, now), outcome=Outcome.BROKEN, reason=reason)

@@ -30,7 +30,7 @@ Cell: TypeAlias = Annotated[int, Meta(ge=-2000, le=2000)]
 
 
 Fingerprint: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << BITS)]
-"""Of a page, as `gossamer.web.internal_links` shortens it."""
+"""The fingerprint of a page, shortened by `gossamer.web.internal_links`."""
 
 
 class Basis(StrEnum):
