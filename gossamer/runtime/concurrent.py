@@ -280,9 +280,12 @@ class ConcurrentRunner:
         strategy, growing, fenced = self._strategy, waits(), False
         while not stop.is_set():
             try:
-                moved = await self._loop.step_in(self._thread, strategy.timeout())
+                timeout = strategy.timeout()
+                moved = await self._loop.step_in(self._thread, timeout)
                 await strategy.rest(moved)
-                growing, fenced = waits(), False
+                if timeout is not None:
+                    # A step without a poll does not show whether the member was fenced again.
+                    growing, fenced = waits(), False
             except Unavailable as error:
                 if fenced or not strategy.is_at_stake:
                     raise

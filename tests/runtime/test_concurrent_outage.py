@@ -143,9 +143,11 @@ async def test_a_member_that_is_fenced_joins_anew_and_goes_on(start: Start, log:
     assert processor.started == ["a", "b", "c", "d"], "what has begun is begun once"
 
 
+@pytest.mark.parametrize("between_polls", [0.0, 0.05])
 async def test_one_that_is_fenced_again_at_once_reports_what_it_has_done(
-    start: Start, log: Failing
+    start: Start, log: Failing, monkeypatch: pytest.MonkeyPatch, between_polls: float
 ) -> None:
+    monkeypatch.setattr(concurrent, "IDLE_WAIT", between_polls)
     processor = HandsBack(log)
     sow(log, *"abc")
     with pytest.raises(Fenced):
