@@ -76,7 +76,7 @@ def by_driver(session: Session, width: int, step: int) -> Work:
     return work
 
 
-SELECT = f"SELECT {COLUMNS} FROM {KEYSPACE}.queues WHERE crawl = ? AND segment = ? AND position"
+SELECT = f"SELECT {COLUMNS} FROM {KEYSPACE}.queues WHERE crawl = ? AND bucket = ? AND position"
 
 
 def one_by_one(store: CassandraStore, session: Session) -> tuple[Work, Work]:

@@ -142,7 +142,7 @@ def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
         limit.judged_by != limit_state(limit.name, crawl, blacklist)
         for partition in range(PARTITIONS)
         for limit in table.scan((opened.crawl_id, str(partition)))
-        if limit.size or limit.segment > limit.head
+        if limit.ends.tail_size or limit.ends.tail > limit.ends.head
     )
 
 

@@ -6,7 +6,7 @@ from heapq import merge
 
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
-from services.frontier.calendar import Buckets
+from services.frontier.bucketed_log import RangedLog
 from services.frontier.conditions import Condition
 from services.frontier.rows import DueRow, HostRow, PartitionRow, PlanRow
 
@@ -42,7 +42,7 @@ def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
     hosts, plans = store.table(HostRow), store.table(PlanRow)
     known = [row for p in range(PARTITIONS) if (row := partitions.get(str(p)))]
     # Entries stay until their bucket is over: they count as far as the rows say the same.
-    calendars = [Buckets(dues, row.partition, row.due) for row in known]
+    calendars = [RangedLog(dues, row.partition, row.due) for row in known]
     for due in merge(*calendars, key=lambda due: due.at):
         if due.plan:
             plan = plans.get(*due.plan)

@@ -42,8 +42,8 @@ there these leases must end first. Before either, and before any order, it reads
 reported while nobody listened: a lease that has ended meanwhile may have an answer, and a server
 may have asked for an hour's rest.
 
-**Why the cursor moves on outcomes.** A host's queue is append-only segments of rows, with a cursor
-in the host's row; a segment is dropped whole when the cursor has passed it (`queue.py`). If the
+**Why the cursor moves on outcomes.** A host's queue is append-only buckets of rows, with a cursor
+in the host's row; a bucket is dropped whole when the cursor has passed it (`queue.py`). If the
 cursor moved with the order, a crash would lose the batch that was checked out. It moves with each
 outcome, so a crash repeats at most that batch. PolyBot restarts from snapshots and leaves it to the
 application to find the pages that were fetched twice (section 2.1).

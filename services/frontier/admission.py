@@ -197,7 +197,7 @@ class Admission:
             self._revisits.queued(plan)
             return False
         url = QueuedUrl(
-            segment="",
+            bucket="",
             position=0,
             url=plan.url,
             number=plan.number or self._partitions.next_number(partition, now),
@@ -223,7 +223,7 @@ def _queued(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) ->
     statistics = _found(found.depth, found.priority, in_links, found.every)
     number, how = request_number(found.priority, moment), admitted(found, event)
     return QueuedUrl(
-        segment="", position=0, url=found.url, number=number, statistics=statistics, **how
+        bucket="", position=0, url=found.url, number=number, statistics=statistics, **how
     )
 
 

@@ -10,113 +10,46 @@ still holds: the host's row, or the URL's plan. So nothing is removed from a buc
 changes, and an entry that comes again after a restart does no harm.
 """
 
-from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from msgspec.structs import replace
-
 from gossamer.store import Table
-from services.frontier.rows import BucketRange, DueRow
+from services.frontier.bucketed_log import PAGE, BucketRange, RangedLog
+from services.frontier.rows import DueRow
 
 BUCKET = 600.0
 AHEAD = 7
 """Buckets whose entries are read before their time, with the current one."""
 AT_A_TIME = 20
 """Buckets that are read in one step of the log."""
-NO_BUCKETS = BucketRange()
 TICK = 1e-6
 """Seconds between the entry that was taken last and one that is added too late."""
-MOST, PAGE = 5000, 500
-"""Entries that are read into memory, which holds up to twice as many; and in one scan."""
+MOST = 5000
+"""Entries that are read into memory, which holds up to twice as many."""
 
 Position = tuple[int, str]
 """A bucket, and a key in it."""
 
 
-class Buckets:
-    """The buckets called `<prefix>/<number>` of *table*, from `first` to `last`.
-
-    A row of the store names this range. A bucket that was left is named once more, because the rows
-    that follow from its entries are written after the range: after a crash in between, the bucket
-    must still be found.
-    """
-
-    def __init__(
-        self, table: Table[DueRow], prefix: str, found: BucketRange = NO_BUCKETS, start: int = 0
-    ) -> None:
-        """*found*: the stored range; an empty one begins at *start*."""
-        self._table, self._prefix = table, prefix
-        self.first = start if found.first is None else found.first
-        self.last = self.first - 1 if found.last is None else found.last
-        self._written_first = self.first
-        """The first bucket when the range was written."""
-
-    def put(self, number: int, row: DueRow) -> DueRow:
-        """Write *row* into the bucket *number*, and return it as written.
-
-        The bucket may be before the first where a clock was ahead.
-        """
-        self.first, self.last = min(self.first, number), max(self.last, number)
-        row = replace(row, bucket=self._key(number))
-        self._table.put(row)
-        return row
-
-    def page(self, number: int, after: str | None, limit: int) -> list[DueRow]:
-        """Return at most *limit* entries of a bucket, beyond the key *after*."""
-        return self._table.scan(self._key(number), after, limit)
-
-    def __iter__(self) -> Iterator[DueRow]:
-        for number in range(self.first, self.last + 1):
-            after: str | None = None
-            while rows := self.page(number, after, PAGE):
-                yield from rows
-                after = rows[-1].key
-
-    def drop(self, number: int) -> None:
-        """Remove all entries of a bucket."""
-        self._table.drop(self._key(number))
-
-    def leave(self, following: int) -> None:
-        """Begin at the bucket *following*: those before it were dropped, or are empty."""
-        self.first = max(self.first, following)
-
-    @property
-    def range(self) -> BucketRange:
-        """The range as it is now."""
-        return self._range_from(self.first)
-
-    def range_to_write(self) -> BucketRange:
-        """Return the range to write, with the buckets that were left since it was written last."""
-        first, self._written_first = min(self._written_first, self.first), self.first
-        return self._range_from(first)
-
-    def _range_from(self, first: int) -> BucketRange:
-        return BucketRange(first, self.last) if first <= self.last else BucketRange()
-
-    def _key(self, number: int) -> str:
-        return f"{self._prefix}/{number}"
-
-
 class Calendar:
-    """The entries of one partition, or a part of them, in the buckets of *prefix*."""
+    """The entries of one partition, or a part of them, in the buckets of *name*."""
 
     def __init__(
         self,
         table: Table[DueRow],
-        prefix: str,
+        name: str,
         found: BucketRange,
         now: float,
         most: int = MOST,
     ) -> None:
         """*found*: the range in the store; *most*: entries that are read into memory."""
         self._most = most
-        self.buckets = Buckets(table, prefix, found, _bucket(now))
+        self.log = RangedLog(table, name, found, _bucket(now))
         self._held: dict[Position, DueRow] = {}
         self._order: list[Position] = []
         """The positions of those held, as a heap."""
         self._met = set[int]()
         """Buckets up to the horizon that have entries in the store."""
-        self._bucket = self.buckets.first
+        self._bucket = self.log.first
         """The bucket that the horizon is in …"""
         self._last: DueRow | None = None
         """… and the last entry of it before the horizon."""
@@ -134,7 +67,7 @@ class Calendar:
         # Never before what was taken: the horizon may move back to an entry that is added.
         at = row.at if row.at > self._taken_at else self._taken_at + TICK
         bucket = _bucket(at)
-        row = self.buckets.put(bucket, replace(row, key=f"{at:021.7f} {row.key}"))
+        row = self.log.put(bucket, row, key=f"{at:021.7f} {row.key}")
         if self._is_before_the_horizon(bucket, row.key):
             self._hold(bucket, row)
             if len(self) > 2 * self._most:
@@ -162,7 +95,7 @@ class Calendar:
         """Return when the next entry is due, or more must be read; None if there is nothing."""
         if self._order:
             return self._held[self._order[0]].at
-        if self._bucket > self.buckets.last:
+        if self._bucket > self.log.last:
             return None
         return self._last.at if self._last else (self._bucket - AHEAD + 1) * BUCKET
 
@@ -171,7 +104,7 @@ class Calendar:
 
         As long as the hour has not been read: when that was due.
         """
-        if self._order or self._bucket < min(self._ahead, self.buckets.last + 1):
+        if self._order or self._bucket < min(self._ahead, self.log.last + 1):
             return self.due() or 0.0
         return 0.0
 
@@ -197,25 +130,25 @@ class Calendar:
             over = min(over, self._order[0][0])
         # Only those that had entries: between them, a clock that was wrong leaves millions.
         for bucket in [bucket for bucket in self._met if bucket < over]:
-            self.buckets.drop(bucket)
+            self.log.drop(bucket)
             self._met.remove(bucket)
-        self.buckets.leave(over)
+        self.log.leave(over)
 
     def _load(self, now: float) -> None:
         """Move the horizon on, to the end of the next hour or as far as memory has room."""
         self._ahead = _bucket(now) + AHEAD
         # Not all buckets of an outage at once; and beyond the last there is nothing.
-        end = min(self._ahead, self.buckets.last + 1, self._bucket + AT_A_TIME)
+        end = min(self._ahead, self.log.last + 1, self._bucket + AT_A_TIME)
         while self._bucket < end and (room := self._most - len(self)) > 0:
             after = self._last.key if self._last else None
-            rows = self.buckets.page(self._bucket, after, min(PAGE, room))
+            rows = self.log.page(self._bucket, after, min(PAGE, room))
             for row in rows:
                 self._hold(self._bucket, row)
             if rows:
                 self._last = rows[-1]
             else:
                 self._bucket, self._last = self._bucket + 1, None
-        if self._bucket > self.buckets.last:
+        if self._bucket > self.log.last:
             self._bucket = max(self._bucket, self._ahead)
 
 

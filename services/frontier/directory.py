@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from gossamer.events import PRIORITY_LIMIT
 from gossamer.store import Table
+from services.frontier.bucketed_log import BucketedLog
 from services.frontier.rows import ListedHost, PartitionRow
 
 STEP = 10**16
@@ -35,15 +36,11 @@ class Directory:
     """The directory of one partition."""
 
     def __init__(self, partition: PartitionRow, entries: Table[ListedHost]) -> None:
-        self._partition, self._entries = partition.partition, entries
+        self._log = BucketedLog(entries, partition.partition)
         buckets = defaultdict[int, list[int]](list)
-        for bucket in partition.hours:
+        for bucket in partition.directory:
             buckets[bucket * BUCKET // STEP].append(bucket)
-        self._lanes = {lane: self._lane(buckets[lane]) for lane in sorted(buckets)}
-        self._written = self.buckets
-
-    def _lane(self, buckets: list[int]) -> "Lane":
-        return Lane(self._partition, buckets, self._entries)
+        self._lanes = {lane: Lane(self._log, buckets[lane]) for lane in sorted(buckets)}
 
     @property
     def buckets(self) -> tuple[int, ...]:
@@ -51,12 +48,8 @@ class Directory:
         return tuple(bucket for lane in self._lanes.values() for bucket in lane.buckets)
 
     def buckets_to_write(self) -> tuple[int, ...]:
-        """Return the buckets to write, with those that were dropped since they were written last.
-
-        The rows of hosts that have left a bucket are written afterwards.
-        """
-        before, self._written = self._written, self.buckets
-        return tuple(sorted({*before, *self._written}))
+        """Return the buckets to write, with those that were dropped since the last call."""
+        return tuple(sorted({*self.buckets, *self._log.pop_dropped()}))
 
     @property
     def may_have_more(self) -> bool:
@@ -67,7 +60,7 @@ class Directory:
         """List a host beyond the position, under *number* if that is beyond; return the number."""
         at = number // STEP
         if at not in self._lanes:
-            self._lanes = dict(sorted([*self._lanes.items(), (at, self._lane([]))]))
+            self._lanes = dict(sorted([*self._lanes.items(), (at, Lane(self._log, []))]))
         return self._lanes[at].enlist(site, host, number)
 
     def give_back(self, site: str, host: str, number: int) -> int:
@@ -102,10 +95,10 @@ class Directory:
 class Lane:
     """The entries of one priority."""
 
-    def __init__(self, partition: str, buckets: list[int], entries: Table[ListedHost]) -> None:
+    def __init__(self, log: BucketedLog[ListedHost], buckets: list[int]) -> None:
         self.buckets = buckets
         """In order; the one that the position is in stays among them."""
-        self._partition, self._entries = partition, entries
+        self._log = log
         self._bucket = buckets[0] if buckets else 0
         """The bucket that the position is in …"""
         self._taken: ListedHost | None = None
@@ -135,18 +128,16 @@ class Lane:
 
     def enlist(self, site: str, host: str, number: int) -> int:
         """List a host beyond the position, under *number* if that is beyond; return the number."""
-        entry = self._entry(site, host, max(number, self._beyond()))
-        bucket = entry.number // BUCKET
+        number = max(number, self._beyond())
+        bucket = number // BUCKET
         if not self.buckets:
             self._bucket = bucket
-        self._put(entry, bucket)
-        self._read_ahead(entry, bucket)
-        return entry.number
+        self._read_ahead(self._put(site, host, number), bucket)
+        return number
 
     def give_back(self, site: str, host: str, number: int) -> int:
         """List a host that was loaded behind the position."""
-        entry = self._entry(site, host, number)
-        self._put(entry, number // BUCKET)
+        entry = self._put(site, host, number)
         self._took(entry)
         insort(self._back, entry, key=attrgetter("key"))
         return number
@@ -161,14 +152,11 @@ class Lane:
         read = self._page[-1] if self._page else self._taken
         return (bucket, key) > (self._bucket, read.key if read else "")
 
-    def _entry(self, site: str, host: str, number: int) -> ListedHost:
-        bucket = self._partition_key(number // BUCKET)
-        return ListedHost(bucket, _key(host, number), number, site, host)
-
-    def _put(self, entry: ListedHost, bucket: int) -> None:
-        self._entries.put(entry)
+    def _put(self, site: str, host: str, number: int) -> ListedHost:
+        bucket = number // BUCKET
         if bucket not in self.buckets:
             insort(self.buckets, bucket)
+        return self._log.put(bucket, ListedHost("", _key(host, number), number, site, host))
 
     def _read_ahead(self, entry: ListedHost, bucket: int) -> None:
         """Keep a new entry in mind if all that is beyond the position is."""
@@ -192,7 +180,7 @@ class Lane:
             return self._back[0]
         while not self._page and not self._at_end:
             after = self._taken.key if self._taken else None
-            self._page.extend(self._entries.scan(self._partition_key(self._bucket), after, PAGE))
+            self._page.extend(self._log.page(self._bucket, after, PAGE))
             if not self._page:
                 self._leave_bucket()
         return self._page[0] if self._page else None
@@ -233,17 +221,14 @@ class Lane:
             return
         live = self._live[bucket]
         if not live and bucket != self._bucket:
-            self._entries.drop(self._partition_key(bucket))
+            self._log.drop(bucket)
             self.buckets.remove(bucket)
             del self._live[bucket], self._passed[bucket]
         elif self._passed[bucket] > (STALE + 1) * len(live) + SPARE:
-            self._entries.drop(self._partition_key(bucket))
+            self._log.drop(bucket)
             for entry in live.values():
-                self._entries.put(entry)
+                self._log.put(bucket, entry)
             self._passed[bucket] = len(live)
-
-    def _partition_key(self, bucket: int) -> str:
-        return f"{self._partition}/{bucket}"
 
 
 def _key(host: str, number: int) -> str:

@@ -65,7 +65,7 @@ class Caches(NamedTuple):
     """Host key → robots rules."""
     sites: CachePart[str, SiteRow]
     queue_heads: CachePart[str, list[QueuedUrl]]
-    """Segment → rows that follow each other, from the cursor on or before it."""
+    """Bucket → rows that follow each other, from the cursor on or before it."""
 
 
 class Memory:

@@ -4,17 +4,19 @@ Links that lead out of the crawl are parked when their page is judged, and URLs 
 when they are refused. No page is fetched again only because the crawl has become wider.
 
 URLs are parked by the limit that leaves them out: the depth, the scope, or a rule of the blacklist.
-When a limit changes, its URLs alone are judged again, a segment at a time. URLs that fit go to the
+When a limit changes, its URLs alone are judged again, a bucket at a time. URLs that fit go to the
 URL-seen test like fresh links, with the visit that found them: another page may have led to one
 meanwhile, and a URL that was admitted before passes again, since it comes from its first finder.
 URLs that another limit leaves out are parked by that one.
 
-Segments are appended to, and dropped whole. One is dropped a step after its URLs were sent, which
-the log then has; URLs that do not fit are appended anew before. After a crash a limit is judged
-from the beginning, and the URL-seen test drops what was sent before.
+A bucket is dropped a step after its URLs were sent, which the log then has; URLs that do not fit
+are appended anew before. After a crash a limit is judged from the beginning, and the URL-seen test
+drops what was sent before.
 """
 
 from collections.abc import Iterable, Iterator
+
+from msgspec.structs import replace
 
 from gossamer.blacklist import Blacklist
 from gossamer.bounds import left_out, limit_state, limits
@@ -22,26 +24,27 @@ from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.provenance import by_site
 from gossamer.store import Row, Store
+from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
 
-SEGMENT = 50
-"""Rows of a segment, which is judged in one step: each may hold a thousand links."""
+BUCKET = 50
+"""Rows of a bucket, which is judged in one step: each may hold a thousand links."""
 
 
 class ParkedRow(Row, frozen=True):
     """Links of one page that one limit leaves out."""
 
     table = "parked"
-    partition_key, sort_key = ("crawl", "segment"), "position"
+    partition_key, sort_key = ("crawl", "bucket"), "position"
 
     crawl: str
-    segment: str
+    bucket: str
     position: int
     via: str
     urls: tuple[Discovery, ...]
 
 
 class ParkedLimitRow(Row, frozen=True):
-    """Where the URLs of one partition end that one limit leaves out."""
+    """The buckets of the URLs in one partition that one limit leaves out."""
 
     table = "parked_limits"
     partition_key, sort_key = ("crawl", "partition"), "name"
@@ -50,12 +53,7 @@ class ParkedLimitRow(Row, frozen=True):
     partition: str
     name: str
     """`trap_depth`, `out_of_scope`, or a rule of the blacklist."""
-    head: int = 0
-    """The first segment that may have URLs …"""
-    segment: int = 0
-    """… the one to which URLs are appended …"""
-    size: int = 0
-    """… and how many rows that has."""
+    ends: BucketEnds = BucketEnds()
     judged_by: str | None = None
     """The state of the limit by which all of its URLs were last judged; None: some were not."""
 
@@ -66,25 +64,16 @@ def limit_name(rule: Hazard, url: str, blacklist: Blacklist) -> str:
 
 
 class _Limit:
-    """The URLs that one limit leaves out."""
+    """The URLs that one limit leaves out, and how far they are judged."""
 
     def __init__(self, row: ParkedLimitRow) -> None:
-        self.crawl, self.partition, self.name = row.crawl, row.partition, row.name
-        self.judged_by = row.judged_by
-        self.head, self.segment, self.size = row.head, row.segment, row.size
+        self.row, self.name = row, row.name
+        self.written: ParkedLimitRow | None = None
         self.judging: str | None = None
-        """The state by which all is being judged now, from segment *next* on, before *end*."""
+        """The state by which all is being judged now, from bucket *next* on, before *end*."""
         self.next = self.end = 0
         self.emptied: int | None = None
-        """The segment whose links were sent in the last step."""
-
-    @property
-    def row(self) -> ParkedLimitRow:
-        ends = self.head, self.segment, self.size
-        return ParkedLimitRow(self.crawl, self.partition, self.name, *ends, self.judged_by)
-
-    def key(self, segment: int) -> tuple[str, str]:
-        return self.crawl, f"{self.partition}/{self.name}/{segment}"
+        """The bucket whose links were sent in the last step."""
 
 
 class Parked:
@@ -95,13 +84,15 @@ class Parked:
         self._rows = store.table(ParkedRow)
         self._limit_rows = store.table(ParkedLimitRow)
         self._limits = dict[str, _Limit]()
-        self._written = dict[str, ParkedLimitRow]()
         after: str | None = None
         while rows := self._limit_rows.scan((crawl, partition), after):
             after = rows[-1].name
             self._limits |= {row.name: _Limit(row) for row in rows}
         self._judged_by = ""
         """The limits of crawl and blacklist by which all URLs are known to be judged."""
+
+    def _log(self, limit: _Limit) -> BucketedLog[ParkedRow]:
+        return BucketedLog(self._rows, f"{self._partition}/{limit.name}", self._crawl)
 
     def add(self, via: str, urls: Iterable[Discovery], limit: str, state: str | None) -> None:
         """Park *urls*, which the visit *via* discovered, and *limit* leaves out in its *state*.
@@ -116,11 +107,10 @@ class Parked:
             known = self._limits[limit] = _Limit(row)
             self._judged_by = ""
         elif state is None:
-            known.judged_by, self._judged_by = None, ""
-        if known.size >= SEGMENT:
-            _begin_segment(known)
-        self._rows.put(ParkedRow(*known.key(known.segment), known.size, via, found))
-        known.size += 1
+            known.row, self._judged_by = replace(known.row, judged_by=None), ""
+        parked = ParkedRow(self._crawl, "", 0, via, found)
+        _, ends = self._log(known).append(known.row.ends, parked, BUCKET)
+        known.row = replace(known.row, ends=ends)
 
     def is_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> bool:
         """Return whether *crawl* and *blacklist* have not judged all URLs yet."""
@@ -131,39 +121,41 @@ class Parked:
 
     def _first_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> _Limit | None:
         for limit in self._limits.values():
-            if limit.judged_by != limit_state(limit.name, crawl, blacklist):
+            if limit.row.judged_by != limit_state(limit.name, crawl, blacklist):
                 return limit
         return None
 
     def judge(
         self, crawl: CrawlDefined, blacklist: Blacklist, now: float
     ) -> Iterator[UrlsDiscovered]:
-        """Judge one more segment by *crawl* and *blacklist*; yield the URLs that fit now."""
+        """Judge one more bucket by *crawl* and *blacklist*; yield the URLs that fit now."""
         limit = self._first_behind(crawl, blacklist)
         if limit is None:
             return
+        ends = limit.row.ends
         if limit.judging != (wanted := limit_state(limit.name, crawl, blacklist)):
-            limit.judging, limit.next, limit.end = wanted, limit.head, limit.segment + 1
+            limit.judging, limit.next, limit.end = wanted, ends.head, ends.tail + 1
         if limit.emptied is not None:
-            self._rows.drop(limit.key(limit.emptied))
-            limit.head += limit.emptied == limit.head
+            self._log(limit).drop(limit.emptied)
+            ends = replace(ends, head=ends.head + (limit.emptied == ends.head))
+            limit.row = replace(limit.row, ends=ends)
             limit.emptied = None
         if limit.next < limit.end:
-            yield from self._judge_segment(limit, crawl, blacklist, now)
+            yield from self._judge_bucket(limit, crawl, blacklist, now)
             limit.next += 1
         else:
-            limit.judged_by, limit.judging = wanted, None
+            limit.row, limit.judging = replace(limit.row, judged_by=wanted), None
 
-    def _judge_segment(
+    def _judge_bucket(
         self, limit: _Limit, crawl: CrawlDefined, blacklist: Blacklist, now: float
     ) -> Iterator[UrlsDiscovered]:
-        rows = self._rows.scan(limit.key(limit.next))
+        rows = self._log(limit).page(limit.next)
         judged = [(row, *split(row.urls, crawl, blacklist)) for row in rows]
         if all([*others] == [limit.name] and not wanted for _, wanted, others in judged):
             return
         limit.emptied = limit.next
-        if limit.next == limit.segment:
-            _begin_segment(limit)
+        if limit.next == limit.row.ends.tail:
+            limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
         for row, wanted, others in judged:
             for name, urls in others.items():
                 self.add(row.via, urls, name, limit_state(name, crawl, blacklist))
@@ -171,14 +163,10 @@ class Parked:
 
     def write(self) -> None:
         """Put the limits that have changed into the store."""
-        for name, limit in self._limits.items():
-            if (row := limit.row) != self._written.get(name):
-                self._written[name] = row
-                self._limit_rows.put(row)
-
-
-def _begin_segment(limit: _Limit) -> None:
-    limit.segment, limit.size = limit.segment + 1, 0
+        for limit in self._limits.values():
+            if limit.row != limit.written:
+                limit.written = limit.row
+                self._limit_rows.put(limit.row)
 
 
 def split(

@@ -462,8 +462,8 @@ class Partition:
         """
         row = PartitionRow(
             str(self.number),
-            hours=self._directory.buckets_to_write(),
-            due=self._calendar.buckets.range_to_write(),
+            directory=self._directory.buckets_to_write(),
+            due=self._calendar.log.range_to_write(),
         )
         if row != self._written:
             self._written = row

@@ -15,10 +15,11 @@ from gossamer.policies import NEVER
 from gossamer.store import Store
 from gossamer.telemetry import count
 from services.frontier import revisit
-from services.frontier.calendar import MOST, Buckets, Calendar
+from services.frontier.bucketed_log import NO_BUCKETS, BucketRange, RangedLog
+from services.frontier.calendar import MOST, Calendar
 from services.frontier.revisit import Basis
 from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
-from services.frontier.rows import BucketRange, DueRow, PartitionPlansRow, QueuedUrl
+from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
 
 UNREAD = 1
 """Entries in memory of a calendar that nobody takes from."""
@@ -32,7 +33,7 @@ class Plans:
     common. Their calendars have buckets of their own."""
 
     def __init__(self, crawl_id: str, partition: str, store: Store, now: float) -> None:
-        self.partition, self._prefix = partition, f"{crawl_id}/{partition}"
+        self.partition, self._name = partition, f"{crawl_id}/{partition}"
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
         keys = crawl_id, partition
         self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
@@ -40,24 +41,25 @@ class Plans:
         self._written: PartitionPlansRow | None = None
         self.crawl = refilled(revisit.unpacked_crawl(row.statistics), now)
         self.policy, self._generation = row.policy, row.generation
-        self._moving = Buckets(self._visits, self._calendar_prefix(row.generation - 1), row.moving)
+        former = self._calendar_name(row.generation - 1)
+        self._moving = RangedLog(self._visits, former, row.moving)
         """The calendar of the policy before."""
         self._moved_to: str | None = None
         """The last key of the bucket that is being moved that has been."""
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
         self._calendar = self._opened(row.revisits, now)
-        self._new = Calendar(self._visits, f"{self._prefix}/new", row.new, now)
+        self._new = Calendar(self._visits, f"{self._name}/new", row.new, now)
         self._waiting = row.waiting
         self.discovery_share, self._credit = HALF, 0.0
         self._settled = self.standing()
 
     def _opened(self, found: BucketRange, now: float) -> Calendar:
         most = UNREAD if self.policy == NEVER else MOST
-        prefix = self._calendar_prefix(self._generation)
-        return Calendar(self._visits, prefix, found, now, most)
+        name = self._calendar_name(self._generation)
+        return Calendar(self._visits, name, found, now, most)
 
-    def _calendar_prefix(self, generation: int) -> str:
-        return f"{self._prefix}/{generation}"
+    def _calendar_name(self, generation: int) -> str:
+        return f"{self._name}/{generation}"
 
     def add(self, entry: DueRow) -> None:
         """Return *entry* at its time, once if it is added again."""
@@ -140,8 +142,8 @@ class Plans:
         if policy == self.policy or self._is_moving:
             return
         self.policy, self._generation = policy, self._generation + 1
-        self._moving = self._calendar.buckets
-        self._calendar = self._opened(BucketRange(), now)
+        self._moving = self._calendar.log
+        self._calendar = self._opened(NO_BUCKETS, now)
 
     def moved(self, most: int) -> Sequence[DueRow]:
         """Remove and return at most *most* entries of the former policy's calendar."""
@@ -168,14 +170,11 @@ class Plans:
         return self._settled
 
     def standing(self) -> PartitionPlansRow:
-        """Return how the plans stand."""
+        """Return how the plans stand; `write` adds the buckets of their calendars."""
         return replace(
             self._found,
             policy=self.policy,
             generation=self._generation,
-            revisits=self._calendar.buckets.range,
-            moving=self._moving.range,
-            new=self._new.buckets.range,
             waiting=self.waiting,
             planned=self.planned,
             next_at=0.0 if self.policy == NEVER else self._calendar.next_entry(),
@@ -193,9 +192,9 @@ class Plans:
         self._settled = self.standing()
         row = replace(
             self._settled,
-            revisits=self._calendar.buckets.range_to_write(),
+            revisits=self._calendar.log.range_to_write(),
             moving=self._moving.range_to_write(),
-            new=self._new.buckets.range_to_write(),
+            new=self._new.log.range_to_write(),
         )
         if row != self._written:
             self._written = row

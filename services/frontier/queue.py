@@ -1,27 +1,24 @@
-"""A host's two queues: append-only segments in the store, with cursors in the host's row.
+"""A host's two queues: append-only buckets in the store, with cursors in the host's row.
 
 One has the URLs that were never visited, the other those to visit again; so what is due of a host
 with a million new URLs does not wait behind all of them. While both have some they take turns, an
-order at a time, so that new URLs get their share of the visits (`turned`). Each crawl has segments
-of its own.
-
-Nothing is ever deleted from within a segment; a segment that the cursor has passed is dropped
-whole. (Cassandra pays for deleted rows at every later read.)
+order at a time, so that new URLs get their share of the visits (`turned`). Each crawl has buckets
+of its own. A bucket that the cursor has passed is dropped whole.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from msgspec.structs import replace
 
 from gossamer.store import Table
+from services.frontier.bucketed_log import BucketedLog
 from services.frontier.memory import CachePart, Memory
 from services.frontier.rows import HostRow, QueuedUrl, QueueEnds
 
-SEGMENT = 100
-"""URLs in a segment."""
+BUCKET = 100
+"""URLs in a bucket."""
 LATELY = 5
-"""Segments before the last that one step may fill."""
+"""Buckets before the last that one step may fill."""
 MOST = 20
 """URLs of one queue that are kept in memory."""
 
@@ -34,29 +31,29 @@ class Heads:
 
     def append(self, site: str, url: QueuedUrl, is_first: bool) -> None:
         """Take in *url*, put behind all others; *is_first*: there is no other."""
-        rows = self._rows.get(url.segment)
+        rows = self._rows.get(url.bucket)
         if is_first:
             self.put(site, [url])
         elif rows and rows[-1].position == url.position - 1 and len(rows) < MOST:
-            self._rows.put(url.segment, [*rows, url], site)
+            self._rows.put(url.bucket, [*rows, url], site)
 
     def put(self, site: str, rows: list[QueuedUrl]) -> None:
-        """Take in *rows* of one segment, in place of what there was."""
+        """Take in *rows* of one bucket, in place of what there was."""
         if rows and rows[-1].position - rows[0].position == len(rows) - 1:
-            self._rows.put(rows[0].segment, rows[:MOST], site)
+            self._rows.put(rows[0].bucket, rows[:MOST], site)
 
-    def first(self, segment: str, cursor: int, most: int) -> list[QueuedUrl]:
-        """Return the rows from *cursor*, *most* or up to the segment's end, if all are here."""
-        rows, end = self._rows.get(segment) or [], min(cursor + most, SEGMENT)
+    def first(self, bucket: str, cursor: int, most: int) -> list[QueuedUrl]:
+        """Return the rows from *cursor*, *most* or up to the bucket's end, if all are here."""
+        rows, end = self._rows.get(bucket) or [], min(cursor + most, BUCKET)
         while rows and rows[0].position < cursor:
             rows.pop(0)
         if not rows or rows[0].position != cursor or rows[-1].position < end - 1:
             return []
         return rows[: end - cursor]
 
-    def drop(self, segment: str) -> None:
-        """Forget a segment that was passed."""
-        self._rows.remove(segment)
+    def drop(self, bucket: str) -> None:
+        """Forget a bucket that was passed."""
+        self._rows.remove(bucket)
 
 
 class HostQueues:
@@ -76,25 +73,25 @@ class HostQueues:
     def append(self, host: HostRow, urls: Sequence[QueuedUrl]) -> HostRow:
         """Put *urls*, all of the crawl and of one queue, behind all others there, in their order.
 
-        Their segments and positions are set here.
+        Their buckets and positions are set here.
         """
         again = is_again(urls[0])
         ends = _ends(host, again)
-        segment, position, queued = ends.tail, ends.tail_size, ends.queued
+        log, queued = self._log(host, again), ends.queued
         if not host.queued:
             host = replace(host, number=urls[0].number, is_again_next=again)
         for url in urls:
-            if position >= SEGMENT:
-                segment, position = segment + 1, 0
-            url = replace(url, segment=_key(host, again, segment), position=position)
-            self._urls.put(url)
+            url, ends = log.append(ends, url, BUCKET)
             self._heads.append(host.site, url, is_first=not queued)
-            position, queued = position + 1, queued + 1
-        ends = replace(ends, tail=segment, tail_size=position, queued=queued)
-        return _with_ends(host, again, ends)
+            queued += 1
+        return _with_ends(host, again, replace(ends, queued=queued))
+
+    def _log(self, host: HostRow, again: bool) -> BucketedLog[QueuedUrl]:
+        which = "again" if again else "new"
+        return BucketedLog(self._urls, f"{host.host} {which}", self._crawl)
 
     def first(self, host: HostRow, count: int) -> list[QueuedUrl]:
-        """Return the first *count* URLs of the queue whose turn it is, fewer at a segment's end.
+        """Return the first *count* URLs of the queue whose turn it is, fewer at a bucket's end.
 
         None only if both are empty.
         """
@@ -102,10 +99,10 @@ class HostQueues:
             return []
         ends = _ends(host, host.is_again_next)
         most = ends.readable(count)
-        segment = _key(host, host.is_again_next, ends.head)
-        if found := self._heads.first(segment, ends.cursor, most):
+        log = self._log(host, host.is_again_next)
+        if found := self._heads.first(log.bucket(ends.head), ends.cursor, most):
             return found
-        found = self._urls.scan((self._crawl, segment), ends.cursor - 1, most)
+        found = log.page(ends.head, ends.cursor - 1, most)
         self._heads.put(host.site, found)
         return found
 
@@ -120,12 +117,12 @@ class HostQueues:
         again = host.is_again_next
         ends = _ends(host, again)
         head, cursor = ends.head, ends.cursor + 1
-        if cursor >= SEGMENT:
-            segment = _key(host, again, head)
-            self._urls.drop((self._crawl, segment))
-            self._heads.drop(segment)
+        if cursor >= BUCKET:
+            log = self._log(host, again)
+            log.drop(head)
+            self._heads.drop(log.bucket(head))
             head, cursor = head + 1, 0
-            # The next append goes to a new segment, also when this was the last.
+            # The next append goes to a new bucket, also when this was the last.
         ends = replace(ends, head=head, cursor=cursor, queued=ends.queued - 1)
         host = _with_ends(host, again, ends)
         return host if ends.queued else replace(host, is_again_next=host.again.queued > 0)
@@ -144,17 +141,11 @@ class HostQueues:
 
         Errands do not count: they are no visits to the page at their URL.
         """
-        ends = _ends(host, again)
-        if not ends.queued:
-            return False
-        for segment in range(max(ends.head, ends.tail - LATELY), ends.tail + 1):
-            after = ends.cursor - 1 if segment == ends.head else None
-            end = ends.tail_size if segment == ends.tail else SEGMENT
-            key = self._crawl, _key(host, again, segment)
-            for row in self._urls.scan(key, after, SEGMENT):
-                if row.url == url and row.position < end and not row.asker:
-                    return True
-        return False
+        tail = _ends(host, again).tail
+        return any(
+            queued.url == url and not queued.asker
+            for queued in self._queued(host, again, tail - LATELY)
+        )
 
     def find(self, host: HostRow, url: str) -> tuple[int, QueuedUrl] | None:
         """Return how many URLs of its queue are ahead of *url*, and its entry; None if it is in
@@ -167,16 +158,14 @@ class HostQueues:
                 return ahead, queued
         return None
 
-    def _queued(self, host: HostRow, again: bool) -> Iterator[QueuedUrl]:
-        # Not beyond the end: a flush that a crash cut short may have left rows there.
-        return islice(self._rows_of(host, again), _ends(host, again).queued)
-
-    def _rows_of(self, host: HostRow, again: bool) -> Iterator[QueuedUrl]:
+    def _queued(self, host: HostRow, again: bool, first: int = 0) -> Iterator[QueuedUrl]:
+        """Yield the URLs of a queue, from the bucket *first* on."""
         ends = _ends(host, again)
-        for segment in range(ends.head, ends.tail + 1):
-            after = ends.cursor - 1 if segment == ends.head else None
-            key = self._crawl, _key(host, again, segment)
-            yield from self._urls.scan(key, after, SEGMENT)
+        if not ends.queued:
+            return iter(())
+        after = ends.cursor - 1 if first <= ends.head else None
+        first = max(first, ends.head)
+        return self._log(host, again).rows(first, ends.tail, after, ends.tail_size)
 
 
 def is_again(url: QueuedUrl) -> bool:
@@ -199,7 +188,3 @@ def _ends(host: HostRow, again: bool) -> QueueEnds:
 
 def _with_ends(host: HostRow, again: bool, ends: QueueEnds) -> HostRow:
     return replace(host, again=ends) if again else replace(host, new=ends)
-
-
-def _key(host: HostRow, again: bool, segment: int) -> str:
-    return f"{host.host} again {segment}" if again else f"{host.host} {segment}"

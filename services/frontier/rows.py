@@ -10,6 +10,7 @@ from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import NO_SIGNATURE, Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
+from services.frontier.bucketed_log import BucketEnds, BucketRange
 from services.frontier.conditions import Condition
 
 YEAR = 365 * 86400
@@ -79,17 +80,11 @@ class Lease(ColumnGroup, frozen=True):
         return self.ordered - self.done
 
 
-class QueueEnds(ColumnGroup, frozen=True):
-    """The first and the last URL of one of a host's two queues, as positions in its segments."""
+class QueueEnds(BucketEnds, frozen=True):
+    """The first and the last URL of one of a host's two queues, as positions in its buckets."""
 
-    head: int = 0
-    """The segment with the first waiting URL of this queue."""
     cursor: int = 0
-    """The position of the first waiting URL of this queue, in the head segment."""
-    tail: int = 0
-    """The segment that URLs are appended to in this queue."""
-    tail_size: int = 0
-    """URLs that were appended to the tail segment of this queue."""
+    """The position of the first waiting URL of this queue, in the head bucket."""
     queued: int = 0
     """URLs that wait in this queue."""
 
@@ -229,13 +224,13 @@ class RobotsRow(Row, frozen=True):
 
 
 class QueuedUrl(Row, frozen=True):
-    """One entry of a segment of a host's queue."""
+    """A URL in one of a host's two queues."""
 
     table = "queues"
-    partition_key, sort_key = ("crawl", "segment"), "position"
+    partition_key, sort_key = ("crawl", "bucket"), "position"
 
     crawl: str
-    segment: str
+    bucket: str
     position: int
     url: str
     number: int
@@ -386,13 +381,6 @@ class DueRow(Row, frozen=True):
         return (self.crawl, self.host), self.url
 
 
-class BucketRange(ColumnGroup, frozen=True):
-    """The first and the last bucket that may have rows; null if there is none."""
-
-    first: int | None = None
-    last: int | None = None
-
-
 class PartitionRow(Row, frozen=True):
     """The buckets of a partition's directory and of its calendar of retries and blocked hosts."""
 
@@ -400,7 +388,7 @@ class PartitionRow(Row, frozen=True):
     partition_key = "partition"
 
     partition: str
-    hours: tuple[int, ...] = ()
+    directory: tuple[int, ...] = ()
     """The buckets of the directory."""
     due: BucketRange = BucketRange()
     """The buckets of the calendar of retries and blocked hosts."""

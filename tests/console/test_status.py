@@ -17,10 +17,10 @@ from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.store import Row
+from services.frontier.bucketed_log import BucketRange
 from services.frontier.conditions import Condition
 from services.frontier.revisit import CrawlState, packed
 from services.frontier.rows import (
-    BucketRange,
     DueRow,
     HostRow,
     PartitionPlansRow,

@@ -84,7 +84,7 @@ def carriers(part: object) -> Iterator[Any]:
 
 
 def stored(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
-    """Yield the rows of all URLs; a segment of a queue stays until it has been passed.
+    """Yield the rows of all URLs; a bucket of a queue stays until it has been passed.
 
     Pages have a plan although their policy is `none`: another policy may plan them.
     """
@@ -92,7 +92,7 @@ def stored(crawl: VirtualCrawl) -> Iterator[PlanRow | QueuedUrl | UrlRow]:
     for url in EXPECTED:
         yield store.table(UrlRow).get((DEFAULT_CRAWL, host_key(url)), url)
     for host in {host_key(url) for url in EXPECTED}:
-        yield from store.table(QueuedUrl).scan((DEFAULT_CRAWL, f"{host} 0"))
+        yield from store.table(QueuedUrl).scan((DEFAULT_CRAWL, f"{host} new/0"))
     yield from store.table(PlanRow).everything()
 
 

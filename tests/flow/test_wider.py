@@ -162,7 +162,7 @@ definitions = st.lists(
     deaths=st.lists(st.integers(0, 80), max_size=6),
     seed=st.integers(0, 1 << 16),
 )
-# The second death leaves the URL in the queue's segment, and not in the host's row.
+# The second death leaves the URL in the queue's bucket, and not in the host's row.
 @example({"http://a.test/": []}, [("domain('b.test')", 0, 6)], [21, 43], 0)
 def test_however_it_was_defined_before_a_crawl_of_everything_comes_to_everything(
     pages: Pages, definitions: list[tuple[str, int, int]], deaths: list[int], seed: int

@@ -11,11 +11,12 @@ from gossamer.settings import FrontierSettings
 from gossamer.sqlite import Database
 from gossamer.store import Partition as PartitionKey
 from gossamer.store.sqlite import SqliteStore, SqliteTable
+from services.frontier.bucketed_log import BucketRange
 from services.frontier.calendar import MOST, Calendar
 from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import BucketRange, DueRow
+from services.frontier.rows import DueRow
 from tests.frontier.simulation import START
 
 HOUR, DAY, WEEK = 3600.0, 86400.0, 7 * 86400.0
@@ -51,7 +52,7 @@ class Kept:
 
     def close(self, calendar: Calendar) -> None:
         """Store where it stands, and what was put."""
-        self.buckets = calendar.buckets.range
+        self.buckets = calendar.log.range_to_write()
         self.store.flush()
 
 
@@ -94,7 +95,7 @@ def test_a_clock_that_is_far_ahead_for_a_moment_looks_at_no_empty_buckets() -> N
     assert due(calendar, START + century) == ["later"]
     add(calendar, START + HOUR, "again")
     assert due(calendar, START + HOUR) == ["again"]
-    buckets = calendar.buckets.range
+    buckets = calendar.log.range_to_write()
     Calendar(entries, "0", buckets, START + HOUR).take(START + century, MANY)
     assert entries.asked < 100
 
@@ -218,7 +219,7 @@ class Life:
 
     def start(self) -> None:
         self.claim = claim = claimed(self.store, self.now)
-        buckets = claim._calendar.buckets.range
+        buckets = claim._calendar.log.range_to_write()
         # One of little memory.
         dues = self.store.table(DueRow)
         claim._calendar = Calendar(dues, "0", buckets, self.now, self.most)
@@ -273,7 +274,7 @@ class Life:
 
     def drain(self, most: int) -> None:
         """Take all that is due, as long as the calendar says that there is something to do."""
-        steps, span = 0, self.calendar.buckets.last - self.calendar.buckets.first
+        steps, span = 0, self.calendar.log.last - self.calendar.log.first
         bound = len(self.waiting) + len(self.taken) + max(span, 0) / 20 + 5
         while (at := self.calendar.due()) is not None and at <= self.now:
             self.take(most, stays=True)
@@ -322,6 +323,6 @@ def test_each_entry_comes_once_in_order_and_none_is_lost(
         life.drain(3)
     life.now += 2 * HOUR
     life.drain(3)
-    assert life.calendar.due() is None or life.calendar.buckets.last * 600.0 > life.now
+    assert life.calendar.due() is None or life.calendar.log.last * 600.0 > life.now
     left = life.store._database._db.execute("SELECT count(DISTINCT bucket) FROM due").fetchone()
     assert left[0] <= 1, "buckets that are over stay"

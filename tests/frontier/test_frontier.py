@@ -261,7 +261,7 @@ def test_a_paused_crawl_orders_nothing() -> None:
     assert sim.pages() == urls("a.test", 3)
 
 
-def test_long_queues_span_segments_and_survive_crashes_anywhere() -> None:
+def test_long_queues_span_buckets_and_survive_crashes_anywhere() -> None:
     sim = Simulation(lambda url: {"took": 0.1}, batch=10, delay=0.5)
     wanted = urls("a.test", 350)
     sim.admit(*wanted)

@@ -2,14 +2,14 @@
 
 from gossamer.events import BlacklistChanged, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.store.sqlite import SqliteTable
-from services.frontier.parked import SEGMENT, ParkedRow
+from services.frontier.parked import BUCKET, ParkedRow
 from tests.frontier.simulation import Simulation, crawl
 
 
-def test_wider_scope_takes_up_all_links_of_all_segments() -> None:
+def test_wider_scope_takes_up_all_links_of_all_buckets() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="host('a.test')"))
-    links = [f"http://b.test/{n}" for n in range(2 * SEGMENT + 10)]
+    links = [f"http://b.test/{n}" for n in range(2 * BUCKET + 10)]
     park(sim, *links)
     sim.handle(crawl(scope="any()"))
     assert sorted(taken_up(sim)) == sorted(links)
@@ -18,11 +18,11 @@ def test_wider_scope_takes_up_all_links_of_all_segments() -> None:
 def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     sim = Simulation()
     sim.handle(crawl(scope="host('a.test')"))
-    park(sim, *(f"http://outside.test/{n}" for n in range(3 * SEGMENT)))
+    park(sim, *(f"http://outside.test/{n}" for n in range(3 * BUCKET)))
     rules = ("a.test/x/*", "a.test/y/*")
     for rule in rules:
         sim.handle(BlacklistChanged(at=sim.now, rule=rule))
-    park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(SEGMENT)))
+    park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(BUCKET)))
     scans, scan = list[str](), SqliteTable.scan
 
     def watched(table, partition, *more):  # type: ignore[no-untyped-def]
@@ -32,7 +32,7 @@ def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:
 
     monkeypatch.setattr(SqliteTable, "scan", watched)
     sim.handle(BlacklistChanged(at=sim.now, rule=rules[0], lifted=True))
-    assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(SEGMENT))
+    assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(BUCKET))
     assert scans
     assert all(rules[0] in partition for partition in scans)
 

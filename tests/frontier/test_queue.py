@@ -3,7 +3,7 @@
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.frontier.queue import SEGMENT, HostQueues
+from services.frontier.queue import BUCKET, HostQueues
 from services.frontier.rows import HostRow, QueuedUrl
 
 
@@ -17,4 +17,4 @@ def test_what_a_flush_cut_short_has_left_beyond_the_end_is_not_read() -> None:
             before, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)]
         )
         queues.append(after, [QueuedUrl(DEFAULT_CRAWL, "", 0, "http://a.test/beyond", 9)])
-    assert [one.url for one in queues.first(before, SEGMENT)] == [url.url]
+    assert [one.url for one in queues.first(before, BUCKET)] == [url.url]

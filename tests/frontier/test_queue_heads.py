@@ -8,13 +8,13 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.memory import Memory
-from services.frontier.queue import MOST, SEGMENT, HostQueues
+from services.frontier.queue import BUCKET, MOST, HostQueues
 from services.frontier.rows import HostRow, QueuedUrl
 
 steps = st.lists(
     st.one_of(
-        st.tuples(st.just("append"), st.integers(1, SEGMENT)),
-        st.tuples(st.just("pass"), st.integers(1, SEGMENT)),
+        st.tuples(st.just("append"), st.integers(1, BUCKET)),
+        st.tuples(st.just("pass"), st.integers(1, BUCKET)),
         st.tuples(st.just("read"), st.integers(1, 2 * MOST)),
         st.tuples(st.just("forget"), st.just(0)),
         st.tuples(st.just("turn"), st.just(0)),
@@ -54,7 +54,7 @@ def test_what_comes_and_goes_is_not_read() -> None:
     table = SqliteStore(database).table(QueuedUrl)
     queues, host = HostQueues(table, DEFAULT_CRAWL), HostRow("a.test", "http://a.test")
     table.scan = None  # type: ignore[method-assign,assignment]
-    for number in range(3 * SEGMENT):
+    for number in range(3 * BUCKET):
         host = queues.append(
             host, [QueuedUrl(DEFAULT_CRAWL, "", 0, f"http://a.test/{number}", number)]
         )

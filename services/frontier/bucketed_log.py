@@ -1,0 +1,140 @@
+"""Rows in numbered buckets of a table: appended to, read by a cursor, dropped whole.
+
+Nothing is ever deleted from within a bucket: Cassandra pays for deleted rows at every later read.
+Host queues, parked URLs, the calendars and the directory are kept in this way.
+
+**Which buckets exist** is known from another row, and is never looked for. Queues and parked URLs
+are appended to: their rows have positions, and another row has the ends (`BucketEnds`). A flush
+that a crash cut short may have left rows beyond the end, which do not count. Calendars choose the
+bucket by time: another row has the range (`BucketRange`). The directory has a list of its buckets.
+
+A range or a list names a dropped bucket once more. It is written before the rows of the hosts and
+URLs that have left the bucket: after a crash in between, the bucket must still be found.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
+
+from gossamer.store import ColumnGroup, Partition, R, Sort, Table
+
+PAGE = 500
+"""Rows that are read at a time. The calendar's rows have two nulls each, and nodes of Cassandra
+warn at a read of more than 1,000."""
+
+
+class BucketEnds(ColumnGroup, frozen=True):
+    """The first and the last bucket of rows that are appended."""
+
+    head: int = 0
+    """The first bucket that has rows."""
+    tail: int = 0
+    """The bucket that rows are appended to."""
+    tail_size: int = 0
+    """Rows that were appended to the tail bucket."""
+
+
+class BucketRange(ColumnGroup, frozen=True):
+    """The first and the last bucket that may have rows; null if there is none."""
+
+    first: int | None = None
+    last: int | None = None
+
+
+NO_BUCKETS = BucketRange()
+E = TypeVar("E", bound=BucketEnds)
+
+
+class BucketedLog(Generic[R]):
+    """The rows of *table* in the buckets `<name>/<number>`."""
+
+    def __init__(self, table: Table[R], name: str, crawl: str = "") -> None:
+        """*crawl*: the first field of the partition key, where the table's key has one."""
+        self._table, self._name, self._crawl = table, name, crawl
+        self._dropped = set[int]()
+
+    def bucket(self, number: int) -> str:
+        """Return the value of the column `bucket` in the rows of a bucket."""
+        return f"{self._name}/{number}"
+
+    def _key(self, number: int) -> Partition:
+        return (self._crawl, self.bucket(number)) if self._crawl else self.bucket(number)
+
+    def put(self, number: int, row: R, **changes: Any) -> R:
+        """Write *row*, with *changes*, into the bucket *number*; return it as written."""
+        row = replace(row, bucket=self.bucket(number), **changes)
+        self._table.put(row)
+        return row
+
+    def append(self, ends: E, row: R, size: int) -> tuple[R, E]:
+        """Write *row* behind all others; a bucket has *size* rows. Return the row and new ends."""
+        if ends.tail_size >= size:
+            ends = next_bucket(ends)
+        row = self.put(ends.tail, row, position=ends.tail_size)
+        return row, replace(ends, tail_size=ends.tail_size + 1)
+
+    def page(self, number: int, after: Sort | None = None, limit: int = PAGE) -> list[R]:
+        """Return at most *limit* rows of a bucket, beyond the sort key *after*."""
+        return self._table.scan(self._key(number), after, limit)
+
+    def rows(
+        self, first: int, last: int, after: Sort | None = None, end: int | None = None
+    ) -> Iterator[R]:
+        """Yield the rows of the buckets *first* to *last*: beyond the sort key *after* in the
+        first, and before the position *end* in the last."""
+        for number in range(first, last + 1):
+            has_more = True
+            while has_more:
+                page = self.page(number, after)
+                for row in page:
+                    after = key = getattr(row, row.sort_key)
+                    if end is not None and number == last and key >= end:
+                        return
+                    yield row
+                has_more = len(page) == PAGE
+            after = None
+
+    def drop(self, number: int) -> None:
+        """Remove all rows of a bucket."""
+        self._table.drop(self._key(number))
+        self._dropped.add(number)
+
+    def pop_dropped(self) -> set[int]:
+        """Return the buckets that were dropped since the last call: a row names them once more."""
+        dropped, self._dropped = self._dropped, set()
+        return dropped
+
+
+class RangedLog(BucketedLog[R]):
+    """The rows of *table* in the buckets `<name>/<first>` to `<name>/<last>`."""
+
+    def __init__(
+        self, table: Table[R], name: str, found: BucketRange = NO_BUCKETS, start: int = 0
+    ) -> None:
+        """*found*: the stored range; an empty one begins at *start*."""
+        super().__init__(table, name)
+        self.first = start if found.first is None else found.first
+        self.last = self.first - 1 if found.last is None else found.last
+
+    def put(self, number: int, row: R, **changes: Any) -> R:
+        """Do this also where the bucket is before the first, as after a clock that was ahead."""
+        self.first, self.last = min(self.first, number), max(self.last, number)
+        return super().put(number, row, **changes)
+
+    def __iter__(self) -> Iterator[R]:
+        return self.rows(self.first, self.last)
+
+    def leave(self, following: int) -> None:
+        """Begin at the bucket *following*: those before it were dropped, or are empty."""
+        self.first = max(self.first, following)
+
+    def range_to_write(self) -> BucketRange:
+        """Return the range, with the buckets that were dropped since the last call."""
+        first = min({self.first, *self.pop_dropped()})
+        return BucketRange(first, self.last) if first <= self.last else NO_BUCKETS
+
+
+def next_bucket(ends: E) -> E:
+    """Return *ends* with a new tail bucket."""
+    return replace(ends, tail=ends.tail + 1, tail_size=0)
