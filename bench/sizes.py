@@ -58,6 +58,7 @@ from services.frontier.rows import (
     HostRow,
     HostTotals,
     JudgementRow,
+    Origin,
     PlanRow,
     QueuedUrl,
     RobotsRow,
@@ -111,10 +112,8 @@ def rows(count: int) -> Iterator[Row]:
             "page",
             at,
             200,
-            depth=depth,
-            via=via + before,
+            origin=Origin(depth, via=via + before, trace=trace),
             attempt=1,
-            trace=trace,
         )
         yield JudgementRow(DEFAULT_CRAWL, host, url, "first", at, digest, links=n % 90)
         yield HistoryRow(
@@ -131,18 +130,16 @@ def rows(count: int) -> Iterator[Row]:
             yield NearRow(DEFAULT_CRAWL, band, (Kept(url, simhash, at),))
         yield QueuedUrl(
             DEFAULT_CRAWL,
-            f"{host} 0",
+            f"{host} new/0",
             n % A_HOST,
             url,
             int(at * 1e6),
-            depth,
-            via=via + before,
-            trace=trace,
+            Origin(depth, via=via + before, trace=trace),
         )
         yield from planned(host, url, trace, Random(n))
         left_out = (known[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
-        yield ParkedRow(DEFAULT_CRAWL, f"0 {n // 100}", n % 100, via + url, links)
+        yield ParkedRow(DEFAULT_CRAWL, f"0/out_of_scope/{n // 100}", n % 100, via + url, links)
         before = url
 
 
@@ -160,7 +157,7 @@ def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
     yield PlanRow(
         DEFAULT_CRAWL,
         host, url, next_at, why=plan.why, basis=basis, policy="optimal", visited_at=before,
-        depth=3, trace=trace, via="1790000000123456.812.0@https://www.first.example/",
+        origin=Origin(3, via="1790000000123456.812.0@https://www.first.example/", trace=trace),
         earlier=VISITS, validators=validators, statistics=state,
     )  # fmt: skip
     bucket = f"{DEFAULT_CRAWL}/{crc32(site.encode()) % 12}/1/{int(next_at // 600)}"

@@ -16,20 +16,21 @@ from pathlib import Path
 from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent
 from cassandra.query import BatchStatement, BatchType
-from msgspec.structs import astuple
 
 from console.tables import TABLES
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.settings.servers import CassandraSettings
+from gossamer.store.cassandra.cql import Columns, columns_of
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.store import CassandraStore
 from gossamer.store.cassandra.tables import make_tables
-from services.frontier.rows import QueuedUrl
+from services.frontier.rows import Origin, QueuedUrl
 from tests.servers import Server
 
 ROUNDS = 4
 KEYSPACE = "bench"
-COLUMNS = ", ".join(f'"{name}"' for name in QueuedUrl.__struct_fields__)
+COLUMNS = ", ".join(f'"{name}"' for name in columns_of(QueuedUrl))
+CODEC = Columns(QueuedUrl)
 Work = Callable[[str, int], None]
 """Does something with so many rows, in partitions whose names begin so."""
 
@@ -38,9 +39,8 @@ def rows_of(part: str, start: int, count: int, width: int) -> Iterator[QueuedUrl
     """Yield *count* rows, *width* to a partition."""
     for n in range(start, start + count):
         url = f"https://www.example.org/a/path/of/usual/length/page-{n}.html"
-        yield QueuedUrl(
-            DEFAULT_CRAWL, f"{part} {n // width}", n % width, url, n, via="0123456789abcdef@" + url
-        )
+        origin = Origin(via="0123456789abcdef@" + url)
+        yield QueuedUrl(DEFAULT_CRAWL, f"{part} {n // width}", n % width, url, n, origin)
 
 
 def by_store(store: CassandraStore, width: int, step: int) -> Work:
@@ -58,7 +58,7 @@ def by_store(store: CassandraStore, width: int, step: int) -> Work:
 
 def by_driver(session: Session, width: int, step: int) -> Work:
     """Return what writes the same rows in unlogged batches of a partition."""
-    slots = ", ".join("?" * len(QueuedUrl.__struct_fields__))
+    slots = ", ".join("?" * len(columns_of(QueuedUrl)))
     insert = session.prepare(f"INSERT INTO {KEYSPACE}.queues ({COLUMNS}) VALUES ({slots})")
 
     def batches(part: str, start: int) -> Iterator[tuple[BatchStatement, None]]:
@@ -66,7 +66,7 @@ def by_driver(session: Session, width: int, step: int) -> Work:
         for at in range(0, step, width):
             batch = BatchStatement(BatchType.UNLOGGED)
             for row in rows[at : at + width]:
-                batch.add(insert.bind(astuple(row)))
+                batch.add(insert.bind(CODEC.values(row)))
             yield batch, None
 
     def work(part: str, count: int) -> None:
@@ -89,9 +89,7 @@ def one_by_one(store: CassandraStore, session: Session) -> tuple[Work, Work]:
 
     def direct(part: str, count: int) -> None:
         for n in range(count):
-            assert QueuedUrl(
-                DEFAULT_CRAWL, *session.execute(select, (DEFAULT_CRAWL, f"{part} {n}", 3)).one()
-            )
+            assert CODEC.row(session.execute(select, (DEFAULT_CRAWL, f"{part} {n}", 3)).one())
 
     return work, direct
 
@@ -108,7 +106,7 @@ def ten_at_once(store: CassandraStore, session: Session) -> tuple[Work, Work]:
     def direct(part: str, count: int) -> None:
         for n in range(count // 10):
             found = session.execute(select, (DEFAULT_CRAWL, f"{part} {n}", ten))
-            assert len([QueuedUrl(*row) for row in found]) == 10
+            assert len([CODEC.row(row) for row in found]) == 10
 
     return work, direct
 

@@ -176,7 +176,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         override=overrides_of(crawl.log).get(site),
         own=host_overrides_of(crawl.log).get(host_name(url)),
         speed=speed_of(crawl.log),
-        via=visit.via if visit else queued.via if queued else "",
+        via=visit.origin.via if visit else queued.origin.via if queued else "",
         visit=visit,
         history=tuple(visits.scan((crawl.id, url), limit=EARLIER)) if visit else (),
         judgement=store.table(JudgementRow).get((crawl.id, host), url) if visit else None,

@@ -108,11 +108,11 @@ def _visited(visit: UrlRow, history: tuple[HistoryRow, ...]) -> Iterator[str]:
     for earlier in history:
         if earlier.at < visit.at:
             yield f"before: {instant(earlier.at)}: {_in_short(earlier)}"
-    party = f", of party {visit.party}" if visit.party else ""
-    hops = f", after {plural(visit.hops, 'redirect')}" if visit.hops else ""
-    yield f"depth: {visit.depth}{hops}{party}"
-    if visit.trace:
-        yield f"trace: {visit.trace}, in what the services log"
+    party = f", of party {visit.origin.party}" if visit.origin.party else ""
+    hops = f", after {plural(visit.origin.hops, 'redirect')}" if visit.origin.hops else ""
+    yield f"depth: {visit.origin.depth}{hops}{party}"
+    if visit.origin.trace:
+        yield f"trace: {visit.origin.trace}, in what the services log"
 
 
 def _in_short(visit: HistoryRow) -> str:

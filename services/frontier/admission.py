@@ -26,7 +26,6 @@ from gossamer.events import (
     UrlsAdmitted,
 )
 from gossamer.events.outcomes import FAILURES
-from gossamer.events.provenance import admitted, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.in_links import Sketch, linked, linking_site
@@ -41,7 +40,7 @@ from services.frontier.partitions import Partitions
 from services.frontier.refusals import LEFT_OUT, Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
-from services.frontier.rows import DueRow, PlanRow, Position, QueuedUrl, Unread, UrlRow
+from services.frontier.rows import DueRow, Origin, PlanRow, Position, QueuedUrl, Unread, UrlRow
 
 ASKED = "an operator asked for it"
 IN_DOUBT = 3600.0
@@ -90,8 +89,10 @@ class Admission:
                     partition, now,
                 )  # fmt: skip
                 if refused := refusal(candidate):
-                    how = admitted(found, event)
-                    self._refusals.write(partition, event.site, found, how, refused, crawl, now)
+                    origin = Origin.of(found, event.via)
+                    self._refusals.write(
+                        partition, event.site, found, origin, 0, refused, crawl, now
+                    )
                 else:
                     accepted.append(found)
             if accepted:
@@ -182,8 +183,11 @@ class Admission:
         statistics = plan.statistics
         if basis == Basis.ASKED:
             statistics = packed(asked_for(unpacked(statistics)))
-        how = provenance(last if is_made else plan, last.crawl)
-        plan = replace(plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=0, **how)
+        known = last if is_made else plan
+        plan = replace(
+            plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=0,
+            origin=known.origin, earlier=known.earlier, attempt=known.attempt,
+        )  # fmt: skip
         self._queue_planned(partition, site, plan, now)
 
     def _queue_planned(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
@@ -197,6 +201,7 @@ class Admission:
             self._revisits.queued(plan)
             return False
         url = QueuedUrl(
+            crawl=plan.crawl,
             bucket="",
             position=0,
             url=plan.url,
@@ -206,7 +211,9 @@ class Admission:
             validators=NO_VALIDATORS if trust.lie else plan.validators,
             statistics=plan.statistics,
             basis=plan.basis,
-            **provenance(plan, plan.crawl),
+            origin=plan.origin,
+            attempt=plan.attempt,
+            earlier=plan.earlier,
         )
         partition.queue(host, host.row, [url], now)
         self._revisits.queued(plan)
@@ -221,10 +228,8 @@ def _queued(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) ->
     """Return *found*, which a page of the site *linking* links to, as it is queued."""
     in_links = linked(0, linking, found.url) if linking else 0
     statistics = _found(found.depth, found.priority, in_links, found.every)
-    number, how = request_number(found.priority, moment), admitted(found, event)
-    return QueuedUrl(
-        bucket="", position=0, url=found.url, number=number, statistics=statistics, **how
-    )
+    number, origin = request_number(found.priority, moment), Origin.of(found, event.via)
+    return QueuedUrl(event.crawl, "", 0, found.url, number, origin, statistics=statistics)
 
 
 @lru_cache(maxsize=10_000)

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from gossamer.events import Outcome, Purpose, VisitEnded
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, Judged
-from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
@@ -28,7 +27,7 @@ from services.frontier.probes import probed
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
-from services.frontier.rows import HistoryRow, HostRow, HostTotals, JudgementRow, UrlRow
+from services.frontier.rows import HistoryRow, HostRow, HostTotals, JudgementRow, Origin, UrlRow
 
 Ending = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
@@ -147,12 +146,13 @@ class CheckIn:
         wait = self._trouble_wait(row, event, kind)
         times = row.politeness.troubles.get(kind, 0)
         given_up = is_given_up(self._settings, event.outcome, times, event.retry_after)
-        if fate is Fate.AGAIN and event.visit.attempt < self._settings.retries:
-            self._revisits.retry(partition, event, now + retry_wait(event.visit.attempt + 1))
-            self._written(event, provenance(event.visit, event.crawl, tried=True), now)
+        earlier, attempt = event.visit.earlier, event.visit.attempt
+        if fate is Fate.AGAIN and attempt < self._settings.retries:
+            self._revisits.retry(partition, event, now + retry_wait(attempt + 1))
+            self._written(event, earlier, attempt + 1, now)
         elif fate is Fate.WAIT and not given_up:
-            self._written(event, provenance(event.visit, event.crawl), now, queued=True)
-        elif fate is not Fate.STAY and self._written(event, ended(event.visit, event.crawl), now):
+            self._written(event, earlier, attempt, now, queued=True)
+        elif fate is not Fate.STAY and self._written(event, earlier + 1, 0, now):
             self._revisits.missed(partition, event, event.visit, event.started_at or now)
         if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
@@ -160,10 +160,25 @@ class CheckIn:
         return row, now + wait if in_trouble else 0.0
 
     def _written(
-        self, event: VisitEnded, how: Provenance, now: float, queued: bool = False
+        self, event: VisitEnded, earlier: int, attempt: int, now: float, queued: bool = False
     ) -> bool:
         """Write an outcome down; return whether it is one of a page that no verdict follows."""
-        self._urls.put(_url_row(event, how, now, queued))
+        self._urls.put(
+            UrlRow(
+                crawl=event.crawl,
+                host=event.host,
+                url=event.visit.url,
+                outcome=event.outcome,
+                at=event.started_at or now,
+                status=event.status,
+                reason=event.reason,
+                location=event.location,
+                origin=Origin.of(event.visit, event.visit.via),
+                attempt=attempt,
+                earlier=earlier,
+                queued=queued,
+            )
+        )
         page = event.visit.purpose is Purpose.PAGE
         if page and OUTCOMES[event.outcome].judged is Judged.DOCUMENT:
             return False
@@ -256,17 +271,3 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     )
     lease = replace(row.lease, done=row.lease.done + 1)
     return replace(row, totals=totals, lease=lease, politeness=politeness)
-
-
-def _url_row(event: VisitEnded, how: Provenance, now: float, queued: bool) -> UrlRow:
-    return UrlRow(
-        host=event.host,
-        url=event.visit.url,
-        outcome=event.outcome,
-        at=event.started_at or now,
-        status=event.status,
-        reason=event.reason,
-        location=event.location,
-        queued=queued,
-        **how,
-    )

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from gossamer.bounds import LeftOut
 from gossamer.events import CrawlDefined, HostCheckedOut, OrderId, Purpose, RobotsAnswered, Visit
-from gossamer.events.provenance import trail
 from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
@@ -276,7 +275,9 @@ def _visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
             validators=url.validators,
             conditional=url.conditional,
             statistics=url.statistics,
-            **trail(url),
+            attempt=url.attempt,
+            earlier=url.earlier,
+            **asdict(url.origin),
         )
         for index, url in enumerate(queued)
     )

@@ -121,7 +121,8 @@ def size_of_site(row: SiteRow) -> int:
 
 def size_of_urls(urls: list[QueuedUrl]) -> int:
     """Return about how many bytes *urls* take in memory."""
-    return sum(ENTRY_BYTES + len(url.url) + len(url.via) + len(url.statistics) for url in urls)
+    texts = sum(len(url.url) + len(url.origin.via) + len(url.statistics) for url in urls)
+    return len(urls) * ENTRY_BYTES + texts
 
 
 def size_of_cookies(cookies: Iterable[Cookie]) -> int:

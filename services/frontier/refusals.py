@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from gossamer.blacklist import Blacklist, forbidden_by
 from gossamer.bounds import LeftOut, left_out, limit_state
 from gossamer.events import CrawlDefined, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
-from gossamer.events.provenance import Provenance, by_site, provenance, rediscovered
+from gossamer.events.provenance import by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
@@ -18,7 +16,7 @@ from services.frontier.memory import Host
 from services.frontier.parked import limit_name, split
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HostRow, QueuedUrl, UrlRow
+from services.frontier.rows import HostRow, Origin, QueuedUrl, UrlRow
 
 
 class Candidate(NamedTuple):
@@ -127,7 +125,7 @@ class Refusals:
     def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
         """Return why *url*, which was admitted, is not visited now; None if it is."""
         if not url.asker:
-            return left_out(crawl, self.blacklist, url)
+            return left_out(crawl, self.blacklist, url.origin.discovery(url.url))
         rule = self.blacklist.of_url(url.url)
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 
@@ -141,8 +139,8 @@ class Refusals:
         now: float,
     ) -> None:
         """Refuse an admitted URL; one that was never visited is parked."""
-        found, how = rediscovered(url, url.url), provenance(url, url.crawl)
-        self.write(partition, host.site, found, how, Refusal(*why), crawl, now)
+        found, refused = url.origin.discovery(url.url), Refusal(*why)
+        self.write(partition, host.site, found, url.origin, url.earlier, refused, crawl, now)
 
     def park(
         self, partition: Partition, event: LinksSetAside, crawl: CrawlDefined | None, now: float
@@ -180,26 +178,34 @@ class Refusals:
         partition: Partition,
         site: str,
         found: Discovery,
-        how: Provenance,
+        origin: Origin,
+        earlier: int,
         refused: Refusal,
         crawl: CrawlDefined | None,
         now: float,
     ) -> None:
-        """Refuse a URL *found* on *site* by *crawl*; *how* it came to be admitted."""
+        """Refuse a URL *found* on *site* by *crawl*, after *earlier* visits that ended."""
         if partition.sites.was_counted:
             return
         rule, reason = refused
         count("gossamer_urls_refused_total", rule=rule)
         count_hazards("frontier", [rule])
         partition.count_refused(rule)
-        if rule in LEFT_OUT and not how["earlier"]:
+        if rule in LEFT_OUT and not earlier:
             limit = limit_name(rule, found.url, self.blacklist)
             state = limit_state(limit, crawl, self.blacklist)
-            partition.parked.add(how["via"], [found], limit, state)
+            partition.parked.add(origin.via, [found], limit, state)
         if not partition.sites.refuse(site, rule):
             return
+        # Without the attempts: when it comes again, it does as a URL that was never queued.
         row = UrlRow(
-            host=host_key(found.url), url=found.url, outcome=rule, at=now, reason=reason, **how
+            crawl=self._partitions.crawl,
+            host=host_key(found.url),
+            url=found.url,
+            outcome=rule,
+            at=now,
+            reason=reason,
+            origin=origin,
+            earlier=earlier,
         )
-        # It was not tried as what it is when it comes again: a URL that was never queued.
-        self._urls.put(replace(row, attempt=0))
+        self._urls.put(row)

@@ -7,7 +7,6 @@ of the partition (`plans.py`) has an entry for each plan.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,7 +22,6 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Absence
-from gossamer.events.provenance import Provenance, ended, provenance
 from gossamer.policies import NEVER, uses_internal_links
 from gossamer.runtime.answers import read_ahead
 from gossamer.runtime.processor import Key
@@ -43,20 +41,8 @@ from services.frontier.revisit import (
     Known,
     PageState,
 )
-from services.frontier.rows import DueRow, HostRow, PlanRow, QueuedUrl
+from services.frontier.rows import DueRow, HostRow, Origin, PlanRow, QueuedUrl
 from services.frontier.shares import Shares
-
-
-class _Subject(NamedTuple):
-    """A URL that is planned, after a visit to it *at* a time."""
-
-    partition: Partition
-    site: str
-    host: str
-    url: str
-    at: float
-    how: Provenance
-    validators: Validators = NO_VALIDATORS
 
 
 class Revisits:
@@ -82,6 +68,7 @@ class Revisits:
     def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Have a URL that was never visited wait for its part of the budget."""
         row = PlanRow(
+            crawl=url.crawl,
             host=host.host,
             url=url.url,
             at=now,
@@ -89,8 +76,8 @@ class Revisits:
             basis=Basis.NEW,
             policy=self._name,
             number=url.number,
+            origin=url.origin,
             statistics=url.statistics,
-            **provenance(url, url.crawl),
         )
         self._rows.put(row)
         self.enter_held(partition, host.site, row)
@@ -104,19 +91,22 @@ class Revisits:
 
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
         """Plan one more attempt *at* a visit that has failed."""
-        how = provenance(event.visit, event.crawl, tried=True)
+        visit, attempt = event.visit, event.visit.attempt + 1
         row = PlanRow(
+            crawl=event.crawl,
             host=event.host,
-            url=event.visit.url,
+            url=visit.url,
             at=at,
-            why=f"attempt {how['attempt'] + 1} after {event.outcome}",
+            why=f"attempt {attempt + 1} after {event.outcome}",
             policy=self._name,
-            validators=event.visit.validators,
-            statistics=event.visit.statistics,
-            **how,
+            origin=Origin.of(visit, visit.via),
+            attempt=attempt,
+            earlier=visit.earlier,
+            validators=visit.validators,
+            statistics=visit.statistics,
         )
         self._rows.put(row)
-        partition.wait(at, event.site, event.host, event.crawl, event.visit.url)
+        partition.wait(at, event.site, event.host, event.crawl, visit.url)
 
     def take_turn(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
         """Return the plan of a due *entry* if its visit is made.
@@ -130,9 +120,7 @@ class Revisits:
         decision = self._policy.turn(known, plan.url, now)
         if decision is None:
             return plan
-        last, how = plan.visited_at, provenance(plan, plan.crawl)
-        of = _Subject(partition, entry.site, plan.host, plan.url, last, how, plan.validators)
-        self._keep(of, known.page, decision)
+        self._keep(partition, entry.site, plan, known.page, decision)
         return None
 
     def due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
@@ -171,9 +159,8 @@ class Revisits:
         else:
             _weigh(partition, event)
             decision = self._policy.visited(known, _found(event, at))
-        how = ended(visit, event.crawl)
-        subject = _Subject(partition, event.site, event.host, visit.url, at, how, validators)
-        self._keep(subject, known.page, decision)
+        page = _visited(event, visit, at, validators)
+        self._keep(partition, event.site, page, known.page, decision)
 
     def missed(
         self,
@@ -186,19 +173,23 @@ class Revisits:
         absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
         known = _remembered(partition, event.site, visit.statistics)
         decision = self._policy.missed(known, visit.url, at, absence)
-        how = ended(visit, event.crawl)
-        self._keep(
-            _Subject(partition, event.site, event.host, visit.url, at, how), known.page, decision
-        )
+        page = _visited(event, visit, at, NO_VALIDATORS)
+        self._keep(partition, event.site, page, known.page, decision)
 
     def put_off(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Plan the next look at a page that is known, and was left out when its turn came."""
         known = _remembered(partition, host.site, url.statistics)
         decision = self._policy.missed(known, url.url, now, Absence.LEFT_OUT)
-        how = provenance(url, url.crawl)
-        how["attempt"] = 0
-        subject = _Subject(partition, host.site, host.host, url.url, now, how, url.validators)
-        self._keep(subject, known.page, decision)
+        page = PlanRow(
+            url.crawl,
+            host.host,
+            url.url,
+            visited_at=now,
+            origin=url.origin,
+            earlier=url.earlier,
+            validators=url.validators,
+        )
+        self._keep(partition, host.site, page, known.page, decision)
 
     def hinted(self, partition: Partition, event: ChangesHinted, now: float) -> None:
         """Visit pages sooner that have changed by what is said, as far as that was true before."""
@@ -238,26 +229,24 @@ class Revisits:
         """Read the plans of *urls* in *crawl*; a URL may have none."""
         return self._rows.get_many((crawl, host), urls)
 
-    def _keep(self, of: _Subject, before: PageState, decision: Decision) -> None:
-        (page, site, crawl), plan = decision
-        plans = of.partition.plans
-        of.partition.sites.learn(of.site, site)
-        plans.crawl = crawl
-        plans.planned += bool(page.due_at) - bool(before.due_at)
-        row = PlanRow(
-            host=of.host,
-            url=of.url,
+    def _keep(
+        self, partition: Partition, site: str, page: PlanRow, before: PageState, decision: Decision
+    ) -> None:
+        """Plan the next visit to *page*, and remember what was learnt."""
+        (state, its_site, crawl), plan = decision
+        partition.sites.learn(site, its_site)
+        partition.plans.crawl = crawl
+        partition.plans.planned += bool(state.due_at) - bool(before.due_at)
+        row = replace(
+            page,
             at=plan.at or None,
             why=plan.why,
             basis=plan.basis or "",
             policy=self._name,
-            visited_at=of.at,
-            validators=of.validators,
-            statistics=revisit.packed(page),
-            **of.how,
+            statistics=revisit.packed(state),
         )
         self._rows.put(row)
-        self._enter(of.partition, of.site, row)
+        self._enter(partition, site, row)
 
     def due(self) -> float | None:
         """Return when a visit is due that the budget pays for, or plans are to be made anew."""
@@ -285,9 +274,27 @@ class Revisits:
         known, plan = self._policy.planned(before, row.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
-        at, how = known.page.at or now, provenance(row, row.crawl)
-        subject = _Subject(partition, site, row.host, row.url, at, how, row.validators)
-        self._keep(subject, before.page, Decision(known, plan))
+        row = replace(row, visited_at=known.page.at or now)
+        self._keep(partition, site, row, before.page, Decision(known, plan))
+
+
+def _visited(
+    event: PageJudged | VisitEnded | RobotsAnswered,
+    visit: Visit | QueuedUrl,
+    at: float,
+    validators: Validators,
+) -> PlanRow:
+    """Return the page of *visit*, which has ended, without a next visit yet."""
+    origin = visit.origin if isinstance(visit, QueuedUrl) else Origin.of(visit, visit.via)
+    return PlanRow(
+        event.crawl,
+        event.host,
+        visit.url,
+        visited_at=at,
+        origin=origin,
+        earlier=visit.earlier + 1,
+        validators=validators,
+    )
 
 
 def _entry(plan: PlanRow, at: float, site: str) -> DueRow:

@@ -36,7 +36,7 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.events.provenance import by_site, ended
+from gossamer.events.provenance import by_site
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.robots import REDIRECTS, RobotsRules
@@ -47,7 +47,7 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.politeness import elsewhere_wait, is_given_up, trouble_wait
 from services.frontier.revisits import Revisits
-from services.frontier.rows import HostRow, QueuedUrl, RobotsRow, UrlRow
+from services.frontier.rows import HostRow, Origin, QueuedUrl, RobotsRow, UrlRow
 
 UNASKED_AGE = 86400.0
 """Seconds for which nothing is forbidden without anybody's having said so."""
@@ -167,9 +167,8 @@ class Errands:
             0,
             event.url,
             self._partitions.next_number(partition, now),
-            hops=event.hops,
+            Origin(hops=event.hops, purpose=Purpose.ROBOTS),
             asker=event.asker,
-            purpose=Purpose.ROBOTS,
         )
         partition.queue(host, host.row, [errand], now)
 
@@ -299,10 +298,12 @@ def _forbidden(event: Report, now: float, until: float) -> RobotsRules:
 
 def _url_row(row: HostRow, first: QueuedUrl, event: Report, now: float) -> UrlRow:
     return UrlRow(
+        crawl=first.crawl,
         host=row.host,
         url=first.url,
         outcome=event.outcome,
         at=now,
         reason=f"robots.txt: {event.reason}",
-        **ended(first, first.crawl),
+        origin=first.origin,
+        earlier=first.earlier + 1,
     )

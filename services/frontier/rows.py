@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 from msgspec import field
+from msgspec.structs import asdict
 
-from gossamer.events import OrderId, Purpose
+from gossamer.events import Discovery, OrderId, Purpose, Visit
 from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
@@ -78,6 +79,47 @@ class Lease(ColumnGroup, frozen=True):
     def outstanding(self) -> int:
         """Visits of the last order that have not ended."""
         return self.ordered - self.done
+
+
+class Origin(ColumnGroup, frozen=True):
+    """How a URL came to be visited: the same on everything that is written of it.
+
+    How often it was visited and tried is no part of it: that changes with each visit.
+    """
+
+    depth: int = 0
+    """Links followed from a seed."""
+    hops: int = 0
+    """Redirects followed in a row."""
+    via: str = ""
+    """The visit that discovered the URL, or where its seed stands."""
+    trace: str = ""
+    """Identifies the URL in the events and logs of all services."""
+    duplicates: int = 0
+    """Duplicates in a row on the way to the URL."""
+    purpose: Purpose = Purpose.PAGE
+    """What the URL is visited for."""
+    party: str = ""
+    """The party that the URL was found for; "" if it has none."""
+
+    @staticmethod
+    def of(found: Visit | Discovery, via: str) -> "Origin":
+        """Return the origin of a URL that is visited, or was *found* by *via*."""
+        return Origin(
+            found.depth,
+            found.hops,
+            via,
+            found.trace,
+            found.duplicates,
+            found.purpose,
+            found.party,
+        )
+
+    def discovery(self, url: str) -> Discovery:
+        """Return *url* as it was discovered."""
+        found = asdict(self)
+        del found["via"]
+        return Discovery(url, **found)
 
 
 class QueueEnds(BucketEnds, frozen=True):
@@ -234,18 +276,13 @@ class QueuedUrl(Row, frozen=True):
     position: int
     url: str
     number: int
-    depth: int = 0
-    hops: int = 0
-    via: str = ""
+    origin: Origin = Origin()
     attempt: int = 0
-    trace: str = ""
-    duplicates: int = 0
+    """How often the URL was tried before, in vain and in a row."""
     earlier: int = 0
     """How many visits to the URL had come to an end when it was queued."""
     asker: str = ""
     """The host that it is an errand for: whose robots.txt lies here."""
-    purpose: Purpose = Purpose.PAGE
-    party: str = ""
     validators: Validators = NO_VALIDATORS
     conditional: bool = False
     """Whether it is asked for only if it has changed."""
@@ -271,9 +308,7 @@ class UrlRow(Row, frozen=True):
     status: int = 0
     reason: str = ""
     location: str = ""
-    depth: int = 0
-    hops: int = 0
-    via: str = ""
+    origin: Origin = Origin()
     attempt: int = 0
     """How often it was tried since its last visit that came to an end, as far as that counts: a
     host in trouble is not the URL's doing."""
@@ -282,11 +317,6 @@ class UrlRow(Row, frozen=True):
     queued: bool = False
     """Whether the URL is still the first of its queue: its host is left alone before it is tried
     once more."""
-    trace: str = ""
-    duplicates: int = 0
-    """Duplicates in a row on the way to it."""
-    purpose: Purpose = Purpose.PAGE
-    party: str = ""
 
 
 class JudgementRow(Row, frozen=True):
@@ -478,16 +508,11 @@ class PlanRow(Row, frozen=True):
     """The visit after which it was planned."""
     number: int = 0
     """The request number of a URL that was never visited; 0: it is given one when it is queued."""
-    depth: int = 0
-    hops: int = 0
-    via: str = ""
+    origin: Origin = Origin()
     attempt: int = 0
-    trace: str = ""
-    duplicates: int = 0
+    """How often the URL was tried before, in vain and in a row."""
     earlier: int = 0
     """How many visits to the URL had come to an end when this one was planned."""
-    purpose: Purpose = Purpose.PAGE
-    party: str = ""
     validators: Validators = NO_VALIDATORS
     statistics: bytes = b""
     """As `services.frontier.revisit` packs what it knows of a page."""

@@ -34,6 +34,7 @@ from services.frontier.rows import (
     HostRow,
     JudgementRow,
     Lease,
+    Origin,
     PartitionTallyRow,
     QueuedUrl,
     RobotsRow,
@@ -74,7 +75,7 @@ def test_the_first_finder_is_named() -> None:
 
 def test_a_visit_is_explained_with_its_meaning_and_what_was_before() -> None:
     before = HistoryRow(DEFAULT_CRAWL, url=URL, at=NOW - 86400, outcome="busy", status=429)
-    shown = why(visit=visit(hops=1, depth=2), history=(before,), met=True)
+    shown = why(visit=visit(origin=Origin(2, hops=1)), history=(before,), met=True)
     assert "visited: 2033-05-18 03:33:20 UTC: page 200" in shown
     assert "meaning: A page came back" in shown
     assert "before: 2033-05-17 03:33:20 UTC: busy 429" in shown
@@ -198,7 +199,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     opened = Opened(folder)
     opened.log.append([encode(DEFINED)])
     rows = (
-        visit(via="seed"),
+        visit(origin=Origin(via="seed")),
         HistoryRow(DEFAULT_CRAWL, url=URL, at=1.0, outcome="page"),
         JudgementRow(DEFAULT_CRAWL, host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(DEFAULT_CRAWL, URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
@@ -233,9 +234,8 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
     queues = HostQueues(opened.store.table(QueuedUrl), DEFAULT_CRAWL)
     row = host(condition=Condition.READY)
     for number, url in enumerate((f"{HOST}/first", URL), 1):
-        row = queues.append(
-            row, [QueuedUrl(DEFAULT_CRAWL, "", 0, url, number, via=f"1.0.0@{HOST}/{number}")]
-        )
+        origin = Origin(via=f"1.0.0@{HOST}/{number}")
+        row = queues.append(row, [QueuedUrl(DEFAULT_CRAWL, "", 0, url, number, origin)])
     opened.store.table(HostRow).put(row)
     out = {"https://a.example": "a.example", "http://b.example": "b.example"}
     partition = str(partition_of("a.example", PARTITIONS))

@@ -83,8 +83,8 @@ def test_all_pages_are_reached_through_sitemaps_and_feeds_alone(crawl: VirtualCr
     assert {*FILES} <= {*asked}
     assert len(asked) == len({*asked})
     found = crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/2.xml.gz")
-    assert (found.purpose, found.outcome, found.depth) == (Purpose.SITEMAP, "page", 2)
-    assert crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/p5").depth == 2
+    assert (found.origin.purpose, found.outcome, found.origin.depth) == (Purpose.SITEMAP, "page", 2)
+    assert crawl._store().table(UrlRow).get((DEFAULT_CRAWL, A), f"{A}/p5").origin.depth == 2
 
 
 def test_another_sites_sitemap_that_was_not_named_adds_nothing(crawl: VirtualCrawl) -> None:

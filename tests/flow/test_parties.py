@@ -54,7 +54,7 @@ def test_each_party_goes_as_deep_as_it_may_on_one_site(tmp_path: Path) -> None:
     parties = {"near": Party(max_depth=1), "far": Party(max_depth=5)}
     sow(crawl, parties, near="http://a.test/near/0", far="http://a.test/far/0")
     assert visited(crawl) == numbered("near", 1) | numbered("far", 5)
-    assert row(crawl, "http://a.test/far/5").party == "far"
+    assert row(crawl, "http://a.test/far/5").origin.party == "far"
 
 
 def test_a_party_that_is_made_wider_takes_up_what_it_left_out(tmp_path: Path) -> None:
@@ -95,5 +95,5 @@ def test_what_two_parties_find_is_of_the_first(tmp_path: Path) -> None:
     parties = {"first": Party(max_depth=1), "second": Party(max_depth=9)}
     sow(crawl, parties, first="http://a.test/1")
     sow(crawl, parties, second="http://a.test/2")
-    assert row(crawl, "http://a.test/both").party == "first"
+    assert row(crawl, "http://a.test/both").origin.party == "first"
     assert "a.test/beyond" not in visited(crawl)

@@ -79,8 +79,8 @@ def test_each_is_visited_once_though_robots_txt_names_it_every_day(crawl: Virtua
 )
 def test_it_is_known_as_what_it_is(crawl: VirtualCrawl, url: str, outcome: Outcome) -> None:
     found = row(crawl, url)
-    assert found and (found.purpose, found.outcome) == (Purpose.SITEMAP, outcome)
-    assert found.via.endswith("@http://a.test/robots.txt")
+    assert found and (found.origin.purpose, found.outcome) == (Purpose.SITEMAP, outcome)
+    assert found.origin.via.endswith("@http://a.test/robots.txt")
 
 
 def test_what_is_beyond_the_crawl_is_not_visited(crawl: VirtualCrawl) -> None:

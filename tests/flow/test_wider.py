@@ -61,7 +61,7 @@ def test_a_larger_depth_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> N
         assert crawl.run()
     assert asked(crawl) == Counter(CHAIN.keys()), "each once, and all of them"
     last = row(crawl, "http://a.test/9")
-    assert (last.depth, last.via.partition("@")[2]) == (9, "http://a.test/8")
+    assert (last.origin.depth, last.origin.via.partition("@")[2]) == (9, "http://a.test/8")
 
 
 def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
@@ -75,7 +75,7 @@ def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
     crawl.sow(scope="any()")
     assert crawl.run()
     assert asked(crawl) == Counter(OUT.keys())
-    assert row(crawl, "http://c.test/").depth == 1, "a redirect makes nothing deeper"
+    assert row(crawl, "http://c.test/").origin.depth == 1, "a redirect makes nothing deeper"
 
 
 def test_seeds_wait_for_a_definition_and_are_judged_by_it(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_smallest_depth_at_which_a_url_was_found_counts(tmp_path: Path) -> N
     crawl.sow(scope="any()", max_depth=2)
     assert crawl.run()
     assert asked(crawl)["http://b.test/"] == 1
-    assert row(crawl, "http://b.test/").depth == 2
+    assert row(crawl, "http://b.test/").origin.depth == 2
 
 
 def test_limits_of_pages_and_of_hosts_hold_for_what_is_taken_up(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from gossamer.events import DEFAULT_CRAWL, Discovery, Outcome, UrlsAdmitted
 from gossamer.web.robots import RobotsRules, parse_robots
 from services.frontier.conditions import Condition
 from services.frontier.politeness import spread
-from services.frontier.rows import HistoryRow, HostRow, UrlRow
+from services.frontier.rows import HistoryRow, HostRow, Origin, UrlRow
 from tests.frontier.simulation import START, Simulation, crawl
 
 
@@ -344,8 +344,8 @@ def test_a_url_given_up_for_its_robots_txt_is_remembered_with_all_that_led_to_it
     sim.run()
     given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), found.url)
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
-    assert (given_up.depth, given_up.hops, given_up.trace) == (3, 2, "t")
-    assert (given_up.via, given_up.crawl, given_up.earlier) == ("v", DEFAULT_CRAWL, 1)
+    assert given_up.origin == Origin(3, hops=2, via="v", trace="t")
+    assert (given_up.crawl, given_up.earlier) == (DEFAULT_CRAWL, 1)
     assert len(sim.visits) == 2
 
 

@@ -8,7 +8,7 @@ import pytest
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.store.cassandra.store import CassandraStore
 from services.frontier.queue import HostQueues
-from services.frontier.rows import HostRow, QueuedUrl
+from services.frontier.rows import HostRow, Origin, QueuedUrl
 
 from .cassandra_node import apply, nodetool, opened, settings
 
@@ -22,9 +22,8 @@ def run_through(store: CassandraStore, start: int, end: int, host: HostRow) -> H
     appended = visited = start
     while visited < end:
         while appended < min(end, visited + AHEAD):
-            url = QueuedUrl(
-                DEFAULT_CRAWL, "", 0, URL.format(appended), appended, via="abc@https://example.org/"
-            )
+            origin = Origin(via="abc@https://example.org/")
+            url = QueuedUrl(DEFAULT_CRAWL, "", 0, URL.format(appended), appended, origin)
             host = queues.append(host, [url])
             appended += 1
         store.flush()
