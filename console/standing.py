@@ -64,12 +64,13 @@ class Standing:
         return why_idle(self.definition, self.progress.queued)
 
     @property
-    def due_at(self) -> float:
+    def due_at(self) -> float | None:
         """When the oldest of all that waits for its time is due.
 
-        0: nothing waits; in a fleet, or nothing is due within the hour.
+        None: nothing waits; in a fleet, or nothing is due within the hour.
         """
-        return self.progress.next_due_at or self.waiting.first_at
+        at = self.progress.next_due_at
+        return self.waiting.first_at if at is None else at
 
     def for_programs(self) -> dict[str, Any]:
         """Return what `--json` prints."""

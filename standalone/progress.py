@@ -46,7 +46,7 @@ class Progress:
     slowest: dict[str, float] = field(default_factory=dict)
     largest: dict[str, float] = field(default_factory=dict)
     latest: list[tuple[str, str]] = field(default_factory=list)
-    next_due_at: float = 0.0
+    next_due_at: float | None = None
     due_count: int = 0
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour, since 1970 → pages that were new, changed, unchanged; at least the last 24."""
@@ -131,8 +131,8 @@ def _add_shared(progress: Progress, row: PartitionTallyRow) -> None:
     progress.slowest.update(row.slowest)
     progress.largest.update(row.largest)
     progress.due_count += row.due_count
-    if row.next_due_at and (not progress.next_due_at or row.next_due_at < progress.next_due_at):
-        progress.next_due_at = row.next_due_at
+    if row.next_due_at is not None:
+        progress.next_due_at = min(row.next_due_at, progress.next_due_at or row.next_due_at)
 
 
 def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:

@@ -78,7 +78,8 @@ class Run:
         crawl, progress = self.crawl, self.progress
         if crawl.max_pages and progress.pages >= crawl.pages_before + crawl.max_pages:
             return End.PAGES
-        soon = 0 < progress.next_due_at <= now + self.settings.standalone.patience
+        due_at, until = progress.next_due_at, now + self.settings.standalone.patience
+        soon = due_at is not None and due_at <= until
         if progress.active or soon or (crawl.revisit != NEVER and progress.revisiting.planned):
             return None
         return End.WAITING if progress.due_count else End.DONE

@@ -18,17 +18,17 @@ MOST = 5
 class Waiting:
     """What waits, when nothing runs."""
 
-    first_at: float = 0.0
-    """When the first host or URL is due; 0 if none waits."""
+    first_at: float | None = None
+    """When the first host or URL is due; None if none waits."""
     hosts: tuple[HostRow, ...] = ()
     """The blocked hosts whose wait ends first."""
 
 
 def read_waiting(store: Store, blocked: int) -> Waiting:
     """Return what waits now in the store of a folder, with *blocked* hosts in all."""
-    first_at, hosts = 0.0, list[HostRow]()
+    first_at, hosts = None, list[HostRow]()
     for due, host in _waiting(store):
-        first_at = first_at or due.at
+        first_at = due.at if first_at is None else first_at
         if host:
             hosts.append(host)
         if len(hosts) >= min(MOST, blocked):

@@ -55,7 +55,7 @@ def _line(row: HistoryRow) -> str:
 
 def _said(row: HistoryRow) -> str:
     if row.verdict == Verdict.CHANGED:
-        return f"changed by {max(1, round(100 * row.change))} %"
+        return f"changed by {max(1, round(100 * (row.change or 0.0)))} %"
     if row.redirects_to:
         return f"redirects to {row.redirects_to}"
     return f"{row.verdict} of {row.duplicate_of}" if row.duplicate_of else row.verdict

@@ -100,7 +100,7 @@ def planned(progress: Progress) -> str:
     """Return the policy and the budget in force, and what is planned."""
     of = progress.revisiting
     budget = f", {number(of.budget)} visits a day" if of.budget else ""
-    due = f", next {instant(of.next_at)}" if of.next_at else ", none within the hour"
+    due = f", next {instant(of.next_at)}" if of.next_at is not None else ", none within the hour"
     return f"{printable(of.policy)}{budget}; {of.planned:,} planned{due}"
 
 
@@ -161,7 +161,7 @@ def _again(run: Ended) -> list[str]:
     goes_on = progress.active or progress.revisiting.active
     if run.end is End.KILLED or goes_on or any(progress.backlog.values()):
         return ["  Run the same command again to go on."]
-    if not first_at:
+    if first_at is None:
         return []
     retry = f"{_command()} retry{_data(run.folder)} HOST"
     return [

@@ -103,8 +103,8 @@ def _held_back(standing: Standing, now: float) -> Iterator[str]:
         yield f"  idle        {standing.idle}{go_on}"
 
 
-def _due(at: float, now: float) -> str:
-    if not at:
+def _due(at: float | None, now: float) -> str:
+    if at is None:
         return "none is due within the hour"
     if at > now:
         return f"the first is due at {instant(at)}"

@@ -122,8 +122,8 @@ def _in_short(visit: HistoryRow) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _changed(change: float) -> str:
-    return f" ({max(1, round(100 * change))} % of it changed)" if change > 0 else ""
+def _changed(change: float | None) -> str:
+    return f" ({max(1, round(100 * change))} % of it changed)" if change else ""
 
 
 def _judged(judgement: JudgementRow) -> str:
@@ -135,12 +135,12 @@ def _judged(judgement: JudgementRow) -> str:
 
 
 def _document(row: DocumentRow) -> Iterator[str]:
-    if row.gone in HIDDEN and not row.published_at:
+    if row.gone in HIDDEN and row.published_at is None:
         yield f"not in pages: {PATIENCE[Gone(row.gone)].text}"
     elif row.gone in PATIENCE:
-        at = row.missed_since if row.gone in HIDDEN else row.at
+        at = (row.missed_since if row.gone in HIDDEN else None) or row.at
         yield f"gone from pages: {instant(at)}: {PATIENCE[Gone(row.gone)].text}"
-    elif row.missed:
+    elif row.missed_since is not None:
         visits = plural(row.missed, "visit")
         yield f"in pages, though not found at {visits} since {instant(row.missed_since)}"
 

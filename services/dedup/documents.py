@@ -30,7 +30,7 @@ from gossamer.text.blocks import unpacked
 from gossamer.text.sketch import change
 from gossamer.text.volatile import compare
 from services.dedup.hints import new_links, sketch_of
-from services.dedup.rows import HIDDEN, NONE_BEFORE, DocumentRow
+from services.dedup.rows import HIDDEN, DocumentRow
 
 
 class Version(NamedTuple):
@@ -106,11 +106,13 @@ class Documents:
         the later one said is on the log, or its record comes again behind this one.
         """
         row, at = version.row, page.fetched_at
-        if at < row.published_at or (row.gone and at < row.at):
+        published_at = row.published_at
+        is_before = published_at is not None and at < published_at
+        if is_before or (row.gone and at < row.at):
             return
         copy_of = f"{verdict} {original}" if original else ""
         # By the visit, so that a record that comes again is news again.
-        news = version.change != 0.0 or copy_of != row.copy_of or at <= row.published_at
+        news = version.change != 0.0 or copy_of != row.copy_of or at == published_at
         if news:
             row = replace(row, published_at=at, copy_of=copy_of)
         self._rows.put(row)
@@ -133,14 +135,14 @@ class Documents:
             since = row.missed_since if row.gone else at
             row = replace(row, gone=reason, missed=row.missed + 1, missed_since=since)
             self._rows.put(row)
-        if row.gone and row.published_at and row.missed_since == at:
+        if row.gone and row.published_at is not None and row.missed_since == at:
             yield _tombstone(page, row.gone)
 
     def confirm(self, page: PageParsed) -> DocumentRow | None:
         """Take in that the document is as it was; return its row, if `pages` has or had it."""
         row = self._rows.get(_key(page))
         if row and not row.gone and row.at < page.fetched_at:
-            row = replace(row, at=page.fetched_at, missed=0, missed_since=0.0)
+            row = replace(row, at=page.fetched_at, missed=0, missed_since=None)
             self._rows.put(row)
         return row
 
@@ -161,7 +163,9 @@ class Documents:
             yield _tombstone(page, row.gone)
 
     def _missed(self, row: DocumentRow, at: float, reason: Gone) -> DocumentRow:
-        since, missed = row.missed_since if row.missed else at, row.missed + 1
+        since, missed = row.missed_since, row.missed + 1
+        if since is None:
+            since = at
         long_enough = reason is not Gone.REFUSED or at - since >= self._refused_limit
         gone = missed >= PATIENCE[reason].visits and long_enough
         return replace(
@@ -205,7 +209,7 @@ def _told_before(known: DocumentRow, at: float) -> float | None:
     """
     if at > known.last_changed:
         return 0.0
-    return known.change if at == known.last_changed and known.change != NONE_BEFORE else None
+    return known.change if at == known.last_changed else None
 
 
 def _later(known: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:

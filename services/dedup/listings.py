@@ -34,8 +34,6 @@ from gossamer.web.in_links import linking_site
 from gossamer.web.url import fingerprint, site_of
 from services.dedup.links import DEEP, Links, links_of, targets
 
-NONE_BEFORE = -1.0
-
 
 class ListingRow(Row, frozen=True):
     """A sitemap or a feed, as its last visit found it."""
@@ -45,12 +43,12 @@ class ListingRow(Row, frozen=True):
 
     crawl: str
     url: str
-    at: float = 0.0
-    """When that visit was made; 0: there was none."""
+    at: float | None = None
+    """When the last visit was made; null if there was none."""
     digest: str = ""
     """Of what it listed."""
-    change: float = NONE_BEFORE
-    """Whether the visit found it changed (1) or not (0); -1: there was none before."""
+    change: float | None = None
+    """Whether the last visit found it changed (1) or not (0); null if there was none before."""
     newest: float = 0.0
     """The newest date that it gave, and …"""
     newest_before: float = 0.0
@@ -112,7 +110,7 @@ class Listings:
         """Return what follows from *page*, and the same when its record comes again."""
         row = self._compared(page)
         self._rows.put(row)
-        change = None if row.change == NONE_BEFORE else row.change
+        change = row.change
         if change == 0.0:
             return Listed(change, Links([], [], set()), [])
         trusted = {page.site, *row.named_by}
@@ -128,7 +126,7 @@ class Listings:
     def _compared(self, page: PageParsed) -> ListingRow:
         key = page.crawl, page.visit.url
         row = self._rows.get(key) or ListingRow(*key)
-        if page.fetched_at <= row.at:
+        if row.at is not None and page.fetched_at <= row.at:
             return row
         same = row.digest == page.digest and row.counted == row.named_by
         dates = (min(entry.changed_at, page.fetched_at) for entry in page.entries)
@@ -136,7 +134,7 @@ class Listings:
             row,
             at=page.fetched_at,
             digest=page.digest,
-            change=float(not same) if row.at else NONE_BEFORE,
+            change=None if row.at is None else float(not same),
             newest=max(row.newest, *dates, 0.0),
             newest_before=row.newest,
             counted=row.named_by,

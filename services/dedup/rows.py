@@ -7,7 +7,6 @@ from gossamer.store import Row
 
 HIDDEN = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
 """Why a page that is there is not published."""
-NONE_BEFORE = -1.0
 ASSUMED = "default_document"
 """A rule that holds unless it is refuted: no exception was found in viuva-negra's crawls (4.3)."""
 PROOFS = {"session_id": 3, "letter_case": 5}
@@ -31,23 +30,24 @@ class DocumentRow(Row, frozen=True):
     """Why `pages` has a tombstone instead, or nothing; "" while it has the document."""
     missed: int = 0
     """How many visits in a row did not find it."""
-    missed_since: float = 0.0
-    """When the first of them was made."""
+    missed_since: float | None = None
+    """When the first visit in a row was made that did not find the document; null if the last one
+    found it."""
     simhash: str = ""
     """Of its text: by which others are its near duplicates."""
     sketch: bytes = b""
     """Of its text: says by how much the next version differs (`gossamer.text.sketch`)."""
     volatile: bytes = b""
     """What is known of the places that every visit changes (`gossamer.text.volatile`)."""
-    change: float = NONE_BEFORE
-    """How much the visit at `last_changed` found changed, from 0 to 1; -1: there was no document
-    before."""
+    change: float | None = None
+    """How much the visit at `last_changed` found changed, from 0 to 1; null if there was no
+    document before."""
     first_seen: float = 0.0
     """When the first visit was made that found the document; it stays while that is gone."""
     last_changed: float = 0.0
     """When the visit was made that found it first, or changed."""
-    published_at: float = 0.0
-    """When the visit was made whose document was published last because it was news; 0: none
+    published_at: float | None = None
+    """When the visit was made whose document was published last because it was news; null if none
     was."""
     copy_of: str = ""
     """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""

@@ -111,7 +111,7 @@ class Admission:
         for plan in plans:
             if plan.waits_until is not None:
                 known.add(plan.url)
-                if plan.number:
+                if plan.number is not None:
                     # A crash may have come between the plan and its entry.
                     self._revisits.enter_held(partition, host.row.site, plan)
         if known.issuperset(urls):
@@ -185,7 +185,7 @@ class Admission:
             statistics = packed(asked_for(unpacked(statistics)))
         known = last if is_made else plan
         plan = replace(
-            plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=0,
+            plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=None,
             origin=known.origin, earlier=known.earlier, attempt=known.attempt,
         )  # fmt: skip
         self._queue_planned(partition, site, plan, now)
@@ -200,12 +200,15 @@ class Admission:
         if lately and partition.queues.has_lately(host.row, plan.url, plan.earlier > 0):
             self._revisits.queued(plan)
             return False
+        number = plan.number
+        if number is None:
+            number = self._partitions.next_number(partition, now)
         url = QueuedUrl(
             crawl=plan.crawl,
             bucket="",
             position=0,
             url=plan.url,
-            number=plan.number or self._partitions.next_number(partition, now),
+            number=number,
             # Now and then a visit asks for the whole page.
             conditional=is_conditional(plan.validators, trust, plan.earlier % EVERY),
             validators=NO_VALIDATORS if trust.lie else plan.validators,

@@ -99,14 +99,14 @@ class Calendar:
             return None
         return self._last.at if self._last else (self._bucket - AHEAD + 1) * BUCKET
 
-    def next_entry(self) -> float:
-        """Return when the next entry is due, if that is within the hour; else 0.
+    def next_entry(self) -> float | None:
+        """Return when the next entry is due, if that is within the hour; else None.
 
         As long as the hour has not been read: when that was due.
         """
         if self._order or self._bucket < min(self._ahead, self.log.last + 1):
-            return self.due() or 0.0
-        return 0.0
+            return self.due()
+        return None
 
     def take(self, now: float, most: int) -> list[DueRow]:
         """Remove and return what is due, oldest first, at most *most*."""

@@ -11,6 +11,7 @@ from gossamer.settings import FrontierSettings
 from gossamer.telemetry import count
 from gossamer.web.cookies import cookies_for
 from gossamer.web.robots import REDIRECTS, RobotsRules
+from gossamer.web.soft_404 import NO_SIGNATURE
 from services.frontier.balance import Balance
 from services.frontier.conditions import Trigger
 from services.frontier.gates import Closed, Effect, Gate, Situation, closed_gates
@@ -223,7 +224,7 @@ class CheckOut:
             pause=manners.delay,
             pause_factor=overrides.factor(row.site, row.host, self._settings.delay_factor),
             cookies=cookies_for(row.host, partition.cookies(row), now),
-            signature=row.signature,
+            signature=row.signature or NO_SIGNATURE,
             site_gap=self._settings.site_gap
             * overrides.site_delay(row.site, row.host, self._settings.delay),
             sent_to=-1 if sent_to is None else sent_to,

@@ -52,7 +52,7 @@ class Figures:
         gauge("gossamer_revisit_budget", standing.budget)
         gauge("gossamer_revisits_planned", standing.planned if standing.active else 0)
         gauge("gossamer_new_urls_waiting", standing.waiting)
-        gauge_age("gossamer_revisits_late_seconds", standing.next_at or None)
+        gauge_age("gossamer_revisits_late_seconds", standing.next_at)
         for name, value in (
             ("gossamer_expected_freshness_ratio", standing.expected_freshness),
             ("gossamer_expected_age_seconds", standing.expected_age),

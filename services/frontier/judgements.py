@@ -23,7 +23,6 @@ class Judgements:
             sites = partition.sites
             before = sites.unread(event.site, event.host)
             sites.judged(event.site, event.host, count_unread(before, event, self._settings))
-        change = -1.0 if event.change is None else event.change
         self._judgements.put(
             JudgementRow(
                 crawl=event.crawl,
@@ -36,13 +35,13 @@ class Judgements:
                 redirects_to=event.redirects_to,
                 links=event.links,
                 reason=event.reason,
-                change=change,
+                change=event.change,
             )
         )
-        self._history.put(_visit(event, change))
+        self._history.put(_visit(event))
 
 
-def _visit(event: PageJudged, change: float) -> HistoryRow:
+def _visit(event: PageJudged) -> HistoryRow:
     return HistoryRow(
         crawl=event.crawl,
         url=event.visit.url,
@@ -54,7 +53,7 @@ def _visit(event: PageJudged, change: float) -> HistoryRow:
         digest=event.digest,
         duplicate_of=event.duplicate_of or event.near_duplicate_of,
         redirects_to=event.redirects_to,
-        change=change,
+        change=event.change,
     )
 
 

@@ -106,7 +106,7 @@ def size_of_robots(known: RobotsKnown) -> int:
     """Return about how many bytes *known* takes in memory."""
     if known.row is None:
         return ENTRY_BYTES
-    both = (known.row.rules, known.row.copy)
+    both = [rules for rules in (known.row.rules, known.row.copy) if rules]
     usage = [one for rules in both for one in rules.usage]
     texts = [rules.lines for rules in both] + [one.value + one.pattern for one in usage]
     return ENTRY_BYTES * (2 + len(usage)) + sum(map(len, texts))

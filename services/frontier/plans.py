@@ -177,7 +177,7 @@ class Plans:
             generation=self._generation,
             waiting=self.waiting,
             planned=self.planned,
-            next_at=0.0 if self.policy == NEVER else self._calendar.next_entry(),
+            next_at=None if self.policy == NEVER else self._calendar.next_entry(),
             spent=dict(self.spent),
             liars=self.liars,
             statistics=revisit.packed(self.crawl),

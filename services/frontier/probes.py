@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from gossamer.events import MissingPageRead, OrderId, Purpose, Visit, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Fate
-from gossamer.web.soft_404 import missing_page
+from gossamer.web.soft_404 import NO_SIGNATURE, Signature, missing_page
 from services.frontier.partition import Partition
 from services.frontier.rows import HostRow
 
 
 def is_due(row: HostRow, after: int) -> bool:
     """Return whether a host is probed next, which is *after* so many visits; 0: never."""
-    return 0 < after <= row.totals.visits and not row.signature.at
+    return 0 < after <= row.totals.visits and row.signature is None
 
 
 def probe(order: OrderId, host: str) -> Visit:
@@ -32,7 +32,8 @@ def probed(row: HostRow, event: VisitEnded, now: float) -> HostRow:
         return row
     at = event.started_at or now
     # Its text may have come before.
-    known = replace(row.signature, status=event.status, location=event.location, at=at)
+    known = row.signature or NO_SIGNATURE
+    known = replace(known, status=event.status, location=event.location, at=at)
     return replace(row, signature=known)
 
 
@@ -40,5 +41,6 @@ def learn(partition: Partition, event: MissingPageRead) -> None:
     """Add the text of a page that cannot exist to its host's signature."""
     host = partition.find(event.site, event.host)
     if host.stored:
-        signature = replace(host.row.signature, digest=event.digest, simhash=event.simhash)
+        signature = host.row.signature or Signature(at=event.at)
+        signature = replace(signature, digest=event.digest, simhash=event.simhash)
         partition.update(host, replace(host.row, signature=signature))

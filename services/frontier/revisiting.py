@@ -19,8 +19,8 @@ class Revisiting:
     """Visits a day; 0: as many as politeness allows."""
     planned: int = 0
     """Visits that are planned; where pages are visited once, pages that are remembered."""
-    next_at: float = 0.0
-    """When the next one is due, if within the hour; 0: not within the hour."""
+    next_at: float | None = None
+    """When the next planned visit is due; None: not within the hour."""
     spent: Counter[str] = field(default_factory=Counter)
     """What decided when (`services.frontier.revisit.Basis`) → how many visits were ordered."""
     liars: int = 0
@@ -56,7 +56,7 @@ class Revisiting:
         self.price += crawl.price * crawl.weights
         self.pages += crawl.pages
         self.unseen += crawl.unseen
-        if row.next_at:
+        if row.next_at is not None:
             self.next_at = min(row.next_at, self.next_at or row.next_at)
 
     @property

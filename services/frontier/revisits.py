@@ -84,7 +84,7 @@ class Revisits:
 
     def enter_held(self, partition: Partition, site: str, plan: PlanRow) -> None:
         """Have an entry for a URL that was never visited in the calendar, once."""
-        if plan.at is not None:
+        if plan.at is not None and plan.number is not None:
             key = f"{plan.number:020d} {plan.url}"
             entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)
             partition.plans.hold(entry)
@@ -114,7 +114,7 @@ class Revisits:
         None: the entry does not hold, or the policy has planned another visit instead.
         """
         plan = self.due_plan(partition, entry)
-        if plan is None or not self._asked_again or not plan.basis or plan.number:
+        if plan is None or not self._asked_again or not plan.basis or plan.number is not None:
             return plan
         known = _remembered(partition, entry.site, plan.statistics)
         decision = self._policy.turn(known, plan.url, now)
@@ -138,7 +138,7 @@ class Revisits:
         Under the policy `none` nobody takes the entry, but another policy moves it.
         """
         at, is_planned = plan.waits_until, plan.at is not None or plan.policy == NEVER
-        if at is not None and is_planned and not (plan.is_retry or plan.number):
+        if at is not None and is_planned and plan.number is None and not plan.is_retry:
             partition.plans.add(_entry(plan, at, site))
 
     def queued(self, plan: PlanRow) -> None:

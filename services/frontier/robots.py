@@ -113,7 +113,7 @@ class RobotsReports:
             row = troubled(row, kind)
         until = now + self._wait(row, event, kind)
         copy = _copy(partition, host)
-        if copy.status and kind == ROBOTS:
+        if copy and kind == ROBOTS:
             rules = replace(copy, expires_at=until)
             partition.learn_robots(host, RobotsRow(event.host, rules, since))
             return row, 0.0
@@ -230,19 +230,21 @@ def _answer(errand: RobotsAsked | QueuedUrl, rules: RobotsRules, now: float) -> 
 
 def _unreachable_since(partition: Partition, host: Host, now: float) -> float:
     known = partition.robots(host)
-    return (known.unreachable_since if known else 0.0) or now
+    if known is None or known.unreachable_since is None:
+        return now
+    return known.unreachable_since
 
 
-def _copy(partition: Partition, host: Host) -> RobotsRules:
-    """Return the rules that were last read from a file; of status 0 if none ever were."""
+def _copy(partition: Partition, host: Host) -> RobotsRules | None:
+    """Return the rules that were last read from a file; None if none ever were."""
     known = partition.robots(host)
     if known is None:
-        return RobotsRules()
+        return None
     return known.rules if known.rules.status // 100 == 2 else known.copy
 
 
 def _allow_all(
-    partition: Partition, host: Host, now: float, unreachable_since: float = 0.0
+    partition: Partition, host: Host, now: float, unreachable_since: float | None = None
 ) -> None:
     rules = RobotsRules(fetched_at=now, expires_at=now + UNASKED_AGE)
     partition.learn_robots(host, RobotsRow(host.row.host, rules, unreachable_since))

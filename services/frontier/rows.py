@@ -9,7 +9,7 @@ from gossamer.events import Discovery, OrderId, Purpose, Visit
 from gossamer.store import ColumnGroup, Row
 from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
-from gossamer.web.soft_404 import NO_SIGNATURE, Signature
+from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.bucketed_log import BucketEnds, BucketRange
 from services.frontier.conditions import Condition
@@ -216,8 +216,8 @@ class HostRow(Row, frozen=True):
     """Cookies that go to this host alone."""
     applied: Applied = Applied()
     """The records of `urls.admitted` that are in the host's queues and totals."""
-    signature: Signature = NO_SIGNATURE
-    """The host's answer to a URL that cannot exist; its time is 0 if the host was not asked."""
+    signature: Signature | None = None
+    """The host's answer to a URL that cannot exist; None if the host was not asked."""
 
     @property
     def queued(self) -> int:
@@ -258,11 +258,12 @@ class RobotsRow(Row, frozen=True):
 
     host: str
     rules: RobotsRules
-    unreachable_since: float = 0.0
-    asked: str = ""
-    """Where it lies at another host, while the answer from there is waited for."""
-    copy: RobotsRules = RobotsRules()
-    """The rules that were last read from it, while others are in force; of status 0: none were."""
+    unreachable_since: float | None = None
+    """Since when the file cannot be read; null if it can."""
+    asked: str | None = None
+    """Where the file lies at another host, while the answer from there is awaited."""
+    copy: RobotsRules | None = None
+    """The rules that were last read from the file, while others are in force; None if none were."""
 
 
 class QueuedUrl(Row, frozen=True):
@@ -340,8 +341,8 @@ class JudgementRow(Row, frozen=True):
     """How many were released."""
     reason: str = ""
     """Which rule held others back, or the document."""
-    change: float = -1.0
-    """How much had changed since the visit before, from 0 to 1; -1: it was the first one."""
+    change: float | None = None
+    """How much had changed since the visit before, from 0 to 1; null if there was no document."""
 
 
 class HistoryRow(Row, frozen=True):
@@ -366,8 +367,8 @@ class HistoryRow(Row, frozen=True):
     duplicate_of: str = ""
     redirects_to: str = ""
     """Where a redirect points."""
-    change: float = -1.0
-    """How much had changed since the visit before, from 0 to 1; -1: it was the first one."""
+    change: float | None = None
+    """How much had changed since the visit before, from 0 to 1; null if there was no document."""
 
 
 class ListedHost(Row, frozen=True):
@@ -468,8 +469,8 @@ class PartitionTallyRow(Row, frozen=True):
     """Host → its longest visit in seconds; the slowest few."""
     largest: dict[str, float] = field(default_factory=dict)
     """Host → bytes received; the largest few."""
-    next_due_at: float = 0.0
-    """When the next URL or host is due, if within the hour; 0: not within the hour."""
+    next_due_at: float | None = None
+    """When the next URL or host is due; null if not within the hour."""
     due_count: int = 0
     """How many URLs and hosts wait for their time."""
     sent: dict[str, int] = field(default_factory=dict)
@@ -504,10 +505,11 @@ class PlanRow(Row, frozen=True):
     nothing is planned."""
     policy: str = ""
     """The crawl's policy at that time."""
-    visited_at: float = 0.0
-    """The visit after which it was planned."""
-    number: int = 0
-    """The request number of a URL that was never visited; 0: it is given one when it is queued."""
+    visited_at: float | None = None
+    """When the visit was made after which it was planned; null for a retry or a first visit."""
+    number: int | None = None
+    """The request number of a URL that was never visited and waits for the budget; null for all
+    others, which are given one when they are queued."""
     origin: Origin = Origin()
     attempt: int = 0
     """How often the URL was tried before, in vain and in a row."""
@@ -560,8 +562,8 @@ class PartitionPlansRow(Row, frozen=True):
     """URLs that were never visited, and wait for the budget; a crash may count some twice."""
     planned: int = 0
     """How many URLs have a plan; a crash may count a few of them twice."""
-    next_at: float = 0.0
-    """When the next one is due, if within the hour; 0: not within the hour."""
+    next_at: float | None = None
+    """When the next planned visit is due; null if not within the hour."""
     spent: dict[str, int] = field(default_factory=dict)
     """What decided when (`services.frontier.revisit.Basis`) → how many visits were ordered."""
     liars: int = 0

@@ -193,7 +193,7 @@ def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
         PartitionRow("0", due=BucketRange(0, 1 << 60)),
     )
     standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
-    assert (standing.progress.queued, standing.due_at) == (1, 0.0)
+    assert (standing.progress.queued, standing.due_at) == (1, None)
 
 
 def test_where_there_is_no_crawl_it_is_said_what_to_do(

@@ -142,7 +142,7 @@ def test_how_much_has_changed_is_said() -> None:
     assert "verdict: changed (6 % of it changed); links" in why(judgement=changed)
     little = JudgementRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.001)
     assert "verdict: changed (1 % of it changed); links" in why(judgement=little)
-    for change in (0.0, -1.0):
+    for change in (0.0, None):
         row = JudgementRow(DEFAULT_CRAWL, HOST, URL, "unchanged", NOW, change=change)
         assert "verdict: unchanged; links" in why(judgement=row)
 
