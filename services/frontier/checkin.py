@@ -1,20 +1,26 @@
-"""Check-in: outcomes move the cursor, bring the robots rules, and in the end release the host."""
+"""Check-in: outcomes move the cursor, bring the robots rules, and in the end release the host.
+
+Outcomes and verdicts are written down here: the last of each URL, and each visit in its history. A
+verdict may come before the outcome of its visit, since another topic brings it.
+"""
 
 from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, Purpose, VisitEnded
+from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Health, Judged
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.web.cookies import merge_cookies
+from gossamer.web.http import GONE, NOT_MODIFIED
 from services.frontier.balance import Balance
 from services.frontier.conditions import Condition, Trigger
 from services.frontier.memory import Host
 from services.frontier.overrides import DAY
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
+    count_unread,
     courtesy_delay,
     is_given_up,
     refused_wait,
@@ -34,8 +40,8 @@ Ending = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, 
 
 
 class CheckIn:
-    """Takes outcomes in; drops those that are not the next one of their host's last order, but for
-    the time that a host asks for."""
+    """Applies outcomes and verdicts; drops outcomes that are not the next one of their host's last
+    order, but for the time that a host asks for."""
 
     def __init__(
         self,
@@ -197,12 +203,35 @@ class CheckIn:
             redirects_to=event.location,
         )
         if event.visit.earlier and OUTCOMES[event.outcome].judged is Judged.ABSENCE:
-            # The verdict may be here already: another topic brings it.
+            # The verdict may be here already.
             last = self._judgements.get((event.crawl, event.host), event.visit.url)
             if last and last.verdict in GONE_VERDICTS and last.at >= row.at:
                 to = last.redirects_to or row.redirects_to
                 row = replace(row, verdict=last.verdict, redirects_to=to)
         return row
+
+    def judged(self, partition: Partition, event: PageJudged) -> None:
+        """Write a verdict down, and count the pages in a row that could not be read."""
+        if event.verdict not in GONE_VERDICTS:
+            sites = partition.sites
+            before = sites.unread(event.site, event.host)
+            sites.judged(event.site, event.host, count_unread(before, event, self._settings))
+        self._judgements.put(
+            JudgementRow(
+                crawl=event.crawl,
+                host=event.host,
+                url=event.visit.url,
+                verdict=event.verdict,
+                at=event.at,
+                digest=event.digest,
+                duplicate_of=event.duplicate_of or event.near_duplicate_of,
+                redirects_to=event.redirects_to,
+                links=event.links,
+                reason=event.reason,
+                change=event.change,
+            )
+        )
+        self._history.put(_history_of(event))
 
     def _release(
         self,
@@ -271,3 +300,28 @@ def _accounted(row: HostRow, event: VisitEnded) -> HostRow:
     )
     lease = replace(row.lease, done=row.lease.done + 1)
     return replace(row, totals=totals, lease=lease, politeness=politeness)
+
+
+def _history_of(event: PageJudged) -> HistoryRow:
+    return HistoryRow(
+        crawl=event.crawl,
+        url=event.visit.url,
+        at=event.fetched_at or event.at,
+        outcome=_outcome_of(event),
+        status=event.status,
+        size=event.size,
+        verdict=event.verdict,
+        digest=event.digest,
+        duplicate_of=event.duplicate_of or event.near_duplicate_of,
+        redirects_to=event.redirects_to,
+        change=event.change,
+    )
+
+
+def _outcome_of(event: PageJudged) -> Outcome:
+    """Return how the visit ended: for a document that is gone as the check-in has it."""
+    if event.verdict is Verdict.REDIRECT:
+        return Outcome.REDIRECT
+    if event.verdict is Verdict.GONE:
+        return Outcome.GONE if event.status in GONE else Outcome.CLIENT_ERROR
+    return Outcome.NOT_MODIFIED if event.status == NOT_MODIFIED else Outcome.PAGE

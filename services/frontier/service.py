@@ -40,7 +40,6 @@ from services.frontier.balance import Balance, Unread
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
 from services.frontier.figures import Figures
-from services.frontier.judgements import Judgements
 from services.frontier.loading import Loading, Turn
 from services.frontier.overrides import Overrides
 from services.frontier.pacing import Pacing
@@ -93,7 +92,6 @@ class Frontier(Processor):
         self._retries = Retries(self._admission)
         self._errands = Errands(self._partitions, self._check_in.robots)
         self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
-        self._judgements = Judgements(settings, store)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
         complete({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
@@ -234,7 +232,7 @@ class Frontier(Processor):
 
     def _page_judged(self, partition: Partition, event: PageJudged, now: float) -> None:
         if partition.count_verdict(event, self._position(event)):
-            self._judgements.judged(partition, event)
+            self._check_in.judged(partition, event)
             self._revisits.judged(partition, event)
 
     def _robots_answered(self, partition: Partition, event: RobotsAnswered, now: float) -> Answer:
