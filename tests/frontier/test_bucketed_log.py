@@ -1,0 +1,77 @@
+"""Rows in buckets: appended, read from a cursor to the end, dropped whole."""
+
+import pytest
+
+from gossamer.sqlite import Database
+from gossamer.store import Table
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.bucketed_log import (
+    NO_BUCKETS,
+    PAGE,
+    BucketedLog,
+    BucketEnds,
+    BucketRange,
+    RangedLog,
+)
+from services.frontier.parked import ParkedRow
+from services.frontier.rows import DueRow
+
+
+@pytest.fixture
+def store() -> SqliteStore:
+    return SqliteStore(Database(":memory:"))
+
+
+def appended(log: BucketedLog[ParkedRow], ends: BucketEnds, count: int, size: int) -> BucketEnds:
+    for number in range(count):
+        _, ends = log.append(ends, ParkedRow("a crawl", "", 0, f"{number}", ()), size)
+    return ends
+
+
+def test_appended_rows_are_read_in_order_from_the_cursor_to_the_end(store: SqliteStore) -> None:
+    log = BucketedLog(store.table(ParkedRow), "a log", "a crawl")
+    ends = appended(log, BucketEnds(), 7, size=3)
+    assert ends == BucketEnds(head=0, tail=2, tail_size=1)
+    # A crash has cut a flush short: the rows are there, and the ends are not.
+    appended(log, ends, 4, size=3)
+    rows = log.rows(ends.head, ends.tail, after=1, end=ends.tail_size)
+    assert [(row.bucket, row.position, row.via) for row in rows] == [
+        ("a log/0", 2, "2"),
+        ("a log/1", 0, "3"),
+        ("a log/1", 1, "4"),
+        ("a log/1", 2, "5"),
+        ("a log/2", 0, "6"),
+    ]
+
+
+def test_a_bucket_of_many_pages_is_read_whole(store: SqliteStore) -> None:
+    log = BucketedLog(store.table(ParkedRow), "a log", "a crawl")
+    ends = appended(log, BucketEnds(), 2 * PAGE + 1, size=3 * PAGE)
+    assert len([*log.rows(ends.head, ends.tail)]) == 2 * PAGE + 1
+
+
+def test_a_dropped_bucket_is_named_once_more(store: SqliteStore) -> None:
+    log = RangedLog(store.table(DueRow), "a log", start=5)
+    assert log.range_to_write() == NO_BUCKETS
+    put(log, 5, 9)
+    assert log.range_to_write() == BucketRange(5, 9)
+    log.drop(5)
+    log.leave(9)
+    assert [log.range_to_write() for _ in range(2)] == [BucketRange(5, 9), BucketRange(9, 9)]
+    log.drop(9)
+    log.leave(10)
+    assert [log.range_to_write() for _ in range(2)] == [BucketRange(9, 9), NO_BUCKETS]
+
+
+def test_a_range_grows_to_both_sides_and_is_found_again(store: SqliteStore) -> None:
+    table: Table[DueRow] = store.table(DueRow)
+    log = RangedLog(table, "a log", start=5)
+    put(log, 7, 3)
+    found = log.range_to_write()
+    assert found == BucketRange(3, 7)
+    assert [row.key for row in RangedLog(table, "a log", found)] == ["3", "7"]
+
+
+def put(log: RangedLog[DueRow], *buckets: int) -> None:
+    for bucket in buckets:
+        log.put(bucket, DueRow("", str(bucket), 0.0, "a.test", "http://a.test"))
