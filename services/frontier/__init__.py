@@ -6,6 +6,7 @@ hosts and totals. It is made of the workbench (`workbench.py`), queues (`queue.p
 (`directory.py`), a calendar (`calendar.py`), plans (`plans.py`), sites (`sites.py`) and totals
 (`tally.py`). `loading.py` chooses between partitions: which hosts are in memory, and whose turn it
 is. `admission.py`, `checkout.py` and `checkin.py` are the three steps of a URL's way through.
+What waits lies in numbered buckets of a table, which are dropped whole (`bucketed_log.py`).
 
 **How a host lives.** A host is born when the first of its URLs is admitted, and its row
 (`rows.HostRow`) is kept for ever. It is in one of five conditions: idle, ready, resting, checked
