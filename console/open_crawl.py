@@ -11,7 +11,7 @@ from gossamer.errors import Unavailable
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import Log
 from gossamer.runtime.backends import open_log, open_store
-from gossamer.runtime.pinned import check_topics
+from gossamer.runtime.identity import check_topics
 from gossamer.store import Store
 from standalone.folder import Folder, Opened
 

@@ -1,6 +1,8 @@
 """All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
 
-from gossamer.runtime.pinned import PinnedRow
+from gossamer.runtime.control_copy import ControlRow
+from gossamer.runtime.identity import IdentityRow
+from gossamer.runtime.positions import PositionRow
 from gossamer.store import Row
 from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Options
 from gossamer.store.claims import ClaimRow, WindowRow
@@ -49,7 +51,9 @@ TABLES: dict[type[Row], Options] = {
     ClaimRow: SMALL_ROWS,
     WindowRow: SMALL_ROWS,
     AddressSlot: Options(lifetime=86400),
-    PinnedRow: SMALL_ROWS,
+    IdentityRow: SMALL_ROWS,
+    PositionRow: SMALL_ROWS,
+    ControlRow: SMALL_ROWS,
     DigestRow: SMALL_ROWS,
     DocumentRow: SMALL_ROWS,
     ListingRow: SMALL_ROWS,

@@ -14,7 +14,7 @@ from gossamer.errors import GossamerError
 from gossamer.events import CrawlDefined, SeedSown
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
-from gossamer.runtime.pinned import pin
+from gossamer.runtime.identity import identify
 from gossamer.settings import Settings
 from gossamer.telemetry import gauge
 from standalone.folder import Folder, Opened
@@ -107,7 +107,7 @@ def run_crawl(
             folder.claim()
             opened = Opened(folder)
             opened.database.check()
-            pin(opened.log, opened.store, clock.now())
+            identify(opened.log, opened.store, clock.now())
             run = _prepare(settings, opened, request, max_time)
             with _interrupts(run):
                 return _run(run, children, show), read_progress(opened)

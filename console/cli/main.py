@@ -28,6 +28,7 @@ COMMANDS = {
     "blocked": "list the blacklist, or say by which rule a URL is on it",
     "topics": "create and check the topics of a fleet",
     "store": "create and check the tables of a fleet",
+    "restore": "bring log and store together again, of which one was put back or is lost",
     "dead-letters": "list or replay what could not be read or processed",
 }
 """Each is the module of that name in this package: `add_options` and `run`."""

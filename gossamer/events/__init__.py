@@ -7,6 +7,9 @@ from gossamer.events.control import (
     CrawlDefined as CrawlDefined,
 )
 from gossamer.events.control import (
+    FleetBegun as FleetBegun,
+)
+from gossamer.events.control import (
     HostOverridden as HostOverridden,
 )
 from gossamer.events.control import (
@@ -20,9 +23,6 @@ from gossamer.events.control import (
 )
 from gossamer.events.control import (
     SpeedSet as SpeedSet,
-)
-from gossamer.events.control import (
-    SuffixListPinned as SuffixListPinned,
 )
 from gossamer.events.errands import (
     RobotsAnswered as RobotsAnswered,

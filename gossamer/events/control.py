@@ -49,11 +49,16 @@ class CrawlDefined(Event, frozen=True, kw_only=True, tag="crawl_defined"):
     """By name, those that have limits of their own."""
 
 
-class SuffixListPinned(Event, frozen=True, kw_only=True, tag="suffix_list_pinned"):
-    """The public suffix list that sites are told apart by, and partitions chosen."""
+class FleetBegun(Event, frozen=True, kw_only=True, tag="fleet_begun"):
+    """What a fleet was begun with; see `gossamer.runtime.identity`."""
 
-    list: str
-    """Its version, as in the file: when it was published."""
+    id: str
+    """Of the fleet: the same on the topics, in the store and in its folders."""
+    partitions: int
+    """Of each topic that is keyed by site."""
+    suffix_list: str
+    """The version of the public suffix list, by which sites are told apart: when it was
+    published."""
 
 
 class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):

@@ -51,6 +51,9 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     partitioned_by: str
     """The field that decides the partition."""
     keep: Keep
+    replayed: bool = False
+    """Whether records that were read stay for `kafka.replay_window`: a store that was restored from
+    a backup reads them once more."""
     partitions: int
     replication: int
     retention: int = 0

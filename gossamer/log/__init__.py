@@ -13,16 +13,18 @@ less to do.
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from gossamer.store import Store
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 """Names and values, in order."""
 
-Ends: TypeAlias = Mapping[tuple[str, int], int]
-"""Topic and partition → the offset of the last message appended there. It is left out where the
-log cannot say."""
+At: TypeAlias = tuple[str, int]
+"""A topic and a partition."""
+Ends: TypeAlias = Mapping[At, int]
+"""The offset of the last message appended to a partition. It is left out where the log cannot
+say."""
 
 BATCH = 500
 """Most records of one poll, unless less is asked for."""
@@ -63,6 +65,17 @@ class Message:
         if self.partition is not None:
             return self.partition
         return partition_of(self.partition_key, partitions)
+
+
+class Standing(NamedTuple):
+    """Where a group stands in a partition, and what that has."""
+
+    committed: int
+    """The offset of the first record that the group has not moved past."""
+    start: int
+    """The offset of the first record that is kept …"""
+    end: int
+    """… and that of the next one to come."""
 
 
 class Reader(Protocol):
@@ -140,6 +153,15 @@ class Log(Protocol):
 
     def backlogs(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the same of each partition that has any records."""
+
+    def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
+        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+
+    def move(self, group: str, offsets: Mapping[At, int]) -> None:
+        """Have *group* go on from *offsets*, wherever it stands.
+
+        Raise GossamerError if a member of it runs.
+        """
 
     def lags(self, topic: str) -> Mapping[str, Mapping[int, int]]:
         """Return the same of each group without which no record of *topic* is deleted, by name."""

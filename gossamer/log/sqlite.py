@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
 
 from gossamer.events.topics import TOPICS, Keep
-from gossamer.log import BATCH, NO_PARTITIONS, Ends, Headers, Message, Record
+from gossamer.log import BATCH, NO_PARTITIONS, At, Ends, Headers, Message, Record, Standing
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.telemetry.timing import timed
@@ -59,6 +59,8 @@ DELETE FROM log_records WHERE (topic, partition, offset) IN
 (SELECT topic, partition, offset FROM log_newest WHERE topic = ? AND key = ?)
 """
 NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
+CURSORS = 'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?'
+STARTS = "SELECT topic, partition, min(offset) FROM log_records GROUP BY topic, partition"
 ENDS = "SELECT topic, partition, next FROM log_ends"
 BACKLOGS = """
 SELECT e.partition, e.next - coalesce(c.next, 0) FROM log_ends e LEFT JOIN log_cursors c
@@ -120,6 +122,25 @@ class SqliteLog:
         """Return the same of each partition that has any records."""
         with self._database.reading() as db:
             return dict(db.execute(BACKLOGS, (group, topic)))
+
+    def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
+        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        with self._database.reading() as db:
+            ends = {(topic, number): end for topic, number, end in db.execute(ENDS)}
+            starts = {(topic, number): at for topic, number, at in db.execute(STARTS)}
+            moved = [*db.execute(CURSORS, (group,))]
+        return {
+            (topic, number): Standing(
+                at, starts.get((topic, number), ends[topic, number]), ends[topic, number]
+            )
+            for topic, number, at in moved
+            if topic in topics
+        }
+
+    def move(self, group: str, offsets: Mapping[At, int]) -> None:
+        """Have *group* go on from *offsets*."""
+        with self._database.transaction() as db:
+            db.executemany(MOVE, [(group, *at, offset) for at, offset in offsets.items()])
 
     def lags(self, topic: str) -> dict[str, dict[int, int]]:
         """Return how many records each group that *topic* waits for has not moved past."""
@@ -212,9 +233,7 @@ class SqliteReader(SqliteTail):
         super().__init__(database, topics)
         self._log, self._group, self._store = log, group, store
         with database.reading() as db:
-            for topic, partition, start in db.execute(
-                'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?', (group,)
-            ):
+            for topic, partition, start in db.execute(CURSORS, (group,)):
                 self._positions[topic, partition] = start
 
     def advance(self, records: Iterable[Record], messages: Iterable[Message]) -> bool:

@@ -10,7 +10,18 @@ from contextlib import contextmanager
 import structlog
 
 from gossamer.errors import Unavailable
-from gossamer.log import BATCH, NO_PARTITIONS, Ends, Log, Message, Reader, Record, Tail
+from gossamer.log import (
+    BATCH,
+    NO_PARTITIONS,
+    At,
+    Ends,
+    Log,
+    Message,
+    Reader,
+    Record,
+    Standing,
+    Tail,
+)
 from gossamer.runtime.health import Health
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
@@ -62,6 +73,15 @@ class ObservedLog:
         """Return the same of each partition that has any records."""
         with _reporting(self._health):
             return self._log.backlogs(group, topic)
+
+    def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
+        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        with _reporting(self._health):
+            return self._log.standing(group, topics)
+
+    def move(self, group: str, offsets: Mapping[At, int]) -> None:
+        """Have *group* go on from *offsets*."""
+        self._log.move(group, offsets)
 
     def lags(self, topic: str) -> Mapping[str, Mapping[int, int]]:
         """Return the same of each group without which no record of *topic* is deleted, by name."""

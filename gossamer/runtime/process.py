@@ -18,9 +18,9 @@ from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.log.throttling import Hold, hold_nothing
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
+from gossamer.runtime.identity import identify
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.observed import ObservedLog
-from gossamer.runtime.pinned import pin
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import LONGEST_WAIT, waits
 from gossamer.runtime.sequential import Sequential
@@ -61,6 +61,8 @@ class Backends:
     process: Process
     log: ObservedLog
     store: Store
+    fleet: str
+    """The id of the fleet that both are of."""
 
     @property
     def settings(self) -> Settings:
@@ -87,9 +89,9 @@ def run(service: str, work: Work) -> int:
 
     def attempt() -> None:
         with open_fleet(process.settings, process.member) as (log, store):
-            pin(log, store, clock.now())
+            fleet = identify(log, store, clock.now())
             try:
-                work(Backends(process, ObservedLog(log, process.health), store))
+                work(Backends(process, ObservedLog(log, process.health), store, fleet))
             finally:
                 process.health.watch(dict)  # What is closed cannot be asked.
 

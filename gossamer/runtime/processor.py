@@ -40,6 +40,8 @@ class Processor(ABC):
     """The topics whose records it handles; every processor gets the control topic besides."""
     awaits: ClassVar[tuple[Topic, ...]] = ()
     """Those of which it is told when it has caught up."""
+    has_other_engine: ClassVar[bool] = False
+    """Whether another engine may have handled its records, which writes no positions."""
 
     def assign(self, partitions: frozenset[int], now: float) -> None:  # noqa: B027
         """Take over *partitions* and give up all others; called before any record of them."""

@@ -22,6 +22,7 @@ from gossamer.runtime.answers import (
 )
 from gossamer.runtime.loop import Batch, Loop
 from gossamer.runtime.partitions import Partitions
+from gossamer.runtime.positions import Positions
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.retries import waits
 from gossamer.runtime.step_size import StepSize
@@ -69,6 +70,7 @@ class Sequential:
         self._steps = steps
         self._was_set = self._took_over = False
         self._partitions = Partitions(log, processor.name, processor.awaits)
+        self._positions = Positions(log, store, processor)
         self._size = StepSize(limit)
         self._records: Sequence[Record] = ()
         self._answers: list[Message] = []
@@ -82,6 +84,7 @@ class Sequential:
     def assign(self, partitions: frozenset[int]) -> None:
         """Let the processor claim what is fresh."""
         self._took_over = True
+        self._positions.assign(partitions)
         self._partitions.assign(partitions)
         self._processor.assign(partitions, self._clock())
         self._processor.settle()
@@ -135,6 +138,7 @@ class Sequential:
             return None
         with self._phase("settle"):
             self._processor.settle()
+        self._positions.passed(self._records)
         self._answers += orders
         return Batch(self._records, self._answers)
 

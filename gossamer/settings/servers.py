@@ -17,6 +17,7 @@ from gossamer.settings.units import (
     PortOrZero,
     Positive,
     Seconds,
+    SecondsOrZero,
     Section,
     unit,
 )
@@ -80,6 +81,10 @@ class KafkaSettings(Access):
     replication: Annotated[Positive | None, unit("copies")] = None
     """Copies of every topic, when `gossamer topics apply` makes it; unset: what `schemas/topics`
     says."""
+    replay_window: SecondsOrZero = 86400.0
+    """How long the records of `urls.admitted`, `visits.ended` and `pages.judged` stay after they
+    were read. A store that was restored from a backup of that age reads them once more, and loses
+    nothing; `gossamer restore` says how. 0: they go at once."""
     timeout: Seconds = 30.0
     """How long an append may wait for the brokers."""
     further_groups: Annotated[tuple[Name, ...], unit("list of names")] = ()

@@ -4,7 +4,7 @@ A site decides the partition of all that belongs to it: hosts, queues, delays, c
 were met. A list with one suffix more moves sites to other partitions, away from what is known of
 them. So the list does not come with whatever version of a library is installed, and the version
 that a crawl was begun with stands on its `control` topic and in its store: a process that has
-another refuses to work on it (`gossamer.runtime.pinned`).
+another refuses to work on it (`gossamer.runtime.identity`).
 
 The file is https://publicsuffix.org/list/public_suffix_list.dat as published, under the Mozilla
 Public License 2.0. Whoever replaces it makes a release that cannot go on with older crawls.

@@ -2,6 +2,7 @@
 
 import sys
 
+from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
 from services.archive.service import Archive
 
@@ -9,6 +10,7 @@ from services.archive.service import Archive
 def work(backends: Backends) -> None:
     """Write captures until it is to stop; then complete the files."""
     settings = backends.settings
+    check_folder(settings.archive.folder, backends.fleet)
     archive = Archive(
         settings.archive.folder,
         backends.store,

@@ -7,6 +7,7 @@ from contextlib import closing
 from gossamer import clock
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.event_loop import run_async
+from gossamer.runtime.identity import check_folder
 from gossamer.runtime.process import Backends, run, run_processor
 from services.dedup.service import Dedup
 
@@ -26,7 +27,9 @@ def work_on_the_loop(backends: Backends) -> None:
     from services.dedup.rocksdb.disk import RocksDisk
 
     settings = backends.settings
-    with closing(RocksDisk(settings.dedup.folder / settings.service.instance / "seen")) as disk:
+    folder = settings.dedup.folder / settings.service.instance
+    with closing(RocksDisk(folder / "seen")) as disk:
+        check_folder(folder, backends.fleet)
         seen = ReplicatedSeen(backends.log, disk, clock.now)
         limit = settings.frontier.url_budget
         dedup = Dedup(seen, backends.store, settings.dedup, limit)
@@ -47,6 +50,7 @@ def work_on_faust(backends: Backends) -> None:
     kafka = backends.settings.kafka
     changelog = make_changelog(kafka, backends.log.partitions)
     with own_folder(backends.settings, changelog) as folder:
+        check_folder(folder, backends.fleet)
 
         async def serve(ended: asyncio.Event) -> None:
             settings, log, offsets = backends.settings, backends.log, Offsets(kafka)

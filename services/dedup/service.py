@@ -13,6 +13,7 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Event,
+    FleetBegun,
     HostOverridden,
     PageJudged,
     PageParsed,
@@ -20,7 +21,6 @@ from gossamer.events import (
     SeedSown,
     SiteOverridden,
     SpeedSet,
-    SuffixListPinned,
     Tombstone,
     UrlsAdmitted,
     UrlsDiscovered,
@@ -52,6 +52,7 @@ class Dedup(Processor):
 
     name = "dedup"
     reads = (topics.SEEDS, topics.URLS_DISCOVERED, topics.PAGES_PARSED)
+    has_other_engine = True
 
     def __init__(
         self, seen: Seen, store: Store, settings: DedupSettings, hints_limit: int = 5000
@@ -107,7 +108,7 @@ class Dedup(Processor):
             PageParsed: self._page_parsed,
             CrawlDefined: self._crawl_defined,
             BlacklistChanged: lambda event, now: self._pages.blacklist.change(event),
-            SuffixListPinned: lambda event, now: None,  # Compared when a process starts.
+            FleetBegun: lambda event, now: None,  # Compared when a process starts.
             SiteOverridden: lambda event, now: None,
             HostOverridden: lambda event, now: None,
             SpeedSet: lambda event, now: None,

@@ -12,6 +12,7 @@ from gossamer.events import (
     ChangesHinted,
     CrawlDefined,
     Event,
+    FleetBegun,
     HostOverridden,
     LinksSetAside,
     MissingPageRead,
@@ -22,7 +23,6 @@ from gossamer.events import (
     RobotsAsked,
     SiteOverridden,
     SpeedSet,
-    SuffixListPinned,
     UrlsAdmitted,
     VisitEnded,
     topics,
@@ -31,6 +31,7 @@ from gossamer.events.outcomes import OUTCOMES, Judged
 from gossamer.log import BATCH, Record
 from gossamer.overrides import site_overridden
 from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.control_copy import ControlRow, control_row
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
@@ -92,6 +93,7 @@ class Frontier(Processor):
         self._retries = Retries(self._admission)
         self._errands = Errands(self._partitions, self._check_in.robots)
         self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
+        self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
         complete({**self._handlers, **self._controls}, self.reads, self.name)
         self._offset: int | None = None
@@ -180,6 +182,7 @@ class Frontier(Processor):
         Raise Poison if it is of another crawl, or its site of a partition that is not ours.
         """
         if control := self._controls.get(type(event)):
+            self._control_rows.put(control_row(event))
             return control(event, now) or ()
         if (handler := self._handlers.get(type(event))) is None:
             return ()
@@ -200,7 +203,7 @@ class Frontier(Processor):
             HostOverridden: self._overridden,
             SpeedSet: lambda event, now: self._pacing.change(event),
             CrawlDefined: self._crawl_defined,
-            SuffixListPinned: lambda event, now: None,  # Compared when a process starts.
+            FleetBegun: lambda event, now: None,  # Compared when a process starts.
         }
 
     def _bind_handlers(self) -> dict[type[Event], PartitionHandler]:

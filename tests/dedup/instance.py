@@ -131,7 +131,8 @@ class Instance:
         process = Process("dedup", self.settings, self.health, self._stop)
         try:
             with closing(KafkaLog(self.settings.kafka)) as log:
-                work(Backends(process, ObservedLog(log, self.health), self.other_store()))
+                observed = ObservedLog(log, self.health)
+                work(Backends(process, observed, self.other_store(), "a fleet"))
         except BaseException as error:
             self.failure = error
 

@@ -38,6 +38,15 @@ class Asking:
             for at in asked
         ]
 
+    def offsets_for_times(
+        self, asked: list[TopicPartition], timeout: float
+    ) -> list[TopicPartition]:
+        now = clock.now() * 1000
+        return [
+            TopicPartition(at.topic, at.partition, self._brokers.offset_since(now - at.offset))
+            for at in asked
+        ]
+
 
 class Brokers:
     """The part of an admin client that is used; *committed*: group and partition → offset."""
@@ -47,6 +56,12 @@ class Brokers:
         self.deleted: list[tuple[str, int, int]] = []
         self.error: int | None = None
         self.asked = 0
+        self.ages: list[float] = []
+        """Of the records of partition 0, in seconds."""
+
+    def offset_since(self, age: float) -> int:
+        """Return the first offset that is at most so many milliseconds old; -1: there is none."""
+        return next((at for at, old in enumerate(self.ages) if old * 1000 <= age), -1)
 
     def consumer(self, configuration: dict[str, Any]) -> "Asking":
         return Asking(self, configuration["group.id"])
@@ -87,6 +102,18 @@ def test_the_slower_group_decides(trimmer: trimming.Trimmer, brokers: Brokers) -
     trimmer.trim(fetched(0))
     trimmer.trim(fetched(0))
     assert brokers.deleted == [("x.pages.fetched", 0, 50), ("x.pages.fetched", 0, 70)]
+
+
+def test_what_a_frontier_has_read_stays_for_the_replay_window(
+    brokers: Brokers, trimmer: trimming.Trimmer
+) -> None:
+    brokers.committed["x.frontier", 0] = 3
+    brokers.ages = [90_000.0, 90_000.0, 80_000.0, 60.0]
+    trimmer.trim([("visits.ended", 0)])
+    assert brokers.deleted == [("x.visits.ended", 0, 2)], "a day, by default"
+    brokers.ages = [90_000.0] * 4
+    trimmer.trim([("visits.ended", 0)])
+    assert brokers.deleted[1:] == [("x.visits.ended", 0, 3)], "and never what is unread"
 
 
 def test_nothing_goes_until_both_have_committed(

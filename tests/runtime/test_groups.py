@@ -51,7 +51,7 @@ def test_a_busy_processor_moves_the_log_by_groups(
     sow(log, "the first")
     health = Health("dedup", "grouped")
     running = Process("dedup", Settings(), health, stop)  # type: ignore[arg-type]
-    run_processor(Backends(running, ObservedLog(log, health), store), Sower(store))
+    run_processor(Backends(running, ObservedLog(log, health), store, "a fleet"), Sower(store))
     assert len(found(log)) == 1001
     assert advances() - before == 1 + 1000 * EACH / GROUP
 
@@ -63,7 +63,9 @@ def test_a_processor_that_is_behind_does_not_rest(
     monkeypatch.setattr(clock, "steady", lambda: stop.now)
     sow(log, *(str(number) for number in range(3 * BATCH)))
     running = Process("dedup", Settings(), Health("dedup", "behind"), stop)  # type: ignore[arg-type]
-    run_processor(Backends(running, ObservedLog(log, running.health), store), Sower(store))
+    run_processor(
+        Backends(running, ObservedLog(log, running.health), store, "a fleet"), Sower(store)
+    )
     assert not log.backlog("dedup", "seeds")
     assert stop.now <= GROUP, "after the last of them alone"
 

@@ -147,6 +147,7 @@ class Broker:
             (name, number): [] for name, most in counts.items() for number in range(most)
         }
         self.counts = counts
+        self.appended_at: dict[At, list[float]] = defaultdict(list)
         self.starts: dict[At, int] = defaultdict(int)
         """Where a partition begins, once records were deleted."""
         self.delivered: dict[tuple[str, At], set[int]] = defaultdict(set)
@@ -198,6 +199,7 @@ class Broker:
         """Add a record; return its offset."""
         log = self.logs[at]
         log.append((key, value))
+        self.appended_at[at].append(self.sim.now)
         for hear in self.on_append:
             hear(at[0], at[1], value)
         for consumer in self.waiting:

@@ -5,6 +5,7 @@ several partitions arrives in any order, late, or with its acknowledgement lost,
 dies may have been heard all the same.
 """
 
+from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from concurrent.futures import Future
@@ -13,6 +14,7 @@ from typing import Any
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
+    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     TopicPartition,
@@ -21,7 +23,7 @@ from confluent_kafka import (
 from tests.simulation.broker import At, Broker
 from tests.simulation.kernel import Process, Strand
 
-LATEST = -1
+LATEST, EARLIEST = -1, -2
 CALL = 0.0005
 """Seconds that a poll takes that finds nothing and does not wait."""
 
@@ -283,19 +285,19 @@ class SimConsumer:
         ]
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = 0) -> Any:
-        """Return the first offsets or the ends."""
+        """Return the first offsets, the ends, or the first offsets since a time."""
         self._broker.answer(self.process)
-        logs = self._broker.logs
-        return [
-            TopicPartition(
-                p.topic,
-                p.partition,
-                len(logs[p.topic, p.partition])
-                if p.offset == LATEST
-                else self._broker.starts[p.topic, p.partition],
-            )
-            for p in partitions
-        ]
+        return [TopicPartition(p.topic, p.partition, self._offset_at(p)) for p in partitions]
+
+    def _offset_at(self, asked: TopicPartition) -> int:
+        at = asked.topic, asked.partition
+        end = len(self._broker.logs[at])
+        if asked.offset == LATEST:
+            return end
+        if asked.offset == EARLIEST:
+            return self._broker.starts[at]
+        since = bisect_left(self._broker.appended_at[at], asked.offset / 1000)
+        return max(since, self._broker.starts[at]) if since < end else LATEST
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = 0, cached: bool = False
@@ -383,6 +385,21 @@ class SimAdmin:
             at = one.topic, one.partition
             self._broker.starts[at] = max(self._broker.starts[at], one.offset)
         return {one: _done(None) for one in asked}
+
+    def alter_consumer_group_offsets(
+        self, asked: list[ConsumerGroupTopicPartitions], request_timeout: float = 0
+    ) -> Any:
+        """Move groups that have no members."""
+        self._broker.answer(self._broker.sim.process)
+        found = {}
+        for one in asked:
+            group = self._broker.group(one.group_id)
+            if group.members:
+                raise KafkaException(KafkaError(KafkaError.UNKNOWN_MEMBER_ID))
+            for place in one.topic_partitions or ():
+                group.offsets[place.topic, place.partition] = place.offset
+            found[one.group_id] = _done(one)
+        return found
 
 
 def _done(result: Any) -> Future[Any]:

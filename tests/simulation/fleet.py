@@ -29,6 +29,7 @@ from gossamer.log.kafka.gaps import Gap
 from gossamer.log.throttling import LIMITS
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.health import Health
+from gossamer.runtime.identity import identify
 from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.process import Backends, retry
 from gossamer.runtime.process import Process as ServiceProcess
@@ -168,7 +169,8 @@ class Fleet:
         def attempt() -> None:
             with open_fleet(settings, process_of.member) as (log, store):
                 try:
-                    work(Backends(process_of, ObservedLog(log, process_of.health), store))
+                    fleet = identify(log, store, clock.now())
+                    work(Backends(process_of, ObservedLog(log, process_of.health), store, fleet))
                 except Gap as gap:
                     self.gaps.append(str(gap))
                     raise
@@ -217,6 +219,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.clock.steady": lambda: sim.now,
         "gossamer.clock.pause": sim.wait,
         "gossamer.log.kafka.log.Consumer": consumer,
+        "gossamer.log.kafka.log.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),
         "gossamer.log.kafka.reader.GroupConsumer": consumer,
         "gossamer.log.kafka.tail.Consumer": consumer,

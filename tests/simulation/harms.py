@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from services.frontier.rows import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
+from tests.simulation.restores import lose_control, put_store_back
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
@@ -275,5 +276,10 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "fetcher ahead": _fetcher_ahead,
     "no names": _no_names,
 }
+RESTORES: dict[str, Callable[["Run"], None]] = {
+    "store put back": put_store_back,
+    "control lost": lose_control,
+}
+"""Done in scenarios of their own: all services are stopped for it."""
 MILD = frozenset({"Cassandra hiccup", "node away", "overloaded", "undecided"})
 """What every order survives: it may wait, and is carried out or handed back all the same."""

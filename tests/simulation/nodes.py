@@ -6,7 +6,7 @@ wrote it last. A write that nobody acknowledged may land later all the same. A c
 may time out undecided: the next serial read settles it, either way.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -35,6 +35,7 @@ KINDS = (
     "get_several",
     "scan",
     "scan_beyond",
+    "everything",
     "put",
     "put_if_absent",
     "replace",
@@ -85,7 +86,8 @@ class Nodes:
         self.at_write: Callable[[Process, str], None] | None = None
         """Is called when part of a write has landed, with who writes, and the table's name."""
         self.columns: dict[str, list[str]] = {}
-        self._data: list[dict[tuple[str, Any], Partition]] = [{} for _ in range(COPIES)]
+        self.data: list[dict[tuple[str, Any], Partition]] = [{} for _ in range(COPIES)]
+        """By node: what it has on its disk."""
         self._hints: list[list[Any]] = [[] for _ in range(COPIES)]
         self._pending: dict[tuple[str, Keys], tuple[Any, ...]] = {}
 
@@ -103,7 +105,7 @@ class Nodes:
 
     def rows(self, nodes: Iterable[int], table: str, partition: Any) -> dict[Any, tuple[Any, ...]]:
         """Return the rows of a partition, as these nodes have them together."""
-        copies = [self._data[node].get((table, partition)) for node in nodes]
+        copies = [self.data[node].get((table, partition)) for node in nodes]
         found = [copy for copy in copies if copy is not None]
         if len(found) == 2 and found[0].rows == found[1].rows:
             found = found[:1]
@@ -121,14 +123,19 @@ class Nodes:
         if node in self.away:
             self._hints[node].append(call)
         else:
-            call(self._data[node])
+            call(self.data[node])
 
     def back(self, node: int) -> None:
         """A node is there again, and hears what it missed."""
         self.away.discard(node)
         hints, self._hints[node] = self._hints[node], []
         for call in hints:
-            call(self._data[node])
+            call(self.data[node])
+
+    def put_back(self, data: list[dict[tuple[str, Any], Partition]]) -> None:
+        """Have the nodes restart with *data* on their disks, and nothing in mind."""
+        self.data, self._hints = data, [[] for _ in range(COPIES)]
+        self._pending.clear()
 
     def write(self, needed: int, calls: list[Any], side_by_side: int = 1) -> None:
         """Let writes reach the nodes; return once *needed* of them have each.
@@ -148,7 +155,7 @@ class Nodes:
 
     def all_rows(self, table: str) -> dict[Any, dict[Any, tuple[Any, ...]]]:
         """Return all that is stored of a table, by partition, for who looks on from outside."""
-        keys = {key for data in self._data for key in data if key[0] == table}
+        keys = {key for data in self.data for key in data if key[0] == table}
         everywhere = range(COPIES)
         return {at: found for _, at in sorted(keys) if (found := self.rows(everywhere, table, at))}
 
@@ -307,6 +314,15 @@ class SimCassandra(Cassandra):
             if cql in self.answers:
                 return self.answers[cql]
             return self.look(nodes, cql, values)
+
+    def query_whole(self, cql: str) -> Iterator[tuple[Any, ...]]:
+        """Yield all rows of a table."""
+        meaning = self._meanings[cql]
+        with self._errors():
+            nodes = self._nodes.answer(self._needed, self._sim.between(0.001, 0.01))
+            for partition in self._nodes.all_rows(meaning.table):
+                rows = self._nodes.rows(nodes[: self._needed], meaning.table, partition)
+                yield from map(meaning.read, rows.values())
 
     def query_all(self, cql: str, each: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
         """Return all rows of all answers, as many at a time as the driver has in flight."""

@@ -20,7 +20,7 @@ from services.frontier.politeness import REFUSED_WAIT_LIMIT
 from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.fleet import Fleet, logged, replaced
-from tests.simulation.harms import HARMS, MILD, SKEW, SLOW_FOR
+from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
 from tests.simulation.operators import DEEDS, Deleted, Said, missed, obeyed
@@ -99,6 +99,8 @@ class Run:
         self.batch = int(str(self.fleet.settings["frontier"]["batch"]))
         self.losses = 0
         """How often something was done that may cost what was fetched and not yet told."""
+        self.excused = 0
+        """Requests that may be repeated besides."""
         self.slow: str | None = None
         """The archive that is slow."""
         self.kinds: list[str] = []
@@ -114,7 +116,12 @@ class Run:
     def _settings(self, folder: Path) -> dict[str, dict[str, object]]:
         random = self.sim.random
         return {
-            "kafka": {"servers": "simulated", "session": SESSION, "timeout": 10.0},
+            "kafka": {
+                "servers": "simulated",
+                "session": SESSION,
+                "timeout": 10.0,
+                "replay_window": 600.0,
+            },
             "cassandra": {"hosts": ["simulated"], "timeout": 5.0},
             "frontier": {
                 "delay": self.delay,
@@ -135,6 +142,7 @@ class Run:
                 "unparsed_limit": random.choice([3, 500]),
             },
             "parser": {"text": False},
+            "dedup": {"folder": str(folder / "dedup")},
             "archive": {
                 "folder": str(folder),
                 "segment_size": random.choice([4_000, 20_000, 1_000_000]),
@@ -159,7 +167,7 @@ class Run:
             for _ in range(random.randint(*self.scenario.times)):
                 at = random.uniform(1, self.scenario.until)
                 if self._chosen is None or self.result.planned in self._chosen:
-                    self.sim.later(at, {**HARMS, **DEEDS}[kind], self)
+                    self.sim.later(at, {**HARMS, **RESTORES, **DEEDS}[kind], self)
                 self.result.planned += 1
         self.sim.later(LOOK, self._look)
         self.sim.later(WEIGH, self._weigh)
@@ -317,7 +325,7 @@ class Run:
         result.broken += promises.complete(self.story, self.nodes, self.sites)
         result.broken += promises.archived(self.story, self.fleet.folder)
         result.broken += promises.calm(self.story, sites)
-        excused = self.losses * self.batch * len(sites.sites)
+        excused = self.excused + self.losses * self.batch * len(sites.sites)
         if self.far and self.scenario.interval:
             excused += sum(len(site.paths) for site in sites.sites.values())
         result.broken += promises.sparing(sites, excused, self.scenario.interval)

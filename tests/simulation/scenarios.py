@@ -66,6 +66,7 @@ LISTINGS = Scenario("listings", ("long sitemap",), (1, 2), until=20.0)
 RECORDS_DELETED = Scenario(
     "records deleted", ("records deleted", "frontiers away"), (1, 2), until=40.0
 )
+RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -139,6 +140,7 @@ SCENARIOS = (
 
 
 OTHERS = {
+    2: RESTORED,
     6: OPERATORS,
     10: WIDE,
     14: LISTINGS,

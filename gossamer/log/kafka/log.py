@@ -14,16 +14,18 @@ from weakref import WeakSet
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
+    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
 )
+from confluent_kafka.admin import AdminClient
 
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events.topics import SITE_KEYED, TOPICS
-from gossamer.log import Ends, Message
+from gossamer.log import At, Ends, Message, Standing
 from gossamer.log.kafka.client import (
     EARLIEST,
     LATEST,
@@ -48,6 +50,12 @@ from gossamer.telemetry.timing import timed
 
 OPENING = 10.0
 """Most seconds at the start until brokers that do not answer count as unavailable."""
+RUNNING = (
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError.NON_EMPTY_GROUP,
+    KafkaError.REBALANCE_IN_PROGRESS,
+)
+"""How Kafka refuses to move a group that has members."""
 
 
 class KafkaLog:
@@ -172,6 +180,61 @@ class KafkaLog:
         """Return the same of each partition."""
         (found,) = self._lags([self._settings.prefix + group], topic).values()
         return found
+
+    def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
+        """Return where *group* stands in each partition of *topics* in which it has ever moved."""
+        names = {self._name(topic): topic for topic in topics}
+        partitions = [
+            TopicPartition(name, number)
+            for name, topic in names.items()
+            for number in range(self._counts[topic])
+        ]
+        timeout = self._settings.timeout / SHARE
+
+        def ask() -> dict[At, Standing]:
+            counter: Any = self._counter(self._settings.prefix + group)
+            committed = counter.committed(partitions, timeout)
+            moved = [one for one in committed if one.offset >= 0]
+            starts = offsets_at(counter, EARLIEST, moved, timeout) if moved else []
+            ends = offsets_at(counter, LATEST, moved, timeout) if moved else []
+            return {
+                (names[one.topic], one.partition): Standing(one.offset, start.offset, end.offset)
+                for one, start, end in zip(moved, starts, ends, strict=True)
+            }
+
+        with self._counting:
+            return retry(ask, self._trouble, self._settings.timeout)
+
+    def move(self, group: str, offsets: Mapping[At, int]) -> None:
+        """Have *group* go on from *offsets*; raise GossamerError if a member of it runs."""
+        name = self._settings.prefix + group
+        places = [
+            TopicPartition(self._name(topic), number, offset)
+            for (topic, number), offset in offsets.items()
+        ]
+
+        def ask() -> None:
+            admin: Any = AdminClient(client(self._settings, self._trouble))
+            asked = admin.alter_consumer_group_offsets(
+                [ConsumerGroupTopicPartitions(name, places)],
+                request_timeout=self._settings.timeout,
+            )
+            for moved in asked.values():
+                for place in moved.result().topic_partitions:
+                    if place.error:
+                        raise KafkaException(place.error)
+
+        try:
+            retry(ask, self._trouble, self._settings.timeout)
+        except GossamerError as error:
+            failure = error.__cause__
+            if isinstance(failure, KafkaException) and error_of(failure).code() in RUNNING:
+                raise GossamerError(
+                    f"the group {name} cannot be moved while a member of it runs: stop the "
+                    f"service; one that was killed counts as running for {self._settings.session:g}"
+                    " s more"
+                ) from error
+            raise
 
     def lags(self, topic: str) -> dict[str, dict[int, int]]:
         """Return how many records each group that *topic* waits for has not moved past."""

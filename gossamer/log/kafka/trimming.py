@@ -4,10 +4,13 @@ Kafka by itself keeps records for a time or up to a size, read or not. So topics
 read have no such limit, and each member of a group looks after its own partitions: it deletes up to
 the smallest offset that the readers' groups have committed, and nothing until each of them has
 committed one. No group's offset is ever below the first record that is left.
+
+What a frontier has read stays for a while longer (`kafka.replay_window`): where a backup of the
+store is put back, the frontier reads it once more.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import structlog
@@ -66,6 +69,11 @@ class Trimmer:
             for at, offset in zip(asked, self._committed(group, asked), strict=True):
                 ends[at] = min(offset, ends.get(at, offset))
         fresh = {at: end for at, end in ends.items() if end > self._deleted.get(at, 0)}
+        for at, offset in self._replayed_from([at for at in fresh if TOPICS[at[0]].replayed]):
+            if (end := min(offset, fresh[at])) > self._deleted.get(at, 0):
+                fresh[at] = end
+            else:
+                del fresh[at]
         if not fresh:
             return
         prefix = self._settings.prefix
@@ -76,6 +84,24 @@ class Trimmer:
         for at, deletion in done.items():
             deletion.result()
             self._deleted[at.topic.removeprefix(prefix), at.partition] = at.offset
+
+    def _replayed_from(
+        self, partitions: list[tuple[str, int]]
+    ) -> Iterator[tuple[tuple[str, int], int]]:
+        """Yield the first offset of the replay window in each of *partitions* that has one."""
+        window = self._settings.replay_window
+        if not (partitions and window):
+            return
+        prefix, since = self._settings.prefix, int((clock.now() - window) * 1000)
+        asked = [TopicPartition(prefix + topic, number, since) for topic, number in partitions]
+        (asking, *_) = self._asking.values()
+        found = asking.offsets_for_times(asked, TIMEOUT)
+        for at, one in zip(partitions, found, strict=True):
+            if one.error:
+                raise KafkaException(one.error)
+            # None where all records are older.
+            if one.offset >= 0:
+                yield at, one.offset
 
     def _committed(self, group: str, partitions: list[tuple[str, int]]) -> list[int]:
         if group not in self._asking:

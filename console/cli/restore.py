@@ -1,0 +1,92 @@
+"""`gossamer restore --align`: brings the parts of a fleet together again, of which one was replaced
+by an older state or is lost."""
+
+import argparse
+from collections.abc import Iterator
+
+from console.cli.options import add_config, settings_of
+from console.figures import plural
+from gossamer import clock
+from gossamer.errors import BadSettings
+from gossamer.events import DEFAULT_CRAWL
+from gossamer.log import Log
+from gossamer.log.codec import encode
+from gossamer.runtime.alignment import Aligned, align_group
+from gossamer.runtime.backends import open_fleet
+from gossamer.runtime.control_copy import control_events
+from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
+from gossamer.store import Store
+from gossamer.store.claims import Claimant
+from services.archive.rows import SegmentRow
+from services.archive.service import Archive
+from services.dedup.service import Dedup
+from services.frontier.service import Frontier
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add its arguments to *command*."""
+    command.add_argument(
+        "--align",
+        action="store_true",
+        required=True,
+        help="compare log and store, and go back to where the older one stands",
+    )
+    add_config(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is done, as it is done; all services must have been stopped."""
+    settings = settings_of(options)
+    if not settings.kafka.servers:
+        raise BadSettings(
+            "kafka.servers is empty: log and store of a folder are one file, and are always in step"
+        )
+    with open_fleet(settings, "restore") as (log, store):
+        for line in align(log, store, clock.now()):
+            print(line, flush=True)
+    return 0
+
+
+def align(log: Log, store: Store, now: float) -> Iterator[str]:
+    """Bring *log* and *store* together; yield a line for each thing that was done."""
+    is_new = store.table(IdentityRow).get(STORE) is None
+    if is_new:
+        yield adopt(log, store)
+    yield from _state_again(log, store, now)
+    for service, kind in ((Frontier, ""), (Dedup, Dedup.name), (Archive, Archive.name)):
+        writers = [row.writer for row in store.table(SegmentRow).everything()]
+        # Members that are paused must not write what they still have in mind.
+        of = writers if service is Archive else range(log.partitions)
+        Claimant(store, kind).claim([*of], now)
+        found = align_group(log, store, service, is_new)
+        if service is Archive and (found.repeated or found.deleted):
+            # Without a row, the archive keeps all whole records of the files that it finds.
+            for writer in writers:
+                store.table(SegmentRow).drop(writer)
+        store.flush()
+        yield _line(found)
+
+
+def _state_again(log: Log, store: Store, now: float) -> Iterator[str]:
+    """Write the topic `control` from the store, if it was lost."""
+    if check_topics(log):
+        return
+    row = store.table(IdentityRow).get(STORE)
+    assert row
+    events = [begun(row, now), *control_events(store, DEFAULT_CRAWL)]
+    messages = {message.key: message for message in map(encode, events)}
+    log.append(messages.values())
+    yield f"control: written from the store, {plural(len(messages), 'record')}"
+
+
+def _line(found: Aligned) -> str:
+    parts = [
+        f"{plural(count, 'record')} {what}"
+        for count, what in (
+            (found.repeated, "will be handled once more"),
+            (found.deleted, "that the store lacks are not on the log any more"),
+            (found.lost, "that were handled are lost with the end of the log"),
+        )
+        if count
+    ]
+    return f"{found.group}: {'; '.join(parts) or 'log and store are in step'}"

@@ -1,0 +1,77 @@
+"""Brings a log and a store together again of which one was replaced by an older state.
+
+A group goes back to where the store has what followed from its records: they are handled once more,
+as after a crash. What the log does not have any more is lost, and said to be.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gossamer.log import At, Log, Standing
+from gossamer.runtime.positions import PositionRow
+from gossamer.runtime.processor import Processor
+from gossamer.store import Store
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """What became of a group; all empty if store and log were in step."""
+
+    group: str
+    moved: Mapping[At, int]
+    """Where the group went back, and to which offset."""
+    repeated: int = 0
+    """Records that are handled again."""
+    deleted: int = 0
+    """Records that the store lacks, and that the log has no longer."""
+    lost: int = 0
+    """Records that an older log lacks, and that the store or the group has seen."""
+    rows: Sequence[PositionRow] = ()
+    """The positions as they are now."""
+
+
+def align(
+    group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
+) -> Aligned:
+    """Return what brings *group* and the store together, whose positions are *rows*.
+
+    *may_lack*: a partition without a row is where the group is.
+    """
+    stored = {(topic, int(row.partition)): at for row in rows for topic, at in row.offsets.items()}
+    known = {number for _, number in stored}
+    moved, positions = dict[At, int](), dict[At, int]()
+    repeated = deleted = lost = 0
+    for at, (committed, start, end) in sorted(standing.items()):
+        position = committed if may_lack and at[1] not in known else stored.get(at, 0)
+        target = min(committed, max(position, start), end)
+        lost += max(0, max(position, committed) - end)
+        deleted += max(0, min(start, committed) - position)
+        repeated += max(0, min(committed, end) - target)
+        if target != committed:
+            moved[at] = target
+        if position < target or position > end:
+            positions[at] = target
+    changed = dict[int, dict[str, int]]()
+    for (topic, number), offset in (stored | positions).items():
+        changed.setdefault(number, {})[topic] = offset
+    numbers = {number for _, number in positions}
+    new = [PositionRow(group, str(number), changed[number]) for number in sorted(numbers)]
+    return Aligned(group, moved, repeated, deleted, lost, new)
+
+
+def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
+    """Bring the group of *service* on *log* and *store* together; return what that took.
+
+    The rows are flushed with the next flush of *store*. *is_new*: the store was empty.
+    """
+    group = service.name
+    standing = log.standing(group, [topic.name for topic in service.reads])
+    numbers = sorted({number for _, number in standing})
+    table = store.table(PositionRow)
+    rows = table.get_all([((group, str(number)), "") for number in numbers])
+    aligned = align(group, standing, rows, service.has_other_engine and not is_new)
+    if aligned.moved:
+        log.move(group, aligned.moved)
+    for row in aligned.rows:
+        table.put(row)
+    return aligned

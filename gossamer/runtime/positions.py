@@ -1,0 +1,94 @@
+"""How far the store has the records of a group: what tells a restored store from the present one.
+
+A step flushes what follows from its records before the log moves past them. With it goes the
+*position* in each partition, so that the store is never behind the group. Where it is, an older
+store was put back: what followed from the records in between is lost, and nobody would notice.
+Where its positions lie beyond the end of a partition, the log is the older one.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import field
+
+from gossamer.errors import GossamerError
+from gossamer.log import At, Log, Record, Standing
+from gossamer.runtime.processor import Processor
+from gossamer.store import Row, Store
+
+
+class PositionRow(Row, frozen=True):
+    """Up to where what followed from the records of a group is in the store, in one partition."""
+
+    table = "positions"
+    partition_key = "group", "partition"
+
+    group: str
+    partition: str
+    """Its number."""
+    offsets: dict[str, int] = field(default_factory=dict)
+    """Topic → the offset of the first record of which nothing is in the store."""
+
+
+class Positions:
+    """The positions of the group of *processor*, which reads *log*, in *store*."""
+
+    def __init__(self, log: Log, store: Store, processor: Processor) -> None:
+        self._log, self._group = log, processor.name
+        self._topics = [topic.name for topic in processor.reads]
+        self._may_lack = processor.has_other_engine
+        self._rows = store.table(PositionRow)
+        self._ours = frozenset[int]()
+        self._known: dict[int, PositionRow] = {}
+
+    def assign(self, partitions: frozenset[int]) -> None:
+        """Read the positions in those of *partitions* that were not ours; forget all others.
+
+        Raise GossamerError if the store is older than the log, or the log than the store.
+        """
+        gained, self._ours = partitions - self._ours, partitions
+        self._known = {n: row for n, row in self._known.items() if self._home(n) in partitions}
+        if not gained:
+            return
+        # In this order: a former owner may be about to commit what it has flushed.
+        standing = self._log.standing(self._group, self._topics)
+        fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
+        numbers = {number for _, number in fresh}
+        keys = [((self._group, str(number)), "") for number in sorted(numbers)]
+        self._known |= {int(row.partition): row for row in self._rows.get_all(keys)}
+        for at, one in fresh.items():
+            self._compare(at, one)
+
+    def _home(self, number: int) -> int:
+        """Return the partition of a site-keyed topic that partition *number* of any goes with."""
+        return number % self._log.partitions
+
+    def _compare(self, at: At, standing: Standing) -> None:
+        (topic, number), (committed, _, end) = at, standing
+        row = self._known.get(number)
+        stored = row.offsets.get(topic, 0) if row else committed if self._may_lack else 0
+        if stored < committed:
+            raise GossamerError(
+                f"the store is older than the log: the group {self._group} has moved to offset "
+                f"{committed} of {topic}, partition {number}, and the store has only what followed "
+                f"up to {stored}. Where a backup was put back: stop all services, and run "
+                "gossamer restore --align"
+            )
+        if stored > end:
+            raise GossamerError(
+                f"the log is older than the store: {topic}, partition {number}, ends at offset "
+                f"{end}, and the store has what followed up to {stored}. Where Kafka has lost "
+                "records: stop all services, and run gossamer restore --align"
+            )
+
+    def passed(self, records: Iterable[Record]) -> None:
+        """Write the positions behind *records* with the next flush."""
+        changed: dict[int, dict[str, int]] = {}
+        for record in records:
+            number = record.partition
+            if (offsets := changed.get(number)) is None:
+                known = self._known.get(number)
+                offsets = changed[number] = dict(known.offsets) if known else {}
+            offsets[record.topic] = max(offsets.get(record.topic, 0), record.offset + 1)
+        for number, offsets in changed.items():
+            row = self._known[number] = PositionRow(self._group, str(number), offsets)
+            self._rows.put(row)

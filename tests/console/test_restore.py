@@ -1,0 +1,79 @@
+"""`gossamer restore --align`: what is lost of a fleet is written anew from what is left of it."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from console.cli.restore import align
+from gossamer.blacklist import parse_rule
+from gossamer.crawl import blacklist_of, last_definition
+from gossamer.errors import GossamerError
+from gossamer.events import BlacklistChanged, CrawlDefined
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.identity import identify
+from gossamer.runtime.sequential import sequential_loop
+from gossamer.settings import FrontierSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.service import Frontier
+
+
+def new_log() -> SqliteLog:
+    return SqliteLog(Database(":memory:"))
+
+
+def new_store() -> SqliteStore:
+    return SqliteStore(Database(":memory:"))
+
+
+def begin(log: SqliteLog, store: SqliteStore) -> str:
+    """Begin a fleet whose operators have set something; return its id."""
+    fleet = identify(log, store, 1.0)
+    rules = (parse_rule("a.example"), parse_rule("b.example"))
+    blocked = [BlacklistChanged(at=2.0, rule=rule) for rule in rules]
+    lifted = BlacklistChanged(at=3.0, rule=rules[1], lifted=True)
+    crawl = CrawlDefined(at=1.0, scope="any()", max_depth=3)
+    log.append(map(encode, (crawl, *blocked, lifted)))
+    frontier = Frontier(FrontierSettings(), store, 60.0, log.partitions, alone=True)
+    loop = sequential_loop(frontier, log, store, lambda: 5.0)
+    while loop.step():
+        pass
+    return fleet
+
+
+def test_a_lost_control_topic_is_written_from_the_store() -> None:
+    store = new_store()
+    fleet, log = begin(new_log(), store), new_log()
+    assert next(align(log, store, 9.0)) == "control: written from the store, 4 records"
+    assert identify(log, store, 10.0) == fleet
+    assert [*blacklist_of(log).rules] == ["a.example"]
+    crawl = last_definition(log)
+    assert crawl and crawl.max_depth == 3
+
+
+def test_a_new_store_becomes_one_of_the_fleet() -> None:
+    log, store = new_log(), new_store()
+    fleet = begin(log, new_store())
+    assert next(align(log, store, 9.0)) == f"store: is of the fleet {fleet} now"
+    assert identify(log, store, 10.0) == fleet
+
+
+def test_where_nothing_is_wrong_nothing_is_done() -> None:
+    log, store = new_log(), new_store()
+    begin(log, store)
+    in_step = "log and store are in step"
+    assert [*align(log, store, 9.0)] == [
+        f"{group}: {in_step}" for group in ("frontier", "dedup", "archive")
+    ]
+
+
+def test_without_any_fleet_there_is_nothing_to_restore() -> None:
+    with pytest.raises(GossamerError, match="nothing to restore"):
+        list(align(new_log(), new_store(), 9.0))
+
+
+def test_a_folder_is_always_in_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["restore", "--align"]) == 2
+    assert "are always in step" in capsys.readouterr().err

@@ -1,0 +1,91 @@
+"""How far a group goes back where log and store are not in step."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gossamer.log import Standing
+from gossamer.runtime.alignment import Aligned, align
+from gossamer.runtime.positions import PositionRow
+
+AT = ("visits.ended", 0)
+
+
+def aligned(standing: Standing, stored: int | None, may_lack: bool = False) -> Aligned:
+    rows = [] if stored is None else [PositionRow("frontier", "0", {AT[0]: stored})]
+    return align("frontier", {AT: standing}, rows, may_lack)
+
+
+def positions(found: Aligned) -> Mapping[str, int]:
+    return found.rows[0].offsets if found.rows else {}
+
+
+def test_log_and_store_in_step_stay_as_they_are() -> None:
+    for stored in (70, 75, 90):
+        found = aligned(Standing(committed=70, start=50, end=90), stored)
+        assert (found.moved, found.rows, found.repeated, found.deleted, found.lost) == (
+            {},
+            [],
+            0,
+            0,
+            0,
+        ), "a crash between flush and commit leaves the store ahead"
+
+
+def test_a_group_goes_back_to_an_older_store() -> None:
+    found = aligned(Standing(committed=70, start=50, end=90), 60)
+    assert (found.moved, found.repeated, found.deleted) == ({AT: 60}, 10, 0)
+
+
+def test_what_was_deleted_since_is_said_to_be() -> None:
+    found = aligned(Standing(committed=70, start=50, end=90), 30)
+    assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 20)
+    assert positions(found) == {AT[0]: 50}, "the next start finds both in step"
+
+
+def test_an_empty_store_has_everything_read_again_that_the_log_has() -> None:
+    found = aligned(Standing(committed=70, start=50, end=90), None)
+    assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 20, 50)
+
+
+def test_where_another_engine_has_read_nothing_is_known_and_nothing_moved() -> None:
+    assert not aligned(Standing(committed=70, start=50, end=90), None, may_lack=True).moved
+
+
+def test_positions_beyond_the_end_of_an_older_log_go_back_to_the_group() -> None:
+    found = aligned(Standing(committed=70, start=50, end=80), 95)
+    assert (found.moved, found.lost) == ({}, 15)
+    assert positions(found) == {AT[0]: 70}
+
+
+def test_a_group_beyond_the_end_of_an_older_log_goes_back_to_it() -> None:
+    found = aligned(Standing(committed=90, start=50, end=80), 95)
+    assert (found.moved, found.lost) == ({AT: 80}, 15)
+
+
+@given(
+    st.integers(0, 50),
+    st.integers(0, 50),
+    st.integers(0, 50),
+    st.none() | st.integers(0, 200),
+    st.booleans(),
+)
+def test_a_second_time_nothing_is_left_to_do(
+    start: int, more: int, committed: int, stored: int | None, may_lack: bool
+) -> None:
+    standing = Standing(start + committed, start, start + more)
+    found = aligned(standing, stored, may_lack)
+    moved = standing._replace(committed=found.moved.get(AT, standing.committed))
+    assert moved.start <= moved.committed <= moved.end
+    again = positions(found).get(AT[0], stored)
+    assert not aligned(moved, again, may_lack).moved
+
+
+@pytest.mark.parametrize("other", ["urls.admitted", "pages.judged"])
+def test_other_topics_of_a_partition_keep_their_positions(other: str) -> None:
+    row = PositionRow("frontier", "0", {AT[0]: 40, other: 7})
+    standing = {AT: Standing(70, 50, 90), (other, 0): Standing(7, 0, 9)}
+    (changed,) = align("frontier", standing, [row], may_lack=False).rows
+    assert changed.offsets == {AT[0]: 50, other: 7}

@@ -1,0 +1,121 @@
+"""What was begun together stays together: a part of another fleet, or an older one, is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer.errors import GossamerError
+from gossamer.events import FleetBegun
+from gossamer.log.codec import encode
+from gossamer.log.control import in_force
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.identity import IdentityRow, check_folder, check_topics, identify
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from gossamer.web.suffixes import SUFFIX_LIST
+from standalone.folder import Folder
+
+OTHER = "1999-01-01_00-00-00_UTC"
+
+
+def new_log() -> SqliteLog:
+    return SqliteLog(Database(":memory:"))
+
+
+def new_store() -> SqliteStore:
+    return SqliteStore(Database(":memory:"))
+
+
+def of_another_list(where: str, log: SqliteLog, store: SqliteStore) -> None:
+    """Fill one of the two by another suffix list."""
+    if where == "topics":
+        log.append([encode(FleetBegun(at=0.0, id="one", partitions=4, suffix_list=OTHER))])
+    else:
+        store.table(IdentityRow).put(IdentityRow("store", "one", 4, OTHER))
+        store.flush()
+
+
+def test_the_first_process_states_the_identity_and_the_next_ones_find_it() -> None:
+    log, store = new_log(), new_store()
+    assert check_topics(log) is None
+    ids = {identify(log, store, 1.0) for _ in range(3)}
+    stated = in_force(log)["fleet_begun/default"]
+    assert isinstance(stated, FleetBegun)
+    assert ids == {stated.id}
+    assert (stated.partitions, stated.suffix_list) == (4, SUFFIX_LIST)
+    assert log.backlog("nobody", "control") == 1, "restarts append nothing"
+
+
+def test_a_crash_between_store_and_topics_is_made_good() -> None:
+    log, store = new_log(), new_store()
+    first = identify(new_log(), store, 1.0)
+    store.table(IdentityRow).drop("topics")
+    store.flush()
+    assert identify(log, store, 2.0) == first
+    assert check_topics(log)
+
+
+def test_a_store_that_is_new_is_refused_where_the_topics_are_not() -> None:
+    log = new_log()
+    identify(log, new_store(), 1.0)
+    with pytest.raises(GossamerError, match=r"the store has no fleet.* gossamer restore --align"):
+        identify(log, new_store(), 2.0)
+
+
+def test_a_lost_control_topic_is_refused() -> None:
+    store = new_store()
+    identify(new_log(), store, 1.0)
+    with pytest.raises(GossamerError, match=r"control .* is lost.* gossamer restore --align"):
+        identify(new_log(), store, 2.0)
+
+
+def test_parts_of_two_fleets_are_refused() -> None:
+    log, store = new_log(), new_store()
+    identify(log, new_store(), 1.0)
+    identify(new_log(), store, 1.0)
+    with pytest.raises(GossamerError, match=r"kafka\.prefix and cassandra\.keyspace"):
+        identify(log, store, 2.0)
+
+
+@pytest.mark.parametrize("where", ["topics", "store"])
+def test_a_process_with_another_list_refuses_to_start_and_says_what_to_do(where: str) -> None:
+    log, store = new_log(), new_store()
+    of_another_list(where, log, store)
+    with pytest.raises(GossamerError, match=f"(?s)the {where} .*{OTHER}.*Go on with the version"):
+        identify(log, store, 1.0)
+
+
+def test_topics_with_another_number_of_partitions_are_refused() -> None:
+    log, store = new_log(), new_store()
+    identify(log, store, 1.0)
+    log.partitions = 8
+    with pytest.raises(GossamerError, match=r"begun with 4 partitions.* 8 now"):
+        identify(log, store, 1.0)
+
+
+def test_a_folder_of_another_fleet_is_refused(tmp_path: Path) -> None:
+    check_folder(tmp_path / "warc", "one")
+    check_folder(tmp_path / "warc", "one")
+    with pytest.raises(GossamerError, match=r"warc is of the fleet one, .* of the fleet two"):
+        check_folder(tmp_path / "warc", "two")
+
+
+def test_a_folder_that_says_nothing_readable_of_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "fleet.json").write_bytes(b"{")
+    with pytest.raises(GossamerError, match=r"fleet\.json cannot be read"):
+        check_folder(tmp_path, "one")
+
+
+@pytest.mark.parametrize("words", [["crawl", "--contact", "a@b.example"], ["seed"], ["why"]])
+def test_no_command_touches_a_crawl_of_another_list(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    assert main(["seed", "--data", str(tmp_path), "http://a.example/"]) == 0
+    opened = folder.open()
+    of_another_list("topics", opened.log, opened.store)
+    kept = opened.log.backlog("nobody", "seeds")
+    assert main([*words, "--data", str(tmp_path), "http://a.example/"]) == 1
+    assert OTHER in capsys.readouterr().err
+    assert opened.log.backlog("nobody", "seeds") == kept

@@ -1,0 +1,61 @@
+"""A store that was put back, or a log that lost records, is found out before anything is done."""
+
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from gossamer.errors import GossamerError
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.sequential import sequential_loop
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from tests.runtime.manual import sow
+from tests.runtime.processors import Sower
+
+
+def run(log: Path, store: Path, *urls: str) -> None:
+    """Handle seeds with *urls* by a process whose log and store are two files."""
+    databases = Database(log), Database(store)
+    opened, rows = SqliteLog(databases[0]), SqliteStore(databases[1])
+    sow(opened, *urls)
+    loop = sequential_loop(Sower(rows), opened, rows, lambda: 1.0)
+    while loop.step():
+        pass
+    loop.close()
+    for database in databases:
+        database.close()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "log.db"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def test_who_goes_on_with_the_store_that_it_left_is_not_refused(log: Path, store: Path) -> None:
+    run(log, store, "http://a.example/")
+    run(log, store, "http://b.example/")
+    run(log, store)
+
+
+def test_an_older_store_is_refused(log: Path, store: Path, tmp_path: Path) -> None:
+    run(log, store, "http://a.example/")
+    copy(store, tmp_path / "backup.db")
+    run(log, store, "http://b.example/", "http://c.example/")
+    with pytest.raises(
+        GossamerError, match=r"store is older .*offset 3 of seeds.* up to 1\..*--al"
+    ):
+        run(log, tmp_path / "backup.db")
+
+
+def test_an_older_log_is_refused(log: Path, store: Path, tmp_path: Path) -> None:
+    run(log, store, "http://a.example/")
+    copy(log, tmp_path / "backup.db")
+    run(log, store, "http://b.example/", "http://c.example/")
+    with pytest.raises(GossamerError, match=r"log is older .*ends at offset 1, .* up to 3"):
+        run(tmp_path / "backup.db", store)
