@@ -123,6 +123,8 @@ class Fleet:
         """What processes said of records that are missing."""
         self.benches: list[Workbench] = []
         """Of all frontiers that there were."""
+        self.steps: list[tuple[str, float]] = []
+        """Process and seconds of each step of a loop; time in which it was stopped is left out."""
 
     def start(self, name: str) -> None:
         """Start the process *name*, such as `frontier-1`; its orchestrator keeps it running."""
@@ -151,6 +153,11 @@ class Fleet:
         if process and not process.dead:
             process.die_after(effects)
             process.at_death.append(lambda: self.sim.later(away, self._again, name))
+
+    def note_step(self, metric: str, seconds: float, **labels: str) -> None:
+        """Take note of a step that ends now, as the loop reports it to its *metric*."""
+        process, began = self.sim.process, self.sim.now - seconds
+        self.steps.append((process.name, seconds - process.frozen_since(began)))
 
     def remove(self, name: str) -> None:
         """Stop *name* in good order, for good."""
@@ -218,6 +225,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.clock.now": sim.clock,
         "gossamer.clock.steady": lambda: sim.now,
         "gossamer.clock.pause": sim.wait,
+        "gossamer.runtime.loop.observe": fleet.note_step,
         "gossamer.log.kafka.log.Consumer": consumer,
         "gossamer.log.kafka.log.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),

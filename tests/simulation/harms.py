@@ -281,5 +281,22 @@ RESTORES: dict[str, Callable[["Run"], None]] = {
     "control lost": lose_control,
 }
 """Done in scenarios of their own: all services are stopped for it."""
+SLOWING = frozenset(
+    {
+        "Cassandra slow",
+        "Cassandra very slow",
+        "Cassandra away",
+        "Cassandra hiccup",
+        "overloaded",
+        "undecided",
+        "Kafka slow",
+        "Kafka away",
+        "cut off",
+        "die writing",
+        "frontiers away",
+        "node away",  # Two at once are too many.
+    }
+)
+"""What makes a single request take seconds, or has it repeated: no step is shorter than that."""
 MILD = frozenset({"Cassandra hiccup", "node away", "overloaded", "undecided"})
 """What every order survives: it may wait, and is carried out or handed back all the same."""

@@ -55,6 +55,8 @@ class Process:
         self.sim, self.name, self.skew = sim, name, skew
         self.strands: list[Strand] = []
         self.dead = self.frozen = False
+        self.freezes: list[tuple[float, float]] = []
+        """From when until when it was stopped, or will be."""
         self.trickle = 0.0
         """Seconds that each record takes until it is here; 0: as the broker has it."""
         self.cut_off = False
@@ -97,7 +99,13 @@ class Process:
     def freeze(self, seconds: float) -> None:
         """Stop it for *seconds*; what happens meanwhile it learns then."""
         self.frozen = True
+        self.freezes.append((self.sim.now, self.sim.now + seconds))
         self.sim.at(self.sim.now + seconds, self._thaw)
+
+    def frozen_since(self, when: float) -> float:
+        """Return for how many seconds since *when* it was stopped."""
+        now = self.sim.now
+        return sum(max(0.0, min(end, now) - max(start, when)) for start, end in self.freezes)
 
     def _thaw(self) -> None:
         self.frozen = False

@@ -32,8 +32,8 @@ milliseconds takes seconds here, and clocks differ."""
 SLOWER = 6.0
 """The delay of a site that is to be slower, in seconds."""
 JITTER = 0.001
-LISTED, HINTED = 20_000, 1000
-"""Pages of a long sitemap, and how many of them one event names."""
+LISTED, HINTED = 50_000, 1000
+"""Pages of the longest sitemap that sitemaps.org allows, and how many of them one event names."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ or has other parameters is an error: a refactoring must not turn a fault into on
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from heapq import heappush
@@ -24,7 +24,7 @@ from gossamer.log.codec import E, validated
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.processor import Key
-from gossamer.store import Store
+from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
 from services.fetcher.service import Fetcher, OrderRun
@@ -176,6 +176,13 @@ def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:
     """Have the handlers read row by row."""
 
 
+def _row_by_row(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator[Sequence[Any]]:
+    for *partition, bucket, sort in keys if has_buckets else ():
+        yield *partition, [bucket], [sort]
+    for *partition, sort in () if has_buckets else keys:
+        yield *partition, [sort]
+
+
 FAULTS = (
     Fault(
         "priority",
@@ -277,6 +284,14 @@ FAULTS = (
         seeds=3,
         report="was put out for not polling",
         seams={"gossamer.runtime.sequential.read_ahead": _not_read},
+    ),
+    Fault(
+        "small requests",
+        "A request reads one row: what a sitemap's records need takes seconds, though read ahead.",
+        scenario="listings",
+        seeds=3,
+        report="a step of .* took",
+        seams={"gossamer.store.cassandra.store._by_partition": _row_by_row},
     ),
     Fault(
         "one archive",

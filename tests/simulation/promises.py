@@ -263,6 +263,13 @@ def letters(story: Story, nonsense: int) -> Iterator[str]:
         yield "a seed that makes no sense is in no dead letter"
 
 
+def brief(steps: Iterable[tuple[str, float]], limit: float) -> Iterator[str]:
+    """Yield each step of a process that took more than *limit* seconds."""
+    for name, seconds in steps:
+        if seconds > limit:
+            yield f"a step of {name} took {seconds:.1f} s, more than {limit:.0f} s"
+
+
 def bounded(benches: Iterable[Workbench]) -> Iterator[str]:
     """Yield each workbench that holds more than a few entries a host."""
     for bench in benches:

@@ -15,19 +15,21 @@ from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
 from gossamer.settings import FrontierSettings
+from gossamer.settings.servers import ServiceSettings
 from gossamer.web.url import host_key
 from services.frontier.politeness import REFUSED_WAIT_LIMIT
 from tests.simulation import promises
 from tests.simulation.broker import Broker
 from tests.simulation.fleet import Fleet, logged, replaced
-from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR
+from tests.simulation.harms import HARMS, MILD, RESTORES, SKEW, SLOW_FOR, SLOWING
 from tests.simulation.kernel import START, Sim
 from tests.simulation.nodes import Nodes
 from tests.simulation.operators import DEEDS, Deleted, Said, missed, obeyed
 from tests.simulation.scenarios import scenario_of
 from tests.simulation.web import change, make_sites
 
-PARTITIONS, SESSION, LONGEST_POLL = 4, 6.0, 60.0
+PARTITIONS, SESSION = 4, 6.0
+SERVICE = ServiceSettings()
 INSTANCES = {"frontier": 3, "fetcher": 3, "parser": 2, "dedup": 2, "archive": 2}
 """The most of each service."""
 HARM_ENDS = 100.0
@@ -83,7 +85,7 @@ class Run:
         self.result = Result(seed, scenario_of(seed).name)
         self.scenario = scenario = scenario_of(seed)
         self.delay = scenario.delay or random.choice([0.5, 1.0, 2.0])
-        self.broker = Broker(sim, PARTITIONS, SESSION, LONGEST_POLL)
+        self.broker = Broker(sim, PARTITIONS, SESSION, SERVICE.stuck_after)
         self.nodes = Nodes(sim)
         hosts, pages = random.randint(*scenario.hosts), random.randint(*scenario.pages)
         self.sites = make_sites(sim, hosts, pages, self.delay, scenario.fan, scenario.mood)
@@ -333,6 +335,9 @@ class Run:
         lost = self._required(self._outcomes()) - set(self.story.admitted)
         result.broken += [f"{url} is linked, and was never admitted" for url in sorted(lost)]
         result.broken += self.story.went_back
+        slow = not SLOWING.isdisjoint(self.kinds)
+        limit = SERVICE.stuck_after if slow else SERVICE.step_limit
+        result.broken += promises.brief(self.fleet.steps, limit)
         result.broken += promises.letters(self.story, self.nonsense)
         if MILD.issuperset(self.kinds):
             result.broken += promises.answered(self.story)
