@@ -1,4 +1,4 @@
-"""`gossamer store apply`: makes the keyspace and the tables of a fleet, and alters what differs."""
+"""`gossamer store apply`: makes the keyspace and the tables of a fleet, and says what differs."""
 
 import argparse
 import sys
@@ -12,7 +12,14 @@ from gossamer.store.cassandra.tables import durability_warnings, make_tables
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add its arguments to *command*."""
-    command.add_argument("action", choices=("apply",), help="make what is missing, alter options")
+    command.add_argument(
+        "action", choices=("apply",), help="make what is missing, say what differs"
+    )
+    command.add_argument(
+        "--reset-options",
+        action="store_true",
+        help="give all tables the compaction, compression and gc_grace_seconds of new ones",
+    )
     add_config(command)
 
 
@@ -21,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_of(options).cassandra
     with closing(Cassandra(settings)) as nodes:
         done = False
-        for what in make_tables(nodes, settings, TABLES):
+        for what in make_tables(nodes, settings, TABLES, options.reset_options):
             print(what, flush=True)
             done = True
         if not done:

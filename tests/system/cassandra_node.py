@@ -30,13 +30,13 @@ def opened(settings: CassandraSettings) -> Iterator[CassandraStore]:
         yield store
 
 
-def applying(settings: CassandraSettings) -> "subprocess.Popen[str]":
+def applying(settings: CassandraSettings, *words: str) -> "subprocess.Popen[str]":
     """Start `gossamer store apply`, told all by its environment."""
     told = settings.model_dump(mode="json", exclude_defaults=True)
     told |= {"hosts": json.dumps(settings.hosts), "password": settings.secret()}
     named = {f"GOSSAMER_CASSANDRA__{name.upper()}": str(told[name]) for name in told if told[name]}
     return subprocess.Popen(
-        [GOSSAMER, "store", "apply"],
+        [GOSSAMER, "store", "apply", *words],
         env={**os.environ, **named},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -44,9 +44,9 @@ def applying(settings: CassandraSettings) -> "subprocess.Popen[str]":
     )
 
 
-def apply(settings: CassandraSettings) -> tuple[int, str, str]:
+def apply(settings: CassandraSettings, *words: str) -> tuple[int, str, str]:
     """Run it; return its exit status and what it said, and what it complained of."""
-    process = applying(settings)
+    process = applying(settings, *words)
     out, err = process.communicate()
     return process.returncode, out, err
 

@@ -97,7 +97,9 @@ def test_a_column_that_is_missing_is_named_and_then_added(
         assert found and found.blocked_why is None
 
 
-def test_options_that_differ_are_altered(made: CassandraSettings, driver: Session) -> None:
+def test_options_of_operator_are_named_and_reset_on_request(
+    made: CassandraSettings, driver: Session
+) -> None:
     table = f"{made.keyspace}.digests"
     driver.execute(
         f"ALTER TABLE {table} WITH compaction = {{'class': 'SizeTieredCompactionStrategy'}} "
@@ -105,13 +107,40 @@ def test_options_that_differ_are_altered(made: CassandraSettings, driver: Sessio
         timeout=60,
     )
     code, out, _ = apply(made)
+    compaction, compression = out.splitlines()
+    assert code == 0
+    assert "table digests: compaction is " in compaction and "SizeTiered" in compaction
+    assert "and stays so (not {'class': 'UnifiedCompactionStrategy'" in compaction
+    assert "table digests: compression is " in compression and "'16'" in compression
+    found = _options(made, driver, "digests")
+    assert found.compaction["class"].endswith("SizeTieredCompactionStrategy")
+    assert found.compression["chunk_length_in_kb"] == "16"
+    code, out, _ = apply(made, "--reset-options")
     assert (code, out) == (0, "table digests: compaction, compression altered\n")
-    found = driver.execute(
-        "SELECT compaction, compression FROM system_schema.tables "
-        f"WHERE keyspace_name = '{made.keyspace}' AND table_name = 'digests'"
-    ).one()
+    found = _options(made, driver, "digests")
     assert found.compaction["class"].endswith("UnifiedCompactionStrategy")
     assert found.compression["chunk_length_in_kb"] == "4"
+
+
+def test_lifetime_of_rows_is_always_brought_back(made: CassandraSettings, driver: Session) -> None:
+    for table in ("urls", "page_history"):
+        driver.execute(
+            f"ALTER TABLE {made.keyspace}.{table} WITH default_time_to_live = 60", timeout=60
+        )
+    code, out, _ = apply(made)
+    assert code == 0
+    assert sorted(out.splitlines()) == [
+        f"table {table}: default_time_to_live altered" for table in ("page_history", "urls")
+    ]
+    assert _options(made, driver, "urls").default_time_to_live == 0
+    assert _options(made, driver, "page_history").default_time_to_live == 365 * 86400
+
+
+def _options(settings: CassandraSettings, driver: Session, table: str) -> Any:
+    return driver.execute(
+        "SELECT * FROM system_schema.tables "
+        f"WHERE keyspace_name = '{settings.keyspace}' AND table_name = '{table}'"
+    ).one()
 
 
 def test_what_no_new_column_can_mend_is_refused_and_left_alone(

@@ -28,6 +28,9 @@ TYPES: dict[Any, str] = {
     tuple[str, ...]: "frozen<list<text>>",
     tuple[int, ...]: "frozen<list<bigint>>",
 }
+FIXED = frozenset({"default_time_to_live"})
+"""Properties of a table that the services rely on: rows that expire early are URLs that are lost.
+All others are the operator's, once the table is made."""
 BUCKET = "bucket"
 """The column of a row's bucket, where its class has several."""
 JSON = "text"
@@ -53,15 +56,14 @@ class Options:
             "compaction": "{'class': 'UnifiedCompactionStrategy', "
             f"'scaling_parameters': '{self.scaling}'}}",
             "compression": f"{{'class': 'LZ4Compressor', 'chunk_length_in_kb': {self.chunk}}}",
+            "default_time_to_live": str(self.lifetime),
         }
         if self.grace:
             found["gc_grace_seconds"] = str(self.grace)
-        if self.lifetime:
-            found["default_time_to_live"] = str(self.lifetime)
         return found
 
     def differing(self, found: "FoundOptions") -> list[str]:
-        """Return the properties that a table has otherwise."""
+        """Return the names of the properties that a table has with other values."""
         compaction, compression, grace, lifetime = found
         same = {
             "compaction": compaction.get("class", "").endswith("UnifiedCompactionStrategy")
@@ -80,6 +82,15 @@ class FoundOptions(NamedTuple):
     compression: Mapping[str, str]
     grace: int
     lifetime: int
+
+    def properties(self) -> dict[str, str]:
+        """Return these options under the names that they have in CQL."""
+        return {
+            "compaction": str(dict(self.compaction)),
+            "compression": str(dict(self.compression)),
+            "gc_grace_seconds": str(self.grace),
+            "default_time_to_live": str(self.lifetime),
+        }
 
 
 SMALL_ROWS = Options()
@@ -194,7 +205,9 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
     order = "DESC" if row.newest_first else "ASC"
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
     comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
-    given = [f"{name} = {value}" for name, value in options_of(row, options).properties().items()]
+    wanted = options_of(row, options).properties()
+    # A new table has no lifetime unless it is given one.
+    given = [f"{name} = {value}" for name, value in wanted.items() if value != "0"]
     properties = "\n  AND ".join(filter(None, (ordered, comment, *given)))
     columns = "".join(f'  "{name}" {kind},\n' for name, kind in all_columns_of(row).items())
     partition = _listed(partition_key_of(row))

@@ -74,11 +74,15 @@ def table_problems(row: type[Row], tables: Tables) -> list[str]:
 
 
 def make_tables(
-    nodes: Cassandra, settings: CassandraSettings, rows: Mapping[type[Row], cql.Options]
+    nodes: Cassandra,
+    settings: CassandraSettings,
+    rows: Mapping[type[Row], cql.Options],
+    reset: bool = False,
 ) -> Iterator[str]:
-    """Create what is missing for *rows*, with the options of each; yield what was done.
+    """Create what is missing for *rows*, with the options of each; yield a line for each change,
+    and for each option that differs and is left as it is.
 
-    Tables that exist get missing columns, and the options that they have otherwise.
+    Tables that exist get missing columns and their `FIXED` options; with *reset*, all options.
     Several processes may do this at once.
     """
     name = settings.keyspace
@@ -100,10 +104,15 @@ def make_tables(
         for column in cql.missing_columns(row, tables[row.table]):
             nodes.change(cql.add_column(row, name, column))
             yield f"table {row.table}: column {column} added"
-        wanted = cql.options_of(row, options)
-        if differing := wanted.differing(found[row.table]):
-            nodes.change(cql.alter_table(row, name, wanted, differing))
-            yield f"table {row.table}: {', '.join(differing)} altered"
+        wanted, there = cql.options_of(row, options), found[row.table]
+        differing = wanted.differing(there)
+        if altered := [one for one in differing if reset or one in cql.FIXED]:
+            nodes.change(cql.alter_table(row, name, wanted, altered))
+            yield f"table {row.table}: {', '.join(altered)} altered"
+        for one in differing:
+            if one not in altered:
+                values = f"{there.properties()[one]}, and stays so (not {wanted.properties()[one]})"
+                yield f"table {row.table}: {one} is {values}; --reset-options changes it"
 
 
 def _refuse_mismatches(
