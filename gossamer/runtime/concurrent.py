@@ -26,11 +26,11 @@ from gossamer.events import Event
 from gossamer.log import BATCH, Log, Message, Record
 from gossamer.log.codec import decode, encode
 from gossamer.log.throttling import Hold
+from gossamer.retries import waits
 from gossamer.runtime.answers import dead_letter_for
 from gossamer.runtime.loop import Batch, Loop
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.processor import AsyncProcessor
-from gossamer.runtime.retries import waits
 from gossamer.runtime.trace import handling
 from gossamer.store import Store
 

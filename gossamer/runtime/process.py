@@ -16,13 +16,13 @@ import structlog
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
 from gossamer.log.throttling import Hold, hold_nothing
+from gossamer.retries import LONGEST_WAIT, waits
 from gossamer.runtime.backends import check_fleet, open_fleet
 from gossamer.runtime.health import Health
 from gossamer.runtime.identity import identify
 from gossamer.runtime.loop import Loop
 from gossamer.runtime.observed import ObservedLog
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.retries import LONGEST_WAIT, waits
 from gossamer.runtime.sequential import Sequential
 from gossamer.settings import Settings, load_settings
 from gossamer.store import Store

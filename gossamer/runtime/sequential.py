@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain, islice
 
 import structlog
 
-from gossamer import clock
 from gossamer.clock import Clock, Steps
-from gossamer.errors import Poison, Unavailable
+from gossamer.errors import Poison
 from gossamer.log import Log, Message, Record
 from gossamer.log.codec import encode
 from gossamer.log.throttling import Hold, hold_nothing
@@ -24,16 +22,12 @@ from gossamer.runtime.loop import Batch, Loop
 from gossamer.runtime.partitions import Partitions
 from gossamer.runtime.positions import Positions
 from gossamer.runtime.processor import Processor
-from gossamer.runtime.retries import waits
 from gossamer.runtime.step_size import StepSize
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
 
 logger = structlog.get_logger()
-
-READ_TRIES = 4
-"""Attempts to read ahead while a server is away, before log and store are reopened."""
 
 
 def sequential_loop(
@@ -118,7 +112,7 @@ class Sequential:
             return
         decoded = decode_all(records)
         with self._phase("read"):
-            self._read_ahead(decoded)
+            read_ahead(self._store, reads_of(self._processor, events_of(decoded)))
         with self._phase("handle"):
             self._answers += self._handle(decoded)
         for record in records:
@@ -146,19 +140,6 @@ class Sequential:
         """Let the next step be larger or smaller."""
         self._records, self._answers = (), []
         self._size.adapt(seconds, self.is_full or self._is_overdue(self._clock()))
-
-    def _read_ahead(self, decoded: Sequence[Decoded]) -> None:
-        """Read together what the handlers will read; a server that is away is asked again."""
-        events = events_of(decoded)
-        for wait in chain(islice(waits(), READ_TRIES - 1), [None]):
-            try:
-                read_ahead(self._store, reads_of(self._processor, events))
-                return
-            except Unavailable as error:
-                if wait is None:
-                    raise
-                logger.warning("waiting", why=str(error), seconds=wait)
-                clock.pause(wait)
 
     def _phase(self, name: str) -> AbstractContextManager[None]:
         return timed("gossamer_step_phase_seconds", service=self.name, phase=name)

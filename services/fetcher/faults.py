@@ -6,7 +6,7 @@ begins no order for a while, longer each time, until a request gets as far as th
 
 import errno
 
-from gossamer.runtime.retries import waits
+from gossamer.retries import waits
 from services.fetcher.hindrances import Hindrances
 
 FILES = "this process has no file descriptors left"

@@ -22,8 +22,8 @@ from gossamer.events import (
     VisitEnded,
 )
 from gossamer.events.topics import VISITS_ORDERED, Topic
+from gossamer.retries import waits
 from gossamer.runtime.processor import Emitter
-from gossamer.runtime.retries import waits
 from gossamer.telemetry import gauge
 from gossamer.web.sniffing import PACKED_XML, WHOLE
 from gossamer.web.url import host_name

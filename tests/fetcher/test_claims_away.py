@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from gossamer import retries
 from gossamer.errors import Unavailable
 from gossamer.events import Outcome
-from gossamer.runtime import retries
 from services.fetcher.http.client import Web
 from tests.fetcher.orders import Emitted, new_fetcher, order, settings
 from tests.fetcher.servers import page, serving

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from gossamer import retries
 from gossamer.errors import Fenced, NoSpace, Unavailable
 from gossamer.events import Event, SeedSown
 from gossamer.log import Ends, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
-from gossamer.runtime import concurrent, retries
+from gossamer.runtime import concurrent
 from gossamer.runtime.processor import Emitter
 from gossamer.sqlite import Database
 from gossamer.store import Store

@@ -150,7 +150,7 @@ def _store_away(run: "Run") -> None:
 
 
 def _store_hiccup(run: "Run") -> None:
-    seconds = run.sim.between(0.2, 3.0)
+    seconds = run.sim.between(0.2, 8.0)
     run.note(f"Cassandra away for {seconds:.1f} s")
     for node in range(COPIES):
         run.nodes.away.add(node)

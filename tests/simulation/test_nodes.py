@@ -1,4 +1,5 @@
-"""Dedup's content test on simulated nodes whose clocks are not those of the processes."""
+"""The store on simulated nodes that are away, and dedup's content test on nodes whose clocks are
+not those of the processes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -6,6 +7,7 @@ from unittest import mock
 
 import pytest
 
+from gossamer.errors import Unavailable
 from gossamer.events import DEFAULT_CRAWL, PageParsed, Visit
 from gossamer.settings import DedupSettings
 from gossamer.settings.servers import CassandraSettings
@@ -14,7 +16,7 @@ from gossamer.store.cassandra.store import CassandraStore
 from services.dedup.content import Content, DigestRow
 from services.dedup.rows import DocumentRow
 from tests.simulation.kernel import Process, Sim
-from tests.simulation.nodes import Nodes, SimCassandra
+from tests.simulation.nodes import COPIES, Nodes, SimCassandra
 
 A, B, C = (f"http://a.test/{name}" for name in "abc")
 SKEWS = [-30.0, 0.0, 30.0]
@@ -41,6 +43,7 @@ def on_nodes(nodes: Nodes) -> Iterator[None]:
     stand_ins: dict[str, object] = {
         "gossamer.clock.now": nodes.sim.clock,
         "gossamer.clock.pause": nodes.sim.wait,
+        "gossamer.clock.steady": lambda: nodes.sim.now,
         "gossamer.store.cassandra.store.Cassandra": session,
         "gossamer.store.cassandra.store.found_tables": lambda *_: {},
         "gossamer.store.cassandra.store.table_problems": lambda *_: [],
@@ -63,6 +66,59 @@ def run(nodes: Nodes, body: Callable[[CassandraStore], None]) -> None:
         Process(nodes.sim, "dedup-1").spawn(main)
         nodes.sim.run(nodes.sim.now + 3600.0)
     assert ended
+
+
+DOCUMENTS = [DocumentRow(DEFAULT_CRAWL, url, 1.0, "text") for url in (A, B)]
+REQUESTS: dict[str, Callable[[CassandraStore], object]] = {
+    "get": lambda store: store.table(DocumentRow).get((DEFAULT_CRAWL, A)),
+    "scan": lambda store: store.table(DocumentRow).scan((DEFAULT_CRAWL, A)),
+    "read ahead": lambda store: store.table(DocumentRow).read_ahead([((DEFAULT_CRAWL, A), "")]),
+    "first": lambda store: store.table(DigestRow).put_if_absent(DigestRow(DEFAULT_CRAWL, "d", A)),
+    "write": lambda store: store.write(DOCUMENTS, 1),
+    "flush": lambda store: store.flush(),
+}
+
+
+def away(nodes: Nodes, seconds: float) -> None:
+    """Let all nodes be away from now on."""
+    for node in range(COPIES):
+        nodes.away.add(node)
+        nodes.sim.later(seconds, nodes.back, node)
+
+
+@pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
+def test_store_that_is_away_for_a_second_is_asked_again(
+    request_of: Callable[[CassandraStore], object],
+) -> None:
+    nodes = Nodes(Sim(3))
+
+    def body(store: CassandraStore) -> None:
+        for row in DOCUMENTS:
+            store.table(DocumentRow).put(row)
+        away(nodes, 1.0)
+        request_of(store)
+        store.flush()
+        assert store.table(DocumentRow).get((DEFAULT_CRAWL, A)) == DOCUMENTS[0]
+
+    run(nodes, body)
+
+
+@pytest.mark.parametrize("request_of", REQUESTS.values(), ids=REQUESTS)
+def test_store_that_stays_away_is_unavailable_before_the_loop_looks_dead(
+    request_of: Callable[[CassandraStore], object],
+) -> None:
+    nodes = Nodes(Sim(4))
+
+    def body(store: CassandraStore) -> None:
+        store.table(DocumentRow).put(DOCUMENTS[1])
+        away(nodes, 60.0)
+        began = nodes.sim.now
+        for _ in range(5):  # What a step waits for is bounded, not each request.
+            with pytest.raises(Unavailable):
+                request_of(store)
+        assert nodes.sim.now - began < 10.0
+
+    run(nodes, body)
 
 
 @pytest.mark.parametrize("undecided", [0.0, 0.5])

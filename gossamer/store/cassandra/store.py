@@ -3,10 +3,13 @@
 Every write carries a timestamp of ours, so that writes that are repeated or arrive out of order
 change nothing. It follows the clock; an owner's stays inside the window that it has leased, so what
 a former owner writes, however late, never replaces what the owner has written.
+
+A request to nodes that are away for a moment is made again (`patience.py`).
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from heapq import merge
 from itertools import chain, islice
 from typing import Any, Generic
@@ -15,6 +18,7 @@ from gossamer.errors import GossamerError
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Partition, R, Row, Sort, holder_of, partition_values
 from gossamer.store.cassandra.cql import Columns, Statements, all_columns_of, bucket_of
+from gossamer.store.cassandra.patience import Patience
 from gossamer.store.cassandra.session import Cassandra, Write
 from gossamer.store.cassandra.tables import check_consistency, found_tables, table_problems
 from gossamer.store.cassandra.timestamps import Timestamps
@@ -33,7 +37,7 @@ class CassandraStore:
     def __init__(self, settings: CassandraSettings) -> None:
         self._nodes = Cassandra(settings)
         self._keyspace = settings.keyspace
-        self._timestamps = Timestamps()
+        self._timestamps, self._patience = Timestamps(), Patience()
         self._guard: Callable[[], None] = _all_is_well
         self._tables: dict[type[Row], Any] = {}
         try:
@@ -51,7 +55,9 @@ class CassandraStore:
         """Return the table of *row*; raise GossamerError if it is missing or differs."""
         if row not in self._tables:
             self._check(row)
-            self._tables[row] = CassandraTable(self._nodes, self._keyspace, row, self._timestamps)
+            self._tables[row] = CassandraTable(
+                self._nodes, self._keyspace, row, self._timestamps, self._patience
+            )
         table: CassandraTable[R] = self._tables[row]
         return table
 
@@ -73,13 +79,14 @@ class CassandraStore:
         tables = [table for table in self._tables.values() if table.overlay]
         if tables:
             with timed("gossamer_store_flush_seconds"):
-                self._write(tables)
+                dropped, put = self._timestamps.next(), self._timestamps.next()
+                self._patience.ask(partial(self._write, tables, dropped, put))
         self.discard()
         if tables:
             self._guard()
 
-    def _write(self, tables: "list[CassandraTable[Any]]") -> None:
-        dropped, put = self._timestamps.next(), self._timestamps.next()
+    def _write(self, tables: "list[CassandraTable[Any]]", dropped: int, put: int) -> None:
+        """Write what *tables* have, with the timestamps of deletes and of puts."""
         for decides in (False, True):
             stage = [table for table in tables if table.row.decides is decides]
             self._nodes.write(chain.from_iterable(table.puts(put, last=False) for table in stage))
@@ -91,12 +98,14 @@ class CassandraStore:
 
     def discard(self) -> None:
         """Forget what was put and dropped since the last flush."""
+        self._patience.renew()
         for table in self._tables.values():
             table.clear()
 
     def write(self, rows: Sequence[Row], timestamp: int) -> None:
         """Write *rows* at once, with *timestamp*."""
-        self._nodes.write([self.table(type(row)).write(row, timestamp) for row in rows])
+        writes = [self.table(type(row)).write(row, timestamp) for row in rows]
+        self._patience.ask(partial(self._nodes.write, writes))
 
     def stamp(self, first: int, end: int) -> None:
         """Stamp what is flushed with timestamps from *first* on, below *end*."""
@@ -115,9 +124,14 @@ class CassandraTable(Generic[R]):
     """All rows of one class; see `gossamer.store.Table`."""
 
     def __init__(
-        self, nodes: Cassandra, keyspace: str, row: type[R], timestamps: Timestamps
+        self,
+        nodes: Cassandra,
+        keyspace: str,
+        row: type[R],
+        timestamps: Timestamps,
+        patience: Patience,
     ) -> None:
-        self._nodes, self._timestamps = nodes, timestamps
+        self._nodes, self._timestamps, self._patience = nodes, timestamps, patience
         self.row, self.overlay = row, Overlay(row)
         self._statements, self._columns = Statements(keyspace, row), Columns(row)
         self._ahead: dict[tuple[Partition, Sort], R | None] = {}
@@ -183,10 +197,10 @@ class CassandraTable(Generic[R]):
     def _stored_all(self, keys: list[tuple[Sort, ...]]) -> Iterable[R]:
         # A request costs more than a row.
         if self.row.sort_key:
-            requests = _by_partition(keys, self.row.buckets > 1)
-            found = self._nodes.query_all(self._statements.get_many, [*requests])
+            cql, requests = self._statements.get_many, _by_partition(keys, self.row.buckets > 1)
         else:
-            found = self._nodes.query_all(self._statements.get_several, [*_several(keys)])
+            cql, requests = self._statements.get_several, _several(keys)
+        found = self._patience.ask(partial(self._nodes.query_all, cql, [*requests]))
         return map(self._columns.row, found)
 
     def put_if_absent(self, row: R) -> R:
@@ -214,12 +228,14 @@ class CassandraTable(Generic[R]):
         keys = [self.overlay.keys(row) for row in rows]
         for each in keys:
             self._ahead.pop(each, None)
-        stand = self._nodes.insert_if_absent(
+        insert = partial(
+            self._nodes.insert_if_absent,
             self._statements.put_if_absent,
             [self._columns.values(row) for row in rows],
             self._statements.get,
             [self._keys(*each) for each in keys],
         )
+        stand = self._patience.ask(insert)
         found = zip(stand, rows, strict=True)
         return [self._columns.named_row(values) if values else row for values, row in found]
 
@@ -302,7 +318,8 @@ class CassandraTable(Generic[R]):
                 yield Write(timestamp, self._statements.drop, [keys])
 
     def _query(self, cql: str, *values: Any) -> list[R]:
-        return [self._columns.row(found) for found in self._nodes.query(cql, values)]
+        rows = self._patience.ask(partial(self._nodes.query, cql, values))
+        return [self._columns.row(found) for found in rows]
 
     def _keys(self, partition: Partition, sort: Sort) -> tuple[Sort, ...]:
         values = partition_values(partition)
