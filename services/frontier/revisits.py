@@ -2,8 +2,9 @@
 
 The state of a page travels with its visit, and comes back with the verdict. The state of a site is
 in the site's row, and the state of the crawl is in a row of the partition. So a verdict reads
-nothing. The policy returns the page's next visit: that is its plan, a row of the URL. The calendar
-of the partition (`plans.py`) has an entry for each plan.
+nothing, unless it is late: then it may be a second copy, and the next visit may have begun. The
+policy returns the page's next visit: that is its plan, a row of the URL. The calendar of the
+partition (`plans.py`) has an entry for each plan.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +44,10 @@ from services.frontier.revisit import (
 )
 from services.frontier.rows import DueRow, HostRow, Origin, PlanRow, QueuedUrl
 from services.frontier.shares import Shares
+
+LATE = 30.0
+"""Seconds from a visit to its verdict after which a verdict is late: the next visit may have begun.
+Policies plan visits that are minutes apart, and more."""
 
 
 class Revisits:
@@ -151,6 +156,8 @@ class Revisits:
         if event.verdict in GONE_VERDICTS:
             # The outcome of the visit has said it: `missed`.
             return
+        if is_late(event) and self._has_begun(event):
+            return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
         known = _remembered(partition, event.site, visit.statistics)
         if event.verdict is Verdict.UNREAD:
@@ -161,6 +168,13 @@ class Revisits:
             decision = self._policy.visited(known, _found(event, at))
         page = _visited(event, visit, at, validators)
         self._keep(partition, event.site, page, known.page, decision)
+
+    def _has_begun(self, event: PageJudged) -> bool:
+        """Return whether the visit after the one that was judged has begun, by an earlier copy of
+        the verdict: dedup judges a page again after a crash."""
+        plan, visit = self.known(event.crawl, event.host, event.visit.url), event.visit
+        begun = plan is not None and (plan.queued or plan.is_retry)
+        return plan is not None and (plan.earlier, begun) > (visit.earlier + 1, False)
 
     def missed(
         self,
@@ -295,6 +309,11 @@ def _visited(
         earlier=visit.earlier + 1,
         validators=validators,
     )
+
+
+def is_late(event: PageJudged) -> bool:
+    """Return whether a verdict is compared with the plan of its URL."""
+    return event.at - (event.fetched_at or event.at) > LATE
 
 
 def _entry(plan: PlanRow, at: float, site: str) -> DueRow:

@@ -48,7 +48,7 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.probes import learn
 from services.frontier.refusals import Refusals
-from services.frontier.revisits import Revisits, plans_of
+from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import Errands, sitemaps_found
 from services.frontier.rows import DueRow, JudgementRow, PlanRow, Position, UrlRow
 
@@ -370,6 +370,8 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
             case ChangesHinted(crawl=crawl, host=host, hints=hints):
                 for hint in hints:
                     yield PlanRow, (crawl, host), hint.url
+            case PageJudged(crawl=crawl, host=host, visit=visit) if is_late(event):
+                yield PlanRow, (crawl, host), visit.url
             case UrlsAdmitted(crawl=crawl, urls=admitted, repeated=True):
                 for found in admitted:
                     yield PlanRow, (crawl, host_key(found.url)), found.url

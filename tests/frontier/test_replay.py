@@ -16,7 +16,13 @@ HOST = "http://a.test"
 def judged(visit: Visit, at: float) -> PageJudged:
     """Return the verdict on a page: it is new."""
     return PageJudged(
-        at=at, site="a.test", host=HOST, visit=visit, verdict=Verdict.FIRST, digest="d"
+        at=at,
+        site="a.test",
+        host=HOST,
+        visit=visit,
+        verdict=Verdict.FIRST,
+        digest="d",
+        fetched_at=at,
     )
 
 
@@ -83,6 +89,24 @@ def test_verdict_that_comes_again_changes_no_total_and_no_plan() -> None:
     sim.now += 7200.0
     apply(sim, verdicts)
     assert known(sim) == before
+    assert [*sim.store.table(PlanRow).everything()] == plans
+
+
+def test_second_copy_of_a_verdict_plans_no_visit_once_the_next_one_has_begun() -> None:
+    sim = Simulation()
+    sim.handle(replace(sim.definition, revisit="fixed:1d"))
+    sim.admit(f"{HOST}/1", f"{HOST}/2")
+    sim.run(START + 3600.0)
+    visits = [visit for _, order in sim.orders for visit in order.visits]
+    verdicts = [judged(visit, sim.now) for visit in visits if visit.purpose is Purpose.PAGE]
+    apply(sim, verdicts)
+    sim.run(START + 2 * 86400.0)
+    plans, made = [*sim.store.table(PlanRow).everything()], sim.pages()
+    assert sorted(made) == sorted(2 * [verdict.visit.url for verdict in verdicts])
+    # Dedup was away, and died before it had moved past the pages: it judges them once more.
+    apply(sim, [replace(verdict, at=sim.now) for verdict in verdicts], len(verdicts))
+    sim.run(sim.now + 3600.0)
+    assert sim.pages() == made
     assert [*sim.store.table(PlanRow).everything()] == plans
 
 
