@@ -106,13 +106,11 @@ class Documents:
         the later one said is on the log, or its record comes again behind this one.
         """
         row, at = version.row, page.fetched_at
-        published_at = row.published_at
-        is_before = published_at is not None and at < published_at
-        if is_before or (row.gone and at < row.at):
+        if is_overtaken(row, at):
             return
         copy_of = f"{verdict} {original}" if original else ""
         # By the visit, so that a record that comes again is news again.
-        news = version.change != 0.0 or copy_of != row.copy_of or at == published_at
+        news = version.change != 0.0 or copy_of != row.copy_of or at == row.published_at
         if news:
             row = replace(row, published_at=at, copy_of=copy_of)
         self._rows.put(row)
@@ -223,6 +221,12 @@ def _later(known: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:
         published_at=known.published_at,
         copy_of=known.copy_of,
     )
+
+
+def is_overtaken(row: DocumentRow, at: float) -> bool:
+    """Return whether `pages` has what a later visit than the one *at* found."""
+    is_before = row.published_at is not None and at < row.published_at
+    return is_before or (bool(row.gone) and at < row.at)
 
 
 def _document(page: PageParsed, version: Version, verdict: Verdict, now: float) -> Page:

@@ -18,6 +18,8 @@ TRICKLE, SLOW_FOR = 120.0, 1500.0
 """Seconds that a slow archive takes to read a record, and for how long: longer than a crawl."""
 DYING = 400.0
 """Seconds until which frontiers die whenever they have come back and queue something."""
+PUBLISHING = 90.0
+"""Seconds in which dedups that have come back die of what they publish."""
 SERVICES = ("frontier", "fetcher", "parser", "dedup", "archive")
 
 
@@ -67,11 +69,30 @@ def _lose_disk(run: "Run") -> None:
                 rows.clear()
 
 
+def _dedups_late(run: "Run") -> None:
+    """Keep all dedups away while pages are visited again, and kill them as they publish that."""
+    away = run.sim.random.choice([90.0, 150.0])
+    run.note(f"all dedups killed, away for {away} s")
+
+    def die(topic: str, partition: int, value: bytes | None) -> None:
+        if topic == "pages" and run.sim.now < ends and run.sim.chance(0.9):
+            run.note("all dedups killed as a page is published")
+            _kill_all(run, "dedup", 0.5)
+
+    ends = run.sim.now + away + PUBLISHING
+    _kill_all(run, "dedup", away)
+    run.broker.on_append.append(die)
+
+
+def _kill_all(run: "Run", service: str, away: float) -> None:
+    for name in [n for n in run.fleet.running if n.startswith(service)]:
+        run.fleet.kill(name, away + run.sim.random.random())
+
+
 def _frontier_away(run: "Run") -> None:
     away = run.sim.random.choice([20.0, 60.0, 120.0])
     run.note(f"all frontiers killed, away for {away} s")
-    for name in [n for n in run.fleet.running if n.startswith("frontier")]:
-        run.fleet.kill(name, away + run.sim.random.random())
+    _kill_all(run, "frontier", away)
     _slow_from(run, away)
 
 
@@ -251,6 +272,7 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "kill": _kill,
     "frontier killed": _kill_frontier,
     "disk lost": _lose_disk,
+    "dedups late": _dedups_late,
     "die soon": _die_soon,
     "die writing": _die_writing,
     "frontiers away": _frontier_away,

@@ -27,6 +27,7 @@ from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
 from gossamer.store.cassandra.store import CassandraStore
+from services.dedup.rows import DocumentRow
 from services.fetcher.service import Fetcher, OrderRun
 from services.frontier.balance import Balance
 from services.frontier.memory import Host
@@ -170,6 +171,10 @@ def _bound_after_a_visit(self: Balance, partition: Partition, site: str, now: fl
     if last is None or not self._is_late(last, now):
         return None
     return partition.topic_partition(last.sent_to)
+
+
+def _never_overtaken(row: DocumentRow, at: float) -> bool:
+    return False
 
 
 def _not_read(store: Store, groups: Iterable[Iterable[Key]]) -> None:
@@ -317,6 +322,14 @@ FAULTS = (
         seeds=3,
         report="has jumped over records",
         seams={"gossamer.log.kafka.gaps.GapCheck.check": _never_missing},
+    ),
+    Fault(
+        "pages go back",
+        "A visit is published though `pages` has what a later visit found.",
+        scenario="late pages",
+        seeds=10,
+        report="on `pages` goes back",
+        seams={"services.dedup.documents.is_overtaken": _never_overtaken},
     ),
     Fault(
         "two fetchers",

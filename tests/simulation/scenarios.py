@@ -5,7 +5,7 @@ frontiers are away for longer than a lease. (Groce and others, *Swarm testing*, 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 Setting = int | float
@@ -55,6 +55,7 @@ COMING_BACK = Scenario(
     # All that was done is over by then, and what a server asked for in its trouble.
     lasts=1000.0,
 )
+LATE_PAGES = replace(COMING_BACK, name="late pages", harms=("dedups late",), times=(1, 2))
 OPERATORS = Scenario(
     "operators",
     ("site off", "site slower", "blocked", "paused", "kill"),
@@ -145,6 +146,7 @@ OTHERS = {
     10: WIDE,
     14: LISTINGS,
     22: OPERATORS,
+    18: LATE_PAGES,
     26: COMING_BACK,
     30: RECORDS_DELETED,
 }
