@@ -84,7 +84,9 @@ class Group:
             process = member.consumer.process
             if not (process.dead or process.frozen or process.cut_off or member.consumer.closed):
                 member.seen = self._sim.now
-            slow = self._sim.now - member.consumer.polled_at > self._broker.longest_poll
+            # One that is closed has lost Kafka: its process waits, and is not stuck.
+            silent = self._sim.now - member.consumer.polled_at
+            slow = silent > self._broker.longest_poll and not member.consumer.closed
             if self._sim.now - member.seen > session or slow:
                 if slow and not (process.dead or process.frozen):
                     self._broker.thrown_out.append(f"{process.name} from {self.name}")
