@@ -202,7 +202,7 @@ FAULTS = (
         "What lies beyond a queue's end, left by a flush that was cut short, is ordered.",
         scenario="torn flushes",
         seeds=100,
-        first=991,
+        first=2641,
         report="admitted, and has no outcome|did not come to its end|for what was answered before",
         seams={
             "services.frontier.rows.QueueEnds.readable": _beyond_the_end,
@@ -269,7 +269,7 @@ FAULTS = (
         "A store that is away for a moment ends the fetcher's order.",
         scenario="hiccups of the store",
         seeds=10,
-        first=53,
+        first=317,
         report="was never answered: it cost a lease|fetcher-. ended with status",
         seams={"services.fetcher.service.Fetcher._refusal": _ends_at_once},
     ),
