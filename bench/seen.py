@@ -86,6 +86,7 @@ def ours(settings: KafkaSettings, folder: Path, total: int) -> None:
         Process("dedup", all_settings, health, stop),
         ObservedLog(KafkaLog(settings), health),
         SqliteStore(Database(folder / "store.db")),
+        "a fleet",
     )
     thread = threading.Thread(target=work, args=(backends,))
     thread.start()

@@ -35,6 +35,7 @@ from services.frontier.rows import (
     RobotsRow,
     SiteRow,
     UrlRow,
+    partition_key,
 )
 from services.frontier.sites import SAMPLE
 
@@ -164,7 +165,8 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     row = store.table(HostRow).get(site, host)
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
     ahead, queued = (row and queues.find(row, url)) or (None, None)
-    partition = str(partition_of(site, crawl.log.partitions))
+    in_all = crawl.log.partitions
+    partition = partition_key(partition_of(site, in_all), in_all)
     tally = store.table(PartitionTallyRow).get(partition)
     out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)

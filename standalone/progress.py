@@ -8,14 +8,14 @@ from gossamer.bounds import limit_state
 from gossamer.crawl import blacklist_of
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
-from gossamer.log import Log
+from gossamer.log import KEY_GROUPS, Log
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
 from services.frontier.parked import ParkedLimitRow
 from services.frontier.revisiting import Revisiting
-from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow
+from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
 from standalone.folder import Opened
 
 
@@ -91,7 +91,7 @@ def read_progress(opened: Opened) -> Progress:
 def progress_of(log: Log, store: Store, crawl_id: str) -> Progress:
     """Return how a crawl on *log* and *store* stands now, a folder's or a fleet's."""
     progress = Progress()
-    partitions = [str(number) for number in range(log.partitions)]
+    partitions = partition_keys(log.partitions)
     keys = [((crawl_id, partition), "") for partition in partitions]
     for row in store.table(TallyRow).get_all(keys):
         _add(progress, row)
@@ -140,8 +140,8 @@ def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
     table, blacklist = opened.store.table(ParkedLimitRow), blacklist_of(opened.log)
     return any(
         limit.judged_by != limit_state(limit.name, crawl, blacklist)
-        for partition in range(PARTITIONS)
-        for limit in table.scan((opened.crawl_id, str(partition)))
+        for group in range(KEY_GROUPS)
+        for limit in table.scan((opened.crawl_id, str(group)))
         if limit.ends.tail_size or limit.ends.tail > limit.ends.head
     )
 

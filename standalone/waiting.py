@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from heapq import merge
 
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.store import Store
-from services.frontier.bucketed_log import RangedLog
+from services.frontier.bucketed_log import RangedLog, united
+from services.frontier.calendar import HOSTS
 from services.frontier.conditions import Condition
-from services.frontier.rows import DueRow, HostRow, PartitionRow, PlanRow
+from services.frontier.rows import DueRow, HostRow, PartitionRow, PlanRow, partition_keys
 
 MOST = 5
 """The most hosts that are named."""
@@ -40,10 +40,9 @@ def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
     """Yield what waits, the soonest first, with its host where that is blocked."""
     partitions, dues = store.table(PartitionRow), store.table(DueRow)
     hosts, plans = store.table(HostRow), store.table(PlanRow)
-    known = [row for p in range(PARTITIONS) if (row := partitions.get(str(p)))]
+    ranges = [row.due for key in partition_keys(PARTITIONS) if (row := partitions.get(key))]
     # Entries stay until their bucket is over: they count as far as the rows say the same.
-    calendars = [RangedLog(dues, row.partition, row.due) for row in known]
-    for due in merge(*calendars, key=lambda due: due.at):
+    for due in RangedLog(dues, HOSTS, united(ranges)):
         if due.plan:
             plan = plans.get(*due.plan)
             if plan and plan.waits_until == due.at:

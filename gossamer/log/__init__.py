@@ -29,6 +29,8 @@ say."""
 BATCH = 500
 """Most records of one poll, unless less is asked for."""
 NO_PARTITIONS: Set[int] = frozenset()
+KEY_GROUPS = 96
+"""The most partitions that there can be, and a multiple of any number that there may be."""
 REMEMBERED = 1 << 16
 """Keys whose partition is remembered: to hash one costs as much as all else that is done by it."""
 
@@ -171,6 +173,19 @@ class Log(Protocol):
 def partition_of(partition_key: str, partitions: int) -> int:
     """Return the partition as Java's default partitioner, Faust and librdkafka's murmur2 do."""
     return (murmur2(partition_key.encode()) & 0x7FFFFFFF) % partitions
+
+
+def key_group_of(site: str) -> int:
+    """Return the key group of *site*: a part of its partition, whatever number of these there is.
+
+    Rows that would be in the way when the number changes name the group, not the partition.
+    """
+    return partition_of(site, KEY_GROUPS)
+
+
+def key_groups_of(partition: int, partitions: int) -> range:
+    """Return the key groups of one of so many partitions; these divide KEY_GROUPS."""
+    return range(partition, KEY_GROUPS, partitions)
 
 
 def murmur2(data: bytes) -> int:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from gossamer.store import Store
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.rows import HostRow, PartitionTallyRow
+from services.frontier.rows import HostRow, PartitionTallyRow, partition_key
 
 FULL, SOME = 1.25, 4
 """A partition has too many orders with so many times the average, and some: a site that moves is
@@ -107,7 +107,8 @@ class Balance:
         if not 0 <= now - self._looked_at < LOOK_EVERY:
             self._looked_at = now
             foreign = {*range(self._partitions.in_all)} - self._partitions.numbers
-            rows = self._tallies.get_all([(str(n), "") for n in sorted(foreign)]) if foreign else ()
+            keys = [(partition_key(n, self._partitions.in_all), "") for n in sorted(foreign)]
+            rows = self._tallies.get_all(keys) if keys else ()
             self._others = sum((_sent(row) for row in rows), Counter[int]())
         ours = sum((one.orders_at() for one in self._partitions), Counter[int]())
         return [ours[at] + self._others[at] for at in range(self._partitions.in_all)]

@@ -12,12 +12,15 @@ A range or a list names a dropped bucket once more. It is written before the row
 URLs that have left the bucket: after a crash in between, the bucket must still be found.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
 
-from gossamer.store import ColumnGroup, Partition, R, Sort, Table
+from gossamer.log import key_group_of
+from gossamer.store import ColumnGroup, Partition, R, Row, Sort, Table
 
 PAGE = 500
 """Rows that are read at a time. The calendar's rows have two nulls each, and nodes of Cassandra
@@ -35,14 +38,39 @@ class BucketEnds(ColumnGroup, frozen=True):
     """Rows that were appended to the tail bucket."""
 
 
+class BucketList(ColumnGroup, frozen=True):
+    """The buckets that may have rows."""
+
+    buckets: tuple[int, ...] = ()
+    groups: tuple[int, ...] = ()
+    """The key groups of the sites whose rows these are."""
+
+
 class BucketRange(ColumnGroup, frozen=True):
     """The first and the last bucket that may have rows; null if there is none."""
 
     first: int | None = None
     last: int | None = None
+    groups: tuple[int, ...] = ()
+    """The key groups of the sites whose rows these are."""
 
 
 NO_BUCKETS = BucketRange()
+
+
+def united(ranges: Iterable[BucketRange]) -> BucketRange:
+    """Return the range of all buckets in *ranges*, and of those between them."""
+    found = [one for one in ranges if one != NO_BUCKETS]
+    if not found:
+        return NO_BUCKETS
+    groups = {group for one in found for group in one.groups}
+    return BucketRange(
+        min(one.first or 0 for one in found),
+        max(one.last or 0 for one in found),
+        tuple(sorted(groups)),
+    )
+
+
 E = TypeVar("E", bound=BucketEnds)
 
 
@@ -106,14 +134,52 @@ class BucketedLog(Generic[R]):
         return dropped
 
 
-class RangedLog(BucketedLog[R]):
-    """The rows of *table* in the buckets `<name>/<first>` to `<name>/<last>`."""
+class GroupedLog(BucketedLog[R]):
+    """The rows of a partition in the buckets `<name>/<key group>/<number>`, read as one log.
+
+    A row's site has the key group. So the row is where it is to be also when there are more
+    partitions, or fewer.
+    """
+
+    def __init__(self, table: Table[R], name: str, groups: Iterable[int]) -> None:
+        """*groups*: those that may have rows; others are added with their first row."""
+        super().__init__(table, name)
+        self.logs = {group: self._log(group) for group in groups}
+
+    def _log(self, group: int) -> BucketedLog[R]:
+        return BucketedLog(self._table, f"{self._name}/{group}")
+
+    def put(self, number: int, row: R, **changes: Any) -> R:
+        """Write *row*, with *changes*, into the bucket *number* of its site's group."""
+        site: str = row.site  # type: ignore[attr-defined]
+        if (group := key_group_of(site)) not in self.logs:
+            self.logs[group] = self._log(group)
+        return self.logs[group].put(number, row, **changes)
+
+    def page(self, number: int, after: Sort | None = None, limit: int = PAGE) -> list[R]:
+        """Return at most *limit* rows of a bucket, beyond the sort key *after*."""
+        pages = [log.page(number, after, limit) for log in self.logs.values()]
+        return pages[0] if len(pages) == 1 else [*islice(merge(*pages, key=_sort_key), limit)]
+
+    def drop(self, number: int) -> None:
+        """Remove all rows of a bucket."""
+        for log in self.logs.values():
+            log.drop(number)
+        self._dropped.add(number)
+
+
+def _sort_key(row: Row) -> Any:
+    return getattr(row, row.sort_key)
+
+
+class RangedLog(GroupedLog[R]):
+    """The same, in a range of buckets."""
 
     def __init__(
         self, table: Table[R], name: str, found: BucketRange = NO_BUCKETS, start: int = 0
     ) -> None:
         """*found*: the stored range; an empty one begins at *start*."""
-        super().__init__(table, name)
+        super().__init__(table, name, found.groups)
         self.first = start if found.first is None else found.first
         self.last = self.first - 1 if found.last is None else found.last
 
@@ -132,7 +198,10 @@ class RangedLog(BucketedLog[R]):
     def range_to_write(self) -> BucketRange:
         """Return the range, with the buckets that were dropped since the last call."""
         first = min({self.first, *self.pop_dropped()})
-        return BucketRange(first, self.last) if first <= self.last else NO_BUCKETS
+        if first > self.last:
+            self.logs.clear()
+            return NO_BUCKETS
+        return BucketRange(first, self.last, tuple(sorted(self.logs)))
 
 
 def next_bucket(ends: E) -> E:

@@ -15,8 +15,8 @@ from operator import attrgetter
 
 from gossamer.events import PRIORITY_LIMIT
 from gossamer.store import Table
-from services.frontier.bucketed_log import BucketedLog
-from services.frontier.rows import ListedHost, PartitionRow
+from services.frontier.bucketed_log import BucketList, GroupedLog
+from services.frontier.rows import ListedHost
 
 STEP = 10**16
 """Request numbers of one priority: microseconds for 300 years. The largest fits in 64 bits."""
@@ -35,10 +35,10 @@ def request_number(priority: int, moment: int) -> int:
 class Directory:
     """The directory of one partition."""
 
-    def __init__(self, partition: PartitionRow, entries: Table[ListedHost]) -> None:
-        self._log = BucketedLog(entries, partition.partition)
+    def __init__(self, found: BucketList, entries: Table[ListedHost]) -> None:
+        self._log = GroupedLog(entries, "hosts", found.groups)
         buckets = defaultdict[int, list[int]](list)
-        for bucket in partition.directory:
+        for bucket in found.buckets:
             buckets[bucket * BUCKET // STEP].append(bucket)
         self._lanes = {lane: Lane(self._log, buckets[lane]) for lane in sorted(buckets)}
 
@@ -47,9 +47,12 @@ class Directory:
         """The buckets that may have entries."""
         return tuple(bucket for lane in self._lanes.values() for bucket in lane.buckets)
 
-    def buckets_to_write(self) -> tuple[int, ...]:
+    def buckets_to_write(self) -> BucketList:
         """Return the buckets to write, with those that were dropped since the last call."""
-        return tuple(sorted({*self.buckets, *self._log.pop_dropped()}))
+        buckets = {*self.buckets, *self._log.pop_dropped()}
+        if not buckets:
+            self._log.logs.clear()
+        return BucketList(tuple(sorted(buckets)), tuple(sorted(self._log.logs)))
 
     @property
     def may_have_more(self) -> bool:
@@ -95,7 +98,7 @@ class Directory:
 class Lane:
     """The entries of one priority."""
 
-    def __init__(self, log: BucketedLog[ListedHost], buckets: list[int]) -> None:
+    def __init__(self, log: GroupedLog[ListedHost], buckets: list[int]) -> None:
         self.buckets = buckets
         """In order; the one that the position is in stays among them."""
         self._log = log

@@ -23,6 +23,7 @@ from gossamer.bounds import left_out, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
 from gossamer.events.provenance import by_site
+from gossamer.log import key_group_of
 from gossamer.store import Row, Store
 from services.frontier.bucketed_log import BucketedLog, BucketEnds, next_bucket
 
@@ -44,13 +45,14 @@ class ParkedRow(Row, frozen=True):
 
 
 class ParkedLimitRow(Row, frozen=True):
-    """The buckets of the URLs in one partition that one limit leaves out."""
+    """The buckets of the URLs in one key group that one limit leaves out."""
 
     table = "parked_limits"
-    partition_key, sort_key = ("crawl", "partition"), "name"
+    partition_key, sort_key = ("crawl", "key_group"), "name"
 
     crawl: str
-    partition: str
+    key_group: str
+    """Its number. The group is that of the page that the URLs were found on, or of the URL."""
     name: str
     """`trap_depth`, `out_of_scope`, or a rule of the blacklist."""
     ends: BucketEnds = BucketEnds()
@@ -77,38 +79,48 @@ class _Limit:
 
 
 class Parked:
-    """The URLs of one *crawl* that one partition has parked."""
+    """The URLs of one *crawl* that one partition has parked, which has the key *groups*."""
 
-    def __init__(self, crawl: str, partition: str, store: Store) -> None:
-        self._crawl, self._partition = crawl, partition
+    def __init__(self, crawl: str, groups: Iterable[int], store: Store) -> None:
+        self._crawl = crawl
         self._rows = store.table(ParkedRow)
         self._limit_rows = store.table(ParkedLimitRow)
-        self._limits = dict[str, _Limit]()
-        after: str | None = None
-        while rows := self._limit_rows.scan((crawl, partition), after):
-            after = rows[-1].name
-            self._limits |= {row.name: _Limit(row) for row in rows}
+        self._limits = dict[tuple[str, str], _Limit]()
+        """By key group and name."""
+        for group in map(str, groups):
+            after: str | None = None
+            while rows := self._limit_rows.scan((crawl, group), after):
+                after = rows[-1].name
+                self._limits |= {(group, row.name): _Limit(row) for row in rows}
         self._judged_by = ""
         """The limits of crawl and blacklist by which all URLs are known to be judged."""
 
     def _log(self, limit: _Limit) -> BucketedLog[ParkedRow]:
-        return BucketedLog(self._rows, f"{self._partition}/{limit.name}", self._crawl)
+        return BucketedLog(self._rows, f"{limit.name}/{limit.row.key_group}", self._crawl)
 
-    def add(self, via: str, urls: Iterable[Discovery], limit: str, state: str | None) -> None:
+    def add(
+        self, site: str, via: str, urls: Iterable[Discovery], limit: str, state: str | None
+    ) -> None:
         """Park *urls*, which the visit *via* discovered, and *limit* leaves out in its *state*.
 
-        None: which state that was is not known, so that the URLs are judged again.
+        None: which state that was is not known, so that the URLs are judged again. *site* is of the
+        partition.
         """
-        if not (found := tuple(urls)):
+        self._add(str(key_group_of(site)), via, tuple(urls), limit, state)
+
+    def _add(
+        self, group: str, via: str, urls: tuple[Discovery, ...], limit: str, state: str | None
+    ) -> None:
+        if not urls:
             return
-        known = self._limits.get(limit)
+        known = self._limits.get((group, limit))
         if known is None:
-            row = ParkedLimitRow(self._crawl, self._partition, limit, judged_by=state)
-            known = self._limits[limit] = _Limit(row)
+            row = ParkedLimitRow(self._crawl, group, limit, judged_by=state)
+            known = self._limits[group, limit] = _Limit(row)
             self._judged_by = ""
         elif state is None:
             known.row, self._judged_by = replace(known.row, judged_by=None), ""
-        parked = ParkedRow(self._crawl, "", 0, via, found)
+        parked = ParkedRow(self._crawl, "", 0, via, urls)
         _, ends = self._log(known).append(known.row.ends, parked, BUCKET)
         known.row = replace(known.row, ends=ends)
 
@@ -158,7 +170,8 @@ class Parked:
             limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
         for row, wanted, others in judged:
             for name, urls in others.items():
-                self.add(row.via, urls, name, limit_state(name, crawl, blacklist))
+                state = limit_state(name, crawl, blacklist)
+                self._add(limit.row.key_group, row.via, tuple(urls), name, state)
             yield from by_site(wanted, row.via, crawl.crawl, now)
 
     def write(self) -> None:

@@ -17,12 +17,13 @@ from msgspec.structs import replace
 
 from gossamer.events import OrderId, PageJudged, VisitEnded
 from gossamer.events.hazards import Hazard
+from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
 from gossamer.web.cookies import Cookie
-from services.frontier.calendar import Calendar
+from services.frontier.calendar import HOSTS, Calendar
 from services.frontier.conditions import (
     LISTED,
     Condition,
@@ -44,6 +45,7 @@ from services.frontier.rows import (
     Position,
     QueuedUrl,
     RobotsRow,
+    partition_key,
 )
 from services.frontier.sites import Sites
 from services.frontier.tally import Tally
@@ -51,12 +53,13 @@ from services.frontier.workbench import Workbench
 
 
 class Partition:
-    """One partition, claimed under *epoch* at *claimed_at*, with the queues, plans and totals of
-    *crawl*."""
+    """One partition of *in_all*, claimed under *epoch* at *claimed_at*, with the queues, plans and
+    totals of *crawl*."""
 
     def __init__(
         self,
         number: int,
+        in_all: int,
         crawl: str,
         epoch: int,
         claimed_at: float,
@@ -66,9 +69,9 @@ class Partition:
         caches: Caches,
         now: float,
     ) -> None:
-        key = str(number)
+        key, groups = partition_key(number, in_all), key_groups_of(number, in_all)
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
-        self.opened_at = now
+        self.opened_at, self._key = now, key
         self.caught_up = False
         """Whether all outcomes from before the claim were applied."""
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
@@ -80,9 +83,9 @@ class Partition:
         self.bench = Workbench()
         self.queues = HostQueues(store.table(QueuedUrl), crawl, caches.queue_heads)
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
-        self._directory = Directory(found, store.table(ListedHost))
-        self._calendar = Calendar(store.table(DueRow), key, found.due, now)
-        self.parked = Parked(crawl, key, store)
+        self._directory = Directory(found.directory, store.table(ListedHost))
+        self._calendar = Calendar(store.table(DueRow), HOSTS, found.due, now)
+        self.parked = Parked(crawl, groups, store)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store)
         self._inherits = self.tally.orders > 0
@@ -461,7 +464,7 @@ class Partition:
         that have left them are written must still find these hosts there.
         """
         row = PartitionRow(
-            str(self.number),
+            self._key,
             directory=self._directory.buckets_to_write(),
             due=self._calendar.log.range_to_write(),
         )

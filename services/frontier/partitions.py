@@ -69,6 +69,7 @@ class Partitions:
     def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
         return Partition(
             number,
+            self.in_all,
             self.crawl,
             epoch,
             claimed_at,

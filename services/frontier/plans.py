@@ -33,7 +33,7 @@ class Plans:
     common. Their calendars have buckets of their own."""
 
     def __init__(self, crawl_id: str, partition: str, store: Store, now: float) -> None:
-        self.partition, self._name = partition, f"{crawl_id}/{partition}"
+        self.partition, self._crawl_id = partition, crawl_id
         self._rows, self._visits = store.table(PartitionPlansRow), store.table(DueRow)
         keys = crawl_id, partition
         self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
@@ -48,7 +48,8 @@ class Plans:
         """The last key of the bucket that is being moved that has been."""
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
         self._calendar = self._opened(row.revisits, now)
-        self._new = Calendar(self._visits, f"{self._name}/new", row.new, now)
+        new = new_calendar_name(crawl_id)
+        self._new = Calendar(self._visits, new, row.new, now)
         self._waiting = row.waiting
         self.discovery_share, self._credit = HALF, 0.0
         self._settled = self.standing()
@@ -59,7 +60,7 @@ class Plans:
         return Calendar(self._visits, name, found, now, most)
 
     def _calendar_name(self, generation: int) -> str:
-        return f"{self._name}/{generation}"
+        return calendar_name(self._crawl_id, generation)
 
     def add(self, entry: DueRow) -> None:
         """Return *entry* at its time, once if it is added again."""
@@ -199,3 +200,13 @@ class Plans:
         if row != self._written:
             self._written = row
             self._rows.put(row)
+
+
+def calendar_name(crawl_id: str, generation: int) -> str:
+    """Return the name of the calendar of all visits to known pages."""
+    return f"{crawl_id}/{generation}"
+
+
+def new_calendar_name(crawl_id: str) -> str:
+    """Return the name of the calendar of URLs that were never visited."""
+    return f"{crawl_id}/new"

@@ -155,7 +155,7 @@ class Refusals:
             wanted, others = split(event.urls, crawl, self.blacklist)
         for limit, urls in others.items():
             state = limit_state(limit, crawl, self.blacklist)
-            partition.parked.add(event.via, urls, limit, state)
+            partition.parked.add(event.site, event.via, urls, limit, state)
         yield from by_site(wanted, event.via, event.crawl, now)
 
     def are_behind(self, crawl: CrawlDefined | None) -> bool:
@@ -194,7 +194,7 @@ class Refusals:
         if rule in LEFT_OUT and not earlier:
             limit = limit_name(rule, found.url, self.blacklist)
             state = limit_state(limit, crawl, self.blacklist)
-            partition.parked.add(origin.via, [found], limit, state)
+            partition.parked.add(site, origin.via, [found], limit, state)
         if not partition.sites.refuse(site, rule):
             return
         # Without the attempts: when it comes again, it does as a URL that was never queued.

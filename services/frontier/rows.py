@@ -11,7 +11,7 @@ from gossamer.web.cookies import Cookie
 from gossamer.web.robots import RobotsRules
 from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
-from services.frontier.bucketed_log import BucketEnds, BucketRange
+from services.frontier.bucketed_log import BucketEnds, BucketList, BucketRange
 from services.frontier.conditions import Condition
 
 YEAR = 365 * 86400
@@ -412,6 +412,19 @@ class DueRow(Row, frozen=True):
         return (self.crawl, self.host), self.url
 
 
+def partition_key(number: int, partitions: int) -> str:
+    """Return the key of what is stored of one of so many partitions: `3/12`.
+
+    Where their number changes, the new rows are written beside the old ones.
+    """
+    return f"{number}/{partitions}"
+
+
+def partition_keys(partitions: int) -> list[str]:
+    """Return the keys of all of so many partitions."""
+    return [partition_key(number, partitions) for number in range(partitions)]
+
+
 class PartitionRow(Row, frozen=True):
     """The buckets of a partition's directory and of its calendar of retries and blocked hosts."""
 
@@ -419,7 +432,7 @@ class PartitionRow(Row, frozen=True):
     partition_key = "partition"
 
     partition: str
-    directory: tuple[int, ...] = ()
+    directory: BucketList = BucketList()
     """The buckets of the directory."""
     due: BucketRange = BucketRange()
     """The buckets of the calendar of retries and blocked hosts."""

@@ -16,7 +16,7 @@ from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.revisit import CrawlState
 from services.frontier.revisit.budget import rebudgeted
-from services.frontier.rows import PartitionPlansRow
+from services.frontier.rows import PartitionPlansRow, partition_keys
 
 AT_LEAST = 60.0
 """Seconds between two looks at how the budget is shared out among the partitions."""
@@ -53,8 +53,8 @@ class Shares:
         if now < self._shared_at + AT_LEAST and pages < 2 * self._pages + 1:
             return
         self._shared_at, self._pages = now, pages
-        claimed, numbers = self._partitions, range(self._partitions.in_all)
-        keys = [(self._partitions.crawl, str(number)) for number in numbers]
+        claimed = self._partitions
+        keys = [(claimed.crawl, key) for key in partition_keys(claimed.in_all)]
         found = self._rows.get_all([(key, "") for key in keys]) if self._budget else ()
         rows = {row.partition: row for row in found}
         rows |= {one.plans.partition: one.plans.standing() for one in claimed}

@@ -16,7 +16,7 @@ from gossamer.settings import Settings
 from gossamer.web.validators import Lie, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import CrawlState, Known, PageState, SiteState, Visit, make, packed
-from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow
+from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, partition_key
 from standalone.folder import Folder, Opened
 
 HOST, SITE = "http://a.example", "a.example"
@@ -145,7 +145,9 @@ def test_all_of_it_is_read_from_the_store(tmp_path: Path) -> None:
     folder.make()
     opened = Opened(folder)
     assert facts.plan and facts.site and facts.shared
-    shared = changed(facts.shared, partition=str(partition_of(SITE, PARTITIONS)))
+    shared = changed(
+        facts.shared, partition=partition_key(partition_of(SITE, PARTITIONS), PARTITIONS)
+    )
     for row in (facts.plan, facts.site, shared):
         opened.store.table(type(row)).put(row)
     opened.store.flush()

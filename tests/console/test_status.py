@@ -15,6 +15,7 @@ from console.open_crawl import OpenCrawl
 from console.standing import Standing, read_standing
 from gossamer import clock
 from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
+from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from gossamer.store import Row
 from services.frontier.bucketed_log import BucketRange
@@ -27,6 +28,7 @@ from services.frontier.rows import (
     PartitionRow,
     PartitionTallyRow,
     TallyRow,
+    partition_key,
 )
 from standalone.folder import Folder, Opened
 from standalone.progress import Progress
@@ -34,6 +36,7 @@ from standalone.waiting import Waiting
 
 NOW = 2_000_000_000.0
 HOST = "http://a.example"
+GROUP = key_group_of("a.example")
 DEFINED = CrawlDefined(at=NOW, scope="domain('a.example')", max_depth=3)
 
 
@@ -108,11 +111,11 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     blocked = HostRow("a.example", HOST, Condition.BLOCKED, due, "no connection\x1b[2J")
     keep(
         opened,
-        TallyRow(DEFAULT_CRAWL, "0", admitted=2, queued=1),
-        PartitionTallyRow("0", due_count=1, conditions={"blocked": 1}),
-        TallyRow(DEFAULT_CRAWL, "3", admitted=1, pages=1, outcomes={"page": 1}),
-        PartitionRow("0", due=BucketRange(0, 0)),
-        DueRow("0/0", "1", due, "a.example", HOST),
+        TallyRow(DEFAULT_CRAWL, "0/4", admitted=2, queued=1),
+        PartitionTallyRow("0/4", due_count=1, conditions={"blocked": 1}),
+        TallyRow(DEFAULT_CRAWL, "3/4", admitted=1, pages=1, outcomes={"page": 1}),
+        PartitionRow("0/4", due=BucketRange(0, 0, (GROUP,))),
+        DueRow(f"hosts/{GROUP}/0", "1", due, "a.example", HOST),
         blocked,
     )
     opened.log.append([encode(DEFINED), encode(SeedSown(at=1.0, url=f"{HOST}/"))])
@@ -139,7 +142,7 @@ def come_back_twice(opened: Opened) -> None:
         spent = {"rate": 2, "hint": number}
         row = PartitionPlansRow(
             DEFAULT_CRAWL,
-            str(number),
+            partition_key(number, 4),
             "optimal",
             planned=4,
             waiting=6,
@@ -148,8 +151,10 @@ def come_back_twice(opened: Opened) -> None:
             liars=number,
         )
         keep(opened, replace(row, statistics=packed(crawl)))
-    keep(opened, TallyRow(DEFAULT_CRAWL, "0", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)}))
-    keep(opened, TallyRow(DEFAULT_CRAWL, "1", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
+    keep(
+        opened, TallyRow(DEFAULT_CRAWL, "0/4", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)})
+    )
+    keep(opened, TallyRow(DEFAULT_CRAWL, "1/4", hours={"1": (1, 0, 0), "2": (0, 0, 1)}))
     opened.log.append([encode(replace(DEFINED, revisit="optimal", budget=40.0))])
 
 
@@ -188,9 +193,9 @@ def test_a_folder_without_a_definition_is_no_failure(
 def test_of_a_fleet_the_calendar_is_not_read(opened: Opened) -> None:
     keep(
         opened,
-        TallyRow(DEFAULT_CRAWL, "0", queued=1),
-        PartitionTallyRow("0", due_count=1),
-        PartitionRow("0", due=BucketRange(0, 1 << 60)),
+        TallyRow(DEFAULT_CRAWL, "0/4", queued=1),
+        PartitionTallyRow("0/4", due_count=1),
+        PartitionRow("0/4", due=BucketRange(0, 1 << 60, (GROUP,))),
     )
     standing = read_standing(OpenCrawl("a fleet", opened.log, lambda: opened.store, fleet=True))
     assert (standing.progress.queued, standing.due_at) == (1, None)

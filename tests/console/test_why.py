@@ -40,6 +40,7 @@ from services.frontier.rows import (
     RobotsRow,
     SiteRow,
     UrlRow,
+    partition_key,
 )
 from services.frontier.sites import SAMPLE
 from standalone.folder import Folder, Opened
@@ -238,7 +239,7 @@ def test_who_found_a_url_is_known_while_it_waits(tmp_path: Path) -> None:
         row = queues.append(row, [QueuedUrl(DEFAULT_CRAWL, "", 0, url, number, origin)])
     opened.store.table(HostRow).put(row)
     out = {"https://a.example": "a.example", "http://b.example": "b.example"}
-    partition = str(partition_of("a.example", PARTITIONS))
+    partition = partition_key(partition_of("a.example", PARTITIONS), PARTITIONS)
     opened.store.table(PartitionTallyRow).put(PartitionTallyRow(partition, checked_out=out))
     opened.store.flush()
     opened.database.close()

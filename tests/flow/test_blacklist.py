@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from gossamer.blacklist import Blacklist
 from gossamer.events import DEFAULT_CRAWL, BlacklistChanged
 from gossamer.log.codec import encode
-from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
 from services.fetcher.outcome import Failure, Reply
@@ -48,9 +47,7 @@ def row(crawl: VirtualCrawl, url: str) -> UrlRow | None:
 
 def counted(crawl: VirtualCrawl) -> Counter[str]:
     table, found = SqliteStore(crawl.database).table(TallyRow), Counter[str]()
-    for tally in filter(
-        None, (table.get((DEFAULT_CRAWL, str(number))) for number in range(PARTITIONS))
-    ):
+    for tally in filter(None, table.everything()):
         found.update(tally.hazards)
         found.update({f"refused {rule}": count for rule, count in tally.refused.items()})
     return found

@@ -6,9 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from prometheus_client import REGISTRY
 
-from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.hazards import Hazard
-from gossamer.log.sqlite import PARTITIONS
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Failure, Reply
 from services.frontier.rows import TallyRow
@@ -69,7 +67,7 @@ def counted() -> Counter[str]:
 
 def reported(crawl: VirtualCrawl) -> Counter[str]:
     tallies = SqliteStore(crawl.database).table(TallyRow)
-    rows = [tallies.get((DEFAULT_CRAWL, str(number))) for number in range(PARTITIONS)]
+    rows = [*tallies.everything()]
     return sum((Counter(row.hazards) for row in rows if row), Counter())
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gossamer.log import KEY_GROUPS, key_group_of, key_groups_of, partition_of
 from gossamer.sqlite import Database
 from gossamer.store import Table
 from gossamer.store.sqlite import SqliteStore
@@ -15,6 +16,8 @@ from services.frontier.bucketed_log import (
 )
 from services.frontier.parked import ParkedRow
 from services.frontier.rows import DueRow
+
+GROUP = key_group_of("a.test")
 
 
 @pytest.fixture
@@ -54,13 +57,14 @@ def test_a_dropped_bucket_is_named_once_more(store: SqliteStore) -> None:
     log = RangedLog(store.table(DueRow), "a log", start=5)
     assert log.range_to_write() == NO_BUCKETS
     put(log, 5, 9)
-    assert log.range_to_write() == BucketRange(5, 9)
+    assert log.range_to_write() == BucketRange(5, 9, (GROUP,))
     log.drop(5)
     log.leave(9)
-    assert [log.range_to_write() for _ in range(2)] == [BucketRange(5, 9), BucketRange(9, 9)]
+    last = BucketRange(9, 9, (GROUP,))
+    assert [log.range_to_write() for _ in range(2)] == [BucketRange(5, 9, (GROUP,)), last]
     log.drop(9)
     log.leave(10)
-    assert [log.range_to_write() for _ in range(2)] == [BucketRange(9, 9), NO_BUCKETS]
+    assert [log.range_to_write() for _ in range(2)] == [last, NO_BUCKETS]
 
 
 def test_a_range_grows_to_both_sides_and_is_found_again(store: SqliteStore) -> None:
@@ -68,10 +72,35 @@ def test_a_range_grows_to_both_sides_and_is_found_again(store: SqliteStore) -> N
     log = RangedLog(table, "a log", start=5)
     put(log, 7, 3)
     found = log.range_to_write()
-    assert found == BucketRange(3, 7)
+    assert found == BucketRange(3, 7, (GROUP,))
     assert [row.key for row in RangedLog(table, "a log", found)] == ["3", "7"]
 
 
 def put(log: RangedLog[DueRow], *buckets: int) -> None:
     for bucket in buckets:
         log.put(bucket, DueRow("", str(bucket), 0.0, "a.test", "http://a.test"))
+
+
+def test_rows_of_several_key_groups_are_read_in_one_order(store: SqliteStore) -> None:
+    log = RangedLog(store.table(DueRow), "a log")
+    sites = [f"s{number % 20}.test" for number in range(PAGE + 50)]
+    for number, site in enumerate(sites):
+        log.put(3, DueRow("", f"{number:05d}", 0.0, site, f"http://{site}"))
+    store.flush()
+    assert len(log.logs) > 5
+    assert [int(row.key) for row in log.page(3, limit=7)] == [*range(7)]
+    assert [int(row.key) for row in log.page(3, "00006", 3)] == [7, 8, 9]
+    found = RangedLog(store.table(DueRow), "a log", log.range_to_write())
+    assert [int(row.key) for row in found] == [*range(PAGE + 50)]
+    found.drop(3)
+    store.flush()
+    assert not [*store.table(DueRow).everything()]
+
+
+@pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (8, 12), (48, 96)])
+def test_a_key_group_is_in_one_partition_whatever_their_number(before: int, after: int) -> None:
+    for partitions in (before, after):
+        groups = [key_groups_of(number, partitions) for number in range(partitions)]
+        assert sorted(group for some in groups for group in some) == [*range(KEY_GROUPS)]
+        for site in ("a.test", "b.test", "xn--bcher-kva.example"):
+            assert key_group_of(site) in key_groups_of(partition_of(site, partitions), partitions)

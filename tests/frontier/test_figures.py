@@ -6,10 +6,10 @@ import pytest
 from prometheus_client import REGISTRY
 
 from gossamer import clock
-from gossamer.events import DEFAULT_CRAWL, Outcome
+from gossamer.events import Outcome
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, PartitionTallyRow, TallyRow
-from tests.frontier.simulation import PARTITIONS, START, Simulation, crawl
+from tests.frontier.simulation import START, Simulation, crawl
 from tests.frontier.test_revisits import DAY, HOUR, Changing
 
 
@@ -96,11 +96,7 @@ def test_the_totals_of_the_report_are_those_of_what_happened(sim: Simulation) ->
     sim.admit(*urls("down.test", 1))
     sim.run(until=START + 100)
     tallies = sim.store.table(TallyRow)
-    rows = [
-        row
-        for partition in range(PARTITIONS)
-        if (row := tallies.get((DEFAULT_CRAWL, str(partition))))
-    ]
+    rows = [*tallies.everything()]
     assert sum(row.admitted for row in rows) == 3
     assert sum((Counter(row.refused) for row in rows), Counter()) == {"trap_depth": 1}
     outcomes = sum((Counter(row.outcomes) for row in rows), Counter())
@@ -140,10 +136,7 @@ def test_pages_are_counted_by_the_hour_for_a_day() -> None:
     sim.run(START + 40 * HOUR)
     last = max(at for at, _, _ in sim.visits)
     sim.start()
-    rows = [
-        sim.store.table(TallyRow).get((DEFAULT_CRAWL, str(number))) for number in range(PARTITIONS)
-    ]
-    (hours,) = [row.hours for row in rows if row and row.hours]
+    (hours,) = [row.hours for row in sim.store.table(TallyRow).everything() if row.hours]
     assert len(hours) == 24 and max(map(int, hours)) == last // 3600
     new, changed, unchanged = (sum(column) for column in zip(*hours.values(), strict=True))
     assert new == 0 and 40 <= changed + unchanged <= 52 and 14 <= changed <= 18

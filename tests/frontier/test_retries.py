@@ -9,7 +9,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow, PartitionTallyRow, UrlRow
-from tests.frontier.simulation import PARTITIONS, Simulation
+from tests.frontier.simulation import Simulation
 
 HOST, URL = "http://a.test", "http://a.test/1"
 SOON = 100.0
@@ -43,7 +43,7 @@ def host(sim: Simulation) -> HostRow:
 
 def waiting(sim: Simulation) -> int:
     rows = SqliteStore(sim.database).table(PartitionTallyRow)
-    return sum(row.due_count for n in range(PARTITIONS) if (row := rows.get(str(n))))
+    return sum(row.due_count for row in rows.everything())
 
 
 @pytest.mark.parametrize("outcome", [Outcome.HOST_DOWN, Outcome.DNS_FAILURE, Outcome.BROKEN])
