@@ -1,10 +1,12 @@
-"""`gossamer topics apply`: makes the topics of a fleet, and defines the crawl if nobody has."""
+"""`gossamer topics`: makes the topics of a fleet (`apply`), and defines the crawl if nobody has;
+gives them another number of partitions (`resize`)."""
 
 import argparse
 import sys
 from collections.abc import Iterator
 
-from console.cli.options import IN_A_FLEET, add_config, settings_of
+from console.cli.options import IN_A_FLEET, add_config, natural, settings_of
+from console.cli.resizing import resize_fleet
 from gossamer import clock
 from gossamer.crawl import CHOICES, last_definition
 from gossamer.errors import BadSettings
@@ -17,10 +19,14 @@ from gossamer.settings import Settings
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add its arguments to *command*."""
-    command.add_argument(
-        "action", choices=("apply",), help="make what is missing, change what differs"
+    actions = command.add_subparsers(required=True, metavar="ACTION", dest="action")
+    apply = actions.add_parser("apply", help="make what is missing, change what differs")
+    resize = actions.add_parser(
+        "resize", help="give the topics of a stopped fleet another number of partitions"
     )
-    add_config(command)
+    resize.add_argument("partitions", type=natural, metavar="N", help="how many")
+    for action in (apply, resize):
+        add_config(action)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,6 +34,10 @@ def run(options: argparse.Namespace) -> int:
     settings = settings_of(options)
     if not settings.kafka.servers:
         raise BadSettings("kafka.servers is empty: name brokers, as in HOST:PORT")
+    if options.action == "resize":
+        for line in resize_fleet(settings, options.partitions):
+            print(line, flush=True)
+        return 0
     topics = Topics(settings.kafka)
     for line in topics.apply():
         print(line, flush=True)

@@ -105,8 +105,10 @@ PAGES_ARCHIVED = _topic("pages.archived")
 CONTROL = _topic("control")
 DEAD_LETTERS = _topic("dead.letters")
 
-SITE_KEYED = tuple(name for name, topic in TOPICS.items() if topic.partitioned_by == "site")
-"""The topics of which a site has the same partition number."""
+SITE_KEYED = tuple(
+    name for name, topic in TOPICS.items() if topic.partitioned_by == "site" and topic.consumers
+)
+"""The topics of which a site has the same partition number: those that services read."""
 TOPIC_OF = {kind.type: topic for topic in TOPICS.values() for kind in topic.events}
 check_complete(_EVENT_TYPES.values(), TOPIC_OF, "schemas/topics")
 LARGEST = max(topic.max_message_bytes for topic in TOPICS.values())

@@ -20,7 +20,7 @@ from gossamer.events import (
 )
 from gossamer.events.fitting import fitted
 from gossamer.events.pages import Contents
-from gossamer.events.topics import SITE_KEYED, Topic
+from gossamer.events.topics import TOPICS, Topic
 from gossamer.log import Headers, Message, Record
 from gossamer.web.url import BadUrl, canonicalize, site_of
 
@@ -185,7 +185,7 @@ def _partition_key(letter: DeadLetter) -> str:
     with suppress(Poison):
         at = letter.topic, letter.partition, letter.offset
         return partition_key_of(decode(Record(*at, letter.key, letter.value)))
-    if letter.topic in SITE_KEYED:
+    if (topic := TOPICS.get(letter.topic)) and topic.partitioned_by == "site":
         with suppress(BadUrl):
             return site_of(canonicalize(letter.key))
     return letter.key

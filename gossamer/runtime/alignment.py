@@ -4,10 +4,12 @@ A group goes back to where the store has what followed from its records: they ar
 as after a crash. What the log does not have any more is lost, and said to be.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gossamer.log import At, Log, Standing
+from msgspec.structs import replace
+
+from gossamer.log import KEY_GROUPS, At, Log, Standing
 from gossamer.runtime.positions import PositionRow
 from gossamer.runtime.processor import Processor
 from gossamer.store import Store
@@ -57,6 +59,14 @@ def align(
     numbers = {number for _, number in positions}
     new = [PositionRow(group, str(number), changed[number]) for number in sorted(numbers)]
     return Aligned(group, moved, repeated, deleted, lost, new)
+
+
+def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
+    """Forget the positions of *group* on *topics*, which were made anew, with the next flush."""
+    table = store.table(PositionRow)
+    for row in table.get_all([((group, str(number)), "") for number in range(KEY_GROUPS)]):
+        left = {topic: at for topic, at in row.offsets.items() if topic not in topics}
+        table.put(replace(row, offsets=left))
 
 
 def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:

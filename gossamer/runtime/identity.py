@@ -10,6 +10,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from gossamer.errors import GossamerError
 from gossamer.events import DEFAULT_CRAWL, FleetBegun
@@ -104,6 +105,17 @@ def _resized(began: int, now: int) -> GossamerError:
         f"this fleet was begun with {began} partitions of each topic, and the topics have {now} "
         "now: sites would move to other partitions, away from what is known of them"
     )
+
+
+def set_partitions(log: Log, store: Store, now: float) -> None:
+    """State that the fleet has as many partitions as *log* from now on."""
+    rows = store.table(IdentityRow)
+    for part in (STORE, TOPICS):
+        if row := rows.get(part):
+            rows.put(replace(row, partitions=log.partitions))
+    store.flush()
+    if row := rows.get(STORE):
+        log.append([encode(begun(row, now))])
 
 
 def check_topics(log: Log) -> FleetBegun | None:

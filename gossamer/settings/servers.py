@@ -77,7 +77,7 @@ class KafkaSettings(Access):
     """After this long without a sign of life, a member's partitions go to others."""
     partitions: Annotated[Positive | None, unit("partitions")] = None
     """Of every topic that is keyed by site, when `gossamer topics apply` makes it; unset: what
-    `schemas/topics` says. It cannot be changed later."""
+    `schemas/topics` says. It divides 96, and `gossamer topics resize` changes it later."""
     replication: Annotated[Positive | None, unit("copies")] = None
     """Copies of every topic, when `gossamer topics apply` makes it; unset: what `schemas/topics`
     says."""

@@ -326,6 +326,31 @@ class ReplicatedSeen(Seen):
         )
 
 
+def moved(log: Log, before: int, after: int, epoch: int, now: float) -> Iterator[list[Message]]:
+    """Yield what makes a changelog of *before* partitions one of *after*, some messages at a time.
+
+    The changes of sites that are in another partition now are appended there, under *epoch*, which
+    is newer than all others. They stay where they were as well.
+    """
+    tail = log.tail([URLS_SEEN.name], dict.fromkeys(range(before), 0))
+    newest = dict.fromkeys(range(before), 0)
+    try:
+        while records := tail.poll(WAIT):
+            messages = list[Message]()
+            for record in records:
+                change = _change_in(record)
+                if change is None or change.epoch < newest[record.partition]:
+                    continue
+                newest[record.partition] = change.epoch
+                number = partition_of(change.site, after)
+                if change.urls and number != record.partition:
+                    copy = msgspec.structs.replace(change, epoch=epoch, at=now)
+                    messages.append(replaced(encode(copy), partition=number))
+            yield messages
+    finally:
+        tail.close()
+
+
 def _change_in(record: Record) -> UrlsSeen | None:
     """Return the change in *record*; None if somebody else has put it there."""
     try:

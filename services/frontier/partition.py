@@ -71,7 +71,7 @@ class Partition:
     ) -> None:
         key, groups = partition_key(number, in_all), key_groups_of(number, in_all)
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
-        self.opened_at, self._key = now, key
+        self.opened_at, self._key, self._in_all = now, key, in_all
         self.caught_up = False
         """Whether all outcomes from before the claim were applied."""
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
@@ -455,7 +455,8 @@ class Partition:
 
     def topic_partition(self, sent_to: int | None) -> int:
         """Return the partition of `visits.ordered` with an order that has this column `sent_to`."""
-        return self.number if sent_to is None else sent_to
+        # One that there is no more is that of an order from before the number was changed.
+        return self.number if sent_to is None or sent_to >= self._in_all else sent_to
 
     def write(self) -> None:
         """Put totals and positions that have changed into the store.

@@ -55,7 +55,7 @@ def test_a_topic_says_what_brokers_are_to_do_with_it(topic: Topic) -> None:
     assert bool(topic.retention) == bool(topic.segment) == (topic.keep is Keep.NEWEST)
     assert bool(topic.segment_bytes) == (topic.keep is Keep.UNTIL_READ)
     assert topic.partitions > 0 and topic.replication > 0
-    assert topic.partitions == 1 or topic.keep is not Keep.NEWEST or topic.name in SITE_KEYED
+    assert topic.partitions == 1 or topic.keep is not Keep.NEWEST or topic.partitioned_by == "site"
 
 
 def test_what_belongs_to_a_site_has_one_partition_number() -> None:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
-from gossamer.events.topics import CONTROL, TOPICS
+from gossamer.events.topics import CONTROL, TOPICS, VISITS_ENDED
 from tests.simulation.kernel import Process, Sim
 
 At = tuple[str, int]
@@ -161,10 +161,21 @@ class Broker:
         self._check()
 
     def topic(self, name: str, partitions: int) -> None:
-        """Make another topic."""
+        """Make another topic, or give one more partitions."""
         self.counts[name] = partitions
+        if name == VISITS_ENDED.name:
+            self.partitions = partitions
         for number in range(partitions):
             self.logs.setdefault((name, number), [])
+
+    def remove(self, name: str) -> None:
+        """Delete a topic, and what groups have committed of it."""
+        for at in [(name, number) for number in range(self.counts.pop(name))]:
+            del self.logs[at]
+            self.starts.pop(at, None)
+            self.appended_at.pop(at, None)
+            for group in self.groups.values():
+                group.offsets.pop(at, None)
 
     def group(self, name: str) -> Group:
         """Return the group of that name."""

@@ -19,6 +19,7 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
+from confluent_kafka.admin import NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from tests.simulation.broker import At, Broker
 from tests.simulation.kernel import Process, Strand
@@ -132,7 +133,8 @@ class SimConsumer:
             self._ask()
             left = until - self._sim.now
             if left <= 0:
-                if not timeout:
+                if timeout < CALL:
+                    # So short a wait would not change the time.
                     self._sim.effect(CALL)
                 return None
             self._wait(min(left, 1.0) if self._news or not self._broker_up() else left)
@@ -385,6 +387,35 @@ class SimAdmin:
             at = one.topic, one.partition
             self._broker.starts[at] = max(self._broker.starts[at], one.offset)
         return {one: _done(None) for one in asked}
+
+    def poll(self, timeout: float = 0) -> int:
+        """Do nothing: all happens in the calls."""
+        return 0
+
+    def list_topics(self, timeout: float = 0) -> Any:
+        """Return the metadata."""
+        return metadata(self._broker, self._broker.sim.process)
+
+    def create_partitions(self, asked: list[NewPartitions]) -> Any:
+        """Give topics more partitions."""
+        self._broker.answer(self._broker.sim.process)
+        for one in asked:
+            self._broker.topic(one.topic, one.new_total_count)
+        return {one.topic: _done(None) for one in asked}
+
+    def delete_topics(self, names: list[str]) -> Any:
+        """Delete topics, and what groups have committed of them."""
+        self._broker.answer(self._broker.sim.process)
+        for name in names:
+            self._broker.remove(name)
+        return {name: _done(None) for name in names}
+
+    def create_topics(self, asked: list[NewTopic], operation_timeout: float = 0) -> Any:
+        """Make topics."""
+        self._broker.answer(self._broker.sim.process)
+        for one in asked:
+            self._broker.topic(one.topic, one.num_partitions)
+        return {one.topic: _done(None) for one in asked}
 
     def alter_consumer_group_offsets(
         self, asked: list[ConsumerGroupTopicPartitions], request_timeout: float = 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from services.frontier.rows import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
-from tests.simulation.restores import lose_control, put_store_back
+from tests.simulation.restores import lose_control, put_store_back, resize
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
@@ -301,6 +301,7 @@ HARMS: dict[str, Callable[["Run"], None]] = {
 RESTORES: dict[str, Callable[["Run"], None]] = {
     "store put back": put_store_back,
     "control lost": lose_control,
+    "resized": resize,
 }
 """Done in scenarios of their own: all services are stopped for it."""
 SLOWING = frozenset(

@@ -1,14 +1,19 @@
-"""Parts of a simulated fleet that are put back to an older state, or lost, and how operators bring
-the fleet together again: all services are stopped, and `gossamer restore --align` runs."""
+"""What is done to a simulated fleet while all of its services are stopped: a part of it is put back
+to an older state or lost, and `gossamer restore --align` brings the fleet together again; or it is
+given another number of partitions."""
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING
 
+from console.cli.resizing import resize_fleet
 from console.cli.restore import align
 from gossamer import clock
-from gossamer.errors import Unavailable
-from gossamer.events.topics import CONTROL
+from gossamer.errors import GossamerError
+from gossamer.events import SpeedSet
+from gossamer.events.control import Speed
+from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.runtime.backends import open_fleet
 from gossamer.settings import Settings
 from tests.simulation.kernel import START, Process
@@ -48,12 +53,54 @@ def lose_control(run: "Run") -> None:
     _stop(run, lose)
 
 
-def _stop(run: "Run", replace: Callable[[], None]) -> None:
-    """Stop all services; when Kafka knows that, *replace* something and align the fleet."""
+def resize(run: "Run") -> None:
+    """Have the fleet come to rest, and give it another number of partitions."""
+    if run.sim.now < START + SET_UP or run.resizes or not run.fleet.wanted:
+        run.sim.later(STOPPED, resize, run)
+        return
+    run.resizes = True
+    wanted = run.sim.random.choice([n for n in (1, 2, 3, 8, 12) if n != run.broker.partitions])
+    run.append(SpeedSet(at=run.sim.now, speeds=(Speed(when="", pages=0.0),)))
+    run.note("the speed of the crawl is 0")
+
+    def change(settings: Settings) -> None:
+        for line in resize_fleet(settings, wanted):
+            run.note(line)
+        run.resizes = False
+        run.append(SpeedSet(at=run.sim.now))
+
+    def look() -> None:
+        if _is_drained(run) and run.fleet.wanted:
+            _stop(run, lambda: None, change)
+        else:
+            run.sim.later(STOPPED, look)
+
+    run.sim.later(STOPPED, look)
+
+
+def _is_drained(run: "Run") -> bool:
+    for (topic, number), records in run.broker.logs.items():
+        for group in TOPICS[topic].consumers if topic in TOPICS else ():
+            if run.broker.group(group).offsets.get((topic, number), 0) < len(records):
+                return False
+    return True
+
+
+def _aligned(run: "Run", settings: Settings) -> None:
+    with open_fleet(settings, "restore") as (log, store):
+        for line in align(log, store, clock.now()):
+            run.note(line)
+
+
+def _stop(
+    run: "Run", replace: Callable[[], None], then: Callable[[Settings], None] | None = None
+) -> None:
+    """Stop all services; when Kafka knows that, *replace* something and do what comes *then*: align
+    the fleet, if nothing else."""
     names = sorted(run.fleet.wanted)
     if not names or run.sim.now < START + SET_UP:
         # Another part of the fleet is being replaced, or the fleet has not begun.
-        run.sim.later(STOPPED, _stop, run, replace)
+        run.sim.later(STOPPED, _stop, run, replace, then)
         return
     for name in names:
         run.fleet.wanted.discard(name)
@@ -66,25 +113,24 @@ def _stop(run: "Run", replace: Callable[[], None]) -> None:
             run.sim.later(STOPPED, look)
             return
         replace()
-        _align(run, names)
+        _operate(run, names, then or partial(_aligned, run))
 
     run.sim.later(STOPPED, look)
 
 
-def _align(run: "Run", names: list[str]) -> None:
+def _operate(run: "Run", names: list[str], job: Callable[[Settings], None]) -> None:
+    """Have an operator do *job* until it is done, and start the services again."""
     process = Process(run.sim, "operator-1")
 
-    def aligned() -> None:
-        settings = Settings.model_validate(run.fleet.settings)
+    def operate() -> None:
         try:
-            with open_fleet(settings, "restore") as (log, store):
-                for line in align(log, store, clock.now()):
-                    run.note(line)
-        except Unavailable:
-            run.sim.later(STOPPED, _align, run, names)
+            job(Settings.model_validate(run.fleet.settings))
+        except GossamerError as error:
+            run.note(f"an operator is told: {error}")
+            run.sim.later(STOPPED, _operate, run, names, job)
         else:
             for name in names:
                 run.fleet.start(name)
         process.kill()
 
-    process.spawn(aligned)
+    process.spawn(operate)

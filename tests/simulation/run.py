@@ -101,6 +101,8 @@ class Run:
         self.batch = int(str(self.fleet.settings["frontier"]["batch"]))
         self.losses = 0
         """How often something was done that may cost what was fetched and not yet told."""
+        self.resizes = False
+        """Whether the fleet is being given another number of partitions."""
         self.excused = 0
         """Requests that may be repeated besides."""
         self.slow: str | None = None

@@ -68,6 +68,7 @@ RECORDS_DELETED = Scenario(
     "records deleted", ("records deleted", "frontiers away"), (1, 2), until=40.0
 )
 RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
+RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -143,6 +144,7 @@ SCENARIOS = (
 OTHERS = {
     2: RESTORED,
     6: OPERATORS,
+    28: RESIZED,
     10: WIDE,
     14: LISTINGS,
     22: OPERATORS,

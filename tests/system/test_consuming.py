@@ -40,7 +40,7 @@ def page(url: str, title: str) -> Page:
 @pytest.fixture
 def settings(kafka: str) -> KafkaSettings:
     prefix = f"consuming-{uuid4().hex[:8]}."
-    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=5, replication=1)
+    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=6, replication=1)
     list(Topics(found).apply())
     return found
 

@@ -138,15 +138,23 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
     status, out, err = apply()
     assert (status, err) == (0, [])
     assert f"{name}: partitions were 3, now 48" in out, "seeds may grow"
-    for count, why in ((5, "would move sites"), (3, "cannot take partitions away")):
+    for count, why in ((6, "would move sites"), (3, "cannot take partitions away")):
         cluster.write(partitions=count)
         status, out, err = apply()
-        assert (status, out, len(err)) == (1, [], 10)
+        assert (status, out, len(err)) == (1, [], 7), "those that services read by site"
         assert all(why in line and f"has 4 partitions, not {count}" in line for line in err)
     cluster.write(partitions=4, replication=2)
     status, out, err = apply()
     assert status == 1 and all("copies are 1, not 2" in line for line in err)
     assert cluster.found()["pages"] == 4
+
+
+def test_a_number_that_does_not_divide_the_key_groups_is_refused(
+    cluster: Cluster, apply: Apply
+) -> None:
+    cluster.write(partitions=5)
+    status, out, (err,) = apply()
+    assert (status, out) == (2, []) and "kafka.partitions is 5, which does not divide 96" in err
 
 
 def test_too_many_copies_are_told(cluster: Cluster, apply: Apply) -> None:

@@ -1,7 +1,8 @@
 """Makes the topics on Kafka what `schemas/topics` and the settings ask for, if that loses nothing.
 
-A topic keyed by site is never given more partitions: its sites would move to others, away from
-their host's lease, their queue, and what was met of them. A topic that is kept until read has no
+A topic keyed by site is never given more partitions by the way: its sites would move to others,
+away from their host's lease, their queue, and what was met of them. `gossamer topics resize` does
+that, for a fleet that is stopped. A topic that is kept until read has no
 limit by time or size, whatever was set for it before. Other limits are set once: what an operator
 has set for a topic stays.
 """
@@ -24,13 +25,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 
 from gossamer import clock
-from gossamer.errors import GossamerError, Unavailable
-from gossamer.events.topics import SITE_KEYED, TOPICS, Keep, Topic
+from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.events.topics import SITE_KEYED, TOPICS, URLS_SEEN, Keep, Topic
+from gossamer.log import KEY_GROUPS
 from gossamer.log.kafka.client import RETRY_PAUSE, Trouble, client, error_of, topics_of
 from gossamer.settings.servers import KafkaSettings
 
 UNLIMITED = {"retention.ms": "-1", "retention.bytes": "-1"}
 """Nobody but the readers' `Trimmer` may delete a record: Kafka does not know what was read."""
+RESIZED = (*SITE_KEYED, URLS_SEEN.name)
+"""The topics of which dedup and frontier have the same partitions."""
 CLEANABLE = 0.1
 """The part of a compacted topic that may be superseded before Kafka compacts it again."""
 
@@ -39,6 +43,7 @@ CLEANABLE = 0.1
 class Wanted:
     """One topic as it should be; *grows* says whether it may get more partitions."""
 
+    topic: Topic
     name: str
     partitions: int
     replication: int
@@ -60,9 +65,10 @@ def wanted(settings: KafkaSettings) -> list[Wanted]:
 
 
 def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
-    by_site = topic.name in SITE_KEYED
+    by_site = topic.partitioned_by == "site"
     replication = settings.replication or topic.replication
     return Wanted(
+        topic=topic,
         name=settings.prefix + topic.name,
         partitions=(by_site and settings.partitions) or topic.partitions,
         replication=replication,
@@ -97,11 +103,64 @@ class Topics:
     """The topics on the brokers of *settings*."""
 
     def __init__(self, settings: KafkaSettings) -> None:
+        if settings.partitions and KEY_GROUPS % settings.partitions:
+            raise BadSettings(
+                f"kafka.partitions is {settings.partitions}, which does not divide {KEY_GROUPS}"
+            )
         self._settings = settings
         self._trouble = Trouble(settings.servers)
         self._admin: Any = AdminClient(client(settings, self._trouble))
         self.refused: list[str] = []
         """What differs and was left as it is: a sentence each."""
+
+    def counts(self) -> dict[str, int]:
+        """Return how many partitions each topic has, by its name without the prefix."""
+        found = topics_of(self._admin, self._trouble, self._settings.timeout)
+        names = {one.name: one.topic.name for one in wanted(self._settings)}
+        return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
+
+    def resize(self, partitions: int) -> Iterator[str]:
+        """Have each topic that services read by site so many *partitions*; yield a line each.
+
+        Topics that are to have fewer are made anew, without their records.
+        """
+        settings = self._settings.model_copy(update={"partitions": partitions})
+        resized = [one for one in wanted(settings) if one.topic.name in RESIZED]
+        counts = self.counts()
+        fewer = [one for one in resized if counts.get(one.topic.name, 0) > one.partitions]
+        fewer = [one for one in fewer if one.topic.name in SITE_KEYED]
+        more = [one for one in resized if 0 < counts.get(one.topic.name, 0) < one.partitions]
+        try:
+            self._delete(fewer)
+            yield from self._create(resized)
+            for one in more:
+                grown = self._admin.create_partitions([NewPartitions(one.name, one.partitions)])
+                if _done(grown[one.name], KafkaError.INVALID_PARTITIONS):
+                    before = counts[one.topic.name]
+                    yield f"{one.name}: partitions were {before}, now {one.partitions}"
+            self._await_partitions(resized)
+        except KafkaException as failure:
+            raise self._translate_error(error_of(failure)) from failure
+
+    def _delete(self, topics: list[Wanted]) -> None:
+        """Delete *topics*, and wait until they are gone."""
+        if not topics:
+            return
+        for deleted in self._admin.delete_topics([one.name for one in topics]).values():
+            _done(deleted, KafkaError.UNKNOWN_TOPIC_OR_PART)
+        names = {one.topic.name for one in topics}
+        until = clock.steady() + self._settings.timeout
+        while left := names & self.counts().keys():
+            if clock.steady() > until:
+                raise Unavailable(f"Kafka does not delete {', '.join(sorted(left))}")
+            clock.pause(RETRY_PAUSE)
+
+    def _await_partitions(self, topics: list[Wanted]) -> None:
+        until = clock.steady() + self._settings.timeout
+        while any(self.counts().get(one.topic.name, 0) < one.partitions for one in topics):
+            if clock.steady() > until:
+                raise Unavailable("Kafka does not bring up the new partitions")
+            clock.pause(RETRY_PAUSE)
 
     def apply(self) -> Iterator[str]:
         """Create what is missing and change what differs, yielding a line each.
@@ -165,15 +224,18 @@ class Topics:
                 f"{topic.name}: copies are {copies}, not {topic.replication}: move them with "
                 "Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
             )
+        if topic.topic.partitioned_by == "site" and topic.topic.name not in SITE_KEYED:
+            return  # It may have another number: nobody of ours reads it by partition.
         if count > topic.partitions:
             self.refused.append(
                 f"{topic.name}: has {count} partitions, not {topic.partitions}: Kafka cannot take "
-                "partitions away"
+                "partitions away; gossamer topics resize makes topics anew"
             )
         elif count < topic.partitions and not topic.grows:
             self.refused.append(
                 f"{topic.name}: has {count} partitions, not {topic.partitions}: more of them would "
-                "move sites and keys away from what is known of them"
+                "move sites and keys away from what is known of them; gossamer topics resize moves "
+                "that, too"
             )
         elif count < topic.partitions:
             grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])

@@ -1,0 +1,115 @@
+"""What is kept of partitions is whole after their number was changed, whatever it was before."""
+
+from collections import Counter
+
+import pytest
+
+from gossamer.events import DEFAULT_CRAWL
+from gossamer.log import key_group_of, key_groups_of
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.frontier import revisit
+from services.frontier.bucketed_log import BucketList, BucketRange, RangedLog
+from services.frontier.plans import calendar_name
+from services.frontier.resizing import drop_partitions, resize
+from services.frontier.revisit import CrawlState
+from services.frontier.rows import (
+    DueRow,
+    PartitionPlansRow,
+    PartitionRow,
+    PartitionTallyRow,
+    TallyRow,
+    partition_key,
+)
+
+SITES = [f"s{number}.test" for number in range(60)]
+
+
+@pytest.fixture
+def store() -> SqliteStore:
+    return SqliteStore(Database(":memory:"))
+
+
+def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,)) -> None:
+    """Put rows of so many partitions, each with a calendar of the visits to its sites."""
+    for number in range(partitions):
+        key, groups = partition_key(number, partitions), key_groups_of(number, partitions)
+        generation = generations[number % len(generations)]
+        calendar = RangedLog(store.table(DueRow), calendar_name(DEFAULT_CRAWL, generation))
+        for at, site in enumerate(SITES):
+            if key_group_of(site) in groups:
+                calendar.put(at // 10, DueRow("", f"{at:04d}", at, site, f"http://{site}"))
+        revisits = calendar.range_to_write()
+        due = BucketRange(number, number + 5, revisits.groups)
+        row = PartitionRow(key, BucketList((number, 7), revisits.groups), due)
+        state = CrawlState(pages=12.0, demand=6.0, curve={-3: 2.4}, visits=12)
+        plans = PartitionPlansRow(
+            DEFAULT_CRAWL, key, "fixed:1d", generation, revisits, planned=13, waiting=7,
+            spent={"a": 2}, statistics=revisit.packed(state),
+        )  # fmt: skip
+        out = {f"http://{site}": site for site in SITES if key_group_of(site) in groups}
+        shared = PartitionTallyRow(
+            key, last_number=100 + number, orders=5, conditions={"idle": 11}, due_count=9,
+            checked_out=out,
+        )  # fmt: skip
+        totals = TallyRow(DEFAULT_CRAWL, key, admitted=5, queued=10, outcomes={"page": 3})
+        for one in (row, plans, shared, totals):
+            store.table(type(one)).put(one)
+    store.flush()
+
+
+@pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (4, 48), (8, 12), (1, 2), (3, 2)])
+def test_totals_stay_the_same(store: SqliteStore, before: int, after: int) -> None:
+    fill(store, before)
+    resize(store, DEFAULT_CRAWL, before, after)
+    drop_partitions(store, DEFAULT_CRAWL, before)
+    store.flush()
+    totals = [*store.table(TallyRow).everything()]
+    shared = [*store.table(PartitionTallyRow).everything()]
+    plans = [*store.table(PartitionPlansRow).everything()]
+    assert sorted(row.partition for row in totals) == sorted(
+        partition_key(number, after) for number in range(after)
+    )
+    assert sum(row.admitted for row in totals) == 5 * before
+    assert sum(row.queued for row in totals) == 10 * before
+    assert sum((Counter(row.outcomes) for row in totals), Counter()) == {"page": 3 * before}
+    assert sum((Counter(row.conditions) for row in shared), Counter()) == {"idle": 11 * before}
+    assert sum(row.due_count for row in shared) == 9 * before
+    assert (sum(row.planned for row in plans), sum(row.waiting for row in plans)) == (
+        13 * before,
+        7 * before,
+    )
+    states = [revisit.unpacked_crawl(row.statistics) for row in plans]
+    assert sum(state.pages for state in states) == pytest.approx(12.0 * before)
+    assert sum(state.curve[-3] for state in states) == pytest.approx(2.4 * before)
+
+
+@pytest.mark.parametrize("before, after", [(4, 12), (12, 4), (8, 12), (1, 96)])
+@pytest.mark.parametrize("generations", [(1,), (1, 2), (0, 2, 1)])
+def test_each_partition_finds_the_entries_of_its_sites_and_no_other(
+    store: SqliteStore, before: int, after: int, generations: tuple[int, ...]
+) -> None:
+    fill(store, before, generations)
+    for _ in range(2):  # Again, as after a crash.
+        resize(store, DEFAULT_CRAWL, before, after)
+        store.flush()
+    for number in range(after):
+        key, groups = partition_key(number, after), key_groups_of(number, after)
+        ours = [site for site in SITES if key_group_of(site) in groups]
+        plans = store.table(PartitionPlansRow).get((DEFAULT_CRAWL, key))
+        row, shared = store.table(PartitionRow).get(key), store.table(PartitionTallyRow).get(key)
+        assert plans and row and shared
+        name = calendar_name(DEFAULT_CRAWL, plans.generation)
+        found = RangedLog(store.table(DueRow), name, plans.revisits)
+        assert [entry.site for entry in found] == ours
+        assert sorted(shared.checked_out.values()) == sorted(ours)
+        assert {*row.due.groups} == {*row.directory.groups} == {key_group_of(one) for one in ours}
+        assert shared.last_number >= 100
+
+
+def test_the_same_number_changes_nothing(store: SqliteStore) -> None:
+    fill(store, 4)
+    before = [*store.table(PartitionPlansRow).everything()]
+    resize(store, DEFAULT_CRAWL, 4, 4)
+    store.flush()
+    assert [*store.table(PartitionPlansRow).everything()] == before
