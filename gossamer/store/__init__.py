@@ -130,6 +130,13 @@ class Table(Protocol[R]):
     def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
 
+    def erase(self, partition: Partition, sort: Sort = "") -> None:
+        """Remove one row, if it exists.
+
+        It is flushed with the drops. Cassandra pays for it at later reads of the partition: this
+        is for what somebody asks to be erased, not for what is done with.
+        """
+
     def everything(self) -> Iterator[R]:
         """Yield all rows that were flushed, in any order: for tools, since it reads all of it."""
 
@@ -141,7 +148,7 @@ class Store(Protocol):
         """Return the table of *row*; a store that owns its tables creates a missing one."""
 
     def flush(self) -> None:
-        """Write what was put and dropped.
+        """Write what was put, dropped and erased.
 
         In one transaction, or else in this order: rows of classes that do not decide, rows of
         those that do, then drops and rows put *last*. A crash in between leaves the old decision.

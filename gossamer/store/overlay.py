@@ -18,6 +18,8 @@ class Overlay(Generic[R]):
         """By partition key and sort key."""
         self.dropped: set[Partition] = set()
         """Partitions; rows of theirs in `rows` were put afterwards."""
+        self.erased: set[tuple[Partition, Sort]] = set()
+        """Keys of the rows that were erased; those in `rows` were put afterwards."""
         self.last: set[tuple[Partition, Sort]] = set()
         """Keys of the rows that are flushed with the drops."""
 
@@ -43,13 +45,23 @@ class Overlay(Generic[R]):
         self.rows.pop(partition, None)
         self.dropped.add(partition)
 
+    def erase(self, partition: Partition, sort: Sort) -> None:
+        """Hide the row with these keys, and forget it if it was put."""
+        self.rows.get(partition, {}).pop(sort, None)
+        self.last.discard((partition, sort))
+        self.erased.add((partition, sort))
+
     def get(self, partition: Partition, sort: Sort) -> R | None:
         """Return the row if it is buffered."""
         return self.rows.get(partition, {}).get(sort)
 
     def covers(self, partition: Partition, sort: Sort) -> bool:
         """Return whether the answer for these keys is here, and not in what is stored."""
-        return partition in self.dropped or sort in self.rows.get(partition, ())
+        return (
+            partition in self.dropped
+            or sort in self.rows.get(partition, ())
+            or (partition, sort) in self.erased
+        )
 
     def scan(
         self,
@@ -59,8 +71,12 @@ class Overlay(Generic[R]):
         stored: Callable[[Partition, Sort | None, int], Sequence[R]],
     ) -> list[R]:
         """Return the rows beyond *after* in order: buffered ones over those *stored* returns."""
-        below = () if partition in self.dropped else stored(partition, after, limit)
+        erased = sum(at == partition for at, _ in self.erased)
+        found = () if partition in self.dropped else stored(partition, after, limit + erased)
+        below = [row for row in found if self.keys(row) not in self.erased] if erased else found
         buffered = self.rows.get(partition)
+        if not buffered and erased:
+            return list(below)[:limit]
         if not buffered:
             return list(below)
         rows = {self.keys(row)[1]: row for row in below}
@@ -74,10 +90,11 @@ class Overlay(Generic[R]):
 
     def __bool__(self) -> bool:
         """Return whether there is anything to write."""
-        return bool(self.rows or self.dropped)
+        return bool(self.rows or self.dropped or self.erased)
 
     def clear(self) -> None:
         """Forget everything, once it is stored."""
         self.rows.clear()
         self.dropped.clear()
+        self.erased.clear()
         self.last.clear()

@@ -91,6 +91,7 @@ class SqliteTable(Generic[R]):
         self._get = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
         slots = ", ".join("?" * len(self._types))
         self._put = f"INSERT OR REPLACE INTO {self._name} ({self._columns}) VALUES ({slots})"
+        self._erase = f"DELETE FROM {self._name} WHERE {where}"
         self._drop = f"DELETE FROM {self._name} {self._within}"
         self._create()
 
@@ -112,13 +113,15 @@ class SqliteTable(Generic[R]):
         """Return the row, or None."""
         # In this order: meanwhile another thread may flush.
         row = self._overlay.get(partition, sort)
-        if row is not None or partition in self._overlay.dropped:
+        if row is not None or self._overlay.covers(partition, sort):
             return row
-        keys: tuple[Sort, ...] = partition_values(partition)
-        if self._row.sort_key:
-            keys = (*keys, sort)
-        found = self._database.read(self._get, keys)
+        found = self._database.read(self._get, self._key_values((partition, sort)))
         return self._codec.row(found[0]) if found else None
+
+    def _key_values(self, keys: tuple[Partition, Sort]) -> tuple[Sort, ...]:
+        partition, sort = keys
+        values = partition_values(partition)
+        return (*values, sort) if self._row.sort_key else values
 
     def put(self, row: R, last: bool = False) -> None:
         """Write the whole row, replacing one with its keys."""
@@ -185,6 +188,10 @@ class SqliteTable(Generic[R]):
         """Remove the whole partition."""
         self._overlay.drop(partition)
 
+    def erase(self, partition: Partition, sort: Sort = "") -> None:
+        """Remove one row, if it exists."""
+        self._overlay.erase(partition, sort)
+
     def everything(self) -> Iterator[R]:
         """Yield all rows that were flushed, page by page, so that others may write meanwhile."""
         keys = self._keys
@@ -222,6 +229,8 @@ class SqliteTable(Generic[R]):
         rows = [values(row) for part in self._overlay.rows.values() for row in part.values()]
         if self._overlay.dropped:
             db.executemany(self._drop, map(partition_values, self._overlay.dropped))
+        if self._overlay.erased:
+            db.executemany(self._erase, map(self._key_values, self._overlay.erased))
         if rows:
             db.executemany(self._put, rows)
         if self._row.lifetime:

@@ -69,6 +69,9 @@ class StampedTable(Generic[R]):
     def get_all(self, keys: Sequence[tuple[Partition, Sort]]) -> list[R]:
         return [row for key in keys if (row := self.get(*key))]
 
+    def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
+        return []  # Nothing was erased, and there are no captures before.
+
     def put(self, row: R, last: bool = False) -> None:
         self.overlay.put(row, last)
 

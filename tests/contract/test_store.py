@@ -135,6 +135,31 @@ def test_a_row_may_be_a_whole_partition(store: Store, settle: Settle) -> None:
     assert table.scan("p") == [Single("p", "new")]
 
 
+def test_one_row_is_erased_and_others_stay(store: Store, settle: Settle) -> None:
+    table = store.table(Simple)
+    for n in range(4):
+        table.put(Simple("p", n, "old"))
+    settle(store)
+    table.erase("p", 1)
+    table.erase("p", 2)
+    table.erase("q", 1)
+    assert table.get("p", 1) is None
+    assert table.scan("p", None, 2) == [Simple("p", 0, "old"), Simple("p", 3, "old")]
+    table.put(Simple("p", 2, "new"))
+    store.flush()
+    assert [row.text for row in table.scan("p")] == ["old", "new", "old"]
+    assert table.get_many("p", [0, 1, 2]) == [Simple("p", 0, "old"), Simple("p", 2, "new")]
+
+
+def test_a_row_that_is_a_whole_partition_is_erased(store: Store, settle: Settle) -> None:
+    table = store.table(Owned)
+    table.put(Owned("p", "o", "old"))
+    settle(store)
+    table.erase(("o", "p"))
+    settle(store)
+    assert table.get(("o", "p")) is None
+
+
 def test_the_first_wins(store: Store, settle: Settle) -> None:
     table = store.table(Single)
     assert table.put_if_absent(Single("p", "one")) == Single("p", "one")

@@ -104,6 +104,14 @@ class TableMachine(RuleBasedStateMachine):
         self.dropped.add(part)
         self.model = {key: row for key, row in self.model.items() if key[0] != part}
 
+    @rule(data=st.data(), part=parts)
+    def erase(self, data: st.DataObject, part: str) -> None:
+        """Remove a row."""
+        sort = self.sort(data)
+        self.table.erase(part, sort)
+        self.dropped.add(part)
+        self.model.pop((part, sort), None)
+
     @rule()
     def flush(self) -> None:
         """Write out."""

@@ -17,6 +17,7 @@ from tests.support.rows import keys_of
 Disk = dict[tuple[str, Partition], dict[Sort, Row]]
 """Table and partition → sort key → row."""
 DECIDES, LAST = 1, 2
+ALL = "all rows"
 
 
 class Died(Exception):
@@ -71,7 +72,11 @@ class TornStore:
         self._fate.random.shuffle(writes)
         for _, at, sort, row in sorted(writes, key=lambda write: int(write[0])):
             self._fate.spend()
-            if row is None:
+            if row is None and sort is not ALL:
+                kept = self._tables_of(at[0]).pending.get(at[1], {})
+                if sort not in kept:
+                    self.disk.get(at, {}).pop(sort, None)
+            elif row is None:
                 kept = self._tables_of(at[0]).pending.get(at[1], {})
                 self.disk[at] = {s: r for s, r in self.disk.get(at, {}).items() if s in kept}
             else:
@@ -92,12 +97,14 @@ class TornTable(Generic[R]):
         self.pending: dict[Partition, dict[Sort, R]] = {}
         self._late: set[tuple[Partition, Sort]] = set()
         self._dropped: set[Partition] = set()
+        self._erased: set[tuple[Partition, Sort]] = set()
 
     def keys(self, row: R) -> tuple[Partition, Sort]:
         return keys_of(row)
 
     def _rows(self, partition: Partition) -> dict[Sort, Any]:
         stored = {} if partition in self._dropped else self._disk.get(self._at(partition), {})
+        stored = {s: row for s, row in stored.items() if (partition, s) not in self._erased}
         return {**stored, **self.pending.get(partition, {})}
 
     def _at(self, partition: Partition) -> tuple[str, Partition]:
@@ -159,6 +166,11 @@ class TornTable(Generic[R]):
         self.pending.pop(partition, None)
         self._dropped.add(partition)
 
+    def erase(self, partition: Partition, sort: Sort = "") -> None:
+        self.pending.get(partition, {}).pop(sort, None)
+        self._late.discard((partition, sort))
+        self._erased.add((partition, sort))
+
     def writes(self) -> list[tuple[int, tuple[str, Partition], Sort, R | None]]:
         """Return stage, place and row of each write; a row that is None drops the partition."""
         own = DECIDES if self._row.decides else 0
@@ -167,13 +179,16 @@ class TornTable(Generic[R]):
             for partition, rows in self.pending.items()
             for sort, row in rows.items()
         ]
-        return [*puts, *((LAST, self._at(p), "", None) for p in self._dropped)]
+        drops = [(LAST, self._at(p), ALL, None) for p in self._dropped]
+        erased = [(LAST, self._at(p), sort, None) for p, sort in self._erased]
+        return [*puts, *drops, *erased]
 
     def forget(self) -> None:
         """All of it is written."""
         self.pending.clear()
         self._late.clear()
         self._dropped.clear()
+        self._erased.clear()
 
 
 class TornReader:

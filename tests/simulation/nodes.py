@@ -40,6 +40,7 @@ KINDS = (
     "put_if_absent",
     "replace",
     "drop",
+    "erase",
 )
 Keys = tuple[tuple[Any, ...], Any]
 """Partition and sort key."""
@@ -51,17 +52,26 @@ Applies = Callable[[tuple[Any, ...] | None], bool]
 class Partition:
     """One partition on one node: rows with their stamps, and the stamp of the last drop."""
 
-    __slots__ = ("dropped", "rows")
+    __slots__ = ("dropped", "erased", "rows")
 
     def __init__(self) -> None:
         self.dropped = -1
         self.rows: dict[Any, Stamped] = {}
+        self.erased: dict[Any, int] = {}
+        """By sort key, the stamp of the last time that a row was erased."""
 
     def put(self, sort: Any, stamp: int, values: tuple[Any, ...]) -> None:
+        if stamp <= self.erased.get(sort, -1):
+            return
         old = self.rows.get(sort)
         newer = old is None or stamp > old[0]
         if newer or (old is not None and stamp == old[0] and repr(values) > repr(old[1])):
             self.rows[sort] = (stamp, values)
+
+    def erase(self, sort: Any, stamp: int) -> None:
+        self.erased[sort] = max(stamp, self.erased.get(sort, -1))
+        if sort in self.rows and self.rows[sort][0] <= stamp:
+            del self.rows[sort]
 
     def drop(self, stamp: int) -> None:
         self.dropped = max(self.dropped, stamp)
@@ -107,14 +117,15 @@ class Nodes:
         """Return the rows of a partition, as these nodes have them together."""
         copies = [self.data[node].get((table, partition)) for node in nodes]
         found = [copy for copy in copies if copy is not None]
-        if len(found) == 2 and found[0].rows == found[1].rows:
+        if len(found) == 2 and found[0].rows == found[1].rows and not found[0].erased:
             found = found[:1]
         dropped = max((copy.dropped for copy in found), default=-1)
         merged: dict[Any, Stamped] = {}
         for copy in found:
             for sort, row in copy.rows.items():
                 old = merged.get(sort)
-                if row[0] > dropped and (old is None or row[0] > old[0]):
+                erased = max(one.erased.get(sort, -1) for one in found)
+                if row[0] > max(dropped, erased) and (old is None or row[0] > old[0]):
                     merged[sort] = row
         return {sort: values for sort, (_, values) in merged.items()}
 
@@ -225,6 +236,13 @@ def drop(at: tuple[str, Any], stamp: int, data: dict[tuple[str, Any], Partition]
     if at not in data:
         data[at] = Partition()
     data[at].drop(stamp)
+
+
+def erase(at: tuple[str, Any], sort: Any, stamp: int, data: dict[Any, Partition]) -> None:
+    """Erase a row of a node's *data*."""
+    if at not in data:
+        data[at] = Partition()
+    data[at].erase(sort, stamp)
 
 
 class Meaning:
@@ -374,6 +392,11 @@ class SimCassandra(Cassandra):
                 if meaning.kind == "drop":
                     at = (meaning.table, values)
                     batches.setdefault(at, []).append(partial(drop, at, write.timestamp))
+                elif meaning.kind == "erase":
+                    key, others = meaning.split(values)
+                    sort = others[0] if others else ""
+                    call = partial(erase, (meaning.table, key), sort, write.timestamp)
+                    batches.setdefault((meaning.table, key), []).append(call)
                 else:
                     partition, sort = meaning.keys(values)
                     at = (meaning.table, partition)

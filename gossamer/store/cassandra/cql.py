@@ -153,6 +153,7 @@ class Statements:
         held = " AND ".join(f'"{name}" = ?' for name in row.holder)
         self.replace = f"UPDATE {table} SET {given} WHERE {where} IF {held}"
         self.drop = f"DELETE FROM {table} {within}"
+        self.erase = f"DELETE FROM {table} WHERE {where}"
 
 
 class Columns(Generic[R]):

@@ -141,7 +141,7 @@ class CassandraTable(Generic[R]):
         """Return the row, or None."""
         # In this order: meanwhile another thread may flush.
         row = self.overlay.get(partition, sort)
-        if row is not None or partition in self.overlay.dropped:
+        if row is not None or self.overlay.covers(partition, sort):
             return row
         ahead = self._ahead
         if (partition, sort) in ahead:
@@ -288,6 +288,10 @@ class CassandraTable(Generic[R]):
         self._ahead.pop(self.overlay.keys(row), None)
         return Write(timestamp, self._statements.put, [self._columns.values(row)])
 
+    def erase(self, partition: Partition, sort: Sort = "") -> None:
+        """Remove one row, if it exists."""
+        self.overlay.erase(partition, sort)
+
     def puts(self, timestamp: int, last: bool) -> Iterator[Write]:
         """Yield the writes of the rows put *last*, or of all others."""
         put_last = self.overlay.last
@@ -312,10 +316,12 @@ class CassandraTable(Generic[R]):
         return buckets.values()
 
     def drops(self, timestamp: int) -> Iterator[Write]:
-        """Yield the deletes of the dropped partitions."""
+        """Yield the deletes of the dropped partitions and the erased rows."""
         for partition in self.overlay.dropped:
             for keys in self._parts(partition):
                 yield Write(timestamp, self._statements.drop, [keys])
+        for partition, sort in self.overlay.erased:
+            yield Write(timestamp, self._statements.erase, [self._keys(partition, sort)])
 
     def _query(self, cql: str, *values: Any) -> list[R]:
         rows = self._patience.ask(partial(self._nodes.query, cql, values))
