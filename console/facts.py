@@ -10,8 +10,9 @@ from math import inf
 from console.open_crawl import OpenCrawl
 from gossamer.blacklist import Blacklist
 from gossamer.crawl import blacklist_of, host_overrides_of, last_definition, overrides_of, speed_of
+from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
-from gossamer.log import partition_of
+from gossamer.log import key_group_of, partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
@@ -54,6 +55,7 @@ READ = (
     PlanRow,
     PartitionPlansRow,
     PartitionTallyRow,
+    ErasureRow,
 )
 
 
@@ -94,6 +96,8 @@ class UrlFacts:
     """URLs before it in its queue of its host; None if it is in neither."""
     again: bool = False
     """Whether that is the queue of URLs to visit again."""
+    erased: ErasureRow | None = None
+    """The last erasure on demand that it was part of."""
     met: bool = False
     """Whether anything but its scope is known of it."""
 
@@ -170,8 +174,10 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     tally = store.table(PartitionTallyRow).get(partition)
     out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
+    log = store.table(ErasureRow).scan((crawl.id, str(key_group_of(site))))
     return UrlFacts(
         url=url,
+        erased=next((row for row in reversed(log) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
         blacklist=blacklist_of(crawl.log),

@@ -1,5 +1,6 @@
 """All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
 
+from gossamer.erasures import ErasureRow
 from gossamer.runtime.control_copy import ControlRow
 from gossamer.runtime.identity import IdentityRow
 from gossamer.runtime.positions import PositionRow
@@ -63,5 +64,6 @@ TABLES: dict[type[Row], Options] = {
     GuessesRow: SMALL_ROWS,
     SegmentRow: SMALL_ROWS,
     CaptureRow: SMALL_ROWS,
+    ErasureRow: SMALL_ROWS,
 }
 """Each with the options that Cassandra makes it with."""

@@ -95,6 +95,8 @@ def _letters(log: Log, service: str | None) -> Iterator[Named]:
     tail = log.tail([DEAD_LETTERS.name])
     while records := tail.poll(0):
         for record in records:
+            if not record.value:
+                continue  # It was erased.
             try:
                 letter = decode(record)
             except Poison:

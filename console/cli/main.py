@@ -21,6 +21,7 @@ COMMANDS = {
     "history": "list the visits to a URL: what came of each, and what had changed",
     "refetch": "have URLs visited again now, whenever they are due",
     "retry": "have hosts that were in trouble, or URLs that failed, tried again now",
+    "forget": "erase what is known of a URL, a host or a site, as its owner may demand",
     "site": "say what is different at a site, or a host: hours, delay, off, budget, certificate",
     "speed": "say how fast the crawl may go, by weekday and hour",
     "block": "never request a host, a domain, a URL, what begins like one, or a network",

@@ -44,6 +44,9 @@ def run(options: argparse.Namespace) -> int:
 def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
     """Yield *facts* a sentence at a time, in the order in which a person asks."""
     yield from _scope(facts)
+    if facts.erased:
+        at, target = instant(facts.erased.at), facts.erased.target
+        yield f"erased: {at}: all that was known of {target}, for {facts.erased.asked_by}"
     if facts.via:
         yield f"discovered: {_via(facts.via)}"
     if facts.visit:

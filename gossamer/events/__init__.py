@@ -24,6 +24,21 @@ from gossamer.events.control import (
 from gossamer.events.control import (
     SpeedSet as SpeedSet,
 )
+from gossamer.events.erasures import (
+    Erasure as Erasure,
+)
+from gossamer.events.erasures import (
+    ErasureAsked as ErasureAsked,
+)
+from gossamer.events.erasures import (
+    ErasureBegun as ErasureBegun,
+)
+from gossamer.events.erasures import (
+    UrlsErased as UrlsErased,
+)
+from gossamer.events.erasures import (
+    VisitsErased as VisitsErased,
+)
 from gossamer.events.errands import (
     RobotsAnswered as RobotsAnswered,
 )

@@ -21,6 +21,7 @@ class Gone(StrEnum):
     SOFT_404 = "soft_404"
     REDIRECTED = "redirected"
     REFUSED = "refused"
+    ERASED = "erased"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ PATIENCE: dict[Gone, Patience] = {
     Gone.REDIRECTED: Patience(2, "The URL redirects for now (302 and the others)."),
     Gone.REFUSED: Patience(
         2, "The server refuses the page (any other 4xx but 429).", "dedup.refused_limit"),
+    Gone.ERASED: Patience(0, "No visit says so: somebody had it erased (gossamer forget)."),
 }
 # fmt: on
 

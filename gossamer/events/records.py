@@ -90,7 +90,8 @@ class UrlsDiscovered(Event, frozen=True, kw_only=True, tag="urls_discovered"):
 
 
 class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
-    """A change of the URL-seen set: URLs of one site that were found for the first time.
+    """A change of the URL-seen set: URLs of one site that were found for the first time, or that
+    are to be forgotten.
 
     Without URLs it says that a new owner has claimed the partition.
     """
@@ -103,6 +104,8 @@ class UrlsSeen(Event, frozen=True, kw_only=True, tag="urls_seen"):
     """64 bits, in hexadecimal, of what found them first."""
     urls: tuple[str, ...] = ()
     """Their fingerprints."""
+    erased: bool = False
+    """Whether they were taken out of the set; nobody has found them then."""
 
 
 class UrlsAdmitted(Event, frozen=True, kw_only=True, tag="urls_admitted"):

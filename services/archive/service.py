@@ -5,7 +5,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from gossamer.events import CrawlDefined, Event, PageArchived, PageFetched, Purpose
+from gossamer.erasures import Erasures
+from gossamer.events import (
+    CrawlDefined,
+    Event,
+    PageArchived,
+    PageFetched,
+    Purpose,
+    VisitsErased,
+)
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import BATCH
 from gossamer.relevance import Facts, parse_relevance
@@ -53,6 +61,7 @@ class Archive(Processor):
         self._product, self._not_archived = product, frozenset[str](settings.not_archived)
         self._claimant = Claimant(store, self.name)
         self._rows, self._captures = store.table(SegmentRow), store.table(CaptureRow)
+        self._erasures = Erasures(store, self.name)
         self._settled = SegmentRow(writer=self._writer)
         self._relevant = ""
         """Which pages the crawl keeps; empty: all."""
@@ -71,6 +80,7 @@ class Archive(Processor):
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Go back to the last commit."""
         self.release()
+        self._erasures.load()
         with translate_errors(self._folder):
             self._serial = repair(self._folder, self._rows.get(self._writer))
         self._settled = SegmentRow(writer=self._writer, serial=self._serial)
@@ -80,7 +90,11 @@ class Archive(Processor):
         """Write the capture of a page; return where it lies."""
         if isinstance(event, CrawlDefined):
             self._relevant = event.relevant
+        if isinstance(event, VisitsErased):
+            self._erase(event)
         if not isinstance(event, PageFetched) or self._is_irrelevant(event):
+            return []
+        if self._erasures.covers(event.visit):
             return []
         if is_forbidden(event, self._not_archived, self._product):
             count("gossamer_not_archived_total")
@@ -100,6 +114,17 @@ class Archive(Processor):
         archived = _archived(event, made, self._prefix + file, offset, now)
         self._captures.put(_capture_row(archived, made.body))
         return [archived]
+
+    def _erase(self, event: VisitsErased) -> None:
+        """Erase the rows of captures; what lies in the files stays."""
+        count = 0
+        for url in event.urls:
+            key, after = (event.crawl, url), None
+            while rows := self._captures.scan(key, after):
+                after, count = rows[-1].fetched_at, count + len(rows)
+            if after is not None:
+                self._captures.drop(key)
+        self._erasures.add(event.erasure, {CaptureRow.table: count}, event.part)
 
     def _is_irrelevant(self, page: PageFetched) -> bool:
         """Return whether the crawl does not keep *page*, by what is known before it is read."""

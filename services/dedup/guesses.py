@@ -57,6 +57,10 @@ class Guesses:
         self._rows = store.table(GuessesRow)
         self._hosts = ByteCache[str, _Host](CACHE_BYTES, lambda host: host.size, SITE_CACHE_BYTES)
 
+    def forget(self) -> None:
+        """Drop what is in memory, also which guesses are under way."""
+        self._hosts.clear()
+
     def reads_of(self, found: Iterable[Discovery]) -> list[Key]:
         """Return the keys of the rows of hosts that *found* guesses at, not in memory."""
         hosts = dict.fromkeys(host_key(one.url) for one in found if one.guess)

@@ -50,8 +50,8 @@ class Disk(Protocol):
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the value of each of *keys*, or None."""
 
-    def write(self, rows: Mapping[bytes, bytes]) -> None:
-        """Write all *rows* or, after a crash, none of them."""
+    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """Write all *rows* or, after a crash, none of them; None removes one."""
 
     def scan(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield all keys and values in the order of the keys."""
@@ -97,10 +97,18 @@ class Partition:
 
 @dataclass
 class Changes:
-    """New URLs since the last append: fingerprints by crawl, site and finder."""
+    """What has changed since the last append."""
 
-    urls: dict[tuple[str, str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
-    rows: dict[bytes, bytes] = field(default_factory=dict)
+    events: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
+    """In order: the crawl, the site, the finder ("": they were erased), and fingerprints."""
+    rows: dict[bytes, bytes | None] = field(default_factory=dict)
+    """None: erased."""
+
+    def add(self, crawl: str, site: str, finder: str, url: str) -> None:
+        """Have one more fingerprint in the last event that it fits in."""
+        if not self.events or self.events[-1][:3] != (crawl, site, finder):
+            self.events.append((crawl, site, finder, []))
+        self.events[-1][3].append(url)
 
 
 class ReplicatedSeen(Seen):
@@ -118,17 +126,27 @@ class ReplicatedSeen(Seen):
         keys = [_key(crawl, site, url) for url in urls]
         added, findings = self._changes.rows, list[Finding]()
         for key, url, stored in zip(keys, urls, self._disk.get_many(keys), strict=True):
-            known = added.get(key) or stored
+            known = added.get(key, stored)
             if known is None:
                 added[key] = bytes.fromhex(finder)
-                self._changes.urls[crawl, site, finder].append(url)
+                self._changes.add(crawl, site, finder, url)
             findings.append(Finding.of(known.hex() if known else None, finder))
         return findings
 
     def knows(self, crawl: str, site: str, url: str) -> bool:
         """See `Seen`."""
         key = _key(crawl, site, url)
-        return key in self._changes.rows or self._disk.get_many([key]) != [None]
+        if key in self._changes.rows:
+            return self._changes.rows[key] is not None
+        return self._disk.get_many([key]) != [None]
+
+    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+        """See `Seen`."""
+        known = [url for url in urls if self.knows(crawl, site, url)]
+        for url in known:
+            self._changes.rows[_key(crawl, site, url)] = None
+            self._changes.add(crawl, site, "", url)
+        return len(known)
 
     def owns(self, site: str) -> bool:
         """Return whether *site* is of a partition that is ours."""
@@ -197,7 +215,7 @@ class ReplicatedSeen(Seen):
     def _read(self, number: int, records: Sequence[Record]) -> bool:
         """Write the changes in *records* to the disk; return False if they do not follow what is
         there: then the changelog is to be read from its beginning."""
-        partition, rows = self._partitions[number], dict[bytes, bytes]()
+        partition, rows = self._partitions[number], dict[bytes, bytes | None]()
         if partition.is_complete:
             return True
         if not partition.is_checked:
@@ -213,7 +231,7 @@ class ReplicatedSeen(Seen):
             if change is None or change.epoch < epoch:
                 continue
             epoch = change.epoch
-            finder = bytes.fromhex(change.finder)
+            finder = None if change.erased else bytes.fromhex(change.finder)
             rows |= {_key(change.crawl, change.site, url): finder for url in change.urls}
             partition.is_complete |= not change.urls and epoch == partition.epoch
         if records:
@@ -276,6 +294,7 @@ class ReplicatedSeen(Seen):
             epoch=self._partitions[number].epoch,
             finder=finder,
             urls=(*urls,),
+            erased=not finder,
         )
         return self._message(number, change)
 
@@ -284,16 +303,18 @@ class ReplicatedSeen(Seen):
 
     def settle(self) -> None:
         """Append what has changed, and write it to the disk once the log has it."""
-        if not self._changes.urls:
+        if not self._changes.events:
             return
         changes, self._changes = self._changes, Changes()
         messages = [
             self._change(self._partition_of(site), crawl, site, finder, urls)
-            for (crawl, site, finder), urls in changes.urls.items()
+            for crawl, site, finder, urls in changes.events
         ]
         self._note_positions(messages, changes.rows)
 
-    def _note_positions(self, messages: Sequence[Message], rows: Mapping[bytes, bytes]) -> None:
+    def _note_positions(
+        self, messages: Sequence[Message], rows: Mapping[bytes, bytes | None]
+    ) -> None:
         """Append *messages*; write *rows*, and how far the disk has the changelog then.
 
         A position moves only if nothing lies between it and *messages*: what another owner has

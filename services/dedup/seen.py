@@ -33,7 +33,7 @@ class Finding(Enum):
 
 
 class Seen(ABC):
-    """The URL-seen set, of each crawl by itself. It only grows, and cannot be listed or counted."""
+    """The URL-seen set, of each crawl by itself. It cannot be listed or counted."""
 
     @abstractmethod
     def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
@@ -45,6 +45,10 @@ class Seen(ABC):
     @abstractmethod
     def knows(self, crawl: str, site: str, url: str) -> bool:
         """Return whether anybody has found *site*'s URL with this fingerprint in *crawl*."""
+
+    @abstractmethod
+    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+        """Take *site*'s *urls*, which are fingerprints, out of the set; return how many it had."""
 
     def owns(self, site: str) -> bool:
         """Return whether the set has the URLs of *site*: whether its partition is ours."""
@@ -88,6 +92,13 @@ class SeenMapping(Seen):
     def knows(self, crawl: str, site: str, url: str) -> bool:
         """See `Seen`."""
         return mapping_key(crawl, url) in self._mapping
+
+    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+        """See `Seen`."""
+        known = [key for url in urls if (key := mapping_key(crawl, url)) in self._mapping]
+        for key in known:
+            del self._mapping[key]
+        return len(known)
 
 
 def mapping_key(crawl: str, url: str) -> str:
@@ -133,3 +144,10 @@ class SeenTable(Seen):
     def knows(self, crawl: str, site: str, url: str) -> bool:
         """See `Seen`."""
         return self._rows.get((crawl, site), bytes.fromhex(url)) is not None
+
+    def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
+        """See `Seen`."""
+        known = self._rows.get_many((crawl, site), [bytes.fromhex(url) for url in urls])
+        for row in known:
+            self._rows.erase((crawl, site), row.fingerprint)
+        return len(known)

@@ -12,6 +12,7 @@ from gossamer.events import (
     BlacklistChanged,
     CrawlDefined,
     Discovery,
+    ErasureBegun,
     Event,
     FleetBegun,
     HostOverridden,
@@ -37,6 +38,7 @@ from gossamer.store.claims import Claimant
 from gossamer.telemetry import count
 from gossamer.web.in_links import linking_site
 from gossamer.web.url import BadUrl, canonicalize, fingerprint, host_key, site_of
+from services.dedup.erasing import Erasing
 from services.dedup.guesses import Guesses
 from services.dedup.hints import hints_of_links
 from services.dedup.host_names import HostNames
@@ -65,6 +67,7 @@ class Dedup(Processor):
         self._host_steps = steps = HostSteps(store)
         self._host_names = names = HostNames(store, settings)
         self._pages = Pages(settings, store, self._listings, steps, names, hints_limit)
+        self._erasing = Erasing(seen, store)
         self._crawl: CrawlDefined | None = None
         self._handlers = self._bind_handlers()
 
@@ -76,7 +79,12 @@ class Dedup(Processor):
             epochs |= dict.fromkeys(gained, self._claimant.claim(gained, now))
         self._epochs = epochs
         self._forget()
+        self.load()
         self._seen.assign(epochs)
+
+    def load(self) -> None:
+        """Read what was erased."""
+        self._erasing.erasures.load()
 
     def restore(self) -> bool:
         """Read the URL-seen set of the partitions that are new here."""
@@ -106,6 +114,7 @@ class Dedup(Processor):
             SeedSown: self._seed_sown,
             UrlsDiscovered: self._urls_discovered,
             PageParsed: self._page_parsed,
+            ErasureBegun: self._erasing.begin,
             CrawlDefined: self._crawl_defined,
             BlacklistChanged: lambda event, now: self._pages.blacklist.change(event),
             FleetBegun: lambda event, now: None,  # Compared when a process starts.
@@ -120,11 +129,15 @@ class Dedup(Processor):
     def unsettled(self) -> bool:
         """Whether discovered URLs have left something for `settle`: they write nothing themselves,
         since a fleet reads them in another thread than the pages."""
-        return self._listings.unsettled
+        return self._listings.unsettled or self._erasing.unsettled
 
     def settle(self) -> None:
-        """Write down which sitemaps were named, and append which URLs were found first."""
+        """Write down which sitemaps were named, erase what is to be erased, and append what has
+        changed in the URL-seen set."""
         self._listings.settle()
+        if self._erasing.settle():
+            self._forget()
+            self._guesses.forget()
         self._seen.settle()
 
     @property
@@ -135,6 +148,8 @@ class Dedup(Processor):
     def restart(self, partitions: frozenset[int], now: float) -> None:
         """Drop memory that the store may have discarded."""
         self._seen.discard()
+        self._erasing.discard()
+        self.load()
         self._forget()
 
     def _forget(self) -> None:
@@ -153,7 +168,8 @@ class Dedup(Processor):
             *self._pages.rows_of(pages),
         ]
         if pages:
-            yield from self._pages.reads_of(pages)
+            counted = [one for one in pages if not self._erasing.erasures.covers(one.visit)]
+            yield from self._pages.reads_of(counted)
 
     def _seed_sown(self, seed: SeedSown, now: float) -> list[Event]:
         accept(seed)
@@ -173,6 +189,8 @@ class Dedup(Processor):
         finder = finder_of(event.via)
         urls = dict[str, Discovery]()
         for url in event.urls:
+            if self._erasing.erasures.of_link(event.via, url.url):
+                continue
             found = self._host_steps.known_as(url, event.via, self._crawl)
             found = self._host_names.known_as(found, event.via, self._crawl, now)
             if self._is_let_through(event, found):
@@ -202,6 +220,8 @@ class Dedup(Processor):
         return self._guesses.ask(found.url)
 
     def _page_parsed(self, page: PageParsed, now: float) -> Iterator[Event | Tombstone]:
+        if self._erasing.erasures.covers(page.visit):
+            return
         self._guesses.answered(page)
         for event in self._pages.handle(page, now):
             if isinstance(event, PageJudged):

@@ -194,7 +194,10 @@ class Admission:
         """Queue the URL of *plan*; on condition, as long as the host's validators are trusted.
 
         Return False if the URL is in the queue: a crash came between the host's row and the plan.
+        Or if it is being erased.
         """
+        if partition.erasures.is_pending(plan.url):
+            return False
         host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
         lately = now < partition.opened_at + IN_DOUBT
         if lately and partition.queues.has_lately(host.row, plan.url, plan.earlier > 0):

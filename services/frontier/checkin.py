@@ -66,12 +66,17 @@ class CheckIn:
             # One before it came after the lease, and ended the order.
             self._overtaken(partition, host, event, now)
             return
+        if host.row.is_erased:
+            self._erased_ended(partition, host, event, now)
+            return
         row = _remembered(partition, _accounted(host.row, event), event, now)
         if event.started_at:
             row = update_strain(row, event)
         partition.count_visit(event, row.totals.received)
+        if partition.erasures.covers(event.visit):
+            partition.tally.erase(event.visit.url)
         partition.sites.noticed(event.site, event.hazards)
-        row, blocked_until = self._ending(event)(partition, host, row, event, now)
+        row, blocked_until = self._ending(partition, event)(partition, host, row, event, now)
         if event.started_at:
             row = self._rested(partition, host, row, event, now)
         elif OUTCOMES[event.outcome].fate is Fate.STAY:
@@ -82,8 +87,30 @@ class CheckIn:
         else:
             partition.update(host, row)
 
+    def _erased_ended(
+        self, partition: Partition, host: Host, event: VisitEnded, now: float
+    ) -> None:
+        """Apply one outcome of an order from before the host was erased, to its rest alone."""
+        row, wait = host.row, min(event.retry_after, self._settings.retry_after_limit)
+        ready_at = row.ready_at
+        if event.started_at:
+            ready_at = max(ready_at, now + max(row.politeness.delay, wait))
+            partition.bench.visited(row.host, ready_at, now)
+        row = replace(row, ready_at=ready_at, lease=replace(row.lease, done=row.lease.done + 1))
+        if wait:
+            row = replace(row, blocked_why=event.reason or None, blocked_by=Outcome.BUSY)
+        if not event.last and row.condition is Condition.CHECKED_OUT:
+            partition.update(host, row)
+        elif row.queued:
+            row = partition.queues.renumbered(row)
+            (partition.block if wait else partition.rest)(host, row)
+        else:
+            partition.unload(host, row, Trigger.EMPTIED)
+
     def _overtaken(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
         """Heed what *host* asked for in a visit that is told too late to count."""
+        if not host.stored:
+            return  # It was erased.
         lease = host.row.lease
         counted = event.order == lease.order and event.index < lease.done
         if event.started_at and event.retry_after and not counted:
@@ -93,17 +120,21 @@ class CheckIn:
             row = replace(host.row, politeness=replace(politeness, busy_until=until))
             partition.update(host, row)
 
-    def _ending(self, event: VisitEnded) -> Ending:
+    def _ending(self, partition: Partition, event: VisitEnded) -> Ending:
         if event.visit.asker:
             return self._errand_ended
         if event.visit.purpose is Purpose.PROBE:
             return self._probe_ended
-        return self.robots.ended if event.visit.purpose is Purpose.ROBOTS else self._page_ended
+        if event.visit.purpose is Purpose.ROBOTS:
+            return self.robots.ended
+        is_erased = partition.erasures.covers(event.visit)
+        return self._errand_ended if is_erased else self._page_ended
 
     def _errand_ended(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
     ) -> tuple[HostRow, float]:
-        """Return the same of a visit for another host's robots.txt: that host has its answer."""
+        """Return the same of a visit for another host's robots.txt: that host has its answer; or of
+        one to a URL that was erased since."""
         meaning = OUTCOMES[event.outcome]
         if meaning.fate is not Fate.STAY:
             row = partition.queues.advance(row)

@@ -154,10 +154,13 @@ class CheckOut:
         while queued := queues.first(host.row, count):
             answers = [known_answer(url, robots, now) if url.asker else None for url in queued]
             left = [
-                None if answer else self._refusals.left_out(url, crawl)
+                None if answer or not url.url else self._refusals.left_out(url, crawl)
                 for answer, url in zip(answers, queued, strict=True)
             ]
-            skipped = [any(why) for why in zip(left, answers, strict=True)]
+            skipped = [
+                not url.url or bool(why or answer)
+                for url, why, answer in zip(queued, left, answers, strict=True)
+            ]
             other = not skipped[0]
             alike = skipped.index(other) if other in skipped else len(skipped)
             if not skipped[0]:
@@ -264,7 +267,9 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
         sent_to=order.sent_to if order.sent_to >= 0 else None,
     )
     politeness = replace(row.politeness, delay=order.pause)
-    return replace(row, lease=lease, politeness=politeness, blocked_why=None, blocked_by=None)
+    return replace(
+        row, lease=lease, politeness=politeness, blocked_why=None, blocked_by=None, is_erased=False
+    )
 
 
 def _visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:

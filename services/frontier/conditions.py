@@ -50,6 +50,7 @@ class Trigger(StrEnum):
     TAKEN_OVER = "taken over"
     HELD_BACK = "held back"
     NAME_RESTS = "name rests"
+    ERASED = "erased"
 
 
 class Transition(NamedTuple):
@@ -153,6 +154,12 @@ TRANSITIONS = (
         Trigger.NAME_RESTS,
         Condition.RESTING,
         "Its turn has come, but a moment ago its server was visited under another scheme or port.",
+    ),
+    *(
+        Transition(
+            before, Trigger.ERASED, Condition.IDLE, "What is known of it was erased on demand."
+        )
+        for before in (Condition.READY, Condition.RESTING, Condition.BLOCKED)
     ),
     # The fetcher was slow, not dead: what it reports late still counts until the next order.
     *(

@@ -12,10 +12,12 @@ room (`loading.py`), and leaves when it has no work, is blocked, or makes room f
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from msgspec.structs import replace
 
-from gossamer.events import OrderId, PageJudged, VisitEnded
+from gossamer.erasures import Erasures
+from gossamer.events import OrderId, Outcome, PageJudged, VisitEnded
 from gossamer.events.hazards import Hazard
 from gossamer.log import key_groups_of
 from gossamer.runtime.processor import Key
@@ -42,6 +44,7 @@ from services.frontier.rows import (
     HostRow,
     ListedHost,
     PartitionRow,
+    Politeness,
     Position,
     QueuedUrl,
     RobotsRow,
@@ -72,6 +75,8 @@ class Partition:
         key, groups = partition_key(number, in_all), key_groups_of(number, in_all)
         self.number, self.epoch, self.claimed_at = number, epoch, claimed_at
         self.opened_at, self._key, self._in_all = now, key, in_all
+        self.erasures = Erasures(store, "frontier", crawl)
+        self.erasures.load(groups)
         self.caught_up = False
         """Whether all outcomes from before the claim were applied."""
         self._host_rows, self._robots_rows = store.table(HostRow), store.table(RobotsRow)
@@ -207,6 +212,8 @@ class Partition:
     def queue(self, host: Host, row: HostRow, urls: Sequence[QueuedUrl], now: float) -> None:
         """Update *host* to *row*, with *urls* behind all others of one of its queues."""
         row = self.queues.append(row, urls)
+        if row.is_erased and row.condition is not Condition.CHECKED_OUT:
+            row = replace(row, is_erased=False)
         if row.condition is Condition.IDLE:
             self._enter(host, row, now)
         else:
@@ -240,6 +247,8 @@ class Partition:
         self._directory.delist(row.host, row.listed)
         self.update(host, replace(row, listed=None), trigger)
         self._leave_bench(host)
+        if host.row.may_go:
+            self._add_to_calendar(host.row)
 
     def _leave_bench(self, host: Host) -> None:
         if host.row.host in self.bench.hosts:
@@ -288,11 +297,75 @@ class Partition:
     def unblock(self, dues: Sequence[DueRow]) -> None:
         """List each host that one of *dues* is about, if its wait ends then."""
         ends = {(due.host, due.at) for due in dues}
+        last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
         for host in self.find_all(dues):
             row = host.row
             if row.condition is Condition.BLOCKED and (row.host, row.ready_at) in ends:
                 self.stop_waiting()
                 self._enlist(host, row, Trigger.WAIT_OVER)
+            elif row.may_go and row.ready_at <= last[row.host]:
+                self._remove(host)
+
+    def erase(self, host: Host, now: float) -> None:
+        """Erase all that is known of *host*; its row stays for its last order, and for its rest.
+
+        Else somebody who asks for the host at once would have it visited too soon, or twice.
+        """
+        row = self.queues.clear(host.row)
+        politeness = Politeness(delay=row.politeness.delay, busy_until=row.politeness.busy_until)
+        kept = HostRow(
+            row.site,
+            row.host,
+            condition=row.condition,
+            ready_at=row.ready_at,
+            new=row.new,
+            again=row.again,
+            number=row.number,
+            listed=row.listed,
+            lease=row.lease,
+            politeness=politeness,
+            erased=row.erased,
+            applied=row.applied,
+            is_erased=True,
+        )
+        self._robots_rows.erase(row.host)
+        self._caches.robots.put(row.host, RobotsKnown(None), row.site)
+        if row.condition is Condition.CHECKED_OUT:
+            self.update(host, kept)
+            return
+        if row.condition is Condition.BLOCKED:
+            self.stop_waiting()
+        if row.blocked_by == Outcome.BUSY:
+            kept = replace(kept, blocked_why=row.blocked_why, blocked_by=row.blocked_by)
+        else:
+            kept = replace(kept, ready_at=min(row.ready_at, now + row.politeness.delay))
+        if row.condition is Condition.IDLE:
+            self.update(host, kept)
+        else:
+            self.unload(host, kept, Trigger.ERASED)
+
+    def drop_erased(self, host: Host) -> None:
+        """Drop the queues of an erased *host*; its row goes once it has rested."""
+        self.update(host, self.queues.drop_cleared(host.row))
+        if host.row.may_go:
+            self._add_to_calendar(host.row)
+
+    def _remove(self, host: Host) -> None:
+        """Erase the row of a host, and what its site has of it."""
+        row, host.stored = host.row, False
+        self._host_rows.erase(row.site, row.host)
+        self._caches.hosts.remove(row.host)
+        self._caches.robots.remove(row.host)
+        self.tally.conditions[row.condition] -= 1
+        self.sites.host_erased(row.site, row.host)
+
+    def hosts_of(self, site: str) -> Iterator[Host]:
+        """Yield the hosts of *site*."""
+        after: str | None = None
+        while rows := self._host_rows.scan(site, after):
+            after = rows[-1].host
+            for row in rows:
+                yield self.find(site, row.host)
 
     def recall(self, site: str, now: float) -> None:
         """Bring the hosts of *site* back now that overrides hold back."""

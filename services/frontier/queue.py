@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from gossamer.store import Table
+from gossamer.web.validators import NO_VALIDATORS
 from services.frontier.bucketed_log import BucketedLog
 from services.frontier.memory import CachePart, Memory
-from services.frontier.rows import HostRow, QueuedUrl, QueueEnds
+from services.frontier.rows import ErasedQueues, HostRow, Origin, QueuedUrl, QueueEnds
 
 BUCKET = 100
 """URLs in a bucket."""
@@ -152,6 +153,45 @@ class HostQueues:
         neither."""
         return self._find(host, True, url) or self._find(host, False, url)
 
+    def erase(self, host: HostRow, url: str) -> int:
+        """Erase the entries of *url*, which then have none; return how many there were."""
+        count = 0
+        for again in (True, False):
+            ends, log = _ends(host, again), self._log(host, again)
+            # Those before the cursor, too: a bucket is dropped whole.
+            queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
+            for one in [one for one in queued if one.url == url]:
+                erased = replace(one, url="", asker="", origin=Origin(), statistics=b"")
+                self._urls.put(replace(erased, validators=NO_VALIDATORS))
+                self._heads.drop(one.bucket)
+                count += 1
+        return count
+
+    def clear(self, host: HostRow) -> HostRow:
+        """Empty both queues. Their rows stay until `drop_cleared`, so that `cleared` finds them."""
+        erased = host.erased
+        if erased.new is None or erased.again is None:
+            erased = ErasedQueues(host.new.head, host.again.head)
+        # In a new bucket: what is put there is not dropped with the others.
+        new, again = (
+            QueueEnds(head=ends.tail + 1, tail=ends.tail + 1) for ends in (host.new, host.again)
+        )
+        return replace(host, new=new, again=again, erased=erased, is_again_next=False, owed=0.0)
+
+    def cleared(self, host: HostRow) -> Iterator[QueuedUrl]:
+        """Yield the URLs that `clear` has taken out of the queues; all of them are read."""
+        for again, first, last in _cleared(host):
+            yield from self._log(host, again).rows(first, last)
+
+    def drop_cleared(self, host: HostRow) -> HostRow:
+        """Drop what `clear` has taken out of the queues."""
+        for again, first, last in _cleared(host):
+            log = self._log(host, again)
+            for number in range(first, last + 1):
+                log.drop(number)
+                self._heads.drop(log.bucket(number))
+        return replace(host, erased=ErasedQueues())
+
     def _find(self, host: HostRow, again: bool, url: str) -> tuple[int, QueuedUrl] | None:
         for ahead, queued in enumerate(self._queued(host, again)):
             if queued.url == url:
@@ -171,6 +211,13 @@ class HostQueues:
 def is_again(url: QueuedUrl) -> bool:
     """Return whether *url* waits among those to visit again: a visit to it has ended before."""
     return url.earlier > 0
+
+
+def _cleared(host: HostRow) -> Iterator[tuple[bool, int, int]]:
+    """Yield for each queue whether it is `again`, and its first and last cleared bucket."""
+    if host.erased.new is not None and host.erased.again is not None:
+        yield False, host.erased.new, host.new.head - 1
+        yield True, host.erased.again, host.again.head - 1
 
 
 def turned(host: HostRow, made: int, share: float) -> HostRow:

@@ -134,6 +134,8 @@ class RobotsReports:
         if not row.queued or event.robots or not given_up:
             return row
         [first] = partition.queues.first(row, 1)
+        if not first.url:
+            return partition.queues.advance(row)
         self._urls.put(_url_row(row, first, event, now))
         self._revisits.missed(partition, event, first, now)
         return partition.queues.advance(row)

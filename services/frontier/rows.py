@@ -138,6 +138,18 @@ class QueueEnds(BucketEnds, frozen=True):
         return min(count, self.queued)
 
 
+class ErasedQueues(ColumnGroup, frozen=True):
+    """The first buckets of an erased host's queues that are still to be dropped.
+
+    They end before the head.
+    """
+
+    new: int | None = None
+    """Of the queue of URLs that were never visited; null if none is to be dropped."""
+    again: int | None = None
+    """Of the queue of URLs to visit again; null if none is to be dropped."""
+
+
 class HostTotals(ColumnGroup, frozen=True):
     """What was admitted and visited of a host, since its first URL and on its last day."""
 
@@ -216,8 +228,18 @@ class HostRow(Row, frozen=True):
     """Cookies that go to this host alone."""
     applied: Applied = Applied()
     """The records of `urls.admitted` that are in the host's queues and totals."""
+    is_erased: bool = False
+    """Whether what was known of the host was erased on demand, but for its last order and its rest:
+    the row goes when both are over, unless the host is admitted again."""
+    erased: ErasedQueues = ErasedQueues()
     signature: Signature | None = None
     """The host's answer to a URL that cannot exist; None if the host was not asked."""
+
+    @property
+    def may_go(self) -> bool:
+        """Whether nothing but the host's rest keeps an erased host's row."""
+        waits = self.condition is not Condition.IDLE or self.queued or self.erased.new is not None
+        return self.is_erased and not waits
 
     @property
     def queued(self) -> int:
@@ -276,6 +298,7 @@ class QueuedUrl(Row, frozen=True):
     bucket: str
     position: int
     url: str
+    """"" if it was erased on demand: the entry is skipped."""
     number: int
     origin: Origin = Origin()
     attempt: int = 0

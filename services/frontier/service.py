@@ -11,6 +11,7 @@ from gossamer.events import (
     BlacklistChanged,
     ChangesHinted,
     CrawlDefined,
+    ErasureAsked,
     Event,
     FleetBegun,
     HostOverridden,
@@ -24,6 +25,7 @@ from gossamer.events import (
     SiteOverridden,
     SpeedSet,
     UrlsAdmitted,
+    UrlsErased,
     VisitEnded,
     topics,
 )
@@ -40,6 +42,7 @@ from services.frontier.admission import Admission, Retries
 from services.frontier.balance import Balance, Unread
 from services.frontier.checkin import CheckIn
 from services.frontier.checkout import CheckOut
+from services.frontier.erasing import Erasing
 from services.frontier.figures import Figures
 from services.frontier.loading import Loading, Turn
 from services.frontier.overrides import Overrides
@@ -92,6 +95,7 @@ class Frontier(Processor):
         self._check_in = CheckIn(settings, self._balance, self._revisits, store)
         self._retries = Retries(self._admission)
         self._errands = Errands(self._partitions, self._check_in.robots)
+        self._erasing = Erasing(store)
         self._figures, self._pacing = Figures(self._partitions), Pacing(self._partitions)
         self._control_rows = store.table(ControlRow)
         self._handlers, self._controls = self._bind_handlers(), self._bind_controls()
@@ -223,22 +227,34 @@ class Frontier(Processor):
             RetryAsked: self._retries.asked,
             RefetchAsked: self._retries.refetch,
             ChangesHinted: self._revisits.hinted,
+            ErasureAsked: lambda partition, event, now: [
+                *self._erasing.begin(partition, event, now)
+            ],
+            UrlsErased: lambda partition, event, now: self._erasing.end(partition, event),
         }
 
-    def _urls_admitted(self, partition: Partition, event: UrlsAdmitted, now: float) -> None:
+    def _urls_admitted(self, partition: Partition, event: UrlsAdmitted, now: float) -> Answer:
+        event, late = self._erasing.admit(partition, event, now)
         self._admission.admit(partition, event, self._crawl, now, self._position(event))
+        return late
 
     def _visit_ended(self, partition: Partition, event: VisitEnded, now: float) -> Answer:
         self._check_in.ended(partition, event, now)
         self._pacing.ended(event.received)
+        if partition.erasures.covers(event.visit):
+            return ()
         return sitemaps_found(event, self._crawl, now)
 
     def _page_judged(self, partition: Partition, event: PageJudged, now: float) -> None:
+        if partition.erasures.covers(event.visit):
+            return
         if partition.count_verdict(event, self._position(event)):
             self._check_in.judged(partition, event)
             self._revisits.judged(partition, event)
 
     def _robots_answered(self, partition: Partition, event: RobotsAnswered, now: float) -> Answer:
+        if not partition.find(event.site, event.host).stored:
+            return ()  # It was erased.
         self._errands.answered(partition, event, now)
         return sitemaps_found(event, self._crawl, now)
 

@@ -67,6 +67,26 @@ class Sites:
         if not self.was_counted:
             self._put(replace(row, hosts=row.hosts + 1, applied=self._applied(row)))
 
+    def host_erased(self, site: str, host: str) -> None:
+        """Forget a host; and the site with its last one."""
+        row = self._row(site)
+        unread = {other: pages for other, pages in row.unread.items() if other != host}
+        trust = {other: known for other, known in row.validators.items() if other != host}
+        hosts = max(0, row.hosts - 1)
+        if hosts:
+            self._put(replace(row, hosts=hosts, unread=unread, validators=trust))
+        else:
+            self._cache.remove(site)
+            self._rows.erase(site)
+
+    def erase(self, site: str) -> None:
+        """Forget all of *site* but how many hosts it has; nothing is left of one without hosts."""
+        if hosts := self._row(site).hosts:
+            self._put(SiteRow(site, hosts=hosts))
+        else:
+            self._cache.remove(site)
+            self._rows.erase(site)
+
     def refuse(self, site: str, rule: Hazard) -> bool:
         """Count a URL of *site* that *rule* refuses; return whether it is to have a row."""
         row = self._row(site)

@@ -3,6 +3,7 @@ makes them wrong."""
 
 from collections import Counter
 
+from gossamer.erasures import is_about
 from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.hazards import Hazard, counted_by
 from gossamer.events.outcomes import GONE_VERDICTS, OUTCOMES, Fate, Wait
@@ -94,6 +95,14 @@ class Tally:
         self.hours[hour] = (new, changed, unchanged)
         while len(self.hours) > HOURS:
             del self.hours[min(self.hours, key=int)]
+
+    def erase(self, target: str) -> None:
+        """Forget the URLs and hosts that *target* is or has."""
+        self.latest = [one for one in self.latest if not is_about(one[0], target)]
+        for most in (self.slowest, self.largest):
+            for host in [one for one in most if is_about(f"{one}/", target) and one != target]:
+                del most[host]
+            most.pop(target, None)
 
     def was_refused(self, rule: Hazard) -> None:
         """Count a URL that is not queued."""

@@ -13,6 +13,7 @@ from gossamer.errors import Locked
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
 from services.dedup.listings import ListingRow
+from services.dedup.rows import DocumentRow
 from tests.support.waiting import until
 
 from .instance import PARTITIONS, Brokers, Instance, Topic, discovered, event, parsed
@@ -151,6 +152,29 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
         "status": b"410",
         "trace": b"",
     }
+
+
+def test_what_is_erased_may_be_found_again(brokers: Brokers, instance: Instance) -> None:
+    url = "http://erased.example.org/"
+    erasure = {"target": url, "asked_at": 2.0, "asked_by": "me", "partition": 0, "orders": 5}
+    begun = event(event="erasure_begun", site=SITE, erasure=erasure, urls=[url])
+    with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
+
+        def times() -> int:
+            found = [e for e in admitted.read() if e["event"] == "urls_admitted"]
+            return sum(url in str(e) for e in found)
+
+        brokers.put("urls.discovered", discovered(SITE, "one", url), SITE)
+        until(lambda: times() == 1, "it")
+        brokers.put("pages.parsed", parsed(url, SITE), SITE)
+        until(lambda: any(e.get("url") == url for e in pages.read()), "its document")
+        brokers.put("urls.discovered", begun, SITE)
+        until(lambda: any(e["event"] == "urls_erased" for e in admitted.read()), "the answer")
+        brokers.put("urls.discovered", discovered(SITE, "two", url), SITE)
+        until(lambda: times() == 2, "it again")
+        pages.read()
+        assert pages.headers[url.encode()]["reason"] == b"erased"
+    assert instance.other_store().table(DocumentRow).get((DEFAULT_CRAWL, url)) is None
 
 
 def test_what_cannot_be_read_is_buried_whole(brokers: Brokers, instance: Instance) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from gossamer.events import ErasureAsked
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Message, Record
+from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.store import Store
 from services.fetcher.outcome import Failure, Reply
@@ -56,6 +58,8 @@ def test_services_append_to_the_topics_that_name_them_and_to_no_others(tmp_path:
     crawl.sow(max_depth=16)
     assert crawl.run()
     crawl.sow("http://c.test/")  # Its rules lie at a.test, and are known there.
+    assert crawl.run()
+    crawl.log.append([encode(ErasureAsked(at=crawl.now, site="c.test"))])
     assert crawl.run()
     crawl.archive.close()
     assert noted.pairs == {

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import Outcome, SiteOverridden, VisitEnded
+from gossamer.events import ErasureAsked, Outcome, SiteOverridden, VisitEnded
 from gossamer.events.topics import DEAD_LETTERS
 from schemas import conditions as picture
 from services.frontier import conditions
@@ -112,6 +112,20 @@ def name_rests() -> Simulation:
     return until(sim, Condition.READY, Trigger.NAME_RESTS)
 
 
+def erased_in(before: Condition) -> Simulation:
+    """Erase a host on demand while it is *before*."""
+    sim = simulate(answer=DOWN, retries=1) if before is Condition.BLOCKED else simulate(urls=2)
+    if before is Condition.BLOCKED:
+        until(sim, OUT, Trigger.TROUBLED)
+    else:
+        until(sim, OUT, Trigger.RELEASED)
+    if before is Condition.READY:
+        sim.handle(crawl(paused=True))
+        until(sim, Condition.RESTING, Trigger.DELAY_OVER)
+    sim.handle(ErasureAsked(at=sim.now, site=SITE, host=HOST))
+    return sim
+
+
 SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (Condition.IDLE, Trigger.QUEUED): simulate,
     (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: queued_again(simulate()),
@@ -124,6 +138,9 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     ),
     (Condition.READY, Trigger.ORDERED): lambda: until(simulate(), Condition.READY, Trigger.ORDERED),
     (Condition.READY, Trigger.LEFT_OUT): left_out,
+    (Condition.READY, Trigger.ERASED): lambda: erased_in(Condition.READY),
+    (Condition.RESTING, Trigger.ERASED): lambda: erased_in(Condition.RESTING),
+    (Condition.BLOCKED, Trigger.ERASED): lambda: erased_in(Condition.BLOCKED),
     (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
     (OUT, Trigger.TROUBLED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.TROUBLED),

@@ -98,7 +98,7 @@ class SimDisk(MemoryDisk):
         super().__init__(fleet.disks[str(folder)])
         self._sim = fleet.sim
 
-    def write(self, rows: Mapping[bytes, bytes]) -> None:
+    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
         """Write all, or die before."""
         self._sim.effect(self._sim.between(0.0001, 0.001))
         super().write(rows)

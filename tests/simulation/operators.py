@@ -13,6 +13,7 @@ from gossamer.events import (
     BlacklistChanged,
     ChangeHint,
     ChangesHinted,
+    ErasureAsked,
     Event,
     EvidenceKind,
     SiteOverridden,
@@ -133,6 +134,18 @@ class Deleted:
     """Their offsets."""
 
 
+def _forget(run: "Run") -> None:
+    """Have a host forgotten, while every process of the fleet is killed."""
+    host, now, _ = _drawn(run)
+    run.note(f"{host} is forgotten")
+    run.forgotten[host] = now
+    away = run.sim.random.choice([0.5, 15.0])
+    for name in [*run.fleet.running]:
+        run.losses += name.startswith("fetcher")
+        run.fleet.kill(name, away + run.sim.random.random())
+    run.append(ErasureAsked(at=now, site=site_of(f"{host}/"), host=host))
+
+
 def _delete_unread(run: "Run") -> None:
     broker, random = run.broker, run.sim.random
     unread = [
@@ -160,6 +173,7 @@ DEEDS: dict[str, Callable[["Run"], None]] = {
     "blocked": _blocked,
     "paused": _paused,
     "long sitemap": _long_sitemap,
+    "forgotten": _forget,
     "records deleted": _delete_unread,
 }
 

@@ -5,7 +5,7 @@ Politeness by the record of the servers; the rest by what is on the log, in the 
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -38,6 +38,8 @@ class Story:
     judged: set[str] = field(default_factory=set)
     archived: list[dict[str, Any]] = field(default_factory=list)
     admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    admitted_at: dict[str, float] = field(default_factory=dict)
+    """URL → when it was admitted last."""
     letters: list[dict[str, Any]] = field(default_factory=list)
     published: dict[str, float] = field(default_factory=dict)
     """URL → when the newest document on `pages` was fetched."""
@@ -59,6 +61,8 @@ class Story:
         self.outcomes.append((now, event))
 
     def page(self, now: float, event: dict[str, Any]) -> None:
+        if event["event"] != "page_fetched":
+            return
         event.pop("body", None)
         self.fetched.append((now, event))
 
@@ -72,6 +76,7 @@ class Story:
     def admission(self, now: float, event: dict[str, Any]) -> None:
         if event["event"] == "urls_admitted":
             self.admitted.update((found["url"], event) for found in event["urls"])
+            self.admitted_at.update((found["url"], now) for found in event["urls"])
 
     def document(self, now: float, event: dict[str, Any]) -> None:
         url, at = event["url"], event["fetched_at"]
@@ -93,6 +98,48 @@ _HEARD = {
     "pages": "document",
     "dead.letters": "letter",
 }
+
+
+ABOUT = {
+    "hosts": ("host",),
+    "robots": ("host",),
+    "urls": ("url",),
+    "judgements": ("url",),
+    "page_history": ("url",),
+    "plans": ("url",),
+    "queues": ("url",),
+    "documents": ("url",),
+    "listings": ("url",),
+    "digests": ("url",),
+    "captures": ("url",),
+    "host_steps": ("host",),
+    "guesses": ("host",),
+    "host_names": ("host", "original"),
+}
+"""The tables that have rows about a URL or a host, and the columns that name it."""
+
+
+def forgotten(story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float]) -> Iterator[str]:
+    """Yield each row and document of a forgotten host, but for what was admitted afterwards."""
+    for host in hosts:
+        since = {url for url, at in story.admitted_at.items() if at > hosts[host]}
+        for table, columns in ABOUT.items():
+            rows = [row for rows in nodes.all_named(table).values() for row in rows]
+            # Errands are visits for other hosts.
+            rows = [row for row in rows if not row.get("asker")]
+            for name in (str(row[column]) for row in rows for column in columns):
+                again = name in since or any(name == host_key(url) for url in since)
+                if (name == host or name.startswith(f"{host}/")) and not again:
+                    yield f"{name} was forgotten, and is in {table}"
+        newest = {
+            (key or b"").decode(): value
+            for (topic, _), records in broker.logs.items()
+            for key, value in records
+            if topic == "pages"
+        }
+        for url in (url for url, value in newest.items() if value):
+            if url.startswith(f"{host}/") and url not in since:
+                yield f"{url} was forgotten, and is on `pages`"
 
 
 def polite(sites: Sites) -> Iterator[str]:
@@ -150,10 +197,15 @@ def patient(story: Story, skew: float) -> Iterator[str]:
                     yield f"Retry-After of {ended['host']} broken: ordered {early:.0f} s early"
 
 
-def complete(story: Story, nodes: Nodes, sites: Sites) -> Iterator[str]:
-    """Yield what was lost. Of what robots.txt excludes, only some have a row of their own."""
+def complete(story: Story, nodes: Nodes, sites: Sites, hosts: Container[str] = ()) -> Iterator[str]:
+    """Yield what was lost, but for forgotten *hosts*.
+
+    Of what robots.txt excludes, only some have a row of their own.
+    """
     outcomes = {row["url"]: row for rows in nodes.all_named("urls").values() for row in rows}
     for url in story.admitted:
+        if host_key(url) in hosts:
+            continue
         if url not in outcomes and not sites.forbids(url):
             yield f"{url} was admitted, and has no outcome"
     # A page may be fetched twice, and its copies are judged each: by the page, not by the visit.
@@ -162,7 +214,7 @@ def complete(story: Story, nodes: Nodes, sites: Sites) -> Iterator[str]:
     captured = {one["url"] for one in story.archived}
     for _, page in story.fetched:
         visit = page["visit"]
-        if visit.get("purpose", "page") != "page":
+        if visit.get("purpose", "page") != "page" or host_key(visit["url"]) in hosts:
             continue
         if (
             visit["id"] not in judged

@@ -114,6 +114,8 @@ class Run:
         self.far = self.right_at = 0.0
         """By how much a clock was wrong; when all are right again."""
         self.over_at: float | None = None
+        self.forgotten: dict[str, float] = {}
+        """Hosts that an operator has had forgotten, and when."""
         self.deleted: list[Deleted] = []
         """What was deleted unread: the crawl ends where it is missing."""
 
@@ -273,7 +275,11 @@ class Run:
             return False
         outcomes = self._outcomes()
         done = outcomes.keys() - self._retries()
-        admitted = {url for url in self.story.admitted if not self.sites.forbids(url)}
+        admitted = {
+            url
+            for url in self.story.admitted
+            if not self.sites.forbids(url) and host_key(url) not in self.forgotten
+        }
         return admitted <= done and self._required(outcomes) <= done
 
     def _outcomes(self) -> dict[str, dict[str, Any]]:
@@ -287,7 +293,8 @@ class Run:
 
     def _required(self, outcomes: dict[str, dict[str, Any]]) -> set[str]:
         read = {url for url, row in outcomes.items() if row["outcome"] in READ}
-        return self.sites.required(read)
+        required = self.sites.required(read)
+        return {url for url in required if host_key(url) not in self.forgotten}
 
     def execute(self) -> Result:
         """Let it happen; return how it went."""
@@ -324,9 +331,10 @@ class Run:
         result.broken += promises.apart(sites, FrontierSettings().site_gap * self.delay)
         result.broken += promises.modest(sites, self.site_at_once)
         result.broken += obeyed(sites.requests, self.said)
+        result.broken += promises.forgotten(self.story, self.nodes, self.broker, self.forgotten)
         result.broken += promises.patient(self.story, skew)
         result.broken += promises.together(self.story, skew)
-        result.broken += promises.complete(self.story, self.nodes, self.sites)
+        result.broken += promises.complete(self.story, self.nodes, self.sites, self.forgotten)
         result.broken += promises.archived(self.story, self.fleet.folder)
         result.broken += promises.calm(self.story, sites)
         excused = self.excused + self.losses * self.batch * len(sites.sites)

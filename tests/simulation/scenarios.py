@@ -67,6 +67,7 @@ LISTINGS = Scenario("listings", ("long sitemap",), (1, 2), until=20.0)
 RECORDS_DELETED = Scenario(
     "records deleted", ("records deleted", "frontiers away"), (1, 2), until=40.0
 )
+FORGOTTEN = Scenario("forgotten", ("forgotten", "kill"), (1, 1), hosts=(3, 6), until=30.0)
 RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 SCENARIOS = (
@@ -150,6 +151,7 @@ OTHERS = {
     22: OPERATORS,
     18: LATE_PAGES,
     26: COMING_BACK,
+    20: FORGOTTEN,
     30: RECORDS_DELETED,
 }
 """Those that have a turn in 32 seeds, in place of anything."""

@@ -13,9 +13,13 @@ class MemoryDisk:
         """Return the value of each of *keys*, or None."""
         return [self.rows.get(key) for key in keys]
 
-    def write(self, rows: Mapping[bytes, bytes]) -> None:
-        """Write all *rows*."""
-        self.rows |= rows
+    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """Write all *rows*; None removes one."""
+        for key, value in rows.items():
+            if value is None:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = value
 
     def scan(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield all keys and values in the order of the keys."""

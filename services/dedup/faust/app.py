@@ -59,6 +59,7 @@ def build(
     tables._recovery = cast(Recovery, restorer)
     dedup = Dedup(SeenMapping(seen), store, settings.dedup, settings.frontier.url_budget)
     runner = FaustRunner(app, dedup, changelog, store)
+    restorer.load = runner.load
     consumer = cast(Consumer, app.consumer)
     consumer.passed, consumer.hand_over = runner.passed, runner.hand_over
     consumer.check, consumer.positions = offsets.check, {}

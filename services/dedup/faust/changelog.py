@@ -236,4 +236,4 @@ def _change(message: "Message[bytes, bytes]") -> Change:
     number, offset = message.partition(), message.offset()
     assert number is not None
     assert offset is not None, "a consumed message has a position"
-    return Change(number, message.key() or b"", message.value() or b"", offset)
+    return Change(number, message.key() or b"", message.value() or None, offset)

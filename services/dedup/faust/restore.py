@@ -7,7 +7,7 @@ changelog with a consumer of its own, and events flow only when that is done.
 
 import asyncio
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, cast
@@ -35,6 +35,8 @@ class Restorer(Service):
         self, app: faust.App, source: str, changelog: Changelog, offsets: Offsets, **mode: Any
     ) -> None:
         super().__init__(**mode)
+        self.load: Callable[[], Awaitable[None]]
+        """Reads what else must be known of the partitions; who builds the app sets it."""
         self.completed = asyncio.Event()
         """Set when events have flowed for the first time."""
         self._app, self._source, self._changelog = app, source, changelog
@@ -63,6 +65,7 @@ class Restorer(Service):
         await self._read(mine, halt, follow=False)
         read = read_by(self._app)
         ask = partial(self._offsets.committed, read)
+        await self.load()
         positions = await asyncio.get_running_loop().run_in_executor(self._thread, ask)
         if not halt.is_set():
             cast(Consumer, self._app.consumer).positions = positions

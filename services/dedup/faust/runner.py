@@ -233,6 +233,10 @@ class FaustRunner:
         """Wait until some work fails, and raise its error."""
         await self._failed
 
+    async def load(self) -> None:
+        """Read what Dedup has to know before events flow."""
+        await self._in_thread(self.dedup.load)
+
     def close(self) -> None:
         """Stop the thread."""
         self._stopped.set()

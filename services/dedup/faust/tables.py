@@ -72,7 +72,8 @@ class Change(NamedTuple):
 
     partition: int
     key: bytes
-    value: bytes
+    value: bytes | None
+    """None: the key was removed."""
     offset: int = -1
 
 
@@ -132,6 +133,19 @@ class SeenTable(faust.Table[str, str]):
         assert event, "only while an event is handled is there a partition"
         self._written.append(Change(event.message.partition, key.encode(), value.encode()))
 
+    def __delitem__(self, key: str) -> None:
+        """Remove a URL; the caller appends the change to the changelog."""
+        try:
+            super().__delitem__(key)
+        except Exception as error:
+            raise self._broken(error) from error
+
+    def on_key_del(self, key: str) -> None:
+        """Note the removal for `written`, as `on_key_set` does a change."""
+        event = faust.current_event()
+        assert event, "only while an event is handled is there a partition"
+        self._written.append(Change(event.message.partition, key.encode(), None))
+
     def written(self) -> Sequence[Change]:
         """Return the changes since the last call."""
         written, self._written = self._written, []
@@ -189,7 +203,10 @@ class SeenTable(faust.Table[str, str]):
         for partition, key, value, offset in changes:
             if partition not in batches:
                 batches[partition] = rocksdict.WriteBatch(raw_mode=True)
-            batches[partition].put(key, value)
+            if value is None:
+                batches[partition].delete(key)
+            else:
+                batches[partition].put(key, value)
             offsets[partition] = offset
         try:
             for partition, batch in batches.items():

@@ -45,11 +45,14 @@ class RocksDisk:
         except Exception as error:
             raise self._broken(error) from error
 
-    def write(self, rows: Mapping[bytes, bytes]) -> None:
-        """Write all *rows* or, after a crash, none of them."""
+    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """Write all *rows* or, after a crash, none of them; None removes one."""
         batch = WriteBatch(raw_mode=True)
         for key, value in rows.items():
-            batch.put(key, value)
+            if value is None:
+                batch.delete(key)
+            else:
+                batch.put(key, value)
         try:
             self._db.write(batch)
         except Exception as error:

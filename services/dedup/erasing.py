@@ -1,0 +1,121 @@
+"""Erasing what dedup knows of URLs that the frontier has erased; see `services.frontier.erasing`.
+
+An erasure comes on `urls.discovered`, where the URL-seen set can be changed. What lies in the store
+is erased by `settle`, in the thread that judges pages.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+
+from msgspec.structs import replace
+
+from gossamer.erasures import Erasures
+from gossamer.events import ErasureBegun, Event, Tombstone, UrlsErased
+from gossamer.events.gone import Gone
+from gossamer.store import Partition, Row, Store
+from gossamer.web.url import fingerprint, site_of
+from services.dedup.content import DigestRow
+from services.dedup.guesses import GuessesRow
+from services.dedup.listings import ListingRow
+from services.dedup.near import NearRow, bands
+from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
+from services.dedup.seen import Seen
+
+
+class Erasing:
+    """Erases URLs and hosts, and remembers which visits do not count any more."""
+
+    def __init__(self, seen: Seen, store: Store) -> None:
+        self._seen, self._store = seen, store
+        self.erasures = Erasures(store, "dedup")
+        self._begun: list[tuple[ErasureBegun, int]] = []
+        """What `settle` is to erase, with the number of URLs that the URL-seen set had."""
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether `settle` has something to erase."""
+        return bool(self._begun)
+
+    def begin(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
+        """Take URLs out of the URL-seen set; yield what others are to know."""
+        seen = self._seen.erase(event.crawl, event.site, [*map(fingerprint, event.urls)])
+        self._begun.append((event, seen))
+        for url in event.urls:
+            yield Tombstone(
+                url,
+                event.site,
+                reason=Gone.ERASED,
+                at=event.erasure.asked_at,
+                trace=fingerprint(url),
+            )
+        yield UrlsErased(
+            crawl=event.crawl,
+            at=now,
+            site=event.site,
+            erasure=event.erasure,
+            part=event.part,
+            last=event.last,
+            hosts=event.hosts,
+            urls=event.urls,
+        )
+
+    def discard(self) -> None:
+        """Forget what was not settled: its record comes again."""
+        self._begun = []
+
+    def settle(self) -> bool:
+        """Erase what the store has; return whether there was anything to erase."""
+        begun, self._begun = self._begun, []
+        for event, seen in begun:
+            rows = Counter({"seen_urls": seen})
+            for url in event.urls:
+                rows.update(self._of_url(event, url))
+            for host in event.hosts:
+                rows.update(self._of_host(host))
+            self.erasures.add(event.erasure, rows, event.part)
+        return bool(begun)
+
+    def _of_url(self, event: ErasureBegun, url: str) -> Iterator[str]:
+        """Erase the rows about *url*; yield the table of each."""
+        document = self._store.table(DocumentRow).get((event.crawl, url))
+        digests = {*event.digests, document.digest if document else ""} - {""}
+        yield from self._digests(event.crawl, url, digests)
+        if document and document.simhash:
+            yield from self._near(event.crawl, url, document.simhash)
+        yield from self._rows(DocumentRow, (event.crawl, url))
+        yield from self._rows(ListingRow, (event.crawl, url))
+
+    def _digests(self, crawl: str, url: str, digests: Collection[str]) -> Iterator[str]:
+        table = self._store.table(DigestRow)
+        texts = table.get_all([((crawl, digest), "") for digest in digests])
+        links = table.get_all([((crawl, row.links), "") for row in texts if row.links])
+        for row in {row.digest: row for row in (*texts, *links)}.values():
+            if row.url == url:
+                table.erase((crawl, row.digest))
+                yield DigestRow.table
+
+    def _near(self, crawl: str, url: str, simhash: str) -> Iterator[str]:
+        table = self._store.table(NearRow)
+        keys = [((crawl, band), "") for band in bands(site_of(url), simhash)]
+        for row in table.get_all(keys):
+            others = tuple(kept for kept in row.pages if kept.url != url)
+            if len(others) < len(row.pages):
+                table.put(replace(row, pages=others))
+                yield NearRow.table
+
+    def _of_host(self, host: str) -> Iterator[str]:
+        yield from self._rows(HostStepsRow, host)
+        yield from self._rows(GuessesRow, host)
+        site = site_of(f"{host}/")
+        table = self._store.table(HostNameRow)
+        for row in table.scan(site):
+            if host in (row.host, row.original):
+                table.erase(site, row.host)
+                yield HostNameRow.table
+
+    def _rows(self, kind: type[Row], key: Partition) -> Iterable[str]:
+        table = self._store.table(kind)
+        if table.get(key) is None:
+            return ()
+        table.erase(key)
+        return (kind.table,)

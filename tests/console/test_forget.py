@@ -1,0 +1,90 @@
+"""`gossamer forget`: what it asks for, what it erases itself, and what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import main
+from gossamer.events import Discovery, ErasureAsked
+from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
+from gossamer.log import Record
+from gossamer.log.codec import dead_letter, decode, encode
+from services.dedup.content import DigestRow
+from services.dedup.near import Kept, NearRow
+from services.frontier.parked import ParkedRow
+from standalone.folder import Folder, Opened
+from tests.runtime.processors import drain
+
+URL, OTHER = "https://www.a.example/x", "https://b.example/y"
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    folder = Folder(tmp_path)
+    folder.make()
+    return Opened(folder)
+
+
+def forget(tmp_path: Path, *words: str) -> int:
+    return main(["forget", *words, "--yes", "--data", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("what", "host", "url"),
+    [
+        (URL, "", URL),
+        ("https://www.a.example", "https://www.a.example", ""),
+        ("a.example", "", ""),
+    ],
+)
+def test_the_frontier_is_asked(
+    opened: Opened, tmp_path: Path, what: str, host: str, url: str
+) -> None:
+    assert forget(tmp_path, what) == 0
+    (event,) = map(decode, drain(opened.log.tail([URLS_ADMITTED.name])))
+    assert isinstance(event, ErasureAsked)
+    assert (event.site, event.host, event.url) == ("a.example", host, url)
+    assert event.asked_by
+
+
+def test_what_is_erased_for_ever_is_blocked(opened: Opened, tmp_path: Path) -> None:
+    assert forget(tmp_path, "a.example", "--forever") == 0
+    keys = [record.key for record in drain(opened.log.tail([CONTROL.name]))]
+    assert "blacklist_changed/*.a.example" in keys
+
+
+def test_dead_letters_that_name_it_are_erased(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for offset, url in enumerate((URL, OTHER)):
+        record = Record(SEEDS.name, 0, offset, "k", f'{{"url": "{url}"}}'.encode())
+        opened.log.append([encode(dead_letter(record, "dedup", "why", 1.0))])
+    assert forget(tmp_path, URL) == 0
+    assert "1 dead letter erased" in capsys.readouterr().out
+    left = [record.value for record in drain(opened.log.tail([DEAD_LETTERS.name])) if record.value]
+    assert len(left) == 1
+    assert main(["dead-letters", "list", "--data", str(tmp_path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_rows_that_no_key_leads_to_are_erased(opened: Opened, tmp_path: Path) -> None:
+    store = opened.store
+    store.table(DigestRow).put(DigestRow("default", "1", URL))
+    store.table(DigestRow).put(DigestRow("default", "2", OTHER))
+    near = NearRow("default", "a 0 0", (Kept(URL, "0" * 16, 1.0), Kept(OTHER, "0" * 16, 1.0)))
+    store.table(NearRow).put(near)
+    parked = ParkedRow("default", "0/out_of_scope/0", 0, "v", (Discovery(URL), Discovery(OTHER)))
+    store.table(ParkedRow).put(parked)
+    store.flush()
+    assert forget(tmp_path, "https://www.a.example") == 0
+    assert [row.url for row in store.table(DigestRow).everything()] == [OTHER]
+    assert [[k.url for k in row.pages] for row in store.table(NearRow).everything()] == [[OTHER]]
+    assert [[u.url for u in row.urls] for row in store.table(ParkedRow).everything()] == [[OTHER]]
+
+
+def test_nothing_is_erased_without_a_yes(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    assert main(["forget", URL, "--data", str(tmp_path)]) == 1
+    assert not drain(opened.log.tail([URLS_ADMITTED.name]))

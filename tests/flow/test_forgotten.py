@@ -1,0 +1,151 @@
+"""What is erased on demand is gone from everywhere, and may come again afterwards."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gossamer.erasures import ErasureRow
+from gossamer.events import ErasureAsked
+from gossamer.events.topics import PAGES
+from gossamer.log.codec import encode
+from services.archive.rows import CaptureRow
+from services.dedup.content import DigestRow
+from services.dedup.near import NearRow
+from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
+from services.frontier.rows import (
+    HistoryRow,
+    HostRow,
+    JudgementRow,
+    PlanRow,
+    QueuedUrl,
+    RobotsRow,
+    SiteRow,
+    UrlRow,
+)
+from tests.flow.virtual import VirtualCrawl
+
+from .test_blacklist import WEB, A, B
+from .test_flow import virtual_crawl
+
+TABLES: tuple[Any, ...] = (
+    UrlRow,
+    JudgementRow,
+    HistoryRow,
+    PlanRow,
+    HostRow,
+    RobotsRow,
+    SiteRow,
+    QueuedUrl,
+    DocumentRow,
+    DigestRow,
+    NearRow,
+    HostNameRow,
+    HostStepsRow,
+    CaptureRow,
+)
+SITE, DAY = "a.test", 86400.0
+
+
+def forget(crawl: VirtualCrawl, host: str = "", url: str = "", site: str = SITE) -> None:
+    crawl.log.append([encode(ErasureAsked(at=crawl.now, site=site, host=host, url=url))])
+
+
+def rows_about(crawl: VirtualCrawl, start: str) -> list[str]:
+    """Return the keys of the rows about what begins with *start*."""
+    found = []
+    for kind in TABLES:
+        for row in crawl._store().table(kind).everything():
+            names = [getattr(row, name, "") for name in ("url", "host", "site", "original")]
+            names += [kept.url for kept in getattr(row, "pages", ()) if kind is NearRow]
+            if any(str(name).startswith(start) for name in names):
+                found.append(f"{kind.table}: {row}")
+    return found
+
+
+def documents(crawl: VirtualCrawl) -> dict[str, bytes]:
+    return {record.key: record.value for record in crawl.log.tail([PAGES.name]).poll(0)}
+
+
+def asked(crawl: VirtualCrawl) -> list[str]:
+    return [url for _, _, url in crawl.requests if not url.endswith("/robots.txt")]
+
+
+def crawled(tmp_path: Path, **settings: object) -> VirtualCrawl:
+    crawl = virtual_crawl(tmp_path, WEB, 0.0, **settings)  # type: ignore[arg-type]
+    crawl.sow(f"{A}/", f"{B}/")
+    assert crawl.run()
+    return crawl
+
+
+def test_a_host_is_forgotten_everywhere_and_others_are_left(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path)
+    others = rows_about(crawl, B)
+    assert rows_about(crawl, A) and documents(crawl)[f"{A}/"]
+    forget(crawl, host=A)
+    assert crawl.run()
+    assert rows_about(crawl, A) == []
+    assert rows_about(crawl, SITE) == []
+    assert rows_about(crawl, B) == others
+    kept = documents(crawl)
+    assert all(not value for url, value in kept.items() if url.startswith(A))
+    assert kept[f"{B}/"]
+
+
+def test_one_url_is_forgotten_and_its_host_is_left(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path)
+    url = f"{A}/x/2"
+    forget(crawl, url=url)
+    assert crawl.run()
+    assert rows_about(crawl, url) == []
+    assert not documents(crawl)[url] and documents(crawl)[f"{A}/"]
+    assert crawl._store().table(HostRow).get(SITE, A)
+
+
+def test_a_site_is_forgotten_with_all_of_its_hosts(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path)
+    forget(crawl)
+    assert crawl.run()
+    assert rows_about(crawl, A) == rows_about(crawl, SITE) == []
+
+
+@pytest.mark.parametrize("steps", [4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 30, 40, 60])
+def test_what_is_under_way_does_not_bring_a_host_back(tmp_path: Path, steps: int) -> None:
+    pages = {url: links for url, links in WEB.items() if url.startswith(A)}
+    crawl = virtual_crawl(tmp_path, pages, 0.0)
+    crawl.sow(f"{A}/")
+    crawl.run(steps)
+    forget(crawl, host=A)
+    crawl.crash()
+    assert crawl.run()
+    before = len(asked(crawl))
+    assert rows_about(crawl, A) == []
+    assert not any(value for url, value in documents(crawl).items() if url.startswith(A))
+    crawl.sow(f"{A}/")
+    assert crawl.run()
+    assert f"{A}/" in asked(crawl)[before:]
+    assert documents(crawl)[f"{A}/"]
+
+
+def test_what_was_forgotten_can_be_seeded_again(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path)
+    forget(crawl, host=A)
+    assert crawl.run()
+    before = asked(crawl)
+    crawl.sow(f"{A}/")
+    assert crawl.run()
+    assert sorted(asked(crawl)[len(before) :]) == sorted(url for url in before if url.startswith(A))
+    assert documents(crawl)[f"{A}/"]
+
+
+def test_a_record_says_what_was_erased(tmp_path: Path) -> None:
+    crawl = crawled(tmp_path)
+    forget(crawl, host=A)
+    assert crawl.run()
+    rows = [*crawl._store().table(ErasureRow).everything()]
+    assert {row.target for row in rows} == {A}
+    assert {row.service for row in rows} == {"frontier", "dedup", "archive"}
+    counts = {name: n for row in rows for name, n in row.rows.items()}
+    assert counts["hosts"] == counts["robots"] == 1
+    assert counts["urls"] == counts["documents"] == counts["seen_urls"] > 3
+    assert all(row.ended for row in rows)
