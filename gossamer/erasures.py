@@ -62,12 +62,14 @@ class Erasures:
                     if row.service == self._service:
                         self._learn(row)
 
+    def begin(self, erasure: Erasure) -> None:
+        """Let visits from before *erasure* count no more, also before it is written down."""
+        known = self._begun.get(erasure.target)
+        if known is None or known.orders <= erasure.orders:
+            self._begun[erasure.target] = erasure
+
     def _learn(self, row: ErasureRow) -> None:
-        known = self._begun.get(row.target)
-        if known is None or known.orders <= row.orders:
-            self._begun[row.target] = Erasure(
-                row.target, row.at, row.asked_by, int(row.key_group), row.orders
-            )
+        self.begin(Erasure(row.target, row.at, row.asked_by, int(row.key_group), row.orders))
         if not row.ended:
             self._pending[row.target] = row.at
         elif self._pending.get(row.target, row.at) <= row.at:

@@ -158,6 +158,10 @@ class Dedup(Processor):
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[list[Key]]:
         """Yield the keys of the rows that links and parsed pages need, a group at a time."""
+        for event in events:
+            # Digests are written as they are read: not those of pages that are erased in this step.
+            if isinstance(event, ErasureBegun):
+                self._erasing.erasures.begin(event.erasure)
         found = [one for event in events if isinstance(event, UrlsDiscovered) for one in event.urls]
         pages = [event for event in events if isinstance(event, PageParsed)]
         urls = [one.url for one in found] + [page.visit.url for page in pages]
