@@ -12,6 +12,10 @@ class Poison(GossamerError):
     """A record that cannot be read: it goes to the dead letters, and the log moves on."""
 
 
+class Newer(GossamerError):
+    """Something that a newer version wrote: it waits for a process that knows it."""
+
+
 class BadSettings(GossamerError):
     """Settings that make no sense: refused by name at the start."""
 

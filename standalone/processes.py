@@ -26,7 +26,7 @@ from services.fetcher import wiring as fetcher_wiring
 from services.parser import wiring as parser_wiring
 from standalone.folder import Folder, Opened
 from standalone.metrics import Scraped, answer_scrapes
-from standalone.processors import run_processors
+from standalone.processors import refuse, run_processors
 
 logger = structlog.get_logger()
 _fork = get_context("fork")
@@ -48,7 +48,7 @@ def fetcher(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     others = fetcher_wiring.Others(fetcher_wiring.alone_since(config.void_through + 1))
     run_async(
         lambda ended: fetcher_wiring.serve(
-            config.settings, opened.log, opened.store, others, ended
+            config.settings, opened.log, opened.store, others, ended, report=refuse
         ),
         stop,
     )
@@ -57,7 +57,8 @@ def fetcher(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
 def parser(config: ChildConfig, opened: Opened, stop: threading.Event) -> None:
     """Run the parser until *stop*."""
     run_async(
-        lambda ended: parser_wiring.serve(config.settings, opened.log, opened.store, ended), stop
+        lambda ended: parser_wiring.serve(config.settings, opened.log, opened.store, ended, refuse),
+        stop,
     )
 
 

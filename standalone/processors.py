@@ -3,6 +3,7 @@
 import threading
 
 from gossamer import clock
+from gossamer.errors import GossamerError
 from gossamer.log.sqlite import PARTITIONS
 from gossamer.log.throttling import Hold, Throttle, hold_nothing
 from gossamer.runtime.loop import Loop
@@ -39,7 +40,7 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
     )
     limit = settings.service.step_limit
     loops = [
-        sequential_loop(processor, opened.log, store, clock.now, clock.Steps(), limit, hold)
+        sequential_loop(processor, opened.log, store, clock.now, clock.Steps(), limit, hold, refuse)
         for processor, store, hold in zip(processors, stores, holds, strict=True)
     ]
     version = None
@@ -49,6 +50,11 @@ def run_processors(settings: Settings, opened: Opened, stop: threading.Event) ->
         if not any([loop.step() for loop in loops]):
             opened.database.wait(version, _wait(loops))
     archive.close()
+
+
+def refuse(why: str) -> None:
+    """End the crawl: nobody else reads the folder, so nobody would go on where a loop waits."""
+    raise GossamerError(why)
 
 
 def _wait(loops: list[Loop]) -> float:

@@ -52,6 +52,13 @@ class Outcome(StrEnum):
     ROBOTS_EXCLUDED = "robots_excluded"
     UNWANTED_TYPE = "unwanted_type"
     UNVISITED = "unvisited"
+    OTHER = "other"
+    """What an older process reads where a newer one has written an outcome that it does not know.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Outcome":
+        return cls.OTHER
 
 
 class Verdict(StrEnum):
@@ -249,6 +256,10 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.STAY, Health.WELL, Wait.NONE,
         Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
         text="The order ended before this URL's turn."),
+    Outcome.OTHER: Meaning(
+        Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
+        Absence.DOWN, Judged.NOTHING, strains=True,
+        text="A newer version's outcome, which the process that read it does not know."),
 }
 # fmt: on
 

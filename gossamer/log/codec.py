@@ -1,14 +1,15 @@
 """Events to messages and records to events: one JSON object each, bodies as base64."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import or_
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from gossamer.errors import Poison
+from gossamer.errors import Newer, Poison
 from gossamer.events import (
     DeadLetter,
     Event,
@@ -26,6 +27,8 @@ from gossamer.web.url import BadUrl, canonicalize, site_of
 
 E = TypeVar("E", bound=Event)
 UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+UNKNOWN_VALUE = "Invalid enum value"
+"""How msgspec begins what it says of a value that is not in an enumeration."""
 LARGE = 1_000_000_000
 """The largest depth of a seed: what fits the integers of every store."""
 TOMBSTONE_HEADERS = ("verdict", "redirects_to", "reason", "at", "status", "trace")
@@ -50,6 +53,10 @@ _keys = {
 _versions = {
     event: next(f.default for f in msgspec.structs.fields(event) if f.name == "version")
     for event in topics.TOPIC_OF
+}
+_known_versions = {
+    name: {kind.event: _versions[kind.type] for kind in topic.events}
+    for name, topic in topics.TOPICS.items()
 }
 
 
@@ -115,14 +122,39 @@ def _field(event: Event, name: str) -> str:
     return str(event.__struct_config__.tag if name == "event" else getattr(event, name))
 
 
+class Decoded(NamedTuple):
+    """A record and its event, or why it has none."""
+
+    record: Record
+    event: Event | Poison | Newer
+
+
+def decode_all(records: Iterable[Record]) -> list[Decoded]:
+    """Return *records* with their events."""
+    return [Decoded(record, _decoded(record)) for record in records]
+
+
+def _decoded(record: Record) -> Event | Poison | Newer:
+    try:
+        return decode(record)
+    except (Poison, Newer) as error:
+        return error
+
+
 def decode(record: Record) -> Event:
-    """Return the event in *record*; raise Poison if it holds none."""
-    event = _seed(record) if record.topic == topics.SEEDS.name else _event(record)
-    known = _versions[type(event)]
-    if event.version > known:
-        raise Poison(
-            f"version {event.version} of {record.topic} is not known here, only up to {known}"
-        )
+    """Return the event in *record*.
+
+    Raise Newer if only a newer version can read it, Poison if it holds no event.
+    """
+    if record.topic == topics.SEEDS.name:
+        # Anybody writes there, so nothing that stands there may stop a partition.
+        event: Event = _seed(record)
+        if event.version > _versions[SeedSown]:
+            raise Poison(f"a seed of version {event.version}, which is not known here")
+        return event
+    event = _event(record)
+    if event.version > _versions[type(event)]:
+        raise Newer(why_newer(record))
     return event
 
 
@@ -136,7 +168,36 @@ def _event(record: Record) -> Event:
     try:
         return validated(record.value, _decoders[record.topic])
     except UNREADABLE as error:
+        why = why_newer(record)
+        if not why and str(error).startswith(UNKNOWN_VALUE):
+            why = f"{_tag_of(record).event}: {error}"
+        if why:
+            raise Newer(why) from error
         raise Poison(f"not an event of {record.topic}: {error}") from error
+
+
+class _Tag(msgspec.Struct):
+    event: str = ""
+    version: int = 1
+
+
+def _tag_of(record: Record) -> _Tag:
+    try:
+        return msgspec.json.decode(record.value, type=_Tag)
+    except UNREADABLE:
+        return _Tag()
+
+
+def why_newer(record: Record) -> str:
+    """Return which kind or version of *record* is not known here; "" if both are."""
+    (kind, version), known = msgspec.structs.astuple(_tag_of(record)), _known_versions[record.topic]
+    if not kind:
+        return ""
+    if kind not in known:
+        return f"{kind}, version {version}: the kind is not known here"
+    if version <= known[kind]:
+        return ""
+    return f"{kind}, version {version}: only versions up to {known[kind]} are known here"
 
 
 def _seed(record: Record) -> SeedSown:
@@ -182,7 +243,7 @@ def replayed(letter: DeadLetter) -> Message:
 
 def _partition_key(letter: DeadLetter) -> str:
     """Return what places the record as whoever wrote it should have."""
-    with suppress(Poison):
+    with suppress(Poison, Newer):
         at = letter.topic, letter.partition, letter.offset
         return partition_key_of(decode(Record(*at, letter.key, letter.value)))
     if (topic := TOPICS.get(letter.topic)) and topic.partitioned_by == "site":

@@ -5,25 +5,22 @@ is the kind and what it is about, as in `crawl_defined/default`, so that compact
 of each. A new kind is a struct, a line in that file, and a case in `handle` (or `control`) of the
 services that act on it; all others ignore it.
 
-The processes of a fleet are upgraded one by one. So a kind that is not known here is skipped: an
-older process must neither stop at it nor write a dead letter, of which there would be one from each
-instance at each start. And definitions that were keyed by the crawl alone still count: they stay
-beside the newer ones, and whatever its key, the newer record is read later.
+The processes of a fleet are upgraded one by one. So an event whose kind or version is not known
+here is skipped: an older process must neither stop at it nor write a dead letter, of which there
+would be one from each instance at each start. And definitions that were keyed by the crawl alone
+still count: they stay beside the newer ones, and whatever its key, the newer record is read later.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-import msgspec
 import structlog
 
 from gossamer.errors import Poison
 from gossamer.events import Event
 from gossamer.events.topics import CONTROL
 from gossamer.log import Log, Record
-from gossamer.log.codec import UNREADABLE, decode, key_of
-
-KINDS = frozenset(kind.event for kind in CONTROL.events)
+from gossamer.log.codec import decode, key_of, why_newer
 
 logger = structlog.get_logger()
 
@@ -36,31 +33,19 @@ class ControlTail:
         self._skipped: set[str] = set()
 
     def poll(self, timeout: float) -> Sequence[Record]:
-        """Return the next records without tombstones and without kinds that are not known here."""
+        """Return the next records without tombstones and without those of a newer version."""
         while records := self._tail.poll(timeout):
             if found := [record for record in records if record.value and self._knows(record)]:
                 return found
         return ()
 
     def _knows(self, record: Record) -> bool:
-        kind = _kind_of(record)
         # What names no kind is not a newer version's: whoever decodes it says what is wrong.
-        known = not kind or kind in KINDS
-        if not known and kind not in self._skipped:
-            self._skipped.add(kind)
-            logger.warning("control event of an unknown kind skipped", kind=kind, key=record.key)
-        return known
-
-
-class _Tagged(msgspec.Struct):
-    event: str
-
-
-def _kind_of(record: Record) -> str:
-    try:
-        return msgspec.json.decode(record.value, type=_Tagged).event
-    except UNREADABLE:
-        return ""
+        why = why_newer(record)
+        if why and why not in self._skipped:
+            self._skipped.add(why)
+            logger.warning("control event of a newer version skipped", why=why, key=record.key)
+        return not why
 
 
 def in_force(log: Log) -> dict[str, Event]:

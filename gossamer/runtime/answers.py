@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import structlog
 
@@ -10,7 +9,7 @@ from gossamer.clock import Clock
 from gossamer.errors import GossamerError, Poison
 from gossamer.events import Event
 from gossamer.log import Message, Record
-from gossamer.log.codec import dead_letter, decode, encode
+from gossamer.log.codec import Decoded, dead_letter, encode
 from gossamer.runtime.processor import Key, Processor
 from gossamer.runtime.trace import handling
 from gossamer.store import Partition, Row, Sort, Store
@@ -19,28 +18,9 @@ from gossamer.telemetry import count
 logger = structlog.get_logger()
 
 
-class Decoded(NamedTuple):
-    """A record and its event, or why it has none."""
-
-    record: Record
-    event: Event | Poison
-
-
-def decode_all(records: Iterable[Record]) -> list[Decoded]:
-    """Return *records* with their events."""
-    return [Decoded(record, _decoded(record)) for record in records]
-
-
-def _decoded(record: Record) -> Event | Poison:
-    try:
-        return decode(record)
-    except Poison as error:
-        return error
-
-
 def events_of(decoded: Iterable[Decoded]) -> list[Event]:
     """Return the events of those records that have one."""
-    return [event for _, event in decoded if not isinstance(event, Poison)]
+    return [event for _, event in decoded if not isinstance(event, GossamerError)]
 
 
 def reads_of(processor: Processor, events: Sequence[Event]) -> Iterator[list[Key]]:
@@ -102,7 +82,7 @@ def answer(
     """
     record, event = decoded
     try:
-        if isinstance(event, Poison):
+        if isinstance(event, GossamerError):
             raise event
         processor.locate(record)
         with handling(event):

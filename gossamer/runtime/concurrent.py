@@ -24,11 +24,11 @@ from gossamer.clock import Clock, Quiet
 from gossamer.errors import Fenced, GossamerError, Poison, Unavailable
 from gossamer.events import Event
 from gossamer.log import BATCH, Log, Message, Record
-from gossamer.log.codec import decode, encode
+from gossamer.log.codec import Decoded, decode, encode
 from gossamer.log.throttling import Hold
 from gossamer.retries import waits
 from gossamer.runtime.answers import dead_letter_for
-from gossamer.runtime.loop import Batch, Loop
+from gossamer.runtime.loop import Batch, Loop, Report, ignore
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.runtime.processor import AsyncProcessor
 from gossamer.runtime.trace import handling
@@ -66,7 +66,7 @@ class Concurrent:
         self._advanced_at = self._polled_at = float("-inf")
         self._found = False
         """Whether the last poll returned records, so that more are likely waiting."""
-        self._started: list[Record] = []
+        self._started: list[Decoded] = []
         self._passed: list[Record] = []
         self._outbox: list[Message] = []
         """These three until an advance has succeeded."""
@@ -106,7 +106,7 @@ class Concurrent:
         """Forget what belongs to partitions that other members have now."""
         self._partitions = partitions
         self._offsets.release(partitions)
-        self._started = [one for one in self._started if one.partition in partitions]
+        self._started = [one for one in self._started if one.record.partition in partitions]
         self._passed = [one for one in self._passed if one.partition in partitions]
         for at in [at for at in self._answers if at[1] not in partitions]:
             del self._answers[at]
@@ -129,18 +129,18 @@ class Concurrent:
             except Exception as error:
                 self._emit(self._dead_letter(record, error))
 
-    def submit(self, records: Sequence[Record]) -> None:
-        """Begin work on *records*; first, the log moves past those that must not begin twice."""
-        if records:
+    def submit(self, decoded: Sequence[Decoded]) -> None:
+        """Begin this work; first, the log moves past what must not begin twice."""
+        if decoded:
             self._found = True
             self._quiet.end()
-        for record in records:
-            self._offsets.begin(record)
+        for one in decoded:
+            self._offsets.begin(one.record)
             if self._begins_once:
-                self._started.append(record)
-                self._offsets.complete(record)
+                self._started.append(one)
+                self._offsets.complete(one.record)
             else:
-                self._begin(record)
+                self._begin(one)
 
     def collect(self) -> Batch | None:
         """Return what was finished; seldom while work is under way."""
@@ -160,17 +160,19 @@ class Concurrent:
         self._passed.clear()
         del self._outbox[: self._collected]
         started, self._started = self._started, []
-        for record in started if ours else ():
-            self._begin(record)
+        for one in started if ours else ():
+            self._begin(one)
 
-    def _begin(self, record: Record) -> None:
-        self._working.add(asyncio.create_task(self._work(record)))
+    def _begin(self, decoded: Decoded) -> None:
+        self._working.add(asyncio.create_task(self._work(decoded)))
 
-    async def _work(self, record: Record) -> None:
+    async def _work(self, decoded: Decoded) -> None:
+        record, event = decoded
         answers: list[Message] = []
         emit = self._emit if self._begins_once else partial(_add, answers)
         try:
-            event = decode(record)
+            if isinstance(event, GossamerError):
+                raise event
             with handling(event):
                 await self._processor.work(event, emit)
         except Exception as error:
@@ -252,10 +254,11 @@ class ConcurrentRunner:
         clock: Clock,
         limit: int,
         hold: Hold,
+        report: Report = ignore,
     ) -> None:
         self._processor = processor
         self._strategy = Concurrent(processor, clock, limit)
-        self._loop = Loop(self._strategy, log, store, hold)
+        self._loop = Loop(self._strategy, log, store, hold, report)
         # SQLite and librdkafka block: one thread of their own keeps the event loop free of them.
         self._thread = ThreadPoolExecutor(1, "log")
 

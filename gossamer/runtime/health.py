@@ -48,6 +48,7 @@ class Health:
         )
         self._beat_at, self._stuck_after = clock.steady(), stuck_after
         self._why_not, self._hindered, self._note = "it is starting", "", ""
+        self._outdated = ""
         self._servers = _Cached(lambda: {})
 
     def beat(self) -> None:
@@ -69,6 +70,10 @@ class Health:
     def hindered(self, why: str) -> None:
         """Report *why* it cannot do its work as it should though its loop turns; "": it can."""
         self._hindered = why
+
+    def outdated(self, why: str) -> None:
+        """Report *why* it must be upgraded before it can do all of its work; "": it can."""
+        self._outdated = why
 
     def note(self, what: str) -> None:
         """Report *what* should be known of it although it works; "": nothing."""
@@ -94,7 +99,7 @@ class Health:
             return f"its loop has not turned for {self._stuck_after:.0f} s"
         if not self._why_not:
             self._servers.read()
-        return self._why_not or self._hindered or self._servers.trouble
+        return self._why_not or self._outdated or self._hindered or self._servers.trouble
 
     def when_ready(self) -> str:
         """Return what is said of it when it does its work."""

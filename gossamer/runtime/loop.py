@@ -3,6 +3,10 @@
 A step polls, hands the records to a strategy, and advances the log past what the strategy has
 finished. It is written once, as a generator that yields each call that may block: `Loop.step` makes
 these calls where it is, `Loop.step_in` makes them in a thread, beside an event loop.
+
+A record that only a newer version can read waits for it. The loop gives its partition up, as if
+another member had it, and polls no more of it: nothing is skipped, and whoever has the partition
+next begins with what the group has not moved past. All other partitions go on.
 """
 
 import asyncio
@@ -11,8 +15,12 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import structlog
+
 from gossamer import clock
+from gossamer.errors import Newer
 from gossamer.log import NO_PARTITIONS, Log, Message, Record
+from gossamer.log.codec import Decoded, decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.throttling import HOLD_INTERVAL, Hold, hold_nothing
 from gossamer.store import Store
@@ -23,6 +31,11 @@ T = TypeVar("T")
 
 IDLE_HOLD_INTERVAL = 5.0
 """Seconds between two questions whether others are behind, while no record comes."""
+
+logger = structlog.get_logger()
+
+Report = Callable[[str], None]
+"""Is given what a service cannot do before it is upgraded; "" once it can do everything."""
 
 Blocking: TypeAlias = Generator[Callable[[], Any], Any, T]
 """Yields calls that may block, is sent what they return, and returns a T."""
@@ -55,8 +68,8 @@ class Strategy(Protocol):
     def control(self, records: Sequence[Record]) -> None:
         """Learn what operators have set."""
 
-    def submit(self, records: Sequence[Record]) -> None:
-        """Handle *records*, or begin to."""
+    def submit(self, decoded: Sequence[Decoded]) -> None:
+        """Handle these records, or begin to."""
 
     def collect(self) -> Batch | None:
         """Return what an advance should move now, or None; until `advanced`, it is returned
@@ -70,18 +83,32 @@ class Strategy(Protocol):
         """Return when a step is due even if no record comes; None if there is no timer."""
 
 
+def ignore(why: str) -> None:
+    """Report to nobody."""
+
+
 class Loop:
-    """One *strategy* on the log. No records of the partitions that *hold* returns are polled."""
+    """One *strategy* on the log. No records of the partitions that *hold* returns are polled.
+
+    *report* is called whenever other partitions than before wait for a newer version.
+    """
 
     def __init__(
-        self, strategy: Strategy, log: Log, store: Store, hold: Hold = hold_nothing
+        self,
+        strategy: Strategy,
+        log: Log,
+        store: Store,
+        hold: Hold = hold_nothing,
+        report: Report = ignore,
     ) -> None:
-        self._strategy, self._hold = strategy, hold
+        self._strategy, self._hold, self._report = strategy, hold, report
         self._open = partial(log.reader, strategy.name, strategy.topics, store)
         self._reader = self._open()
         self._control = ControlTail(log)
         self._assigned: frozenset[int] | None = None
-        self._polled: list[Record] = []
+        self._waiting: dict[int, str] = {}
+        """The partitions that wait for a newer version, and for what."""
+        self._polled: list[Decoded] = []
         """What was not submitted yet: a server was lost since the poll."""
         self._paused = NO_PARTITIONS
         self._asked_at = float("-inf")
@@ -123,9 +150,11 @@ class Loop:
                 yield from self._check_hold()
             room = max(0, strategy.room() - len(self._polled)) if ready else 0
             wait = timeout if ready else 0.0
-            found = yield partial(self._reader.poll, wait, room, self._paused)
-            self._polled += found
+            paused = self._paused | self._waiting.keys()
+            found = yield partial(self._reader.poll, wait, room, paused)
+            self._polled += decode_all(found)
             self._is_idle = not found
+            self._look_for_newer()
             # Partitions change inside the poll: the strategy learns that before it sees their
             # records.
             yield from self._assign()
@@ -144,11 +173,34 @@ class Loop:
         return (yield from self._advance())
 
     def _assign(self) -> Blocking[None]:
-        if self._reader.partitions != self._assigned:
-            self._assigned = partitions = self._reader.partitions
-            self._polled = [one for one in self._polled if one.partition in partitions]
+        partitions = self._reader.partitions - self._waiting.keys()
+        if partitions != self._assigned:
+            self._assigned = partitions
+            self._polled = [one for one in self._polled if one.record.partition in partitions]
             self._strategy.assign(partitions)
             yield partial(self._reader.advance, (), ())
+
+    def _look_for_newer(self) -> None:
+        """Note which of our partitions wait for a newer version; report it when that changes."""
+        ours = self._reader.partitions
+        waiting = {number: why for number, why in self._waiting.items() if number in ours}
+        for record, event in self._polled:
+            number = record.partition
+            if isinstance(event, Newer) and number in ours and number not in waiting:
+                at = f"{record.topic}, partition {number}, offset {record.offset}"
+                waiting[number] = f"{at} ({event})"
+                logger.warning(
+                    "upgrade this service: a record waits for a newer version",
+                    service=self._strategy.name,
+                    topic=record.topic,
+                    partition=number,
+                    offset=record.offset,
+                    why=str(event),
+                )
+        if waiting != self._waiting:
+            self._waiting = waiting
+            those = "; ".join(waiting[number] for number in sorted(waiting))
+            self._report(f"upgrade this service: it waits at {those}" if those else "")
 
     def _check_hold(self) -> Blocking[None]:
         is_quiet = self._is_idle and not self._paused
@@ -171,7 +223,7 @@ class Loop:
     def _rejoin(self) -> Blocking[None]:
         yield self._reader.close
         self._reader = yield self._open
-        self._assigned, self._polled = None, []
+        self._assigned, self._polled, self._waiting = None, [], {}
         self._strategy.assign(frozenset())
 
     def close(self) -> None:

@@ -150,7 +150,7 @@ def run_processor(backends: Backends, processor: Processor, hold: Hold = hold_no
     limit = backends.settings.service.step_limit
     log, store = backends.log, backends.store
     strategy = Sequential(processor, log, store, clock.now, clock.Steps(), limit)
-    loop = Loop(strategy, log, store, hold)
+    loop = Loop(strategy, log, store, hold, backends.process.health.outdated)
     try:
         while not backends.stop.is_set():
             due = loop.due()

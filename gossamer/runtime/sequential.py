@@ -8,17 +8,15 @@ import structlog
 from gossamer.clock import Clock, Steps
 from gossamer.errors import Poison
 from gossamer.log import Log, Message, Record
-from gossamer.log.codec import encode
+from gossamer.log.codec import Decoded, decode_all, encode
 from gossamer.log.throttling import Hold, hold_nothing
 from gossamer.runtime.answers import (
-    Decoded,
     answer_all,
-    decode_all,
     events_of,
     read_ahead,
     reads_of,
 )
-from gossamer.runtime.loop import Batch, Loop
+from gossamer.runtime.loop import Batch, Loop, Report, ignore
 from gossamer.runtime.partitions import Partitions
 from gossamer.runtime.positions import Positions
 from gossamer.runtime.processor import Processor
@@ -38,9 +36,10 @@ def sequential_loop(
     steps: Steps | None = None,
     limit: float = 1.0,
     hold: Hold = hold_nothing,
+    report: Report = ignore,
 ) -> Loop:
     """Return a loop of *processor*; see `Sequential` and `Loop`."""
-    return Loop(Sequential(processor, log, store, clock, steps, limit), log, store, hold)
+    return Loop(Sequential(processor, log, store, clock, steps, limit), log, store, hold, report)
 
 
 class Sequential:
@@ -105,12 +104,11 @@ class Sequential:
         """Handle *records* with those that are submitted next."""
         self._answers += self._handle(decode_all(records))
 
-    def submit(self, records: Sequence[Record]) -> None:
-        """Read what *records* need, and handle them."""
-        self._records = records
+    def submit(self, decoded: Sequence[Decoded]) -> None:
+        """Read what these records need, and handle them."""
+        self._records = records = [one.record for one in decoded]
         if not records:
             return
-        decoded = decode_all(records)
         with self._phase("read"):
             read_ahead(self._store, reads_of(self._processor, events_of(decoded)))
         with self._phase("handle"):

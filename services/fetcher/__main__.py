@@ -10,8 +10,11 @@ from services.fetcher.wiring import among_others, serve
 def work(backends: Backends) -> None:
     """Fetch until the process is asked to stop."""
     settings, log, store = backends.settings, backends.log, backends.store
-    others, tell = among_others(settings, log, store), backends.process.health.hindered
-    run_async(lambda ended: serve(settings, log, store, others, ended, tell), backends.stop)
+    others, health = among_others(settings, log, store), backends.process.health
+    run_async(
+        lambda ended: serve(settings, log, store, others, ended, health.hindered, health.outdated),
+        backends.stop,
+    )
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from gossamer.events.topics import PAGES_FETCHED
 from gossamer.log import Log, partition_of
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
+from gossamer.runtime.loop import Report, ignore
 from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
@@ -73,7 +74,12 @@ def as_claimed(log: Log, store: Store) -> EpochOf:
 
 
 def fetcher_runner(
-    settings: Settings, log: Log, store: Store, clock: Clock, fetcher: Fetcher
+    settings: Settings,
+    log: Log,
+    store: Store,
+    clock: Clock,
+    fetcher: Fetcher,
+    report: Report = ignore,
 ) -> ConcurrentRunner:
     """Return the runner of *fetcher*."""
     limits = {PAGES_FETCHED.name: settings.fetcher.unparsed_limit}
@@ -84,7 +90,8 @@ def fetcher_runner(
             return frozenset(range(log.partitions))
         return throttle.partitions()
 
-    return ConcurrentRunner(fetcher, log, store, clock, settings.fetcher.orders_limit, behind)
+    limit = settings.fetcher.orders_limit
+    return ConcurrentRunner(fetcher, log, store, clock, limit, behind, report)
 
 
 async def serve(
@@ -94,8 +101,9 @@ async def serve(
     others: Others,
     stop: asyncio.Event,
     tell: Tell = lambda why: None,
+    report: Report = ignore,
 ) -> None:
-    """Fetch until *stop*; *tell* is told what hinders.
+    """Fetch until *stop*; *tell* is told what hinders, *report* what needs a newer version.
 
     Raise BadSettings at once if the requests would not say who we are, or if so many hosts cannot
     be visited at once.
@@ -105,6 +113,6 @@ async def serve(
     skew = ClockSkew(settings.frontier.lease_slack / 2, hindrances)
     fetcher = Fetcher(web, clock.now, others.epoch_of, skew, Pauses(hindrances))
     try:
-        await fetcher_runner(settings, log, store, clock.now, fetcher).run(stop)
+        await fetcher_runner(settings, log, store, clock.now, fetcher, report).run(stop)
     finally:
         await web.close()

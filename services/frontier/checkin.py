@@ -72,6 +72,8 @@ class CheckIn:
         row = _remembered(partition, _accounted(host.row, event), event, now)
         if event.started_at:
             row = update_strain(row, event)
+        if event.outcome is Outcome.OTHER and event.retry_after:
+            row = self._held_back(row, event, now)
         partition.count_visit(event, row.totals.received)
         if partition.erasures.covers(event.visit):
             partition.tally.erase(event.visit.url)
@@ -114,11 +116,13 @@ class CheckIn:
         lease = host.row.lease
         counted = event.order == lease.order and event.index < lease.done
         if event.started_at and event.retry_after and not counted:
-            until = now + min(event.retry_after, self._settings.retry_after_limit)
-            politeness = host.row.politeness
-            until = max(until, politeness.busy_until or 0.0)
-            row = replace(host.row, politeness=replace(politeness, busy_until=until))
-            partition.update(host, row)
+            partition.update(host, self._held_back(host.row, event, now))
+
+    def _held_back(self, row: HostRow, event: VisitEnded, now: float) -> HostRow:
+        """Return *row* with the time that its host has asked for, beside all other waits."""
+        until = now + min(event.retry_after, self._settings.retry_after_limit)
+        until = max(until, row.politeness.busy_until or 0.0)
+        return replace(row, politeness=replace(row.politeness, busy_until=until))
 
     def _ending(self, partition: Partition, event: VisitEnded) -> Ending:
         if event.visit.asker:

@@ -9,9 +9,9 @@ from services.parser.wiring import serve
 
 def work(backends: Backends) -> None:
     """Parse until it is to stop."""
-    run_async(
-        lambda ended: serve(backends.settings, backends.log, backends.store, ended), backends.stop
-    )
+    settings, log, store = backends.settings, backends.log, backends.store
+    report = backends.process.health.outdated
+    run_async(lambda ended: serve(settings, log, store, ended, report), backends.stop)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from gossamer import clock
 from gossamer.log import Log
 from gossamer.log.throttling import Throttle
 from gossamer.runtime.concurrent import ConcurrentRunner
+from gossamer.runtime.loop import Report, ignore
 from gossamer.settings import Settings
 from gossamer.store import Store
 from services.parser.letters import Letters
@@ -15,8 +16,13 @@ from services.parser.pool.pool import Pool
 from services.parser.service import Parser
 
 
-async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event) -> None:
-    """Parse what is fetched until *stop*; pages under way then are parsed again by the next run."""
+async def serve(
+    settings: Settings, log: Log, store: Store, stop: asyncio.Event, report: Report = ignore
+) -> None:
+    """Parse what is fetched until *stop*; pages under way then are parsed again by the next run.
+
+    *report* is given what needs a newer version.
+    """
     wanted = settings.parser
     size = wanted.workers or os.cpu_count() or 1
     async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:
@@ -24,7 +30,7 @@ async def serve(settings: Settings, log: Log, store: Store, stop: asyncio.Event)
         parser = Parser(pool, options_of(settings), letters, clock.now)
         # Twice as many as there are children, so that none waits for the log.
         hold = Throttle(log, "parser").partitions
-        runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, hold)
+        runner = ConcurrentRunner(parser, log, store, clock.now, 2 * size, hold, report)
         await runner.run(stop)
 
 

@@ -255,3 +255,12 @@ def test_url_of_a_host_whose_retry_after_was_obeyed_each_time_is_not_given_up() 
     assert all(wait >= 20.0 for wait in waits)
     # It is asked less often once the retries are used up, and never given up.
     assert waits[0] < 30.0 and waits[-1] >= 1800.0
+
+
+def test_an_outcome_of_a_newer_version_loses_no_url_and_its_retry_after_is_obeyed() -> None:
+    answers = iter([{"outcome": Outcome.OTHER, "retry_after": 3600.0}])
+    sim = Simulation(lambda url: {} if url.endswith("/robots.txt") else next(answers, {}))
+    sim.admit("http://a.test/1")
+    sim.run(sim.now + 86_400.0)
+    assert sim.pages() == ["http://a.test/1"] * 2, "in vain, and again"
+    assert max(gap for _, gap in sim.gaps()) >= 3600.0

@@ -105,7 +105,7 @@ def test_kinds_not_known_here_are_skipped_and_named_once(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     log.append([of_later(delay=5.0)] * 2 + [encode(defined("any()"))] + [of_later(delay=6.0)])
-    log.append([of_later("page")])
+    log.append([of_later("page"), of_later("speed_set", version=2)])
     sower = Sower(store)
     runner = sequential_loop(sower, log, store, lambda: 1.0)
     with capture_logs() as lines:
@@ -114,7 +114,7 @@ def test_kinds_not_known_here_are_skipped_and_named_once(
         runner.step()
     assert "control any()" in sower.calls
     assert log.backlog("nobody", DEAD_LETTERS.name) == 0
-    assert sorted(line["kind"] for line in lines) == ["delay_set", "page"]
+    assert [line["why"].partition(",")[0] for line in lines] == ["delay_set", "page", "speed_set"]
     assert scope_in_force(log) == "any()"
 
 

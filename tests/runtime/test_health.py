@@ -211,3 +211,12 @@ def test_readiness_probe_alone_finds_lost_servers(
     asked.health.ready()
     asked.health.watch(ask)
     assert asked.get("/readyz") == (503, "no broker"), "an idle loop does not notice it"
+
+
+def test_a_service_that_waits_for_an_upgrade_lives_and_is_not_ready(asked: Asked) -> None:
+    asked.health.outdated("upgrade this service")
+    asked.health.ready()
+    assert asked.get("/readyz") == (503, "upgrade this service")
+    assert asked.get("/healthz") == (200, "ok")
+    asked.health.outdated("")
+    assert asked.get("/readyz") == (200, "ready")

@@ -24,7 +24,8 @@ from faust.types.tuples import RecordMetadata
 from gossamer import clock
 from gossamer.errors import Unavailable
 from gossamer.log import Message, Record, partition_of
-from gossamer.runtime.answers import answer, answer_all, decode_all, events_of, read_ahead, reads_of
+from gossamer.log.codec import decode_all
+from gossamer.runtime.answers import answer, answer_all, events_of, read_ahead, reads_of
 from gossamer.runtime.offsets import OffsetTracker
 from gossamer.store import Store
 from gossamer.telemetry import observe

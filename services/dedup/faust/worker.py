@@ -19,10 +19,11 @@ from faust.exceptions import ProducerSendError
 from gossamer import clock
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.log import Log
+from gossamer.log.codec import decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.kafka.gaps import CHECK_EVERY
 from gossamer.log.throttling import HOLD_INTERVAL, Throttle
-from gossamer.runtime.answers import answer, decode_all
+from gossamer.runtime.answers import answer
 from gossamer.runtime.health import Health
 from gossamer.telemetry import gauge
 from services.dedup.faust.offsets import Offsets
