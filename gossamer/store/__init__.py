@@ -21,6 +21,10 @@ A partition key may have several fields. Its value is then a tuple, in a call as
 A field whose type is a `ColumnGroup` is stored as the columns `<field>_<column>`, one for each
 field of the group: `lease_order` for the `order` of a `Lease`. Where `X | None` has the default
 None, and X is a number, a text, bytes or an enumeration of texts, None is stored as null.
+
+Processes of two versions use a table at once during an upgrade. What an older one writes leaves the
+columns that it does not know as they are: null, or what a newer one wrote before. What it cannot
+read (a word that its enumeration lacks) raises Newer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

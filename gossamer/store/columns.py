@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, NewType, Union, get_args, get_origi
 import msgspec
 from msgspec.structs import astuple
 
+from gossamer.errors import Newer
 from gossamer.store import ColumnGroup, R, Row
 
 SCALARS = (str, int, float, bool, bytes)
@@ -141,7 +142,19 @@ class Codec(Generic[R]):
         return values
 
     def row(self, values: Sequence[Any]) -> R:
-        """Return the row with these *values* of its columns, in order."""
+        """Return the row with these *values* of its columns, in order.
+
+        Raise Newer if one of them cannot be read here.
+        """
+        try:
+            return self._read(values)
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise Newer(
+                f"a row of {self._row.table} cannot be read: upgrade this service, if a newer "
+                f"version wrote it ({error})"
+            ) from error
+
+    def _read(self, values: Sequence[Any]) -> R:
         read = [*values]
         for at, reader in self._readers:
             if (value := read[at]) is not None:

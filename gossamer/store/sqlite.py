@@ -90,7 +90,13 @@ class SqliteTable(Generic[R]):
         self._within = "WHERE " + " AND ".join(f'"{key}" = ?' for key in partition)
         self._get = f"SELECT {self._columns} FROM {self._name} WHERE {where}"
         slots = ", ".join("?" * len(self._types))
-        self._put = f"INSERT OR REPLACE INTO {self._name} ({self._columns}) VALUES ({slots})"
+        # Not REPLACE: a column that a newer version has added keeps its value.
+        given = ", ".join(f'"{one}" = excluded."{one}"' for one in self._types.keys() - self._keys)
+        keys = ", ".join(f'"{key}"' for key in self._keys)
+        self._put = (
+            f"INSERT INTO {self._name} ({self._columns}) VALUES ({slots}) "
+            f"ON CONFLICT ({keys}) DO {f'UPDATE SET {given}' if given else 'NOTHING'}"
+        )
         self._erase = f"DELETE FROM {self._name} WHERE {where}"
         self._drop = f"DELETE FROM {self._name} {self._within}"
         self._create()
