@@ -4,8 +4,8 @@ What others read is in `gossamer.events.public`.
 
 An event is a frozen struct, one JSON object on the log, tagged with its name and version. What
 belongs together is one event: the links of a page to one site, a host with its batch of visits.
-Evolution is backward compatible only: a new field has a default, no field goes or changes its
-meaning (a test holds these structs against `schemas/`). Which topic carries which event:
+Evolution is compatible both ways: a new field has a default, no field goes or changes its meaning;
+a test holds these structs against `schemas/`. Which topic carries which event:
 `gossamer.events.topics`. Instants are epoch seconds (`*_at`), durations seconds, sizes bytes.
 """
 

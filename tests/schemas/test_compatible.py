@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.compatible import Schema, breaks
+from schemas.compatible import Schema, breaks, breaks_older, table_breaks, topic_breaks
 
 OLD: Schema = {
     "$ref": "#/$defs/Event",
@@ -46,24 +46,39 @@ ALLOWED: dict[str, tuple[tuple[Any, ...], Any]] = {
     "a description": ((*FIELDS, "name", "description"), "What it is called."),
     "a field with a default": ((*FIELDS, "new"), {"type": "string", "default": ""}),
     "a value of an enumeration": (("$defs", "Kind", "enum"), ["one", "two", "three"]),
-    "null beside a type": ((*FIELDS, "name"), {"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    "a type in a list": ((*FIELDS, "name", "type"), ["string", "null"]),
-    "fewer required": (("$defs", "Event", "required"), ["kind"]),
-    "anything": ((*FIELDS, "name"), {}),
 }
+ONE_WAY: dict[str, tuple[tuple[Any, ...], Any, str]] = {
+    "null beside a type": (
+        (*FIELDS, "name"),
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "name: an older process reads type string, and not null",
+    ),
+    "a type in a list": (
+        (*FIELDS, "name", "type"),
+        ["string", "null"],
+        "name: an older process reads type string, and not null",
+    ),
+    "fewer required": (
+        ("$defs", "Event", "required"),
+        ["kind"],
+        "name: an older process requires the field, which may be missing now",
+    ),
+    "anything": ((*FIELDS, "name"), {}, "name: an older process reads type string"),
+}
+"""What a newer process reads of an older one, but not the other way round."""
 REFUSED: dict[str, tuple[tuple[Any, ...], Any, str]] = {
     "a field that goes": ((*FIELDS,), {"name": {"type": "string"}}, "size: the field is gone"),
-    "a type that changes": ((*FIELDS, "name"), {"type": "integer"}, "name: was of type string"),
-    "a number that narrows": ((*FIELDS, "size", "type"), "string", "size: was of type integer"),
+    "a type that changes": ((*FIELDS, "name"), {"type": "integer"}, "name: type was string"),
+    "a number that narrows": ((*FIELDS, "size", "type"), "string", "size: type was integer"),
     "bytes that become text": (
         (*FIELDS, "body"),
         {"type": "string", "default": ""},
-        "body: was of type base64 string",
+        "body: type was base64 string",
     ),
     "null that goes": (
         (*FIELDS, "maybe"),
         {"$ref": "#/$defs/Part", "default": None},
-        "maybe: was of type null",
+        "maybe: type was null",
     ),
     "a field that becomes required": (
         ("$defs", "Event", "required"),
@@ -85,13 +100,13 @@ REFUSED: dict[str, tuple[tuple[Any, ...], Any, str]] = {
         "parts[].id: the field is gone",
     ),
     "a value that goes": (("$defs", "Kind", "enum"), ["one"], "kind: no longer one of its values"),
-    "text that becomes an enumeration": ((*FIELDS, "name"), {"enum": ["a"]}, "name: was of type"),
+    "text that becomes an enumeration": ((*FIELDS, "name"), {"enum": ["a"]}, "name: type was"),
     "a limit": ((*FIELDS, "name", "maxLength"), 10, "name: maxLength was None, and is 10"),
-    "items that change": ((*FIELDS, "parts", "items"), {"type": "string"}, "parts[]: was of type"),
+    "items that change": ((*FIELDS, "parts", "items"), {"type": "string"}, "parts[]: type was"),
     "a part that changes": (
         (*FIELDS, "pairs", "items", "prefixItems", 1),
         {"type": "integer"},
-        "pairs[][1]: was of type",
+        "pairs[][1]: type was",
     ),
     "a part more": (
         (*FIELDS, "pairs", "items", "prefixItems"),
@@ -123,7 +138,24 @@ def changed(path: tuple[Any, ...], value: Any) -> Schema:
 
 @pytest.mark.parametrize("path, value", ALLOWED.values(), ids=ALLOWED)
 def test_a_change_that_is_allowed(path: tuple[Any, ...], value: Any) -> None:
-    assert breaks(OLD, changed(path, value)) == []
+    new = changed(path, value)
+    assert breaks(OLD, new) == breaks_older(OLD, new) == []
+
+
+@pytest.mark.parametrize("path, value, sentence", ONE_WAY.values(), ids=ONE_WAY)
+def test_a_change_that_an_older_process_cannot_read(
+    path: tuple[Any, ...], value: Any, sentence: str
+) -> None:
+    new = changed(path, value)
+    assert breaks(OLD, new) == []
+    assert any(sentence in one for one in breaks_older(OLD, new)), breaks_older(OLD, new)
+
+
+def test_a_limit_that_goes_is_still_one_to_an_older_process() -> None:
+    old = changed((*FIELDS, "size", "maximum"), 100)
+    assert breaks(old, OLD) == []
+    (found,) = breaks_older(old, OLD)
+    assert "size: an older process reads maximum 100" in found
 
 
 @pytest.mark.parametrize("path, value, sentence", REFUSED.values(), ids=REFUSED)
@@ -135,3 +167,35 @@ def test_a_change_that_is_refused(path: tuple[Any, ...], value: Any, sentence: s
 def test_a_part_that_is_renamed_breaks_nothing() -> None:
     new = json.loads(json.dumps(OLD).replace("Part", "Piece"))
     assert breaks(OLD, new) == []
+
+
+TOPIC: dict[str, Any] = {
+    "partitioned_by": "site",
+    "keep": "newest",
+    "events": [{"event": "page", "key": "url"}],
+}
+
+
+def test_what_breaks_a_topic() -> None:
+    more = {**TOPIC, "events": [*TOPIC["events"], {"event": "new", "key": "url"}], "partitions": 3}
+    assert topic_breaks(TOPIC, more) == []
+    assert topic_breaks(TOPIC, None) == ["the topic is gone"]
+    assert topic_breaks(TOPIC, {**TOPIC, "partitioned_by": "url"}) == [
+        "partitioned_by was site, and is url"
+    ]
+    assert topic_breaks(TOPIC, {**TOPIC, "events": []}) == ["page is gone"]
+    keyed = [{"event": "page", "key": "site"}]
+    assert topic_breaks(TOPIC, {**TOPIC, "events": keyed}) == ["the key of page was url"]
+
+
+def test_what_breaks_a_table() -> None:
+    columns = '  "a" text,  -- Its key.\n  "b" bigint,\n  PRIMARY KEY ("a")\n'
+    table = f'CREATE TABLE "t" (\n{columns}) WITH x = 1;\n'
+    assert table_breaks(table, table.replace("  PRIMARY", '  "c" text,\n  PRIMARY')) == []
+    assert table_breaks(table, table.replace("x = 1", "x = 2")) == []
+    assert table_breaks(table, table.replace("Its key", "What it is known by")) == []
+    assert table_breaks(table, None) == ["the table is gone"]
+    assert table_breaks(table, table.replace("bigint", "text")) == ['no longer so: "b" bigint']
+    assert table_breaks(table, table.replace('("a")', '("b")')) == [
+        'no longer so: PRIMARY KEY ("a")'
+    ]

@@ -1,11 +1,14 @@
 """The contract in `schemas/` is what the code does, and only ever grows."""
 
 import json
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
 
 from gossamer.errors import Poison
@@ -13,7 +16,7 @@ from gossamer.events.topics import TOPICS
 from gossamer.log import Record
 from gossamer.log.codec import decode, encode
 from schemas import generate
-from schemas.compatible import Schema, breaks
+from schemas.compatible import Schema, breaks, breaks_older, table_breaks, topic_breaks
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "schemas"
@@ -150,14 +153,37 @@ def git(*arguments: str) -> str | None:
 THERE = [ref for ref in REFERENCES if git("ls-tree", "--name-only", ref, "schemas/events/")]
 
 
-@pytest.mark.parametrize(
+IS_RELEASED = bool(re.search(r"^## \[?\d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE))
+"""From the first release on nothing is removed or renamed."""
+references = pytest.mark.parametrize(
     "reference", THERE or [pytest.param("", id="there is no earlier commit with schemas")]
 )
-def test_what_was_committed_can_still_be_read(reference: str) -> None:
-    listed = git("ls-tree", "--name-only", reference, "schemas/events/") if reference else ""
+
+
+def committed(reference: str, folder: str) -> Iterator[tuple[str, str, Path]]:
+    """Yield the path of each file in *folder* as of *reference*, its text then, and its place."""
+    listed = git("ls-tree", "--name-only", reference, f"schemas/{folder}/") if reference else ""
     for path in (listed or "").split():
-        before = json.loads(git("show", f"{reference}:./{path}") or "")
-        assert (ROOT / path).exists(), f"{path} is gone"
-        after = json.loads((ROOT / path).read_bytes())
+        yield path, git("show", f"{reference}:./{path}") or "", ROOT / path
+
+
+@references
+def test_what_was_committed_can_still_be_read_and_reads_what_is_written_now(reference: str) -> None:
+    for path, text, there in committed(reference, "events"):
+        if not there.exists():
+            assert not IS_RELEASED, f"{path} is gone"
+            continue
+        before, after = json.loads(text), json.loads(there.read_bytes())
         broken = [one for one in breaks(before, after) if not one.endswith(NARROWED)]
         assert broken == [], f"{path} can no longer read what {reference} wrote"
+        assert breaks_older(before, after) == [], f"{reference} cannot read what {path} allows"
+
+
+@pytest.mark.skipif(not IS_RELEASED, reason="before the first release topics and tables may change")
+@references
+def test_topics_and_tables_that_were_committed_are_still_there(reference: str) -> None:
+    for path, text, there in committed(reference, "topics"):
+        topic = yaml.safe_load(there.read_bytes()) if there.exists() else None
+        assert topic_breaks(yaml.safe_load(text), topic) == [], path
+    for path, text, there in committed(reference, "cassandra"):
+        assert table_breaks(text, there.read_text() if there.exists() else None) == [], path
