@@ -51,7 +51,7 @@ class Member:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment("", **self.fleet.settings, **own, **more),
+                env=environment("", **{**self.fleet.settings, **own, **more}),
                 start_new_session=True,
             )
 

@@ -1,0 +1,201 @@
+"""Two versions of the crawler side by side, while a fleet is upgraded and rolled back under load.
+
+The newer one is a copy of this tree in which a version of two events is raised, and a kind of
+event, a field and a column are added.
+"""
+
+import shutil
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World, measure
+
+from .by_hand import of_servers
+from .fleet import Fleet, Member, assert_whole, crawl_to_the_end, fleet
+from .judge import page_answers
+
+ROOT = Path(__file__).resolve().parents[2]
+WORLD = World(seed=19, hosts=12, pages=110, silent=0, stuck=0, retries=0, delays=0, jitter=0.02)
+DELAY, BATCH = 0.5, 3
+PACKAGES = ("gossamer", "services", "console", "schemas", "standalone")
+READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
+"""The order of an upgrade; a rollback goes the other way round."""
+WRITTEN = {
+    "fetcher": ("visits.ended", "pages.fetched"),
+    "parser": ("pages.parsed",),
+    "dedup": ("urls.admitted", "pages.judged"),
+}
+"""What others have to read before they are rolled back as well."""
+FRESH = 2.5
+"""Seconds after which a lag that is shown is of now."""
+EDITS = (
+    (
+        "gossamer/events/records.py",
+        "class VisitEnded(",
+        'class HostMet(Event, frozen=True, kw_only=True, tag="host_met"):\n'
+        '    """A host was met."""\n\n    site: str\n    host: str\n\n\nclass VisitEnded(',
+    ),
+    (
+        "gossamer/events/records.py",
+        "    index: int\n",
+        '    version: int = 2\n    protocol: str = "1.1"\n    index: int\n',
+    ),
+    (
+        "gossamer/events/pages.py",
+        '    simhash: str = ""\n',
+        '    version: int = 2\n    simhash: str = ""\n',
+    ),
+    (
+        "schemas/topics/visits.ended.yaml",
+        "events:\n",
+        "events:\n  - event: host_met\n    key: site\n",
+    ),
+    (
+        "services/fetcher/service.py",
+        "        self._emitter(*events)\n",
+        "        from gossamer.events.records import HostMet\n\n"
+        "        site, host = self.order.site, self.order.host\n"
+        "        self._emitter(*events, HostMet(at=self.now(), site=site, host=host))\n",
+    ),
+    (
+        "services/frontier/service.py",
+        "            VisitEnded: self._visit_ended,\n",
+        "            VisitEnded: self._visit_ended,\n"
+        "            HostMet: lambda partition, event, now: None,\n",
+    ),
+    (
+        "services/frontier/service.py",
+        "from gossamer.log import BATCH, Record\n",
+        "from gossamer.events.records import HostMet\nfrom gossamer.log import BATCH, Record\n",
+    ),
+    (
+        "services/frontier/rows.py",
+        "    politeness: Politeness = Politeness()\n",
+        "    politeness: Politeness = Politeness()\n    met: int = 0\n",
+    ),
+    (
+        "services/frontier/checkin.py",
+        "        if event.started_at:\n            row = update_strain(row, event)\n",
+        "        row = replace(row, met=row.met + 1)\n"
+        "        if event.started_at:\n            row = update_strain(row, event)\n",
+    ),
+)
+"""A file, a text in it, and what stands there in the newer version."""
+
+
+def newer_version(folder: Path) -> Path:
+    """Return where a newer version of the crawler is."""
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    for name, before, after in EDITS:
+        text = (folder / name).read_text()
+        assert text.count(before) == 1, f"{name}: {before}"
+        (folder / name).write_text(text.replace(before, after))
+    return folder
+
+
+class Upgrade:
+    """Brings the members of a fleet to another version, one by one."""
+
+    def __init__(self, there: Fleet) -> None:
+        self.there = there
+
+    def prepare(self, version: Path) -> None:
+        """Make what this version needs of topics and tables."""
+        before, self.there.settings["PYTHONPATH"] = self.there.settings["PYTHONPATH"], str(version)
+        for job in ("store", "topics"):
+            done = self.there.gossamer(job, "apply")
+            assert done.code == 0, done
+        self.there.settings["PYTHONPATH"] = before
+
+    def replace(self, member: Member, version: Path) -> None:
+        assert member.stop() == 0, member.said()
+        member.start(PYTHONPATH=str(version))
+
+    def bring(self, service: str, version: Path) -> None:
+        """Replace all members of *service*, one by one."""
+        for member in self.there.of(service):
+            self.replace(member, version)
+            until(partial(self.is_up, member), f"{member.name} is up")
+
+    def is_up(self, member: Member) -> bool:
+        """Whether it works, or says that it waits for its upgrade."""
+        status, text = member.get("/readyz")
+        return member.running and (status == 200 or "upgrade this service" in text)
+
+    def await_pages(self) -> None:
+        """Wait until pages come as before, or there are no more."""
+        web, before = self.there.web, len(page_answers(self.there.web))
+        until(lambda: len(page_answers(web)) >= before + 5 or self.is_over(), "more pages")
+
+    def is_over(self) -> bool:
+        web = self.there.web
+        return web.truth.required <= measure.asked(web.requests())
+
+    def await_read(self, service: str) -> None:
+        """Wait until all has been read that *service* wrote before it was replaced."""
+        time.sleep(FRESH)
+        for topic in WRITTEN.get(service, ()):
+            until(partial(self.is_read, topic), f"{topic} is read")
+
+    def is_read(self, topic: str) -> bool:
+        return not self.there.lag().get(topic)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_fleet_is_upgraded_and_rolled_back_under_load(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    older, newer = ROOT, newer_version(tmp_path / "newer")
+    settings = {
+        **of_servers(kafka, cassandra),
+        "PYTHONPATH": str(older),
+        "PYTHONSAFEPATH": "1",  # Not the folder that the tests run in.
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        "GOSSAMER_FRONTIER__BATCH": str(BATCH),
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+    }
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path / "fleet", 1, **settings) as there:
+        for service in ("frontier", "fetcher"):
+            there.add(service, 2)
+        there.await_ready()
+        there.seed()
+        upgrade = Upgrade(there)
+        until(lambda: len(page_answers(web)) >= 15, "the first pages")
+        upgrade.prepare(newer)
+
+        # A fetcher too soon: what it writes waits for a frontier that can read it.
+        upgrade.replace(there.of("fetcher")[0], newer)
+        until(
+            lambda: any(
+                "upgrade this service: it waits at visits.ended" in one.get("/readyz")[1]
+                for one in there.of("frontier")
+            ),
+            "a frontier says that it is to be upgraded",
+        )
+        assert all(one.get("/healthz")[0] == 200 for one in there.of("frontier"))
+
+        for service in READERS_FIRST:
+            upgrade.bring(service, newer)
+            upgrade.await_pages()
+        there.await_ready()
+        assert not upgrade.is_over(), "the crawl was over too soon"
+        for service in reversed(READERS_FIRST):
+            upgrade.bring(service, older)
+            upgrade.await_read(service)
+        there.await_ready()
+        print(f"{len(page_answers(web))} pages when it was rolled back, over: {upgrade.is_over()}")
+
+        crawl_to_the_end(there)
+        repeated = assert_whole(there, DELAY)
+        print(f"{len(page_answers(web))} pages, {repeated} asked for again")
+        # What waits has been fetched; its host is ordered again only where no outcome was read.
+        assert repeated <= 2 * BATCH * WORLD.hosts
