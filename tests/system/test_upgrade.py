@@ -19,7 +19,7 @@ from .fleet import Fleet, Member, assert_whole, crawl_to_the_end, fleet
 from .judge import page_answers
 
 ROOT = Path(__file__).resolve().parents[2]
-WORLD = World(seed=19, hosts=12, pages=110, silent=0, stuck=0, retries=0, delays=0, jitter=0.02)
+WORLD = World(seed=19, hosts=12, pages=90, silent=0, stuck=0, retries=0, delays=0, jitter=0.02)
 DELAY, BATCH = 0.5, 3
 PACKAGES = ("gossamer", "services", "console", "schemas", "standalone")
 READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
