@@ -12,7 +12,7 @@ from gossamer.blacklist import Blacklist
 from gossamer.crawl import blacklist_of, host_overrides_of, last_definition, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
-from gossamer.log import key_group_of, partition_of
+from gossamer.log import partition_of
 from gossamer.speed import Speeds
 from gossamer.store import Store
 from gossamer.web.url import fingerprint, host_key, host_name, site_of
@@ -174,7 +174,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     tally = store.table(PartitionTallyRow).get(partition)
     out = tally.checked_out if tally else {}
     visits = store.table(HistoryRow)
-    log = store.table(ErasureRow).scan((crawl.id, str(key_group_of(site))))
+    log = store.table(ErasureRow).scan(crawl.id, limit=1_000_000)
     return UrlFacts(
         url=url,
         erased=next((row for row in reversed(log) if is_about(url, row.target)), None),

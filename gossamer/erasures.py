@@ -6,7 +6,7 @@ service that has erased its part keeps the number of the last order before the e
 what comes of that order and of those before. No clock is asked.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Mapping
 
 from gossamer.events import DEFAULT_CRAWL, Erasure, Visit
 from gossamer.log import KEY_GROUPS
@@ -18,16 +18,17 @@ class ErasureRow(Row, frozen=True):
     """What one service has erased of a URL, a host or a site, when, and who asked for it."""
 
     table = "erasures"
-    partition_key, sort_key = ("crawl", "key_group"), "key"
+    partition_key, sort_key = "crawl", "key"
+    # Of one partition: there are few, and who takes over a partition reads all of them.
 
     crawl: str
-    key_group: str
-    """The number of the key group of the site."""
     key: str
     """The time, the service, the part of the erasure, and the target."""
     service: str
     target: str
     """A URL, the key of a host, or a site."""
+    key_group: int
+    """The key group of the site."""
     at: float
     """When the erasure was asked for."""
     asked_by: str
@@ -50,17 +51,16 @@ class Erasures:
         self._pending: dict[str, float] = {}
         """Target → when the erasure was asked for that has begun and not ended."""
 
-    def load(self, groups: Iterable[int] = range(KEY_GROUPS)) -> None:
+    def load(self, groups: Container[int] = range(KEY_GROUPS)) -> None:
         """Read the erasures in key *groups*, and forget all others."""
         self._begun, self._pending = {}, {}
-        for group in groups:
-            key, after = (self._crawl, str(group)), ""
-            while rows := self._rows.scan(key, after):
-                after = rows[-1].key
-                for row in rows:
-                    # Other services may have got further: that is no rule for this one.
-                    if row.service == self._service:
-                        self._learn(row)
+        after = ""
+        while rows := self._rows.scan(self._crawl, after):
+            after = rows[-1].key
+            for row in rows:
+                # Other services may have got further: that is no rule for this one.
+                if row.service == self._service and row.key_group in groups:
+                    self._learn(row)
 
     def begin(self, erasure: Erasure) -> None:
         """Let visits from before *erasure* count no more, also before it is written down."""
@@ -69,7 +69,7 @@ class Erasures:
             self._begun[erasure.target] = erasure
 
     def _learn(self, row: ErasureRow) -> None:
-        self.begin(Erasure(row.target, row.at, row.asked_by, int(row.key_group), row.orders))
+        self.begin(Erasure(row.target, row.at, row.asked_by, row.key_group, row.orders))
         if not row.ended:
             self._pending[row.target] = row.at
         elif self._pending.get(row.target, row.at) <= row.at:
@@ -80,15 +80,14 @@ class Erasures:
     ) -> None:
         """Write down how many *rows* of a *part* of an erasure were erased, by table."""
         key = f"{erasure.asked_at:017.6f} {self._service} {part:04d} {erasure.target}"
-        group = str(erasure.key_group)
         counted = {name: count for name, count in rows.items() if count}
         # Once more after a crash: then less was left to erase.
-        if known := self._rows.get((self._crawl, group), key):
+        if known := self._rows.get(self._crawl, key):
             names = known.rows | counted
             counted = {n: max(known.rows.get(n, 0), counted.get(n, 0)) for n in names}
         row = ErasureRow(
             crawl=self._crawl,
-            key_group=group,
+            key_group=erasure.key_group,
             key=key,
             service=self._service,
             target=erasure.target,

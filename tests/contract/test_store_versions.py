@@ -25,7 +25,7 @@ class NewWord(StrEnum):
 class OldRow(Row, frozen=True):
     """As the older version has it."""
 
-    table = "versions"
+    table = "grown"
     partition_key, sort_key = "part", "n"
     part: str
     n: int
@@ -36,7 +36,7 @@ class OldRow(Row, frozen=True):
 class NewRow(Row, frozen=True):
     """As the newer version has it."""
 
-    table = "versions"
+    table = "grown"
     partition_key, sort_key = "part", "n"
     part: str
     n: int
