@@ -54,6 +54,12 @@ class Folder:
     def claim(self) -> None:
         """Lock the folder for this crawl; raise Locked if another one holds it, GossamerError if a
         version wrote it that this one cannot go on from."""
+        self.lock()
+        if self.database.exists():
+            self._refuse_too_old()
+
+    def lock(self) -> None:
+        """Lock the folder, whatever is in it; raise Locked if a crawl holds it."""
         until = clock.steady() + LOCK_WAIT
         # Children hold it too, each on its own: it is free when the last of them is gone. Turning
         # an exclusive lock into a shared one is not atomic: another crawl may get in between.
@@ -69,8 +75,6 @@ class Folder:
             self._lock.write_text(str(os.getpid()))
         except OSError as error:
             raise self._unwritable(error) from error
-        if self.database.exists():
-            self._refuse_too_old()
 
     def _refuse_too_old(self) -> None:
         """Refuse hosts that nobody has counted by site: we would take all of them for new."""

@@ -29,7 +29,8 @@ COMMANDS = {
     "blocked": "list the blacklist, or say by which rule a URL is on it",
     "topics": "create and check the topics of a fleet",
     "store": "create and check the tables of a fleet",
-    "restore": "bring log and store together again, of which one was put back or is lost",
+    "snapshot": "write a consistent copy of a folder's crawl, which may run meanwhile",
+    "restore": "put a snapshot back, or bring log and store of a fleet together again",
     "dead-letters": "list or replay what could not be read or processed",
 }
 """Each is the module of that name in this package: `add_options` and `run`."""

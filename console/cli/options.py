@@ -13,6 +13,7 @@ from console.open_crawl import DATA, OpenCrawl, open_crawl
 from gossamer.errors import BadSettings
 from gossamer.policies import POLICIES
 from gossamer.telemetry import configure_logs
+from standalone.folder import Folder
 
 if TYPE_CHECKING:
     from gossamer.settings import Nested, Settings
@@ -106,6 +107,17 @@ def open_from(
         configure_logs(as_json=False, level="error")
         return open_crawl(None, options.data, create)
     return open_crawl(settings_of(options), options.data, create)
+
+
+def folder_from(options: argparse.Namespace) -> Folder:
+    """Return the folder that *options* mean; raise BadSettings if they mean a fleet."""
+    if settings_of(options).kafka.servers and options.data is None:
+        raise BadSettings(
+            "the settings name a fleet: bring it to rest (gossamer speed 0, until no group has a "
+            "backlog), and run nodetool snapshot on all nodes of Cassandra. Putting back a backup, "
+            "in docs/operations.md, says how; --data names a folder instead"
+        )
+    return Folder(options.data or DATA)
 
 
 def lines_of(given: Sequence[str], file: str | None, option: str) -> list[str]:

@@ -1,11 +1,16 @@
-"""`gossamer restore --align`: brings the parts of a fleet together again, of which one was replaced
-by an older state or is lost."""
+"""`gossamer restore`: puts a snapshot back into a folder.
+
+`gossamer restore --align` brings the parts of a fleet together again, of which one was replaced by
+an older state or is lost.
+"""
 
 import argparse
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
-from console.cli.options import add_config, settings_of
-from console.figures import plural
+from console.cli.options import add_crawl, folder_from, settings_of
+from console.figures import instant, plural
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
@@ -21,21 +26,51 @@ from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
+from standalone.snapshot import restore_snapshot
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add its arguments to *command*."""
     command.add_argument(
+        "snapshot", nargs="?", type=Path, metavar="DIR", help="the snapshot to put back"
+    )
+    command.add_argument(
+        "--replace", action="store_true", help="replace the crawl that the folder holds"
+    )
+    command.add_argument(
         "--align",
         action="store_true",
-        required=True,
-        help="compare log and store, and go back to where the older one stands",
+        help="of a fleet: compare log and store, and go back to where the older one stands",
     )
-    add_config(command)
+    add_crawl(command)
 
 
 def run(options: argparse.Namespace) -> int:
+    """Put a snapshot back, or align a fleet."""
+    if options.align == bool(options.snapshot):
+        raise BadSettings("name a snapshot for a folder, or say --align for a fleet")
+    return _align(options) if options.align else _restore(options)
+
+
+def _restore(options: argparse.Namespace) -> int:
+    folder = folder_from(options)
+    restored = restore_snapshot(options.snapshot, folder, options.replace)
+    taken_at, data = instant(restored.snapshot.taken_at), shlex.quote(str(folder.path))
+    print(f"{folder.path} holds the crawl of {taken_at} again.")
+    print(f"gossamer crawl --data {data} and its options of then go on from there.")
+    if restored.newer:
+        print(f"WARC files in {folder.warc} with captures of after the snapshot, which stay:")
+        print("\n".join(f"  {file}" for file in restored.newer))
+    if restored.missing:
+        print(f"WARC files of the snapshot that {folder.warc} lacks, or has only a part of:")
+        print("\n".join(f"  {file}" for file in restored.missing))
+    return 0
+
+
+def _align(options: argparse.Namespace) -> int:
     """Print what is done, as it is done; all services must have been stopped."""
+    if options.data or options.replace:
+        raise BadSettings("--align is for fleets: --data and --replace go with a snapshot")
     settings = settings_of(options)
     if not settings.kafka.servers:
         raise BadSettings(

@@ -1,0 +1,287 @@
+"""Snapshots of a folder: taken while its crawl goes on, put back, and crawled to the end."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pytest
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+
+from console.cli.main import main
+from gossamer import clock
+from gossamer.events import Outcome
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.identity import identify
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.archive.rows import CaptureRow
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.rows import UrlRow
+from standalone import folder as folder_module
+from standalone.folder import Folder, Opened
+from tests.flow.virtual import START, VirtualCrawl
+
+SEED = "http://a.test/"
+HTML = (("Content-Type", "text/html; charset=utf-8"),)
+DELAY = 5.0
+PAGES = {
+    f"http://{host}.test/{page}": [
+        f"http://{host}.test/{(page or 0) + 1}",
+        f"http://{chr(ord(host) + 1)}.test/0",
+    ]
+    for host in "abcdef"
+    for page in range(6)
+} | {SEED: ["http://a.test/0"]}
+WANTED = PAGES.keys() | {f"http://{host}.test/6" for host in "abcdef"} | {"http://g.test/0"}
+
+
+BUSY_FROM, BUSY_UNTIL = START + 31, START + 1000
+
+
+def web(url: str, now: float) -> tuple[float, Reply | Failure]:
+    if url.startswith("http://b.test/") and BUSY_FROM <= now < BUSY_UNTIL:
+        after = (("Retry-After", f"{BUSY_UNTIL - now:.0f}"),)
+        return 0.3, Reply(status=503, headers=after, started_at=now, took=0.3)
+    if url not in PAGES:
+        return 0.3, Reply(status=404, started_at=now, took=0.3)
+    anchors = "".join(f'<p><a href="{link}">a link</a></p>' for link in PAGES[url])
+    body = f"<html><title>{url}</title><body><h1>This is {url}</h1>{anchors}".encode()
+    return 0.3, Reply(status=200, headers=HTML, body=body, started_at=now, took=0.3)
+
+
+@dataclass
+class FolderCrawl:
+    """A crawl in virtual time, in a folder on disk."""
+
+    folder: Folder
+    crawl: VirtualCrawl
+
+    def open(self) -> None:
+        self.crawl.database = Database(self.folder.database)
+        self.crawl.log = SqliteLog(self.crawl.database)
+        identify(self.crawl.log, SqliteStore(self.crawl.database), START)
+        self.crawl.crash()
+
+    def die(self) -> None:
+        """Leave everything as a killed crawl does."""
+        self.crawl.archive.release()
+        self.crawl.database.close()
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FolderCrawl]:
+    """A crawl on `data`, of which a part is done."""
+    monkeypatch.setattr(folder_module, "LOCK_WAIT", 0.0)
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    running = FolderCrawl(folder, VirtualCrawl(folder.warc, web, delay=DELAY, batch=2))
+    monkeypatch.setattr(clock, "now", lambda: running.crawl.now)
+    running.open()
+    running.crawl.sow(SEED)
+    running.crawl.run(until=START + 30)
+    assert 4 < len(running.crawl.requests) < len(WANTED)
+    yield running
+    running.die()
+
+
+def run(*arguments: object, status: int = 0) -> None:
+    assert main([*map(str, arguments)]) == status
+
+
+def assert_polite(crawl: VirtualCrawl) -> None:
+    free_at: dict[str, float] = {}
+    for start, end, url in sorted(crawl.requests):
+        host = url.split("/")[2]
+        assert start >= free_at.get(host, 0.0), f"{url} was asked for too soon"
+        free_at[host] = end + DELAY
+
+
+def assert_captures_lie_where_the_rows_say(folder: Folder) -> None:
+    captures = [*folder.open().store.table(CaptureRow).everything()]
+    assert {row.url for row in captures} == WANTED
+    for row in captures:
+        with (folder.warc / row.file).open("rb") as file:
+            file.seek(row.offset)
+            record = next(ArchiveIterator(file, record_types=WarcRecordType.response))
+            assert record.headers["WARC-Target-URI"].strip("<>") == row.url
+
+
+def records(folder: Folder) -> set[str | None]:
+    """Return the ids of all responses on file, in files under any name."""
+    found = set[str | None]()
+    for path in folder.warc.iterdir():
+        with path.open("rb") as file:
+            found |= {
+                one.record_id for one in ArchiveIterator(file, record_types=WarcRecordType.response)
+            }
+    return found
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 4, 25, 90])
+def test_a_crawl_that_is_put_back_comes_to_its_end_politely(
+    tmp_path: Path, running: FolderCrawl, seconds: int
+) -> None:
+    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    running.crawl.run(until=running.crawl.now + seconds)
+    running.die()
+    before = records(running.folder)
+    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    running.open()
+    assert running.crawl.run()
+    running.crawl.archive.close()
+    outcomes = {
+        row.url: row.outcome for row in running.folder.open().store.table(UrlRow).everything()
+    }
+    assert outcomes.keys() == WANTED
+    assert {*outcomes.values()} == {Outcome.PAGE, Outcome.GONE}
+    assert_polite(running.crawl)
+    assert_captures_lie_where_the_rows_say(running.folder)
+    assert records(running.folder) >= before, "what was archived after the snapshot stays"
+    assert all(path.name.endswith(".warc.gz") for path in running.folder.warc.iterdir())
+
+
+def test_a_retry_after_of_after_the_snapshot_is_kept(tmp_path: Path, running: FolderCrawl) -> None:
+    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    running.crawl.run(until=START + 60)
+    running.die()
+    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    running.open()
+    assert running.crawl.run()
+    asked = [start for start, _, url in running.crawl.requests if url.startswith("http://b.test/")]
+    assert len([start for start in asked if BUSY_FROM <= start < BUSY_UNTIL]) == 1
+    assert max(asked) >= BUSY_UNTIL
+
+
+def test_a_snapshot_is_put_into_another_folder_without_its_warc_files(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, copy = running.folder.path, tmp_path / "copy"
+    run("snapshot", copy, "--data", data)
+    said = capsys.readouterr().out
+    assert f"{copy} has the crawl in {data} as of 2023-11-14 22:13:50 UTC: the database (" in said
+    assert "a list of 1 WARC file (" in said
+    assert f"gossamer restore {copy} --data {data} --replace" in said
+    run("restore", copy, "--data", tmp_path / "other")
+    (file,) = (path.name.removesuffix(".open") for path in running.folder.warc.iterdir())
+    said = capsys.readouterr().out
+    assert "holds the crawl of 2023-11-14 22:13:50 UTC again" in said
+    assert f"lacks, or has only a part of:\n  {file}\n" in said
+    run("pages", "--data", tmp_path / "other")
+    assert "http://a.test/1" in capsys.readouterr().out
+
+
+def test_files_of_after_the_snapshot_are_named(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    running.crawl.archive.close()
+    (older,) = running.folder.warc.iterdir()
+    running.open()
+    running.crawl.run(until=running.crawl.now + 30)
+    running.die()
+    capsys.readouterr()
+    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    (newer,) = {*running.folder.warc.iterdir()} - {older}
+    said = capsys.readouterr().out
+    assert f"after the snapshot, which stay:\n  {newer.name}\n" in said
+    assert older.name not in said
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 1) -> str:
+    run(*arguments, status=status)
+    return capsys.readouterr().err
+
+
+def test_a_snapshot_is_only_written_into_a_new_folder(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "copy").mkdir()
+    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    before = {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()}
+    said = refused(capsys, "snapshot", tmp_path / "copy", "--data", running.folder.path)
+    assert "is not empty: name a new folder" in said
+    assert {path: path.read_bytes() for path in (tmp_path / "copy").iterdir()} == before
+    said = refused(capsys, "snapshot", tmp_path / "more", "--data", tmp_path / "nothing")
+    assert "holds no crawl" in said
+    assert not (tmp_path / "more").exists()
+
+
+def test_only_a_whole_snapshot_of_this_format_is_put_back(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    run("snapshot", copy, "--data", running.folder.path)
+    description, database = copy / "snapshot.json", copy / "gossamer.db"
+    text, content = description.read_bytes(), database.read_bytes()
+    assert {*copy.iterdir()} == {description, database}
+
+    description.unlink()
+    assert "is not a complete snapshot" in refused(capsys, "restore", copy, "--data", other)
+    newer = {**msgspec.json.decode(text), "format": 2, "version": "0.2.0", "more": []}
+    description.write_bytes(msgspec.json.encode(newer))
+    assert "a snapshot of Gossamer 0.2.0, with format 2" in refused(
+        capsys, "restore", copy, "--data", other
+    )
+    description.write_bytes(text[:-20])
+    assert "is damaged" in refused(capsys, "restore", copy, "--data", other)
+    description.write_bytes(text)
+    for damaged in (content[:-8192], content[:8192] + bytes(8192) + content[16384:], b"", b"text"):
+        database.write_bytes(damaged)
+        assert "use another snapshot" in refused(capsys, "restore", copy, "--data", other)
+    database.unlink()
+    assert "use another snapshot" in refused(capsys, "restore", copy, "--data", other)
+    assert not other.exists()
+    database.write_bytes(content)
+    run("restore", copy, "--data", other)
+
+
+def test_a_crawl_is_only_replaced_by_its_own_and_when_asked_to(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, data = tmp_path / "copy", running.folder.path
+    run("snapshot", copy, "--data", data)
+    before = running.folder.database.read_bytes()
+    assert "--replace has it replaced" in refused(capsys, "restore", copy, "--data", data)
+    holder = Folder(data)
+    holder.claim()
+    assert "another crawl" in refused(capsys, "restore", copy, "--data", data, "--replace")
+    assert running.folder.database.read_bytes() == before
+    other = Folder(tmp_path / "other")
+    other.make()
+    opened = Opened(other)
+    identify(opened.log, opened.store, START)
+    assert "and the snapshot is of the crawl" in refused(
+        capsys, "restore", copy, "--data", other.path, "--replace"
+    )
+
+
+def test_a_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> None:
+    run("snapshot", tmp_path / "copy", "--data", running.folder.path)
+    running.die()
+    running.folder.database.write_bytes(b"nothing of ours")
+    run("restore", tmp_path / "copy", "--data", running.folder.path, "--replace")
+    running.open()
+    assert running.crawl.run()
+
+
+@pytest.mark.parametrize("command", ["snapshot", "restore"])
+def test_a_fleet_is_told_what_to_do_instead(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", "localhost:1")
+    said = refused(capsys, command, tmp_path / "copy", status=2)
+    assert "gossamer speed 0" in said
+    assert "nodetool snapshot on all nodes" in said
+
+
+def test_a_snapshot_and_align_exclude_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments in (["--align", tmp_path], []):
+        said = refused(capsys, "restore", *arguments, status=2)
+        assert "name a snapshot for a folder, or say --align for a fleet" in said
+    assert "go with a snapshot" in refused(capsys, "restore", "--align", "--replace", status=2)
