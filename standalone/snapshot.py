@@ -4,17 +4,18 @@ A snapshot is a folder with `gossamer.db` and `snapshot.json`. The latter is wri
 snapshot that has it is complete. WARC files are listed and not copied: a complete one never
 changes, so any tool can copy them at any time.
 
-**Politeness.** Whatever the snapshot says, each host that it had visited rests for a courtesy delay
-when the next run claims its partition, as after any takeover. Waits of after the snapshot, above
-all a Retry-After, are taken from the database that is replaced, if it can be read.
+**What a restore does not undo.** Each host that the snapshot knows as visited rests for a courtesy
+delay when the next run claims its partition, as after any takeover. Waits of after the snapshot,
+above all a Retry-After, and what operators have set since, above all the blacklist, are taken from
+the database that is replaced, if it can be read.
 """
 
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,8 +23,19 @@ import msgspec
 from msgspec.structs import replace
 
 from gossamer import clock
+from gossamer.erasures import ErasureRow
 from gossamer.errors import Corrupt, GossamerError
-from gossamer.events import Outcome
+from gossamer.events import (
+    BlacklistChanged,
+    Event,
+    HostOverridden,
+    Outcome,
+    SiteOverridden,
+    SpeedSet,
+)
+from gossamer.log.codec import encode
+from gossamer.log.control import in_force
+from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
@@ -37,6 +49,8 @@ from standalone.folder import Folder
 
 DESCRIPTION = "snapshot.json"
 COPY = "gossamer.db"
+KEPT = (BlacklistChanged, SiteOverridden, HostOverridden, SpeedSet)
+"""Settings that a restore keeps: they may be there because somebody else has asked for them."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -63,6 +77,18 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
+class Later:
+    """What a replaced database has of after the snapshot."""
+
+    waits: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Site and host → until when the host rests, or asked to be left alone, in epoch seconds."""
+    settings: Sequence[Event] = ()
+    """What operators have set."""
+    erased: Sequence[str] = ()
+    """The URLs, hosts and sites that were erased."""
+
+
+@dataclass(frozen=True)
 class Restored:
     """What a restored folder has, compared with its snapshot."""
 
@@ -71,6 +97,8 @@ class Restored:
     """WARC files with captures of after the snapshot."""
     missing: list[str]
     """WARC files that the snapshot lists and the folder lacks, or has less of."""
+    erased: Sequence[str]
+    """URLs, hosts and sites that were erased after the snapshot, which may be known again."""
 
 
 def take_snapshot(folder: Folder, target: Path) -> Snapshot:
@@ -156,16 +184,17 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     _check_database(source / COPY)
     folder.make()
     folder.lock()
-    waits = _waits(folder, snapshot)
+    later = _read_later(folder, snapshot)
     repair(folder.warc, None)
     with _translated(folder.path):
-        _replace_database(folder, source / COPY, waits)
+        _replace_database(folder, source / COPY, later)
     found = {file: size for file, (size, _) in _files(folder.warc).items()}
     listed = snapshot.files
     return Restored(
         snapshot,
         newer=[file for file, size in found.items() if size > listed.get(file, 0)],
         missing=[file for file, size in listed.items() if found.get(file, 0) < size],
+        erased=later.erased,
     )
 
 
@@ -215,27 +244,41 @@ def _check_database(path: Path) -> None:
         raise Corrupt(f"{path} is damaged ({verdict[0]}): use another snapshot")
 
 
-def _waits(folder: Folder, snapshot: Snapshot) -> dict[tuple[str, str], float]:
-    """Return until when the replaced crawl would leave its hosts alone, by site and host.
+def _read_later(folder: Folder, snapshot: Snapshot) -> Later:
+    """Return what the database of *folder* has that *snapshot* lacks and a restore keeps or names.
 
     Raise GossamerError if it is another crawl than that of *snapshot*.
     """
     if not folder.database.exists():
-        return {}
+        return Later()
+    now, since = clock.now(), snapshot.taken_at
     try:
         opened = folder.open()
         with closing(opened.database):
             row = opened.store.table(IdentityRow).get(STORE)
-            hosts, now = opened.store.table(HostRow).everything(), clock.now()
-            waits = {(host.site, host.host): _asked_wait(host, now) for host in hosts}
+            hosts = opened.store.table(HostRow).everything()
+            erasures = opened.store.table(ErasureRow).everything()
+            later = Later(
+                waits={
+                    (host.site, host.host): until
+                    for host in hosts
+                    if (until := _asked_wait(host, now)) > now
+                },
+                settings=[
+                    event
+                    for event in in_force(opened.log).values()
+                    if isinstance(event, KEPT) and event.at > since
+                ],
+                erased=sorted({erasure.target for erasure in erasures if erasure.at > since}),
+            )
     except GossamerError:
-        return {}  # Nobody can read it: that may be why it is to be replaced.
+        return Later()  # Nobody can read it: that may be why it is to be replaced.
     if row and snapshot.fleet and row.id != snapshot.fleet:
         raise GossamerError(
             f"{folder.path} holds the crawl {row.id}, and the snapshot is of the crawl "
             f"{snapshot.fleet}: name another folder with --data"
         )
-    return {host: until for host, until in waits.items() if until > now}
+    return later
 
 
 def _asked_wait(host: HostRow, now: float) -> float:
@@ -248,12 +291,12 @@ def _asked_wait(host: HostRow, now: float) -> float:
     return until if troubled else max(until, host.ready_at)
 
 
-def _replace_database(folder: Folder, copy: Path, waits: dict[tuple[str, str], float]) -> None:
+def _replace_database(folder: Folder, copy: Path, later: Later) -> None:
     database, fresh = folder.database, folder.path / "gossamer.db.restoring"
     for path in _with_logs(fresh):
         path.unlink(missing_ok=True)
     shutil.copyfile(copy, fresh)
-    _have_wait(fresh, waits)
+    _keep(fresh, later)
     _sync(fresh)
     # The old file goes before its write-ahead log: without that it would lack commits, and the new
     # file must not get those of the old one. A restore that dies in between is run again.
@@ -267,16 +310,17 @@ def _with_logs(database: Path) -> tuple[Path, ...]:
     return database, Path(f"{database}-wal"), Path(f"{database}-shm")
 
 
-def _have_wait(path: Path, waits: dict[tuple[str, str], float]) -> None:
-    """Have the hosts in the database *path* wait; those that it does not know are left out."""
+def _keep(path: Path, later: Later) -> None:
+    """Add *later* to the database *path*; waits of hosts that it does not know are left out."""
     with closing(Database(path)) as database:
         store = SqliteStore(database)
         hosts = store.table(HostRow)
-        for (site, host), until in waits.items():
+        for (site, host), until in later.waits.items():
             if row := hosts.get(site, host):
                 until = max(until, row.politeness.busy_until or 0.0)
                 hosts.put(replace(row, politeness=replace(row.politeness, busy_until=until)))
         store.flush()
+        SqliteLog(database).append([encode(event) for event in later.settings])
 
 
 def _write(path: Path, content: bytes) -> None:

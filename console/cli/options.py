@@ -114,8 +114,8 @@ def folder_from(options: argparse.Namespace) -> Folder:
     if settings_of(options).kafka.servers and options.data is None:
         raise BadSettings(
             "the settings name a fleet: bring it to rest (gossamer speed 0, until no group has a "
-            "backlog), and run nodetool snapshot on all nodes of Cassandra. Putting back a backup, "
-            "in docs/operations.md, says how; --data names a folder instead"
+            "backlog), stop its services, and run nodetool snapshot on all nodes of Cassandra. "
+            "Putting back a backup, in docs/operations.md, says how; --data names a folder instead"
         )
     return Folder(options.data or DATA)
 

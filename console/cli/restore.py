@@ -22,11 +22,15 @@ from gossamer.runtime.control_copy import control_events
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
+from gossamer.terminal import printable
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
 from standalone.snapshot import restore_snapshot
+
+LONGEST = 5000
+"""Characters of a line."""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -57,13 +61,16 @@ def _restore(options: argparse.Namespace) -> int:
     restored = restore_snapshot(options.snapshot, folder, options.replace)
     taken_at, data = instant(restored.snapshot.taken_at), shlex.quote(str(folder.path))
     print(f"{folder.path} holds the crawl of {taken_at} again.")
-    print(f"gossamer crawl --data {data} and its options of then go on from there.")
+    print(f"To go on from there: gossamer crawl --data {data}, with the options of before.")
     if restored.newer:
         print(f"WARC files in {folder.warc} with captures of after the snapshot, which stay:")
         print("\n".join(f"  {file}" for file in restored.newer))
     if restored.missing:
         print(f"WARC files of the snapshot that {folder.warc} lacks, or has only a part of:")
         print("\n".join(f"  {file}" for file in restored.missing))
+    if restored.erased:
+        print("Erased after the snapshot, so known again; gossamer forget erases it again:")
+        print("\n".join(printable(f"  {target}", LONGEST) for target in restored.erased))
     return 0
 
 

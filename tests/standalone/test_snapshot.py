@@ -153,6 +153,36 @@ def test_a_retry_after_of_after_the_snapshot_is_kept(tmp_path: Path, running: Fo
     assert max(asked) >= BUSY_UNTIL
 
 
+def test_what_operators_have_set_after_the_snapshot_is_kept(
+    tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = running.folder.path
+    run("block", "gone.example", "c.test", "--data", data)
+    run("snapshot", tmp_path / "copy", "--data", data)
+    running.crawl.now += 1
+    run("block", "d.test", "--data", data)
+    run("unblock", "gone.example", "--data", data)
+    run("forget", "a.test", "--yes", "--data", data)
+    running.crawl.run(until=running.crawl.now + 30)
+    running.die()
+    before = len(running.crawl.requests)
+    capsys.readouterr()
+    run("restore", tmp_path / "copy", "--data", data, "--replace")
+    said = capsys.readouterr().out
+    assert (
+        "Erased after the snapshot, so known again; gossamer forget erases it again:\n  a.test\n"
+        in said
+    )
+    run("blocked", "--data", data)
+    said = capsys.readouterr().out
+    assert "c.test" in said
+    assert "d.test" in said
+    assert "gone.example" not in said
+    running.open()
+    assert running.crawl.run()
+    assert not [url for _, _, url in running.crawl.requests[before:] if "//d.test" in url]
+
+
 def test_a_snapshot_is_put_into_another_folder_without_its_warc_files(
     tmp_path: Path, running: FolderCrawl, capsys: pytest.CaptureFixture[str]
 ) -> None:
