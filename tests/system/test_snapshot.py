@@ -1,0 +1,39 @@
+"""A snapshot of a crawl that is under way, put back after the crawl was killed; measured at the web
+server."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World
+
+from .crawl import GOSSAMER, Crawl, run
+from .judge import assert_archived, assert_polite, assert_thorough, readable
+
+WORLD = World.plain(seed=6, hosts=12, pages=18)
+DELAY = 0.3
+
+
+@pytest.mark.slow
+def test_a_killed_crawl_goes_on_from_a_snapshot_of_before(tmp_path: Path) -> None:
+    with SynthWeb(WORLD) as web:
+        crawl = Crawl(web, tmp_path / "data", delay=DELAY)
+        where = [str(tmp_path / "copy"), "--data", str(crawl.data)]
+        with crawl.start() as under_way:
+            until(lambda: len(web.requests()) > 30, "thirty requests")
+            done = run([GOSSAMER, "snapshot", *where])
+            assert (done.code, done.err) == (0, "")
+            until(lambda: len(web.requests()) > 90, "sixty more")
+            assert under_way.running
+            under_way.kill(group=True)
+            until(under_way.is_gone, "the end of its processes")
+        done = run([GOSSAMER, "restore", *where, "--replace"])
+        assert (done.code, done.err) == (0, "")
+        done = crawl.run()
+        assert (done.code, done.err) == (0, "")
+        requests, truth = web.requests(), web.truth
+        assert_polite(requests, truth, DELAY)
+        assert_thorough(requests, truth)
+        assert {page["url"] for page in crawl.pages()} == readable(truth)
+        assert_archived(crawl, requests, truth)
