@@ -49,6 +49,12 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
         if before == wanted and not has_begun:
             yield f"the fleet has {plural(wanted, 'partition')}: nothing to do"
             return
+        groups = {group for topic in TOPICS.values() for group in topic.consumers}
+        if running := topics.members(groups):
+            raise GossamerError(
+                f"{', '.join(sorted(running))} still run: stop all services. One that was stopped "
+                f"counts as running for {settings.kafka.session:g} s more"
+            )
         if not has_begun:
             with closing(KafkaLog(settings.kafka)) as log:
                 _check_drained(log)

@@ -396,6 +396,14 @@ class SimAdmin:
         """Return the metadata."""
         return metadata(self._broker, self._broker.sim.process)
 
+    def describe_consumer_groups(self, names: list[str], request_timeout: float = 0) -> Any:
+        """Say which members groups have."""
+        self._broker.answer(self._broker.sim.process)
+        groups = {name: self._broker.group(name) for name in names}
+        return {
+            name: _done(SimpleNamespace(members=[*group.members])) for name, group in groups.items()
+        }
+
     def create_partitions(self, asked: list[NewPartitions]) -> Any:
         """Give topics more partitions."""
         self._broker.answer(self._broker.sim.process)

@@ -20,6 +20,8 @@ def resize(there: Fleet, partitions: int) -> None:
     """Do what docs/operations.md says."""
     assert there.gossamer("speed", "0").code == 0
     until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
+    refused = there.gossamer("topics", "resize", str(partitions))
+    assert refused.code == 1 and "still run: stop all services" in refused.err, refused
     for member in there.members:
         assert member.stop() == 0, member.said()
     until(
