@@ -22,6 +22,7 @@ from console.cli.main import main
 from gossamer.crawl import last_definition
 from gossamer.events.topics import TOPICS
 from gossamer.log.kafka.log import KafkaLog
+from gossamer.log.kafka.topics import Differences, Topics
 from gossamer.settings.servers import KafkaSettings
 from tests.support.waiting import until
 
@@ -147,6 +148,34 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
     status, out, err = apply()
     assert status == 1 and all("copies are 1, not 2" in line for line in err)
     assert cluster.found()["pages"] == 4
+
+
+def test_a_comparison_says_what_apply_would_do_and_changes_nothing(
+    cluster: Cluster, apply: Apply
+) -> None:
+    name = f"{cluster.prefix}seeds"
+    cluster.admin.create_topics([NewTopic(name, 3, 1)])[name].result()
+    settings = KafkaSettings(
+        servers=cluster.servers, prefix=cluster.prefix, replication=1, partitions=4
+    )
+    until(lambda: "seeds" in cluster.found(), "brokers know it")
+    found = Topics(settings).compare()
+    missing = {one for one in found.appliable if one.endswith(" is missing")}
+    assert len(missing) == len(TOPICS) - 1 and cluster.found() == {"seeds": 3}
+    assert f"{name}: partitions are 3, not 48" in found.appliable
+    assert any(one.startswith(f"{name}: retention.ms is ") for one in found.appliable)
+    cluster.write(partitions=4)
+    apply()
+    assert Topics(settings).compare() == Differences()
+    fewer = Topics(settings.model_copy(update={"partitions": 3})).compare()
+    assert fewer.appliable == () and len(fewer.refused) == 7
+    change = ConfigEntry("segment.bytes", "2000000", incremental_operation=AlterConfigOpType.SET)
+    admitted = f"{cluster.prefix}urls.admitted"
+    resource = ConfigResource(ResourceType.TOPIC, admitted, incremental_configs=[change])
+    cluster.admin.incremental_alter_configs([resource])[resource].result()
+    until(lambda: cluster.said("urls.admitted")["segment.bytes"] == "2000000", "brokers know it")
+    kept = Topics(settings).compare()
+    assert (kept.appliable, kept.refused, len(kept.kept)) == ((), (), 1)
 
 
 def test_a_number_that_does_not_divide_the_key_groups_is_refused(

@@ -99,6 +99,18 @@ def _kept(topic: Topic) -> dict[str, str]:
             return {"segment.bytes": str(topic.segment_bytes)}
 
 
+@dataclass(frozen=True)
+class Differences:
+    """How topics differ from what they should be, a phrase for each difference."""
+
+    appliable: tuple[str, ...] = ()
+    """What `Topics.apply` would make or change."""
+    refused: tuple[str, ...] = ()
+    """What `Topics.apply` would refuse to change."""
+    kept: tuple[str, ...] = ()
+    """What an operator has set and may keep."""
+
+
 class Topics:
     """The topics on the brokers of *settings*."""
 
@@ -177,6 +189,34 @@ class Topics:
                 raise Unavailable("Kafka does not bring up the new partitions")
             clock.pause(RETRY_PAUSE)
 
+    def compare(self) -> Differences:
+        """Compare the topics with what they should be; change nothing.
+
+        Raise Unavailable if the brokers do not answer.
+        """
+        topics = wanted(self._settings)
+        try:
+            found = topics_of(self._admin, self._trouble, self._settings.timeout)
+            there = [topic for topic in topics if _is_usable(found.get(topic.name))]
+            configs = self._configs(there) if there else {}
+        except KafkaException as failure:
+            raise self._translate_error(error_of(failure)) from failure
+        appliable = [f"{topic.name} is missing" for topic in topics if topic.name not in found]
+        refused, kept = list[str](), list[str]()
+        for topic in there:
+            count, copies = _shape(found[topic.name])
+            refused += _refusals(topic, count, copies)
+            if _may_grow(topic, count):
+                appliable.append(f"{topic.name}: partitions are {count}, not {topic.partitions}")
+            config = configs[topic.name]
+            for name, value in _differing(topic, config).items():
+                appliable.append(f"{topic.name}: {name} is {_value(config, name)}, not {value}")
+            kept += _kept_by_operator(topic, config)
+        for name in {topic.name for topic in topics} & found.keys():
+            if not _is_usable(found[name]):
+                refused.append(f"{name}: the brokers do not bring it up: see their logs")
+        return Differences(tuple(appliable), tuple(refused), tuple(kept))
+
     def apply(self) -> Iterator[str]:
         """Create what is missing and change what differs, yielding a line each.
 
@@ -224,7 +264,7 @@ class Topics:
         until = clock.steady() + self._settings.timeout
         while True:
             found = topics_of(self._admin, self._trouble, self._settings.timeout)
-            usable = [name for name, topic in found.items() if not topic.error and topic.partitions]
+            usable = [name for name, topic in found.items() if _is_usable(topic)]
             unknown = [topic.name for topic in topics if topic.name not in usable]
             if not unknown:
                 return found
@@ -233,26 +273,9 @@ class Topics:
             clock.pause(RETRY_PAUSE)
 
     def _partitions(self, topic: Wanted, found: Any) -> Iterator[str]:
-        count, copies = len(found.partitions), len(found.partitions[0].replicas)
-        if copies != topic.replication:
-            self.refused.append(
-                f"{topic.name}: copies are {copies}, not {topic.replication}: move them with "
-                "Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
-            )
-        if topic.topic.partitioned_by == "site" and topic.topic.name not in SITE_KEYED:
-            return  # It may have another number: nobody of ours reads it by partition.
-        if count > topic.partitions:
-            self.refused.append(
-                f"{topic.name}: has {count} partitions, not {topic.partitions}: Kafka cannot take "
-                "partitions away; gossamer topics resize makes topics anew"
-            )
-        elif count < topic.partitions and not topic.grows:
-            self.refused.append(
-                f"{topic.name}: has {count} partitions, not {topic.partitions}: more of them would "
-                "move sites and keys away from what is known of them; gossamer topics resize moves "
-                "that, too"
-            )
-        elif count < topic.partitions:
+        count, copies = _shape(found)
+        self.refused += _refusals(topic, count, copies)
+        if _may_grow(topic, count):
             grown = self._admin.create_partitions([NewPartitions(topic.name, topic.partitions)])
             # Another process may have done it just now.
             if _done(grown[topic.name], KafkaError.INVALID_PARTITIONS):
@@ -274,9 +297,7 @@ class Topics:
         return {resource.name: answer.result() for resource, answer in asked.items()}
 
     def _config(self, topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
-        for name, value in topic.kept.items():
-            if _is_set(found.get(name)) and found[name].value != value:
-                yield f"{topic.name}: {name} is {found[name].value}, and stays so (not {value})"
+        yield from _kept_by_operator(topic, found)
         differs = _differing(topic, found)
         if not differs:
             return
@@ -287,8 +308,57 @@ class Topics:
         resource = ConfigResource(ResourceType.TOPIC, topic.name, incremental_configs=changes)
         self._admin.incremental_alter_configs([resource])[resource].result()
         for name, value in differs.items():
-            before = found[name].value if name in found else "unset"
-            yield f"{topic.name}: {name} was {before}, now {value}"
+            yield f"{topic.name}: {name} was {_value(found, name)}, now {value}"
+
+
+def _is_usable(found: Any) -> bool:
+    return found is not None and not found.error and bool(found.partitions)
+
+
+def _shape(found: Any) -> tuple[int, int]:
+    """Return the number of partitions of a topic, and of copies of each."""
+    return len(found.partitions), len(found.partitions[0].replicas)
+
+
+def _refusals(topic: Wanted, count: int, copies: int) -> Iterator[str]:
+    """Yield what differs and must not be changed by the way, with what to do."""
+    if copies != topic.replication:
+        yield (
+            f"{topic.name}: copies are {copies}, not {topic.replication}: move them with "
+            "Kafka's kafka-reassign-partitions.sh, or set kafka.replication"
+        )
+    if not _counts(topic):
+        return
+    if count > topic.partitions:
+        yield (
+            f"{topic.name}: has {count} partitions, not {topic.partitions}: Kafka cannot take "
+            "partitions away; gossamer topics resize makes topics anew"
+        )
+    elif count < topic.partitions and not topic.grows:
+        yield (
+            f"{topic.name}: has {count} partitions, not {topic.partitions}: more of them would "
+            "move sites and keys away from what is known of them; gossamer topics resize moves "
+            "that, too"
+        )
+
+
+def _counts(topic: Wanted) -> bool:
+    """Whether the number of partitions matters: some topics nobody of ours reads by partition."""
+    return topic.topic.partitioned_by != "site" or topic.topic.name in SITE_KEYED
+
+
+def _may_grow(topic: Wanted, count: int) -> bool:
+    return topic.grows and _counts(topic) and count < topic.partitions
+
+
+def _kept_by_operator(topic: Wanted, found: dict[str, Any]) -> Iterator[str]:
+    for name, value in topic.kept.items():
+        if _is_set(found.get(name)) and found[name].value != value:
+            yield f"{topic.name}: {name} is {found[name].value}, and stays so (not {value})"
+
+
+def _value(found: dict[str, Any], name: str) -> str:
+    return str(found[name].value) if name in found else "unset"
 
 
 def _differing(topic: Wanted, found: dict[str, Any]) -> dict[str, str]:
