@@ -121,6 +121,13 @@ class Cassandra:
         with self._errors():
             return list(self._session.execute(self._bound(cql, values)))
 
+    def query_each_node(self, cql: str) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+        """Yield the address and the answer of each connected node, as each of them is asked."""
+        with self._errors():
+            bound = self._bound(cql, ())
+            for host in sorted((pool.host for pool in self._session.get_pools()), key=str):
+                yield str(host.address), list(self._session.execute(bound, host=host))
+
     def query_whole(self, cql: str) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the answer, of which the driver reads a page at a time."""
         with self._errors():

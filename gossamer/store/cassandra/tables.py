@@ -92,10 +92,7 @@ def make_tables(
     check_consistency(nodes, settings)
     tables = found_tables(nodes, name)
     _refuse_mismatches(nodes, name, list(rows), tables)
-    found = {
-        table: cql.FoundOptions(*options)
-        for table, *options in nodes.query(cql.SELECT_OPTIONS, [name])
-    }
+    found = _found_options(nodes, name)
     for row, options in rows.items():
         if row.table not in tables:
             nodes.change(cql.create_table(row, name, options))
@@ -111,8 +108,37 @@ def make_tables(
             yield f"table {row.table}: {', '.join(altered)} altered"
         for one in differing:
             if one not in altered:
-                values = f"{there.properties()[one]}, and stays so (not {wanted.properties()[one]})"
-                yield f"table {row.table}: {one} is {values}; --reset-options changes it"
+                yield f"{_stays(row, wanted, there, one)}; --reset-options changes it"
+
+
+def option_problems(
+    nodes: Cassandra, keyspace: str, rows: Mapping[type[Row], cql.Options]
+) -> tuple[list[str], list[str]]:
+    """Return which options of the tables of *rows* that are there differ: those that the services
+    rely on, and those that an operator may keep; a phrase each."""
+    fixed, kept = list[str](), list[str]()
+    found = _found_options(nodes, keyspace)
+    for row, options in rows.items():
+        if row.table in found:
+            wanted, there = cql.options_of(row, options), found[row.table]
+            for one in wanted.differing(there):
+                if one in cql.FIXED:
+                    fixed.append(f"table {row.table}: {one} differs")
+                else:
+                    kept.append(_stays(row, wanted, there, one))
+    return fixed, kept
+
+
+def _found_options(nodes: Cassandra, keyspace: str) -> dict[str, cql.FoundOptions]:
+    return {
+        table: cql.FoundOptions(*options)
+        for table, *options in nodes.query(cql.SELECT_OPTIONS, [keyspace])
+    }
+
+
+def _stays(row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
+    values = f"{there.properties()[name]}, and stays so (not {wanted.properties()[name]})"
+    return f"table {row.table}: {name} is {values}"
 
 
 def _refuse_mismatches(
