@@ -74,14 +74,24 @@ def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) 
 
     The rows are flushed with the next flush of *store*. *is_new*: the store was empty.
     """
-    group = service.name
-    standing = log.standing(group, [topic.name for topic in service.reads])
-    numbers = sorted({number for _, number in standing})
-    table = store.table(PositionRow)
-    rows = table.get_all([((group, str(number)), "") for number in numbers])
-    aligned = align(group, standing, rows, service.has_other_engine and not is_new)
+    aligned = compare_group(log, store, service, is_new)
     if aligned.moved:
-        log.move(group, aligned.moved)
+        log.move(service.name, aligned.moved)
     for row in aligned.rows:
-        table.put(row)
+        store.table(PositionRow).put(row)
     return aligned
+
+
+def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
+    """Return what would bring the group of *service* on *log* and *store* together.
+
+    Its members may run meanwhile. *is_new*: the store was empty.
+    """
+    group, topics = service.name, [topic.name for topic in service.reads]
+    # What is committed is read before the positions, and the ends after them: each grows.
+    before = log.standing(group, topics)
+    numbers = sorted({number for _, number in before})
+    rows = store.table(PositionRow).get_all([((group, str(number)), "") for number in numbers])
+    after = log.standing(group, topics)
+    standing = {at: one._replace(end=after[at].end) for at, one in before.items() if at in after}
+    return align(group, standing, rows, service.has_other_engine and not is_new)

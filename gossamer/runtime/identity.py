@@ -49,15 +49,48 @@ def identify(log: Log, store: Store, now: float) -> str:
     # In this order: another process may be the first one at the same time.
     was_stated = rows.get(TOPICS) is not None
     stated = check_topics(log)
-    if stated and rows.get(STORE) is None:
-        raise GossamerError(
-            f"the topics are of the fleet {stated.id}, and the store has no fleet. Name the "
-            "keyspace of that fleet; if it is lost, gossamer restore --align begins a new store, "
-            "which learns what the topics still have"
-        )
+    _compare(log, rows.get(STORE), stated, was_stated)
     fresh = IdentityRow(STORE, uuid4().hex, log.partitions, SUFFIX_LIST)
     mine = rows.put_if_absent(fresh)
     store.flush()
+    _compare(log, mine, stated, was_stated)
+    if stated is None:
+        log.append([encode(begun(mine, now))])
+    if not was_stated:
+        rows.put(IdentityRow(TOPICS, mine.id, mine.partitions, mine.suffix_list))
+        store.flush()
+    return mine.id
+
+
+def check_identity(log: Log, store: Store) -> str | None:
+    """Return the id of the fleet, None if it has not begun; state nothing.
+
+    Raise GossamerError unless *log* and *store* are of one fleet, and complete.
+    """
+    rows = store.table(IdentityRow)
+    # In this order: the topics are stated after the store, and recorded there last.
+    was_stated = rows.get(TOPICS) is not None
+    stated = check_topics(log)
+    mine = rows.get(STORE)
+    _compare(log, mine, stated, was_stated)
+    return mine.id if mine else None
+
+
+def _compare(
+    log: Log, mine: IdentityRow | None, stated: FleetBegun | None, was_stated: bool
+) -> None:
+    """Raise GossamerError unless *mine*, of the store, and *stated*, on the topics, agree.
+
+    *was_stated*: the store knows that the topics had it.
+    """
+    if mine is None:
+        if stated:
+            raise GossamerError(
+                f"the topics are of the fleet {stated.id}, and the store has no fleet. Name the "
+                "keyspace of that fleet; if it is lost, gossamer restore --align begins a new "
+                "store, which learns what the topics still have"
+            )
+        return
     _check_list("store", mine.suffix_list)
     if mine.partitions != log.partitions:
         raise _resized(mine.partitions, log.partitions)
@@ -67,16 +100,11 @@ def identify(log: Log, store: Store, now: float) -> str:
                 f"the topic control of the fleet {mine.id} is lost, and with it the crawl's "
                 "definition and the blocklist: gossamer restore --align writes it from the store"
             )
-        log.append([encode(begun(mine, now))])
     elif stated.id != mine.id:
         raise GossamerError(
             f"the topics are of the fleet {stated.id}, and the store of the fleet {mine.id}: see "
             "that kafka.prefix and cassandra.keyspace name parts of the same fleet"
         )
-    if not was_stated:
-        rows.put(IdentityRow(TOPICS, mine.id, mine.partitions, mine.suffix_list))
-        store.flush()
-    return mine.id
 
 
 def adopt(log: Log, store: Store) -> str:
@@ -148,11 +176,26 @@ def check_folder(folder: Path, fleet: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not file.exists():
             file.write_bytes(msgspec.json.encode(_Stated(fleet)))
+    except OSError as error:
+        raise _unusable(file, error) from error
+    check_stated_folder(folder, fleet)
+
+
+def check_stated_folder(folder: Path, fleet: str) -> None:
+    """Raise GossamerError if *folder* says that it is of another fleet than *fleet*."""
+    file = folder / FILE
+    try:
+        if not file.exists():
+            return
         found = msgspec.json.decode(file.read_bytes(), type=_Stated).fleet
     except (OSError, msgspec.MsgspecError) as error:
-        raise GossamerError(f"{file} cannot be read or written: {error}") from error
+        raise _unusable(file, error) from error
     if found != fleet:
         raise GossamerError(
             f"{folder} is of the fleet {found}, and the servers are of the fleet {fleet}: name "
             "another folder, or remove this one if its fleet is no more"
         )
+
+
+def _unusable(file: Path, error: Exception) -> GossamerError:
+    return GossamerError(f"{file} cannot be read or written: {error}")

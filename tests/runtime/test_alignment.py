@@ -7,8 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.log import Standing
-from gossamer.runtime.alignment import Aligned, align
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.alignment import Aligned, align, compare_group
 from gossamer.runtime.positions import PositionRow
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.frontier.service import Frontier
 
 AT = ("visits.ended", 0)
 
@@ -89,3 +93,13 @@ def test_other_topics_of_a_partition_keep_their_positions(other: str) -> None:
     standing = {AT: Standing(70, 50, 90), (other, 0): Standing(7, 0, 9)}
     (changed,) = align("frontier", standing, [row], may_lack=False).rows
     assert changed.offsets == {AT[0]: 50, other: 7}
+
+
+def test_a_group_that_runs_while_it_is_compared_is_in_step() -> None:
+    """It reads and commits further records between any two of the questions."""
+    log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
+    asked = [Standing(committed=70, start=50, end=90), Standing(committed=130, start=120, end=140)]
+    log.standing = lambda group, topics: {AT: asked.pop(0)}  # type: ignore[method-assign]
+    store.table(PositionRow).put(PositionRow("frontier", "0", {AT[0]: 110}))
+    found = compare_group(log, store, Frontier, is_new=False)
+    assert (found.moved, found.repeated, found.deleted, found.lost) == ({}, 0, 0, 0)
