@@ -1,0 +1,257 @@
+"""`gossamer doctor`: each check, with what it looks for being wrong."""
+
+import asyncio
+import json
+import shutil
+import socket
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from console import doctor
+from console.cli.doctor import line
+from console.cli.main import main
+from console.doctor import (
+    Finding,
+    cassandra_version,
+    check_clocks,
+    check_disk,
+    check_dns,
+    check_folder_identity,
+    check_group,
+    check_parts,
+    check_positions,
+    check_settings,
+    check_topics,
+    dead_letters,
+    kafka_version,
+    refused,
+    skew,
+)
+from gossamer.errors import BadSettings, GossamerError, Unavailable
+from gossamer.events import DeadLetter, SeedSown
+from gossamer.events.topics import TOPICS
+from gossamer.log.codec import encode
+from gossamer.log.kafka.topics import Differences
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime.alignment import Aligned
+from gossamer.runtime.identity import check_folder, identify
+from gossamer.settings import FetcherSettings, Settings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from standalone.folder import Folder, Opened
+from tests.fetcher.nameserver import naming
+from tests.servers import free_ports
+
+GB = 10**9
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture(autouse=True)
+def _names_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask nobody but who a test names: this machine may have no name server."""
+
+    async def answered(settings: FetcherSettings) -> None:
+        if settings.nameserver:
+            await asked(settings)
+
+    asked = doctor._look_up
+    monkeypatch.setattr(doctor, "_look_up", answered)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opened:
+    folder = Folder(tmp_path / "data")
+    folder.make()
+    there = Opened(folder)
+    identify(there.log, there.store, 1.0)
+    return there
+
+
+def with_space(monkeypatch: pytest.MonkeyPatch, total: int, free: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(total, total - free, free))
+
+
+def test_a_finding_is_one_line_that_ends_with_its_cure() -> None:
+    assert line(Finding("disk", "/: 9 GiB free")) == "ok     disk        /: 9 GiB free"
+    wrong = line(Finding("topics", "seeds is missing", "Run gossamer topics apply."))
+    assert wrong == "wrong  topics      seeds is missing. Run gossamer topics apply."
+
+
+def test_a_folder_in_order_is_well(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_space(monkeypatch, 100 * GB, 50 * GB)
+    opened.log.append([encode(SeedSown(at=1.0, url="http://a.example/"))])
+    assert main(["doctor", "--data", str(opened.folder.path)]) == 0
+    said = capsys.readouterr().out
+    assert "ok     groups      dedup: unread: 1 seeds\n" in said and "wrong" not in said
+    assert said.endswith("All is well.\n")
+    assert main(["doctor", "--data", str(opened.folder.path), "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)
+    assert {finding["remedy"] for finding in findings} == {None}
+    assert {finding["check"] for finding in findings} >= {"folder", "identity", "dns", "disk"}
+
+
+def test_a_folder_without_a_crawl_is_named_and_the_other_checks_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--data", str(tmp_path / "nothing")]) == 1
+    said = capsys.readouterr().out
+    assert "nothing holds no crawl" in said and "with --data." in said
+    assert "Gossamer is" in said and "something has to be done" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_servers_that_are_away_do_not_hide_one_another(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as kafka:
+        monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", f"127.0.0.1:{kafka.getsockname()[1]}")
+    monkeypatch.setenv("GOSSAMER_KAFKA__TIMEOUT", "0.1")
+    monkeypatch.setenv("GOSSAMER_CASSANDRA__HOSTS", '["127.0.0.1"]')
+    monkeypatch.setenv("GOSSAMER_CASSANDRA__PORT", str(free_ports(1)))
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    (kafka_line,) = [one for one in said if one.startswith("wrong  kafka")]
+    assert "does not answer" in kafka_line and kafka_line.endswith("name others in kafka.servers.")
+    (nodes,) = [one for one in said if one.startswith("wrong  cassandra")]
+    assert "does not answer" in nodes and nodes.endswith("name other nodes in cassandra.hosts.")
+    assert any(one.startswith("ok     dns") for one in said)
+
+
+def test_a_fleet_of_which_one_server_is_not_named_is_incomplete() -> None:
+    found = check_settings(Settings.model_validate({"kafka": {"servers": "127.0.0.1:9092"}}))
+    assert "cassandra.hosts is empty" in found.found and found.remedy
+
+
+def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
+    assert check_topics(Differences()) == Finding(
+        "topics", f"{len(TOPICS)} topics as they should be"
+    )
+    kept = check_topics(Differences(kept=("pages: segment.ms is 1, and stays so (not 2)",)))
+    assert kept.remedy is None and "set by an operator: pages: segment.ms is 1" in kept.found
+    missing = check_topics(Differences(appliable=tuple(f"t{n} is missing" for n in range(5))))
+    assert missing == Finding(
+        "topics",
+        "t0 is missing; t1 is missing; t2 is missing; and 2 more",
+        "Run gossamer topics apply.",
+    )
+    assert check_topics(Differences(refused=("seeds: has 3 partitions",))).remedy
+
+
+def test_parts_of_two_fleets_are_found() -> None:
+    log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
+    assert "nothing has begun yet" in check_parts(log, store).found
+    assert log.backlog("nobody", "control") == 0, "nothing is stated"
+    identify(log, store, 1.0)
+    assert check_parts(log, store).remedy is None
+    other = SqliteLog(Database(":memory:"))
+    lost = check_parts(other, store)
+    assert "topic control" in lost.found and "gossamer restore --align" in lost.found
+    identify(other, SqliteStore(Database(":memory:")), 1.0)
+    assert "and the store of the fleet" in check_parts(other, store).found
+
+
+def test_a_folder_of_another_fleet_is_found(tmp_path: Path) -> None:
+    check_folder(tmp_path, "one")
+    assert check_folder_identity(tmp_path, "one").remedy is None
+    found = check_folder_identity(tmp_path, "two")
+    assert "is of the fleet one" in found.found and found.remedy
+
+
+def test_a_store_behind_the_log_is_to_be_aligned() -> None:
+    assert check_positions(Aligned("dedup", {})).remedy is None
+    found = check_positions(Aligned("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
+    assert found.found == (
+        "dedup: 7 records of which the store has nothing; 1 record lost with the end of the log"
+    )
+    assert found.remedy and "gossamer restore --align" in found.remedy
+
+
+def test_records_that_nobody_reads_ask_for_a_service() -> None:
+    assert check_group("parser", {"pages.fetched": 3}, members=2).remedy is None
+    assert check_group("parser", {"pages.fetched": 0}, members=0).remedy is None
+    found = check_group("parser", {"pages.fetched": 3}, members=0)
+    assert found == Finding(
+        "groups", "parser: 0 members; unread: 3 pages.fetched", "Start the service parser."
+    )
+
+
+def test_dead_letters_are_counted_and_are_no_fault() -> None:
+    log = SqliteLog(Database(":memory:"))
+    assert dead_letters(log).found == "0 dead letters"
+    letter = DeadLetter(
+        at=1.0,
+        service="parser",
+        topic="seeds",
+        partition=0,
+        offset=1,
+        key="",
+        reason="no",
+        value=b"",
+    )
+    log.append([encode(letter)])
+    found = dead_letters(log)
+    assert found.remedy is None
+    assert found.found == "1 dead letter: gossamer dead-letters list says why"
+
+
+def test_a_clock_that_is_off_is_found_and_a_slow_answer_is_not() -> None:
+    assert [skew(at, 10.0, 20.0) for at in (7.0, 10.0, 19.0, 23.0)] == [-3.0, 0.0, 0.0, 3.0]
+    assert check_clocks({"a": 1.9, "b": -1.9}).remedy is None
+    found = check_clocks({"a": 0.0, "b": -90.0})
+    assert found.found == "b is 1 min 30 s behind this machine"
+    assert found.remedy and "NTP" in found.remedy
+
+
+def test_a_name_server_that_is_away_is_found_and_a_missing_name_is_an_answer() -> None:
+    nobody = f"127.0.0.1:{free_ports(1)}"
+    found = check_dns(FetcherSettings(nameserver=nobody))
+    assert nobody in found.found and found.remedy and "fetcher.nameserver" in found.remedy
+
+
+async def test_a_name_server_that_knows_no_name_answers() -> None:
+    async with naming({}) as server:
+        found = await asyncio.to_thread(check_dns, FetcherSettings(nameserver=server.address))
+        assert found == Finding("dns", f"{server.address}: names are answered")
+        server.failing = True
+        failing = await asyncio.to_thread(check_dns, FetcherSettings(nameserver=server.address))
+        assert failing.remedy
+
+
+@pytest.mark.parametrize(("total", "free"), [(1000 * GB, 90 * GB), (20 * GB, 4 * GB)])
+def test_a_disk_that_is_nearly_full_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int
+) -> None:
+    with_space(monkeypatch, total, free)
+    found = check_disk(tmp_path / "not" / "yet", "archive.folder")
+    assert found.remedy == "Make room, or name another folder with archive.folder."
+    with_space(monkeypatch, 100 * GB, 11 * GB)
+    assert check_disk(tmp_path, "archive.folder").remedy is None
+
+
+def test_servers_that_are_too_old_are_found() -> None:
+    assert cassandra_version({"a": "5.0.9", "b": "5.1-beta1"}).remedy is None
+    assert cassandra_version({"a": "5.0.9", "b": "4.1.3"}).remedy
+    assert kafka_version(lambda: None).remedy is None
+    assert kafka_version(lambda: "3.9-IV0").remedy
+
+
+def test_settings_that_make_no_sense_are_told_from_servers_that_are_away() -> None:
+    assert refused("kafka", Unavailable("it is away"), "Start it.").remedy == "Start it."
+    found = refused("kafka", BadSettings("kafka.partitions is 5"), "Start it.")
+    assert found == Finding("settings", "kafka.partitions is 5", "Change this setting.")
+
+
+def test_an_error_of_one_check_is_a_finding() -> None:
+    def refuse() -> str:
+        raise GossamerError("this user may not")
+
+    def examine() -> Finding:
+        return Finding("kafka", refuse())
+
+    found = doctor.tried("kafka", examine, "Grant it.")
+    assert found == Finding("kafka", "this user may not", "Grant it.")
+    assert kafka_version(refuse).remedy is None, "a version that is not told is no fault"

@@ -1,0 +1,82 @@
+"""`gossamer doctor` on real servers: a fleet in order, and with a topic and a table spoilt."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cassandra.cluster import Cluster
+from confluent_kafka.admin import AdminClient
+
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World
+
+from .by_hand import of_servers
+from .crawl import GOSSAMER, Fields, run
+from .fleet import fleet
+
+OF_THE_MACHINE = {"dns", "disk"}
+"""Checks of what this test has no part in."""
+WORLD = World(seed=3, hosts=2, pages=2, silent=0, stuck=0)
+
+
+def examine(settings: Mapping[str, str]) -> tuple[list[Fields], list[Fields]]:
+    """Return all findings, and those that something is wrong with."""
+    done = run([GOSSAMER, "doctor", "--json"], **settings)
+    assert done.err == "", done
+    findings: list[Fields] = json.loads(done.out)
+    wrong = [one for one in findings if one["remedy"] is not None]
+    assert done.code == (1 if wrong else 0), done
+    return findings, [one for one in wrong if one["check"] not in OF_THE_MACHINE]
+
+
+def found(findings: list[Fields], check: str) -> str:
+    return "\n".join(one["found"] for one in findings if one["check"] == check)
+
+
+@pytest.mark.slow
+def test_a_fleet_in_order_is_well_and_what_is_spoilt_is_named(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = of_servers(kafka, cassandra)
+    keyspace, prefix = settings["GOSSAMER_CASSANDRA__KEYSPACE"], settings["GOSSAMER_KAFKA__PREFIX"]
+    _, wrong = examine(settings)
+    assert {one["remedy"] for one in wrong} == {
+        "Run gossamer topics apply.",
+        "Run gossamer store apply.",
+    }
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
+        findings, wrong = examine(there.settings)
+        assert wrong == []
+        assert "frontier: 1 member; unread: none" in found(findings, "groups")
+        assert "within 2 s of this machine" in found(findings, "clocks")
+        assert "dedup: log and store are in step" in found(findings, "positions")
+        assert "log and store belong together" in found(findings, "identity")
+        assert f"{tmp_path / 'warc'} is of this fleet" in found(findings, "identity")
+        assert "Kafka is 4 or later\nCassandra is 5." in found(findings, "versions")
+        for member in there.members:
+            member.stop()
+        there.seed()
+        until(lambda: bool(examine(there.settings)[1]), "the members are gone")
+        (group,) = examine(there.settings)[1]
+        assert group["found"].startswith("dedup: 0 members; unread: ")
+        assert group["remedy"] == "Start the service dedup."
+
+        admin: Any = AdminClient({"bootstrap.servers": kafka})
+        admin.delete_topics([f"{prefix}pages.judged"])[f"{prefix}pages.judged"].result()
+        with Cluster(["127.0.0.1"], port=cassandra) as cluster, cluster.connect() as session:
+            session.execute(f"ALTER TABLE {keyspace}.hosts DROP ready_at")
+            session.execute(f"ALTER TABLE {keyspace}.due WITH gc_grace_seconds = 1000")
+        until(lambda: len(examine(there.settings)[1]) == 2, "the brokers have deleted the topic")
+        _, (topics, tables) = examine(there.settings)
+        assert (topics["found"], topics["remedy"]) == (
+            f"{prefix}pages.judged is missing",
+            "Run gossamer topics apply.",
+        )
+        assert tables["found"] == "table hosts has no column ready_at"
+        assert tables["remedy"] == "Run gossamer store apply."
+        there.gossamer("store", "apply")
+        findings, _ = examine(there.settings)
+        kept = "tables as they should be; set by an operator: table due: gc_grace_seconds is 1000"
+        assert kept in found(findings, "tables")
