@@ -10,12 +10,14 @@ from gossamer.errors import BadSettings, GossamerError
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import SITE_KEYED, TOPICS, Keep
 from gossamer.log import KEY_GROUPS, Log
+from gossamer.log.kafka.brokers import Brokers
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.alignment import forget_positions
 from gossamer.runtime.backends import open_store
 from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
 from gossamer.settings import Settings
+from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from services.archive.service import Archive
@@ -49,12 +51,7 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
         if before == wanted and not has_begun:
             yield f"the fleet has {plural(wanted, 'partition')}: nothing to do"
             return
-        groups = {group for topic in TOPICS.values() for group in topic.consumers}
-        if running := topics.members(groups):
-            raise GossamerError(
-                f"{', '.join(sorted(running))} still run: stop all services. One that was stopped "
-                f"counts as running for {settings.kafka.session:g} s more"
-            )
+        _check_stopped(settings.kafka)
         if not has_begun:
             with closing(KafkaLog(settings.kafka)) as log:
                 _check_drained(log)
@@ -71,6 +68,17 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
         yield (
             f"the fleet has {plural(wanted, 'partition')} now: set kafka.partitions to {wanted}, "
             "and start the services"
+        )
+
+
+def _check_stopped(settings: KafkaSettings) -> None:
+    """Raise GossamerError if a group of ours has members."""
+    groups = {settings.prefix + name for topic in TOPICS.values() for name in topic.consumers}
+    members = Brokers(settings).members([*sorted(groups)])
+    if running := [name for name, count in members.items() if count]:
+        raise GossamerError(
+            f"{', '.join(running)} still run: stop all services. One that was stopped counts as "
+            f"running for {settings.session:g} s more"
         )
 
 

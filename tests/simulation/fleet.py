@@ -231,6 +231,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         "gossamer.log.kafka.log.Producer": partial(SimProducer, broker),
         "gossamer.log.kafka.reader.GroupConsumer": consumer,
         "gossamer.log.kafka.tail.Consumer": consumer,
+        "gossamer.log.kafka.brokers.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.topics.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.trimming.AdminClient": partial(SimAdmin, broker),
         "gossamer.log.kafka.trimming.Consumer": consumer,

@@ -7,7 +7,7 @@ limit by time or size, whatever was set for it before. Other limits are set once
 has set for a topic stays.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -130,21 +130,6 @@ class Topics:
         found = topics_of(self._admin, self._trouble, self._settings.timeout)
         names = {one.name: one.topic.name for one in wanted(self._settings)}
         return {names[name]: len(one.partitions) for name, one in found.items() if name in names}
-
-    def members(self, groups: Iterable[str]) -> dict[str, int]:
-        """Return how many members each of *groups* has that has any.
-
-        One that was stopped counts until its session is over.
-        """
-        names = {self._settings.prefix + group: group for group in groups}
-        try:
-            asked = self._admin.describe_consumer_groups(
-                [*names], request_timeout=self._settings.timeout
-            )
-            found = {names[name]: len(one.result().members) for name, one in asked.items()}
-        except KafkaException as failure:
-            raise self._translate_error(error_of(failure)) from failure
-        return {group: count for group, count in found.items() if count}
 
     def resize(self, partitions: int) -> Iterator[str]:
         """Have each topic that services read by site so many *partitions*; yield a line each.
