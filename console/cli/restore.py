@@ -14,9 +14,10 @@ from console.figures import instant, plural
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
-from gossamer.runtime.alignment import Aligned, align_group
+from gossamer.runtime.alignment import Aligned, align_group, skip_gaps
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.control_copy import control_events
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
@@ -107,6 +108,12 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
                 store.table(SegmentRow).drop(writer)
         store.flush()
         yield _line(found)
+    stateful = {Frontier.name, Dedup.name, Archive.name}
+    others = {name for topic in TOPICS.values() for name in topic.consumers} - stateful
+    for group in sorted(others):
+        topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
+        if (skipped := skip_gaps(log, group, topics)).moved:
+            yield _line(skipped)
 
 
 def _state_again(log: Log, store: Store, now: float) -> Iterator[str]:
@@ -126,8 +133,8 @@ def _line(found: Aligned) -> str:
         f"{plural(count, 'record')} {what}"
         for count, what in (
             (found.repeated, "will be handled once more"),
-            (found.deleted, "that the store lacks are not on the log any more"),
-            (found.lost, "that were handled are lost with the end of the log"),
+            (found.deleted, "cannot be handled any more: the log has lost them, or deleted them"),
+            (found.lost, "that were handled went with the end of the log"),
         )
         if count
     ]

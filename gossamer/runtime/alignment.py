@@ -25,7 +25,7 @@ class Aligned:
     repeated: int = 0
     """Records that are handled again."""
     deleted: int = 0
-    """Records that the store lacks, and that the log has no longer."""
+    """Records that were not handled, or are not in the store, and that the log has no longer."""
     lost: int = 0
     """Records that an older log lacks, and that the store or the group has seen."""
     rows: Sequence[PositionRow] = ()
@@ -45,9 +45,9 @@ def align(
     repeated = deleted = lost = 0
     for at, (committed, start, end) in sorted(standing.items()):
         position = committed if may_lack and at[1] not in known else stored.get(at, 0)
-        target = min(committed, max(position, start), end)
+        target = max(min(committed, max(position, start), end), min(start, end))
         lost += max(0, max(position, committed) - end)
-        deleted += max(0, min(start, committed) - position)
+        deleted += max(0, start - position)
         repeated += max(0, min(committed, end) - target)
         if target != committed:
             moved[at] = target
@@ -80,6 +80,14 @@ def align_group(log: Log, store: Store, service: type[Processor], is_new: bool) 
     for row in aligned.rows:
         store.table(PositionRow).put(row)
     return aligned
+
+
+def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Aligned:
+    """Have *group*, which keeps nothing in the store, go on behind records that were deleted."""
+    skipped = align(group, log.standing(group, topics), (), may_lack=True)
+    if skipped.moved:
+        log.move(group, skipped.moved)
+    return skipped
 
 
 def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:

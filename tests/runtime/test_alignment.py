@@ -58,6 +58,13 @@ def test_where_another_engine_has_read_nothing_is_known_and_nothing_moved() -> N
     assert not aligned(Standing(committed=70, start=50, end=90), None, may_lack=True).moved
 
 
+def test_a_group_that_has_not_read_what_was_deleted_goes_on_behind_it() -> None:
+    for stored in (40, 45):
+        found = aligned(Standing(committed=40, start=50, end=90), stored)
+        assert (found.moved, found.repeated, found.deleted) == ({AT: 50}, 0, 50 - stored)
+        assert positions(found) == {AT[0]: 50}
+
+
 def test_positions_beyond_the_end_of_an_older_log_go_back_to_the_group() -> None:
     found = aligned(Standing(committed=70, start=50, end=80), 95)
     assert (found.moved, found.lost) == ({}, 15)

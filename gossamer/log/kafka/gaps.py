@@ -95,7 +95,5 @@ class GapCheck:
         return Gap(
             f"Kafka at {self._settings.servers} lacks records that {self._group} has not read: "
             f"{topic}, partition {partition}, offsets {first} to {end - 1} {how}. To go on "
-            "without them, stop all processes of the group, and run kafka-consumer-groups.sh "
-            f"--bootstrap-server {self._settings.servers} --group {self._group} "
-            f"--topic {topic}:{partition} --reset-offsets --to-earliest --execute"
+            "without them, stop all services, and run gossamer restore --align"
         )
