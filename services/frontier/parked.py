@@ -79,7 +79,7 @@ class _Limit:
 
 
 class Parked:
-    """The URLs of one *crawl* that one partition has parked, which has the key *groups*."""
+    """The URLs of one *crawl* that one partition has parked, those of key *groups* so far."""
 
     def __init__(self, crawl: str, groups: Iterable[int], store: Store) -> None:
         self._crawl = crawl
@@ -87,13 +87,19 @@ class Parked:
         self._limit_rows = store.table(ParkedLimitRow)
         self._limits = dict[tuple[str, str], _Limit]()
         """By key group and name."""
-        for group in map(str, groups):
+        self._groups = {*groups}
+        for group in map(str, self._groups):
             after: str | None = None
             while rows := self._limit_rows.scan((crawl, group), after):
                 after = rows[-1].name
                 self._limits |= {(group, row.name): _Limit(row) for row in rows}
         self._judged_by = ""
         """The limits of crawl and blacklist by which all URLs are known to be judged."""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The key groups of which URLs were parked."""
+        return tuple(sorted(self._groups))
 
     def _log(self, limit: _Limit) -> BucketedLog[ParkedRow]:
         return BucketedLog(self._rows, f"{limit.name}/{limit.row.key_group}", self._crawl)
@@ -117,6 +123,7 @@ class Parked:
         if known is None:
             row = ParkedLimitRow(self._crawl, group, limit, judged_by=state)
             known = self._limits[group, limit] = _Limit(row)
+            self._groups.add(int(group))
             self._judged_by = ""
         elif state is None:
             known.row, self._judged_by = replace(known.row, judged_by=None), ""

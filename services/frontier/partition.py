@@ -90,7 +90,7 @@ class Partition:
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
         self._directory = Directory(found.directory, store.table(ListedHost))
         self._calendar = Calendar(store.table(DueRow), HOSTS, found.due, now)
-        self.parked = Parked(crawl, groups, store)
+        self.parked = Parked(crawl, found.parked, store)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store)
         self._inherits = self.tally.orders > 0
@@ -541,6 +541,7 @@ class Partition:
             self._key,
             directory=self._directory.buckets_to_write(),
             due=self._calendar.log.range_to_write(),
+            parked=self.parked.groups,
         )
         if row != self._written:
             self._written = row

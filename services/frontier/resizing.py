@@ -131,6 +131,7 @@ def _buckets(key: str, parts: list[Part]) -> PartitionRow:
         key,
         BucketList(tuple(sorted(buckets)), tuple(sorted(groups))),
         united(_range(part, part.kept.buckets.due) for part in parts),
+        tuple(sorted(one for part in parts for one in _ours(part, part.kept.buckets.parked))),
     )
 
 

@@ -449,7 +449,8 @@ def partition_keys(partitions: int) -> list[str]:
 
 
 class PartitionRow(Row, frozen=True):
-    """The buckets of a partition's directory and of its calendar of retries and blocked hosts."""
+    """Where a partition's directory, its calendar of retries and blocked hosts, and its parked URLs
+    are."""
 
     table = "partitions"
     partition_key = "partition"
@@ -459,6 +460,8 @@ class PartitionRow(Row, frozen=True):
     """The buckets of the directory."""
     due: BucketRange = BucketRange()
     """The buckets of the calendar of retries and blocked hosts."""
+    parked: tuple[int, ...] = ()
+    """The key groups of which URLs were parked."""
 
 
 class TallyRow(Row, frozen=True):

@@ -41,7 +41,7 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
                 calendar.put(at // 10, DueRow("", f"{at:04d}", at, site, f"http://{site}"))
         revisits = calendar.range_to_write()
         due = BucketRange(number, number + 5, revisits.groups)
-        row = PartitionRow(key, BucketList((number, 7), revisits.groups), due)
+        row = PartitionRow(key, BucketList((number, 7), revisits.groups), due, revisits.groups)
         state = CrawlState(pages=12.0, demand=6.0, curve={-3: 2.4}, visits=12)
         plans = PartitionPlansRow(
             DEFAULT_CRAWL, key, "fixed:1d", generation, revisits, planned=13, waiting=7,
@@ -103,7 +103,8 @@ def test_each_partition_finds_the_entries_of_its_sites_and_no_other(
         found = RangedLog(store.table(DueRow), name, plans.revisits)
         assert [entry.site for entry in found] == ours
         assert sorted(shared.checked_out.values()) == sorted(ours)
-        assert {*row.due.groups} == {*row.directory.groups} == {key_group_of(one) for one in ours}
+        named = {key_group_of(one) for one in ours}
+        assert {*row.due.groups} == {*row.directory.groups} == {*row.parked} == named
         assert shared.last_number >= 100
 
 
