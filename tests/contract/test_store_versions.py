@@ -25,7 +25,7 @@ class NewWord(StrEnum):
 class OldRow(Row, frozen=True):
     """As the older version has it."""
 
-    table = "grown"
+    table = "words"
     partition_key, sort_key = "part", "n"
     part: str
     n: int
@@ -36,7 +36,7 @@ class OldRow(Row, frozen=True):
 class NewRow(Row, frozen=True):
     """As the newer version has it."""
 
-    table = "grown"
+    table = "words"
     partition_key, sort_key = "part", "n"
     part: str
     n: int
@@ -94,7 +94,7 @@ def test_a_row_that_only_a_newer_version_can_read_is_named_and_left_as_it_is(dat
     older = data.open().store.table(OldRow)
     assert older.get("p", 1) == OldRow("p", 1)
     for read in (lambda: older.get("p", 2), lambda: older.scan("p")):
-        with pytest.raises(Newer, match="a row of grown cannot be read: upgrade") as caught:
+        with pytest.raises(Newer, match="a row of words cannot be read: upgrade") as caught:
             read()
         assert not isinstance(caught.value, Poison), "the record that needs it is not to blame"
     assert data.open().store.table(NewRow).scan("p") == [*rows]

@@ -26,7 +26,9 @@ SITES = [f"site{n}.example" for n in range(20)]
 def settings(kafka: str) -> KafkaSettings:
     """Return settings of topics that only this test uses."""
     prefix = f"trimming-{uuid4().hex[:8]}."
-    found = KafkaSettings(servers=kafka, prefix=prefix, partitions=2, replication=1, session=6.0)
+    found = KafkaSettings(
+        servers=kafka, prefix=prefix, partitions=2, replication=1, session=6.0, replay_window=0.0
+    )
     list(Topics(found).apply())
     return found
 
