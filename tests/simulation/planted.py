@@ -202,7 +202,7 @@ FAULTS = (
         "What lies beyond a queue's end, left by a flush that was cut short, is ordered.",
         scenario="torn flushes",
         seeds=100,
-        first=2641,
+        first=50733,
         report="admitted, and has no outcome|did not come to its end|for what was answered before",
         seams={
             "services.frontier.rows.QueueEnds.readable": _beyond_the_end,
