@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.figures import counts, duration, percent, plural, size
-from console.tables import TABLES
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
@@ -254,7 +253,7 @@ def groups() -> dict[str, list[str]]:
 def check_topics(differences: "Differences") -> Finding:
     """Check that nothing is missing and nothing differs but what an operator may change."""
     if wrong := [*differences.appliable, *differences.refused]:
-        # What is refused says itself what to do.
+        # Each refusal names its own remedy.
         apply = "Run gossamer topics apply." if differences.appliable else ""
         return Finding("topics", listed(wrong), apply or "Do as said for each topic.")
     return Finding("topics", _in_order(len(TOPICS), "topic", differences.kept))
@@ -262,6 +261,7 @@ def check_topics(differences: "Differences") -> Finding:
 
 def check_tables(nodes: "Cassandra", keyspace: str) -> Finding:
     """Check the tables of *keyspace*; raise GossamerError if that is missing."""
+    from console.tables import TABLES
     from gossamer.store.cassandra.tables import found_tables, option_problems, table_problems
 
     tables = found_tables(nodes, keyspace)
@@ -372,7 +372,7 @@ def kafka_version(ask: Callable[[], str | None]) -> Finding:
     try:
         old = ask()
     except GossamerError as error:
-        # A user that need not describe brokers is no fault.
+        # Gossamer works without the right to describe brokers.
         return Finding("versions", f"Kafka's is not known: {error}")
     if old:
         return Finding("versions", f"Kafka is {old}", "Upgrade it to Kafka 4.")

@@ -10,7 +10,6 @@ above all a Retry-After, and what operators have set since, above all the blackl
 the database that is replaced, if it can be read.
 """
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
 from services.archive.files.repair import repair
-from services.archive.files.segment import NAME, NO_SPACE, OPEN
+from services.archive.files.segment import NAME, NO_SPACE, OPEN, sync
 from services.archive.rows import SegmentRow
 from services.archive.service import STANDALONE_WRITER
 from services.frontier.conditions import Condition
@@ -140,7 +139,7 @@ def _copy(database: sqlite3.Connection, path: Path) -> None:
     with translate_errors(path), closing(sqlite3.connect(path)) as copy:
         # In one step: a copy of several begins anew whenever the crawl commits between two.
         database.backup(copy, pages=-1)
-    _sync(path)
+    sync(path)
 
 
 def _complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
@@ -297,13 +296,13 @@ def _replace_database(folder: Folder, copy: Path, later: Later) -> None:
         path.unlink(missing_ok=True)
     shutil.copyfile(copy, fresh)
     _keep(fresh, later)
-    _sync(fresh)
+    sync(fresh)
     # The old file goes before its write-ahead log: without that it would lack commits, and the new
     # file must not get those of the old one. A restore that dies in between is run again.
     for path in _with_logs(database):
         path.unlink(missing_ok=True)
     fresh.replace(database)
-    _sync(folder.path)
+    sync(folder.path)
 
 
 def _with_logs(database: Path) -> tuple[Path, ...]:
@@ -327,17 +326,9 @@ def _write(path: Path, content: bytes) -> None:
     """Write a file that is there as a whole or not at all."""
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(content)
-    _sync(fresh)
+    sync(fresh)
     fresh.replace(path)
-    _sync(path.parent)
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync(path.parent)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def _check_stopped(settings: KafkaSettings) -> None:
 
 
 def _check_drained(log: Log) -> None:
-    """Raise GossamerError if anything is unread that topics made anew would lose."""
+    """Raise GossamerError if records are unread, which recreated topics would lose."""
     for topic in TOPICS.values():
         if topic.keep is not Keep.UNTIL_READ:
             continue
@@ -104,6 +104,6 @@ def _move_records(log: Log, store: Store, before: int, wanted: int, now: float) 
         count += len(messages)
     yield f"urls.seen: {plural(count, 'record')} moved to other partitions"
     if wanted < before:
-        # Their topics were made anew.
+        # Their topics were deleted and recreated.
         for service in (Frontier, Dedup, Archive):
             forget_positions(store, service.name, SITE_KEYED)

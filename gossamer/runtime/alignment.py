@@ -62,7 +62,7 @@ def align(
 
 
 def forget_positions(store: Store, group: str, topics: Collection[str]) -> None:
-    """Forget the positions of *group* on *topics*, which were made anew, with the next flush."""
+    """Forget the positions of *group* on *topics*, which were recreated, with the next flush."""
     table = store.table(PositionRow)
     for row in table.get_all([((group, str(number)), "") for number in range(KEY_GROUPS)]):
         left = {topic: at for topic, at in row.offsets.items() if topic not in topics}

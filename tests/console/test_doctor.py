@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import socket
+import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -43,6 +44,7 @@ from gossamer.store.sqlite import SqliteStore
 from standalone.folder import Folder, Opened
 from tests.fetcher.nameserver import naming
 from tests.servers import free_ports
+from tests.support.commands import run_command
 
 GB = 10**9
 Usage = namedtuple("Usage", "total used free")
@@ -255,3 +257,10 @@ def test_an_error_of_one_check_is_a_finding() -> None:
     found = doctor.tried("kafka", examine, "Grant it.")
     assert found == Finding("kafka", "this user may not", "Grant it.")
     assert kafka_version(refuse).remedy is None, "a version that is not told is no fault"
+
+
+def test_a_folder_is_examined_without_the_libraries_of_a_fleet(tmp_path: Path) -> None:
+    missing = "import sys; sys.modules |= dict.fromkeys(('cassandra', 'confluent_kafka', 'faust'))"
+    program = f"{missing}; from console.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    done = run_command([sys.executable, "-c", program, "doctor", "--data", str(tmp_path)])
+    assert "holds no crawl" in done.out and not done.err, done

@@ -1,8 +1,8 @@
 """Makes the topics on Kafka what `schemas/topics` and the settings ask for, if that loses nothing.
 
-A topic keyed by site is never given more partitions by the way: its sites would move to others,
-away from their host's lease, their queue, and what was met of them. `gossamer topics resize` does
-that, for a fleet that is stopped. A topic that is kept until read has no
+`gossamer topics apply` never gives a topic keyed by site more partitions: its sites would move to
+others, away from their host's lease, their queue, and the URLs that were met. `gossamer topics
+resize` moves those as well, for a fleet that is stopped. A topic that is kept until read has no
 limit by time or size, whatever was set for it before. Other limits are set once: what an operator
 has set for a topic stays.
 """

@@ -70,7 +70,7 @@ class Segment:
         with translate_errors(self._folder):
             os.fsync(self._handle)
             if not self._entry_synced:
-                _sync(self._folder)
+                sync(self._folder)
                 self._entry_synced = True
 
     def close(self) -> None:
@@ -82,14 +82,14 @@ def complete(folder: Path, file: str) -> None:
     """Rename *file* to its final name, unless that is done; durable."""
     with translate_errors(folder), suppress(FileNotFoundError):
         os.replace(folder / (file + OPEN), folder / file)
-        _sync(folder)
+        sync(folder)
 
 
 def truncate(path: Path, length: int) -> None:
     """Shorten a file to *length* bytes; durable."""
     with translate_errors(path.parent):
         os.truncate(path, length)
-        _sync(path)
+        sync(path)
 
 
 def set_aside(path: Path) -> Path:
@@ -97,7 +97,7 @@ def set_aside(path: Path) -> Path:
     aside = path.with_name(path.name.removesuffix(OPEN) + UNCOMMITTED)
     with translate_errors(path.parent):
         os.replace(path, aside)
-        _sync(path.parent)
+        sync(path.parent)
     return aside
 
 
@@ -105,10 +105,11 @@ def remove(path: Path) -> None:
     """Remove a file; durable."""
     with translate_errors(path.parent):
         os.unlink(path)
-        _sync(path.parent)
+        sync(path.parent)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Have the disk keep a file, or the names in a folder."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
