@@ -137,13 +137,14 @@ def _resized(began: int, now: int) -> GossamerError:
 
 def set_partitions(log: Log, store: Store, now: float) -> None:
     """State that the fleet has as many partitions as *log* from now on."""
-    rows = store.table(IdentityRow)
-    for part in (STORE, TOPICS):
-        if row := rows.get(part):
-            rows.put(replace(row, partitions=log.partitions))
+    table = store.table(IdentityRow)
+    rows = [row for part in (STORE, TOPICS) if (row := table.get(part))]
+    changed = [replace(row, partitions=log.partitions) for row in rows]
+    # The store last: as long as it has the former number, the command that resizes goes on.
+    log.append([encode(begun(row, now)) for row in changed if row.part == STORE])
+    for row in changed:
+        table.put(row)
     store.flush()
-    if row := rows.get(STORE):
-        log.append([encode(begun(row, now))])
 
 
 def check_topics(log: Log) -> FleetBegun | None:
