@@ -33,14 +33,16 @@ class GapCheck:
         self._settings, self._group = settings, group
         self._asking, self._trouble = asking, trouble
 
-    def committed(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
-        """Return the offsets that the group has committed, by topic and partition.
+    def standing(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+        """Return the offsets that the group goes on from, by topic and partition.
 
-        Raise Gap if the records from one of them on are missing.
+        Where it has committed none, that is the oldest record that is kept. Raise Gap if the
+        records from a committed one on are missing.
         """
         known = self._committed(partitions)
         self.check(known)
-        return known
+        fresh = [one for one in partitions if (one.topic, one.partition) not in known]
+        return known | self._starts(fresh)
 
     def check(self, positions: Mapping[tuple[str, int], int]) -> None:
         """Raise Gap unless Kafka has the records from each of *positions* on.
@@ -76,6 +78,13 @@ class GapCheck:
 
         found = self._asked(ask) if partitions else []
         return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
+
+    def _starts(self, partitions: list[TopicPartition]) -> dict[tuple[str, int], int]:
+        def ask(timeout: float) -> list[TopicPartition]:
+            return offsets_at(self._asking, EARLIEST, partitions, timeout)
+
+        found = self._asked(ask) if partitions else []
+        return {(one.topic, one.partition): one.offset for one in found}
 
     def _asked(self, ask: Any) -> Any:
         timeout = self._settings.timeout / SHARE

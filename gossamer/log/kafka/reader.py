@@ -55,10 +55,12 @@ class Moved(Exception):
 class Position:
     """How far a partition was read since it was assigned, and how far the log has moved."""
 
-    __slots__ = ("began", "next", "passed")
+    __slots__ = ("began", "jumped_to", "next", "passed")
 
     def __init__(self, began: int) -> None:
         self.began = self.next = self.passed = began
+        self.jumped_to = -1
+        """Where the client went on without `next`; it was told to go back since."""
 
 
 class KafkaReader:
@@ -197,12 +199,26 @@ class KafkaReader:
         position = self._positions.get(at)
         if position is None:
             position = self._positions[at] = Position(one.offset)
-        elif one.offset != position.next:
-            # Or what lies between are the marks of somebody's transactions.
-            self._check({at: position})
+        if one.offset not in (position.next, position.jumped_to):
+            self._go_back(at, position, one.offset)
+            return
         position.next = one.offset + 1
         self._held.append(one)
         self._bytes += len(one.value)
+
+    def _go_back(self, at: TopicPartition_, position: Position, found: int) -> None:
+        """Have the client read from `position.next` on again, where it went on at *found*.
+
+        If it comes to *found* again, nothing is missing: offsets that have no record are the marks
+        of somebody's transactions.
+        """
+        self._check({at: position})
+        position.jumped_to = found
+        logger.info("offsets jump", topic=at[0], partition=at[1], first=position.next, end=found)
+        try:
+            self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], position.next))
+        except KafkaException as failure:
+            raise self._trouble.translate_error(error_of(failure)) from failure
 
     def _of_all_topics(self, partitions: Iterable[int]) -> list[TopicPartition]:
         chosen = frozenset(partitions)
@@ -253,9 +269,9 @@ class KafkaReader:
 
     def _check_committed(self) -> None:
         """Note where the group stands in what was assigned, before anything of it is returned."""
-        committed = self._gaps.committed(self._of_all_topics(self._unchecked))
+        standing = self._gaps.standing(self._of_all_topics(self._unchecked))
         self._unchecked = frozenset()
-        for (name, number), offset in committed.items():
+        for (name, number), offset in standing.items():
             self._positions.setdefault((self._names[name], number), Position(offset))
 
     def _confirm_positions(self) -> None:

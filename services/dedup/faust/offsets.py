@@ -24,9 +24,9 @@ class Offsets:
         self._prefix, self._gaps = kafka.prefix, GapCheck(kafka, group, asking, trouble)
         self._trimmer = Trimmer(kafka)
 
-    def committed(self, tps: Collection[TP]) -> dict[TP, int]:
-        """Return what the group has committed; raise Gap if records behind that are missing."""
-        found = self._gaps.committed([TopicPartition(tp.topic, tp.partition) for tp in tps])
+    def standing(self, tps: Collection[TP]) -> dict[TP, int]:
+        """Return the offsets that the group goes on from; raise Gap if records are missing."""
+        found = self._gaps.standing([TopicPartition(tp.topic, tp.partition) for tp in tps])
         return {TP(*at): offset for at, offset in found.items()}
 
     def check(self, positions: Mapping[TP, int]) -> None:

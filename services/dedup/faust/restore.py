@@ -64,7 +64,7 @@ class Restorer(Service):
         mine = _of({self._source}, self._app.consumer.assignment())
         await self._read(mine, halt, follow=False)
         read = read_by(self._app)
-        ask = partial(self._offsets.committed, read)
+        ask = partial(self._offsets.standing, read)
         await self.load()
         positions = await asyncio.get_running_loop().run_in_executor(self._thread, ask)
         if not halt.is_set():
