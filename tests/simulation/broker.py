@@ -142,6 +142,8 @@ class Broker:
         """How many times longer everything takes."""
         self.fetched = sim.random.choice([2, 20, 100])
         """Most records of a partition in one answer to a fetch."""
+        self.left_out = 0.0
+        """How likely the client of a member leaves a record out that it has fetched."""
         self.thrown_out: list[str] = []
         """Who was put out of a group because it did not poll, though nothing kept it from that."""
         counts = {name: 1 if name == CONTROL.name else partitions for name in TOPICS}

@@ -79,6 +79,7 @@ class SimConsumer:
         self._at_end: set[At] = set()
         self._buffer: deque[SimMessage] = deque()
         self._paused: set[At] = set()
+        self._left_out: set[tuple[At, int]] = set()
         self._strand: Strand | None = None
         """The strand that waits in a poll."""
         self._asked = False
@@ -123,6 +124,12 @@ class SimConsumer:
     def resume(self, partitions: list[TopicPartition]) -> None:
         """Fetch these again."""
         self._paused -= {(one.topic, one.partition) for one in partitions}
+
+    def seek(self, place: TopicPartition) -> None:
+        """Go on from an offset; forget what was fetched."""
+        at = (place.topic, place.partition)
+        self._positions[at] = place.offset
+        self._buffer = deque(m for m in self._buffer if (m.topic(), m.partition()) != at)
 
     def poll(self, timeout: float) -> SimMessage | None:
         """Serve callbacks, then return the next record, waiting at most *timeout* seconds."""
@@ -249,6 +256,9 @@ class SimConsumer:
     def _take(self, at: At, most: int) -> None:
         log, position = self._broker.logs[at], self._position(at)
         for offset in range(position, min(len(log), position + most)):
+            if self._leaves_out(at, offset):
+                self._positions[at] = offset + 1
+                continue
             self._buffer.append(SimMessage(at, offset, *log[offset]))
             self._broker.delivered[self._group.name, at].add(offset)
             self._positions[at] = offset + 1
@@ -256,6 +266,14 @@ class SimConsumer:
         if self._eof and self._positions[at] == len(log) and at not in self._at_end:
             self._at_end.add(at)
             self._buffer.append(SimMessage(at, len(log), None, None, KafkaError._PARTITION_EOF))
+
+    def _leaves_out(self, at: At, offset: int) -> bool:
+        """Return whether a fault of the client costs the record; none costs it twice."""
+        chance = self._broker.left_out if self._joins else 0.0
+        if not chance or (at, offset) in self._left_out or not self._sim.chance(chance):
+            return False
+        self._left_out.add((at, offset))
+        return True
 
     def memberid(self) -> str | None:
         """Return the name in the group; None if we are no member, as far as we know."""

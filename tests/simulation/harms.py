@@ -155,6 +155,13 @@ def _kafka_slow(run: "Run") -> None:
     run.sim.later(20.0, setattr, run.broker, "slow", 1.0)
 
 
+def _left_out(run: "Run") -> None:
+    seconds = run.sim.random.choice([10.0, 60.0])
+    run.note(f"the clients of Kafka leave records out for {seconds} s")
+    run.broker.left_out = 0.05
+    run.sim.later(seconds, setattr, run.broker, "left_out", 0.0)
+
+
 def _node_away(run: "Run") -> None:
     node, seconds = run.sim.random.randrange(COPIES), run.sim.random.choice([3.0, 20.0])
     run.note(f"node {node} away for {seconds} s")
@@ -282,6 +289,7 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "Kafka away": _kafka_away,
     "cut off": _cut_off,
     "Kafka slow": _kafka_slow,
+    "records left out": _left_out,
     "node away": _node_away,
     "Cassandra away": _store_away,
     "Cassandra hiccup": _store_hiccup,

@@ -157,8 +157,14 @@ def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
     return dict.fromkeys(far_behind(log, topic, limit), everywhere)
 
 
-def _never_missing(self: GapCheck, positions: Mapping[tuple[str, int], int]) -> None:
-    pass
+def _goes_on(self: Any, at: Any, position: Any, found: int) -> None:
+    position.next = found + 1
+
+
+def _never_missing(
+    self: GapCheck, positions: Mapping[tuple[str, int], int]
+) -> dict[tuple[str, int], int]:
+    return dict(positions)
 
 
 def _not_if_overloaded(error: Exception) -> bool:
@@ -322,6 +328,14 @@ FAULTS = (
         seeds=3,
         report="has jumped over records",
         seams={"gossamer.log.kafka.gaps.GapCheck.check": _never_missing},
+    ),
+    Fault(
+        "left out",
+        "A reader goes on where its client goes on.",
+        scenario="records left out",
+        seeds=5,
+        report="admitted, and has no outcome|did not come to its end|never judged|never archived",
+        seams={"gossamer.log.kafka.reader.KafkaReader._go_back": _goes_on},
     ),
     Fault(
         "pages go back",

@@ -68,6 +68,7 @@ RECORDS_DELETED = Scenario(
     "records deleted", ("records deleted", "frontiers away"), (1, 2), until=40.0
 )
 FORGOTTEN = Scenario("forgotten", ("forgotten", "kill"), (1, 1), hosts=(3, 6), until=30.0)
+LEFT_OUT = Scenario("records left out", ("records left out", "kill"), (1, 2), until=30.0)
 RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 SCENARIOS = (
@@ -153,6 +154,7 @@ OTHERS = {
     26: COMING_BACK,
     20: FORGOTTEN,
     30: RECORDS_DELETED,
+    12: LEFT_OUT,
 }
 """Those that have a turn in 32 seeds, in place of anything."""
 

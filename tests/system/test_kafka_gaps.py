@@ -116,16 +116,22 @@ def test_reader_at_work_is_stopped_where_offsets_jump(
     assert "offsets 5 to 7 were deleted" in fails(frontier)
 
 
-@pytest.mark.parametrize("committed", [0, 3])
+@pytest.mark.parametrize(("committed", "left_out"), [(0, 2), (3, 2), (3, 6)])
 def test_records_that_the_client_left_out_are_read_again(
-    settings: KafkaSettings, log: KafkaLog, store: SqliteStore, committed: int
+    settings: KafkaSettings,
+    log: KafkaLog,
+    store: SqliteStore,
+    monkeypatch: pytest.MonkeyPatch,
+    committed: int,
+    left_out: int,
 ) -> None:
+    monkeypatch.setattr(reading, "CHECK_EVERY", 1.0)
     append(log, 9)
     if committed:
         log.move("frontier", {(TOPIC, 0): committed})
     frontier = log.reader("frontier", [TOPIC], store)
     until(lambda: not frontier.poll(0.0) and bool(frontier.partitions), "it has the partition")
-    for _ in range(2):
+    for _ in range(left_out):
         until(lambda: frontier._consumer.poll(0.1), "a record is taken from it unseen")
     records = read(frontier, 9 - committed)
     assert [one.offset for one in records] == [*range(committed, 9)]

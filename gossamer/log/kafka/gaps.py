@@ -44,14 +44,14 @@ class GapCheck:
         fresh = [one for one in partitions if (one.topic, one.partition) not in known]
         return known | self._starts(fresh)
 
-    def check(self, positions: Mapping[tuple[str, int], int]) -> None:
-        """Raise Gap unless Kafka has the records from each of *positions* on.
+    def check(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        """Return where their partitions end; raise Gap unless Kafka has all from *positions* on.
 
         A member that was stopped for a while may have lost a partition without knowing: what its
         successor has committed since may be deleted, and is no gap.
         """
         if not positions:
-            return
+            return {}
         partitions = [TopicPartition(*at) for at in positions]
 
         def ask(timeout: float) -> tuple[list[TopicPartition], list[TopicPartition]]:
@@ -67,6 +67,7 @@ class GapCheck:
             # Asked now, since nothing is deleted before it is committed.
             if position < start.offset and self._now_committed(at) < start.offset:
                 raise self._gap(at, position, start.offset, "were deleted")
+        return {(end.topic, end.partition): end.offset for end in ends}
 
     def _now_committed(self, at: tuple[str, int]) -> int:
         return self._committed([TopicPartition(*at)]).get(at, 0)

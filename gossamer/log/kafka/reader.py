@@ -91,6 +91,8 @@ class KafkaReader:
         self._polling = self._closed = False
         self._confirm_at = float("inf")
         self._check_at = clock.steady() + CHECK_EVERY
+        self._behind: dict[TopicPartition_, int] = {}
+        """The partitions that had more records at the last check, and which was the next."""
         self._unchecked: frozenset[int] = frozenset()
         """Partitions that were assigned, and may have a gap."""
         self._trimmer = Trimmer(settings)
@@ -129,8 +131,7 @@ class KafkaReader:
         if self._unchecked:
             self._check_committed()
         elif clock.steady() >= self._check_at:
-            self._check_at = clock.steady() + CHECK_EVERY
-            self._check(self._positions)
+            self._check_all()
         if clock.steady() >= self._confirm_at:
             self._confirm_positions()
         self._trimmer.trim(
@@ -215,8 +216,11 @@ class KafkaReader:
         self._check({at: position})
         position.jumped_to = found
         logger.info("offsets jump", topic=at[0], partition=at[1], first=position.next, end=found)
+        self._seek(at, position.next)
+
+    def _seek(self, at: TopicPartition_, offset: int) -> None:
         try:
-            self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], position.next))
+            self._consumer.seek(TopicPartition(self._settings.prefix + at[0], at[1], offset))
         except KafkaException as failure:
             raise self._trouble.translate_error(error_of(failure)) from failure
 
@@ -263,9 +267,24 @@ class KafkaReader:
     def _keep(self, held: list[Record]) -> None:
         self._held, self._bytes = held, sum(len(one.value) for one in held)
 
-    def _check(self, positions: Mapping[TopicPartition_, Position]) -> None:
+    def _check(self, positions: Mapping[TopicPartition_, Position]) -> dict[TopicPartition_, int]:
+        """Return where the partitions of *positions* end; raise Gap where records are missing."""
         prefix = self._settings.prefix
-        self._gaps.check({(prefix + at[0], at[1]): p.next for at, p in positions.items()})
+        ends = self._gaps.check({(prefix + at[0], at[1]): p.next for at, p in positions.items()})
+        return {(self._names[name], number): end for (name, number), end in ends.items()}
+
+    def _check_all(self) -> None:
+        """Look for gaps, and go back where nothing has come since the last check."""
+        self._check_at = clock.steady() + CHECK_EVERY
+        ends = self._check(self._positions)
+        behind = {
+            at: position.next
+            for at, position in self._positions.items()
+            if position.next < ends[at] and self._home(at[1]) not in self._not_fetched
+        }
+        for at, offset in behind.items() & self._behind.items():
+            self._seek(at, offset)
+        self._behind = behind
 
     def _check_committed(self) -> None:
         """Note where the group stands in what was assigned, before anything of it is returned."""
