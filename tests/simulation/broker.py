@@ -131,6 +131,17 @@ class Group:
             self._sim.later(0.05, self._share_out)
 
 
+@dataclass(frozen=True)
+class Backup:
+    """What a broker has on its disks."""
+
+    logs: dict[At, list[tuple[bytes | None, bytes | None]]]
+    appended_at: dict[At, list[float]]
+    starts: dict[At, int]
+    offsets: dict[str, dict[At, int]]
+    """By group."""
+
+
 class Broker:
     """The topics and groups of a cluster; it may be *away* for a while."""
 
@@ -169,6 +180,23 @@ class Broker:
             self.partitions = partitions
         for number in range(partitions):
             self.logs.setdefault((name, number), [])
+
+    def back_up(self) -> Backup:
+        """Return a copy of all records, and of what groups have committed."""
+        return Backup(
+            {at: [*records] for at, records in self.logs.items()},
+            {at: [*times] for at, times in self.appended_at.items()},
+            dict(self.starts),
+            {name: dict(group.offsets) for name, group in self.groups.items()},
+        )
+
+    def put_back(self, backup: Backup) -> None:
+        """Go back to *backup*; no group has a member."""
+        self.logs = {at: [*records] for at, records in backup.logs.items()}
+        self.appended_at = defaultdict(list, {at: [*t] for at, t in backup.appended_at.items()})
+        self.starts = defaultdict(int, backup.starts)
+        for name, group in self.groups.items():
+            group.offsets = dict(backup.offsets.get(name, {}))
 
     def remove(self, name: str) -> None:
         """Delete a topic, and what groups have committed of it."""

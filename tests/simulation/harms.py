@@ -1,12 +1,13 @@
 """What is done to a simulated fleet: each kind of harm, once, to whoever it meets."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from services.frontier.rows import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
-from tests.simulation.restores import lose_control, put_store_back, resize
+from tests.simulation.restores import lose_control, put_back, resize
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
@@ -307,7 +308,9 @@ HARMS: dict[str, Callable[["Run"], None]] = {
     "no names": _no_names,
 }
 RESTORES: dict[str, Callable[["Run"], None]] = {
-    "store put back": put_store_back,
+    "store put back": partial(put_back, parts=("store",)),
+    "log put back": partial(put_back, parts=("log",)),
+    "all put back": partial(put_back, parts=("store", "log", "disks")),
     "control lost": lose_control,
     "resized": resize,
 }

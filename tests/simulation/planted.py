@@ -19,10 +19,12 @@ from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessa
 
 from gossamer.errors import GossamerError, Unavailable
 from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import Log
+from gossamer.log import At, Log, Standing
 from gossamer.log.codec import E, validated
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
+from gossamer.runtime.alignment import Aligned
+from gossamer.runtime.positions import PositionRow, Positions
 from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
 from gossamer.store.cassandra.errors import is_temporary
@@ -155,6 +157,16 @@ def _short_wait(delay: float, refused: int) -> float:
 def _all_if_any(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
     everywhere = {*range(log.partitions)}
     return dict.fromkeys(far_behind(log, topic, limit), everywhere)
+
+
+def _in_step(
+    group: str, standing: Mapping[At, Standing], rows: Iterable[PositionRow], may_lack: bool
+) -> Aligned:
+    return Aligned(group, {})
+
+
+def _never_compares(self: Positions, at: At, standing: Standing) -> None:
+    pass
 
 
 def _goes_on(self: Any, at: Any, position: Any, found: int) -> None:
@@ -328,6 +340,17 @@ FAULTS = (
         seeds=3,
         report="has jumped over records",
         seams={"gossamer.log.kafka.gaps.GapCheck.check": _never_missing},
+    ),
+    Fault(
+        "not aligned",
+        "A group goes on where it stood, though an older store was put back.",
+        scenario="restored",
+        seeds=5,
+        report="admitted, and has no outcome|never judged|never archived",
+        seams={
+            "gossamer.runtime.alignment.align": _in_step,
+            "gossamer.runtime.positions.Positions._compare": _never_compares,
+        },
     ),
     Fault(
         "left out",

@@ -6,6 +6,7 @@ Politeness by the record of the servers; the rest by what is on the log, in the 
 import json
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -44,6 +45,16 @@ class Story:
     published: dict[str, float] = field(default_factory=dict)
     """URL → when the newest document on `pages` was fetched."""
     went_back: list[str] = field(default_factory=list)
+
+    def copy(self) -> "Story":
+        """Return the story up to now."""
+        return Story(**{name: copy(told) for name, told in vars(self).items()})
+
+    def put_back(self, earlier: "Story") -> None:
+        """Forget what was appended since *earlier* was told, but what was published."""
+        published = self.published
+        vars(self).update(vars(earlier.copy()))
+        self.published = published
 
     def listen(self, broker: Broker) -> None:
         """Note what is appended from now on."""

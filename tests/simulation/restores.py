@@ -2,7 +2,7 @@
 to an older state or lost, and `gossamer restore --align` brings the fleet together again; or it is
 given another number of partitions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,24 +23,65 @@ if TYPE_CHECKING:
 
 AGE = (2.0, 60.0)
 """Seconds between the backup and its return, from and to."""
+APART = 5.0
+"""Most seconds between the backups of two parts."""
 SET_UP = 15.0
 """Seconds until the fleet works: nobody replaces a part of it before."""
 STOPPED = 5.0
 """Seconds between two looks whether the groups have no members any more."""
 
 
-def put_store_back(run: "Run") -> None:
-    """Put the store back to what it is now, in a while."""
-    backup, requests = deepcopy(run.nodes.data), len(run.sites.requests)
-    run.note("a backup of Cassandra is made")
+def put_back(run: "Run", parts: Iterable[str]) -> None:
+    """Put these parts of the fleet back to what they are about now, in a while."""
+    backups: list[tuple[str, Callable[[], None]]] = []
+    requests = len(run.sites.requests)
+
+    def back_up(part: str) -> None:
+        run.note(f"a backup of the {part} is made")
+        backups.append((part, BACKUPS[part](run)))
 
     def restore() -> None:
-        run.nodes.put_back(deepcopy(backup))
-        # What the store does not know of is asked for again.
+        for part, put in backups:
+            put()
+            run.note(f"the backup of the {part} is put back")
+        # What is not known of any more is asked for again.
         run.excused += len(run.sites.requests) - requests
-        run.note("the backup of Cassandra is put back")
 
-    run.sim.later(run.sim.between(*AGE), _stop, run, restore)
+    for part in parts:
+        run.sim.later(run.sim.between(0.0, APART), back_up, part)
+    run.sim.later(APART + run.sim.between(*AGE), _stop, run, restore)
+
+
+def _store(run: "Run") -> Callable[[], None]:
+    data = deepcopy(run.nodes.data)
+    return lambda: run.nodes.put_back(deepcopy(data))
+
+
+def _log(run: "Run") -> Callable[[], None]:
+    log, story = run.broker.back_up(), run.story.copy()
+
+    def put() -> None:
+        run.broker.put_back(log)
+        # What was found since then may be lost, and so may what it led to.
+        run.story.put_back(story)
+        run.lacks_links = True
+
+    return put
+
+
+def _disks(run: "Run") -> Callable[[], None]:
+    disks = {folder: dict(rows) for folder, rows in run.fleet.disks.items()}
+
+    def put() -> None:
+        for folder, rows in run.fleet.disks.items():
+            rows.clear()
+            rows.update(disks.get(folder, {}))
+
+    return put
+
+
+BACKUPS = {"store": _store, "log": _log, "disks": _disks}
+"""Part → makes a backup of it; what is returned puts that back."""
 
 
 def lose_control(run: "Run") -> None:

@@ -70,6 +70,8 @@ RECORDS_DELETED = Scenario(
 FORGOTTEN = Scenario("forgotten", ("forgotten", "kill"), (1, 1), hosts=(3, 6), until=30.0)
 LEFT_OUT = Scenario("records left out", ("records left out", "kill"), (1, 2), until=30.0)
 RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
+LOG_RESTORED = Scenario("log restored", ("log put back", "kill"), (1, 1), until=60.0)
+ALL_RESTORED = Scenario("all restored", ("all put back", "kill"), (1, 1), until=60.0)
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
@@ -155,6 +157,8 @@ OTHERS = {
     20: FORGOTTEN,
     30: RECORDS_DELETED,
     12: LEFT_OUT,
+    8: LOG_RESTORED,
+    16: ALL_RESTORED,
 }
 """Those that have a turn in 32 seeds, in place of anything."""
 
