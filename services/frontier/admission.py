@@ -46,6 +46,8 @@ ASKED = "an operator asked for it"
 IN_DOUBT = 3600.0
 """Seconds after a claim in which a due plan is looked for in the queue. The clock of a former owner
 may have been ahead."""
+ERASURE_WAIT = 60.0
+"""Seconds by which a visit is postponed that is due while its URL, host or site is erased."""
 
 
 class Admission:
@@ -149,14 +151,23 @@ class Admission:
         Refund the visit if the entry does not hold any more, or the policy leaves the page out.
         """
         plan = self._revisits.take_turn(partition, entry, now)
-        if plan is None or not self._queue_planned(partition, entry.site, plan, now):
+        if plan is None or not self._queue_due(partition, entry.site, plan, now):
             partition.plans.refund()
 
     def retry_due(self, partition: Partition, entry: DueRow, now: float) -> None:
         """Queue the URL of a due *entry* that failed, unless the entry does not hold any more."""
         if plan := self._revisits.due_plan(partition, entry):
             partition.stop_waiting()
-            self._queue_planned(partition, entry.site, plan, now)
+            self._queue_due(partition, entry.site, plan, now)
+
+    def _queue_due(self, partition: Partition, site: str, plan: PlanRow, now: float) -> bool:
+        """Queue the URL of a due *plan*; return False if it is in the queue, or is postponed."""
+        if partition.erasures.is_pending(plan.url):
+            # The end of the erasure erases the plans of the URLs that were known when it began.
+            # A URL that was admitted since keeps its plan, and must not lose its turn.
+            self._revisits.postpone(partition, site, plan, now + ERASURE_WAIT)
+            return False
+        return self._queue_planned(partition, site, plan, now)
 
     def refetch(self, partition: Partition, event: RefetchAsked, url: str, now: float) -> None:
         """Queue a URL that was visited, unless it is in the queue."""
@@ -173,6 +184,8 @@ class Admission:
     def _queue_asked(
         self, partition: Partition, site: str, last: UrlRow, now: float, basis: str = ""
     ) -> None:
+        if partition.erasures.is_pending(last.url):
+            return
         keys = last.crawl, last.host, last.url
         plan = self._revisits.known(*keys) or PlanRow(*keys)
         is_made = plan.is_outdated(last)
@@ -194,10 +207,7 @@ class Admission:
         """Queue the URL of *plan*; on condition, as long as the host's validators are trusted.
 
         Return False if the URL is in the queue: a crash came between the host's row and the plan.
-        Or if it is being erased.
         """
-        if partition.erasures.is_pending(plan.url):
-            return False
         host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
         lately = now < partition.opened_at + IN_DOUBT
         if lately and partition.queues.has_lately(host.row, plan.url, plan.earlier > 0):

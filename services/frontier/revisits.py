@@ -113,6 +113,17 @@ class Revisits:
         self._rows.put(row)
         partition.wait(at, event.site, event.host, event.crawl, visit.url)
 
+    def postpone(self, partition: Partition, site: str, plan: PlanRow, at: float) -> None:
+        """Have *plan*, whose entry was taken from its calendar, due again *at*."""
+        plan = replace(plan, at=at)
+        self._rows.put(plan)
+        if plan.number is not None:
+            self.enter_held(partition, site, plan)
+        elif plan.is_retry:
+            partition.wait(at, site, plan.host, plan.crawl, plan.url)
+        else:
+            partition.plans.add(_entry(plan, at, site))
+
     def take_turn(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
         """Return the plan of a due *entry* if its visit is made.
 

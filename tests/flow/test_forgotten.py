@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gossamer.erasures import ErasureRow
-from gossamer.events import ErasureAsked
+from gossamer.events import Discovery, ErasureAsked, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode
 from services.archive.rows import CaptureRow
@@ -136,6 +136,38 @@ def test_what_was_forgotten_can_be_seeded_again(tmp_path: Path) -> None:
     assert crawl.run()
     assert sorted(asked(crawl)[len(before) :]) == sorted(url for url in before if url.startswith(A))
     assert documents(crawl)[f"{A}/"]
+
+
+def run_without_dedup(crawl: VirtualCrawl, seconds: float) -> None:
+    """Let *seconds* pass in which dedup does nothing."""
+    until, runners = crawl.now + seconds, crawl.runners[1:]
+    while crawl.now < until:
+        if not any([runner.step() for runner in runners]):
+            crawl.now += 1.0
+
+
+@pytest.mark.parametrize("crashes", [False, True])
+@pytest.mark.parametrize(
+    ("share", "failing"), [(None, False), (0.5, False), (None, True), (0.5, True)]
+)
+def test_a_url_admitted_while_its_host_is_erased_is_visited(
+    tmp_path: Path, share: float | None, failing: bool, crashes: bool
+) -> None:
+    new = f"{A}/new"
+    web, fails = WEB | {new: []}, [new] if failing else []
+    crawl = virtual_crawl(tmp_path, web, 0.0, failing=fails)
+    crawl.sow(f"{A}/", f"{B}/", revisit="fixed:1w", budget=10_000, discovery_share=share)
+    crawl.run(until=crawl.now + DAY / 2)
+    forget(crawl, host=A)
+    # Dedup had admitted the URL before it read of the erasure.
+    found = (Discovery(new),)
+    admitted = UrlsAdmitted(at=crawl.now, site=SITE, via=f"1.1.0@{B}/", urls=found)
+    crawl.log.append([encode(admitted)])
+    run_without_dedup(crawl, 3600.0)
+    if crashes:
+        crawl.crash()
+    crawl.run(until=crawl.now + DAY / 2)
+    assert asked(crawl).count(new) == 1 + failing
 
 
 def test_a_record_says_what_was_erased(tmp_path: Path) -> None:
