@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
+from gossamer.erasures import ErasureRow
 from gossamer.events import Discovery, ErasureAsked
 from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
 from gossamer.log import Record
@@ -88,3 +89,45 @@ def test_nothing_is_erased_without_a_yes(
     monkeypatch.setattr("builtins.input", lambda question: "n")
     assert main(["forget", URL, "--data", str(tmp_path)]) == 1
     assert not drain(opened.log.tail([URLS_ADMITTED.name]))
+
+
+def erased(service: str, target: str, part: int = 0, ended: bool = True, **rows: int) -> ErasureRow:
+    at = 2_000_000_000.0
+    key = f"{at:017.6f} {service} {part:04d} {target}"
+    return ErasureRow("default", key, service, target, 0, at, "ann@desk", 7, ended, rows)
+
+
+def listed(opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert main(["forget", "--list", "--data", str(tmp_path)]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_an_erasure_is_listed_with_its_rows_once_all_services_have_ended_it(
+    opened: Opened, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert listed(opened, tmp_path, capsys) == [
+        "Nothing was erased; what was asked for is listed once a service has begun."
+    ]
+    table, when = opened.store.table(ErasureRow), "2033-05-18 03:33:20 UTC"
+    table.put(erased("frontier", URL, ended=False))
+    opened.store.flush()
+    assert listed(opened, tmp_path, capsys) == [
+        f"{when}  {URL}  is being erased, for ann@desk: no rows"
+    ]
+    table.put(erased("frontier", URL))
+    table.put(erased("frontier", URL, part=1, urls=1, plans=1))
+    table.put(erased("dedup", URL, documents=1))
+    opened.store.flush()
+    assert "is being erased" in listed(opened, tmp_path, capsys)[0]
+    table.put(erased("archive", URL, captures=3))
+    table.put(erased("frontier", OTHER, ended=False))
+    opened.store.flush()
+    assert listed(opened, tmp_path, capsys) == [
+        f"{when}  {OTHER}  is being erased, for ann@desk: no rows",
+        f"{when}  {URL}  erased, for ann@desk: captures 3, documents 1, plans 1, urls 1",
+    ]
+
+
+def test_a_list_takes_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["forget", URL, "--list", "--data", str(tmp_path)]) == 2
+    assert "or say --list" in capsys.readouterr().err

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from console.cli.why import sentences
 from console.facts import UrlFacts, read_facts
 from console.open_crawl import open_crawl
+from gossamer.erasures import Erasures
 from gossamer.events import (
     DEFAULT_CRAWL,
     CrawlDefined,
+    Erasure,
     OrderId,
     Outcome,
     SiteOverridden,
@@ -67,6 +69,21 @@ def test_what_was_never_met_is_explained_by_the_scope_and_the_depth() -> None:
     assert "it is still on its way there" in why(definition=DEFINED, fleet=True)
     outside = why(definition=CrawlDefined(at=1.0, scope='domain("b.example")', max_depth=3))
     assert outside.startswith("scope: outside") and "never met" not in outside
+
+
+@pytest.mark.parametrize("target", [URL, HOST, "a.example"])
+def test_an_erased_url_is_said_to_be_erased(target: str, tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.make()
+    opened = Opened(folder)
+    erasures, others = Erasures(opened.store, "frontier"), ("http://b.example/page", "b.example")
+    for at, name in enumerate((target, *others)):
+        erasures.add(Erasure(name, NOW + at, "ann@desk", 0, 7), {"urls": 1})
+    opened.store.flush()
+    with open_crawl(Settings(), tmp_path) as crawl:
+        shown = [*sentences(read_facts(crawl, URL), NOW)]
+    when = "2033-05-18 03:33:20 UTC"
+    assert f"erased: {when}: all that was known of {target}, for ann@desk" in shown
 
 
 def test_the_first_finder_is_named() -> None:
