@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from console.tables import TABLES
+from console.tables import tables
 from gossamer.events import (
     CrawlDefined,
     Discovery,
@@ -27,7 +27,7 @@ from gossamer.events import (
     Visit,
     VisitEnded,
 )
-from gossamer.settings import FrontierSettings
+from gossamer.settings import FrontierSettings, Settings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
@@ -147,7 +147,7 @@ def cassandra_store(folder: Path) -> Iterator[Store]:
             hosts=("127.0.0.1",), port=server.port, keyspace="bench", timeout=60.0
         )
         with closing(Cassandra(settings)) as nodes:
-            list(make_tables(nodes, settings, TABLES))
+            list(make_tables(nodes, settings, tables(Settings())))
         with closing(CassandraStore(settings)) as store:
             yield store
     finally:

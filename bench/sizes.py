@@ -21,12 +21,13 @@ from zlib import crc32
 
 import rocksdict
 
-from console.tables import TABLES
+from console.tables import tables
 from gossamer.events import DEFAULT_CRAWL, Discovery, Event, Page, PageArchived, Verdict
 from gossamer.log import Message
 from gossamer.log.codec import encode
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
+from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings, KafkaSettings
 from gossamer.sqlite import Database
 from gossamer.store import Row, Store
@@ -182,7 +183,7 @@ def cassandra(folder: Path, count: int) -> dict[str, float]:
             hosts=("127.0.0.1",), port=server.port, keyspace=KEYSPACE, timeout=60.0
         )
         with closing(Cassandra(found)) as nodes:
-            list(make_tables(nodes, found, TABLES))
+            list(make_tables(nodes, found, tables(Settings())))
         with closing(CassandraStore(found)) as store:
             fill(store, count)
         for words in (("flush", KEYSPACE), ("compact", KEYSPACE)):

@@ -17,8 +17,9 @@ from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent
 from cassandra.query import BatchStatement, BatchType
 
-from console.tables import TABLES
+from console.tables import tables
 from gossamer.events import DEFAULT_CRAWL
+from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store.cassandra.cql import Columns, columns_of
 from gossamer.store.cassandra.session import Cassandra
@@ -146,7 +147,7 @@ def measure(port: int, count: int) -> None:
     """Print the table."""
     settings = CassandraSettings(hosts=("127.0.0.1",), port=port, keyspace=KEYSPACE, timeout=60.0)
     with closing(Cassandra(settings)) as nodes:
-        list(make_tables(nodes, settings, TABLES))
+        list(make_tables(nodes, settings, tables(Settings())))
     cluster = Cluster(["127.0.0.1"], port, protocol_version=5)
     print(f"{'':34} {'rows/s':>26} {'rows per CPU second':>28}")
     print(

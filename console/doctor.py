@@ -180,7 +180,7 @@ def _examine_cassandra(
     yield cassandra_version({node: release for node, _, release in asked})
     yield check_clocks({node: skew for node, skew, _ in asked})
     try:
-        tables = check_tables(nodes, keyspace)
+        tables = check_tables(nodes, settings)
         yield tables
         for warning in durability_warnings(nodes, keyspace):
             what, _, remedy = warning.rpartition("; ")
@@ -259,17 +259,18 @@ def check_topics(differences: "Differences") -> Finding:
     return Finding("topics", _in_order(len(TOPICS), "topic", differences.kept))
 
 
-def check_tables(nodes: "Cassandra", keyspace: str) -> Finding:
-    """Check the tables of *keyspace*; raise GossamerError if that is missing."""
-    from console.tables import TABLES
+def check_tables(nodes: "Cassandra", settings: Settings) -> Finding:
+    """Check the tables of the keyspace; raise GossamerError if that is missing."""
+    from console.tables import tables
     from gossamer.store.cassandra.tables import found_tables, option_problems, table_problems
 
-    tables = found_tables(nodes, keyspace)
-    wrong = [problem for row in TABLES for problem in table_problems(row, tables)]
-    fixed, kept = option_problems(nodes, keyspace, TABLES)
+    keyspace, wanted = settings.cassandra.keyspace, tables(settings)
+    found = found_tables(nodes, keyspace)
+    wrong = [problem for row in wanted for problem in table_problems(row, found)]
+    fixed, kept = option_problems(nodes, keyspace, wanted)
     if wrong or fixed:
         return Finding("tables", listed([*wrong, *fixed]), "Run gossamer store apply.")
-    return Finding("tables", _in_order(len(TABLES), "table", kept))
+    return Finding("tables", _in_order(len(wanted), "table", kept))
 
 
 def _in_order(count: int, what: str, kept: Sequence[str]) -> str:

@@ -1,10 +1,13 @@
 """All tables of a fleet. (The URLs that were met are not among them: Faust keeps those.)"""
 
+from dataclasses import replace
+
 from gossamer.erasures import ErasureRow
 from gossamer.runtime.control_copy import ControlRow
 from gossamer.runtime.identity import IdentityRow
 from gossamer.runtime.positions import PositionRow
-from gossamer.store import Row
+from gossamer.settings import Settings
+from gossamer.store import Row, lifetime_of
 from gossamer.store.cassandra.cql import LARGE_ROWS, SHORT_LIVED, SMALL_ROWS, Options
 from gossamer.store.claims import ClaimRow, WindowRow
 from services.archive.rows import CaptureRow, SegmentRow
@@ -67,3 +70,11 @@ TABLES: dict[type[Row], Options] = {
     ErasureRow: SMALL_ROWS,
 }
 """Each with the options that Cassandra makes it with."""
+
+
+def tables(settings: Settings) -> dict[type[Row], Options]:
+    """Return all tables with their options; *settings* say for how long rows are kept."""
+    return {
+        row: replace(options, lifetime=round(lifetime_of(row, settings)) or options.lifetime)
+        for row, options in TABLES.items()
+    }

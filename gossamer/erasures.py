@@ -19,6 +19,7 @@ class ErasureRow(Row, frozen=True):
 
     table = "erasures"
     partition_key, sort_key = "crawl", "key"
+    kept_for, aged_by = "frontier.erasures_age", "at"
     # Of one partition: there are few, and who takes over a partition reads all of them.
 
     crawl: str

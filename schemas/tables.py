@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from console.tables import TABLES
+from console.tables import tables
+from gossamer.settings import Settings
 from gossamer.settings.servers import CassandraSettings
 from gossamer.store import Row
 from gossamer.store.cassandra import cql
@@ -29,7 +30,8 @@ def main(folder: Path) -> None:
 
 def all_files() -> dict[str, str]:
     """Return the text of each file by its name."""
-    files = {f"{row.table}.cql": table(row, options) for row, options in TABLES.items()}
+    wanted = tables(Settings())
+    files = {f"{row.table}.cql": table(row, options) for row, options in wanted.items()}
     return {"keyspace.cql": keyspace(), **files}
 
 

@@ -5,6 +5,7 @@ import fcntl
 import os
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gossamer import clock
 from gossamer.errors import GossamerError, Locked
@@ -12,6 +13,10 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.log.sqlite import SqliteLog
 from gossamer.sqlite import Database, no_space
 from gossamer.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    # A command that reads a folder has none, and starts without the library behind them.
+    from gossamer.settings.sections import StandaloneSettings
 
 TABLES = "SELECT name FROM sqlite_schema WHERE name IN ('hosts', 'sites')"
 LOCK_WAIT = 10.0
@@ -104,14 +109,14 @@ class Folder:
             raise self._unwritable(error) from error
         return True
 
-    def open(self) -> "Opened":
+    def open(self, settings: "StandaloneSettings | None" = None) -> "Opened":
         """Open the data file of a crawl that exists; raise GossamerError if there is none."""
         if not self.database.exists():
             raise GossamerError(
                 f"{self.path} holds no crawl: start one with gossamer crawl, or name its folder "
                 "with --data"
             )
-        return Opened(self)
+        return Opened(self, settings)
 
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
@@ -120,10 +125,11 @@ NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 class Opened:
     """Log and store of a folder, on one connection."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, settings: "StandaloneSettings | None" = None) -> None:
+        """*settings* limit what is kept, for whoever crawls; None: nothing is removed."""
         self.folder = folder
         self.crawl_id = DEFAULT_CRAWL
         """The crawl in rows and events, of which a folder has one."""
         self.database = Database(folder.database)
-        self.log = SqliteLog(self.database)
+        self.log = SqliteLog(self.database, settings.records_limit if settings else 0)
         self.store = SqliteStore(self.database)

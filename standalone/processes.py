@@ -172,7 +172,7 @@ def _child(
     )
     try:
         config.folder.share()
-        KINDS[kind](config, config.folder.open(), stop)
+        KINDS[kind](config, config.folder.open(config.settings.standalone), stop)
     except GossamerError as error:
         _report(parent, str(error))
     except Exception as error:

@@ -1,6 +1,7 @@
 """The child that steps dedup, frontier and archive in turn, on one connection."""
 
 import threading
+from functools import partial
 
 from gossamer import clock
 from gossamer.errors import GossamerError
@@ -10,6 +11,7 @@ from gossamer.runtime.loop import Loop
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.settings import Settings
+from gossamer.store import lifetime_of
 from gossamer.store.sqlite import SqliteStore
 from services.archive.service import Archive
 from services.dedup.seen import SeenTable
@@ -23,7 +25,8 @@ LONGEST_WAIT = 0.5
 
 def run_processors(settings: Settings, opened: Opened, stop: threading.Event) -> None:
     """Step the three until *stop*; then complete the archive's files."""
-    stores = [SqliteStore(opened.database) for _ in range(3)]
+    lifetime = partial(lifetime_of, settings=settings)
+    stores = [SqliteStore(opened.database, lifetime) for _ in range(3)]
     fetcher = settings.fetcher
     archive = Archive(
         opened.folder.warc, stores[2], settings.archive, fetcher.contact, fetcher.product

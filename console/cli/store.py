@@ -5,7 +5,7 @@ import sys
 from contextlib import closing
 
 from console.cli.options import add_config, settings_of
-from console.tables import TABLES
+from console.tables import tables
 from gossamer.store.cassandra.session import Cassandra
 from gossamer.store.cassandra.tables import durability_warnings, make_tables
 
@@ -25,14 +25,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what is done, as it is done."""
-    settings = settings_of(options).cassandra
+    given = settings_of(options)
+    settings, wanted = given.cassandra, tables(given)
     with closing(Cassandra(settings)) as nodes:
         done = False
-        for what in make_tables(nodes, settings, TABLES, options.reset_options):
+        for what in make_tables(nodes, settings, wanted, options.reset_options):
             print(what, flush=True)
             done = True
         if not done:
-            print(f"keyspace {settings.keyspace}: its {len(TABLES)} tables are as they should be")
+            print(f"keyspace {settings.keyspace}: its {len(wanted)} tables are as they should be")
         for warning in durability_warnings(nodes, settings.keyspace):
             print(f"gossamer: warning: {warning}", file=sys.stderr)
     return 0

@@ -56,6 +56,9 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     a backup reads them once more."""
     partitions: int
     replication: int
+    expires: bool = False
+    """Whether Kafka may delete records by their age, besides all but the newest of each key. It
+    does so once an operator has set `retention.ms`."""
     retention: int = 0
     """Seconds that Kafka keeps a tombstone, where the newest record of each key is kept."""
     segment: int = 0

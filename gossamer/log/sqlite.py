@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from sqlite3 import Connection
 
-from gossamer.events.topics import TOPICS, Keep
+from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, TOPICS, Keep
 from gossamer.log import BATCH, NO_PARTITIONS, At, Ends, Headers, Message, Record, Standing
 from gossamer.sqlite import Database
 from gossamer.store import Store
@@ -58,6 +58,9 @@ SUPERSEDE = """
 DELETE FROM log_records WHERE (topic, partition, offset) IN
 (SELECT topic, partition, offset FROM log_newest WHERE topic = ? AND key = ?)
 """
+LIMITED = frozenset({DEAD_LETTERS.name, PAGES_ARCHIVED.name})
+"""Topics that grow as long as the crawl goes on, and that no service needs."""
+LIMIT = "DELETE FROM {} WHERE topic = ? AND partition = ? AND offset < ?"
 NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
 CURSORS = 'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?'
 STARTS = "SELECT topic, partition, min(offset) FROM log_records GROUP BY topic, partition"
@@ -73,8 +76,9 @@ class SqliteLog:
 
     partitions = PARTITIONS
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, records_limit: int = 0) -> None:
+        """*records_limit*: most records of the `LIMITED` topics in each partition; 0: all."""
+        self._database, self._records_limit = database, records_limit
         with database.transaction() as db:
             for statement in SCHEMA.split(";"):
                 db.execute(statement)
@@ -104,6 +108,9 @@ class SqliteLog:
             else:
                 numbered = list(enumerate(messages, start))
             db.executemany(WRITE, [(topic, partition, at, *_columns(m)) for at, m in numbered])
+            if self._records_limit and topic in LIMITED:
+                for table in ("log_records", "log_newest"):
+                    db.execute(LIMIT.format(table), (topic, partition, end - self._records_limit))
         return int(end) - 1
 
     def reader(self, group: str, topics: Sequence[str], store: Store) -> "SqliteReader":

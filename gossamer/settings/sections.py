@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from gossamer.errors import BadSettings
 from gossamer.settings.units import (
+    DAY,
     BodyBytes,
     Bytes,
     Factor,
@@ -18,6 +19,7 @@ from gossamer.settings.units import (
     Seconds,
     SecondsOrZero,
     Section,
+    kept_at_least,
     unit,
 )
 from gossamer.web.directives import Signal
@@ -106,6 +108,23 @@ class FrontierSettings(Section):
     """While a robots.txt is unreachable its host is visited by the last copy of it, or not at all
     if none is known; after this long, if the server still answers with errors, as if there were
     none (RFC 9309, 2.3.1.4)."""
+    history_age: Annotated[SecondsOrZero, kept_at_least(DAY)] = 365 * DAY
+    """How long a visit stays in the history of its page (table `page_history`); 0: for ever. See
+    [limits of growth](operations.md#limits-of-growth)."""
+    erasures_age: Annotated[SecondsOrZero, kept_at_least(30 * DAY)] = 0.0
+    """How long it is recorded what `gossamer forget` erased (table `erasures`); 0: for ever. Pages
+    that were fetched before, and are read later than this, bring back what was erased."""
+    parked_limit: Annotated[Natural, unit("rows")] = 0
+    """Most rows of `parked` in one of the 96 groups of sites for each limit that leaves URLs out
+    (the depth, the scope, one rule of the blacklist); the oldest 50 are dropped first. A row has
+    the links of one page. 0: all are kept; less than 100 are refused."""
+
+    @field_validator("parked_limit")
+    @classmethod
+    def _holds_two_buckets(cls, given: int) -> int:
+        if 0 < given < 100:
+            raise ValueError("must be 0, or at least 100")
+        return given
 
 
 class FetcherSettings(Section):
@@ -221,6 +240,9 @@ class ArchiveSettings(Section):
     folder: Path = Path("gossamer-data/warc")
     """Where the WARC files are; in a fleet each instance has a folder of its own name in there. It
     must outlive the process. (`scripts/crawl` keeps them in its data folder.)"""
+    captures_age: Annotated[SecondsOrZero, kept_at_least(DAY)] = 0.0
+    """How long it is known in the store where a capture lies (table `captures`); 0: for ever. WARC
+    files, and `pages.archived`, are not touched."""
 
 
 class DedupSettings(Section):
@@ -256,6 +278,10 @@ class DedupSettings(Section):
     republish_unchanged: bool = False
     """Whether a document that a visit finds unchanged is published again, with the record header
     `unchanged: 1`. After a 304 there is no text to publish: it never is."""
+    documents_age: Annotated[SecondsOrZero, kept_at_least(90 * DAY)] = 0.0
+    """How long a document is known since its last visit, and who had a text first since it was
+    found (tables `documents`, `digests`, `near`); 0: for ever. It must be longer than the time
+    between two visits to a page, or the page is published as a new one each time."""
     engine: Literal["own", "faust"] = "own"
     """What carries dedup in a fleet, and keeps its URL-seen set: our own loop, with the changelog
     `urls.seen`, or Faust. Each has a table and a changelog of its own: a crawl stays with one."""
@@ -272,6 +298,10 @@ class StandaloneSettings(Section):
     patience: SecondsOrZero = 300.0
     """How long a run waits for hosts that are blocked when nothing else is left to do; what is due
     later is left to another run."""
+    records_limit: Annotated[Natural, unit("records")] = 0
+    """Most records of the topics `dead.letters` and `pages.archived` in each of their four
+    partitions; the oldest go first. 0: all are kept. In a fleet `retention.ms` of these topics is
+    their limit."""
 
 
 class LogSettings(Section):

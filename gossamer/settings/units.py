@@ -6,7 +6,7 @@ Every setting has a sentence below it, and either one of these units or a type t
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from gossamer.events.topics import PAGES_FETCHED
 
@@ -47,3 +47,19 @@ Hosts = Annotated[Positive, unit("hosts")]
 Name = Annotated[str, unit("name")]
 Port = Annotated[int, Field(ge=1, le=65535), unit("port")]
 PortOrZero = Annotated[int, Field(ge=0, le=65535), unit("port")]
+
+DAY = 86400.0
+TWENTY_YEARS = 630_720_000.0
+"""Cassandra keeps no row for longer that expires."""
+
+
+def kept_at_least(seconds: float) -> Any:
+    """Return the mark of a setting of how long rows are kept: at least *seconds*, or 0, which is
+    for ever."""
+
+    def check(given: float) -> float:
+        if given and not seconds <= given <= TWENTY_YEARS:
+            raise ValueError(f"must be 0, or from {seconds:.0f} to {TWENTY_YEARS:.0f}")
+        return given
+
+    return AfterValidator(check)

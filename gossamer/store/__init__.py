@@ -28,9 +28,13 @@ read (a word that its enumeration lacks) raises Newer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    # A command that reads a folder has none, and starts without the library behind them.
+    from gossamer.settings import Settings
 
 
 class ColumnGroup(Struct, frozen=True, gc=False):
@@ -61,14 +65,22 @@ class Row(Struct, frozen=True, gc=False):
     buckets: ClassVar[int] = 1
     """In how many partitions Cassandra keeps what is one here, by a hash of the sort key: for those
     that may grow large. A scan reads all of them."""
-    lifetime: ClassVar[int] = 0
-    """Seconds after which a row goes by itself, at the latest when its partition is next written
-    to; its sort key is the time, in epoch seconds. 0: it stays."""
+    kept_for: ClassVar[str] = ""
+    """The setting, `section.name`, with the seconds after which a row goes by itself; "": it stays.
+    Cassandra counts them from the write, SQLite from the time in the field `aged_by`."""
+    aged_by: ClassVar[str] = ""
+    """The field with the time, in epoch seconds, at which a row was last of use."""
 
 
 def holder_of(row: Row) -> tuple[object, ...]:
     """Return whose *row* is, and under which lease: what `Table.replace` compares."""
     return tuple(getattr(row, name) for name in row.holder)
+
+
+def lifetime_of(row: type[Row], settings: "Settings") -> float:
+    """Return for how many seconds *settings* keep a row of this class; 0: for ever."""
+    section, _, name = row.kept_for.partition(".")
+    return float(getattr(getattr(settings, section), name)) if name else 0.0
 
 
 def partition_fields(row: type[Row]) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from gossamer.store.columns import Codec, Reader, columns_of, is_word
 from gossamer.store.overlay import Overlay
 from gossamer.telemetry.timing import timed
 
+EXPIRED = 1000
+"""The most rows that one flush removes because of their age."""
 PAGE = 1000
 """Rows that are read at once of a whole table."""
 
@@ -33,14 +35,17 @@ COLUMN_TYPES: dict[Any, str] = {
 class SqliteStore:
     """The tables of one service in *database*; see `gossamer.store.Store`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(
+        self, database: Database, lifetime: Callable[[type[Row]], float] = lambda row: 0.0
+    ) -> None:
+        """*lifetime*: for how many seconds rows of a class are kept; 0: for ever."""
+        self._database, self._lifetime = database, lifetime
         self._tables: dict[type[Row], Any] = {}
 
     def table(self, row: type[R]) -> "SqliteTable[R]":
         """Return the table of *row*, created if it is missing."""
         if row not in self._tables:
-            self._tables[row] = SqliteTable(self._database, row)
+            self._tables[row] = SqliteTable(self._database, row, self._lifetime(row))
         table: SqliteTable[R] = self._tables[row]
         return table
 
@@ -74,8 +79,8 @@ class SqliteStore:
 class SqliteTable(Generic[R]):
     """All rows of one class; see `gossamer.store.Table`."""
 
-    def __init__(self, database: Database, row: type[R]) -> None:
-        self._database, self._row = database, row
+    def __init__(self, database: Database, row: type[R], lifetime: float = 0.0) -> None:
+        self._database, self._row, self._lifetime = database, row, lifetime
         self._types = {column.name: _column_type(column.kind) for column in columns_of(row)}
         json = [name for name, kind in self._types.items() if kind is None]
         self._codec = Codec(row, _reader, json)
@@ -84,6 +89,7 @@ class SqliteTable(Generic[R]):
         self._name = f'"{row.table}"'
         partition = partition_fields(row)
         self._keys = [*partition, *filter(None, [row.sort_key])]
+        names = ", ".join(f'"{key}"' for key in self._keys)
         self._order = f'"{row.sort_key}"' if row.sort_key else "1"
         self._direction, self._beyond = ("DESC", "<") if row.newest_first else ("ASC", ">")
         where = " AND ".join(f'"{key}" = ?' for key in self._keys)
@@ -92,13 +98,17 @@ class SqliteTable(Generic[R]):
         slots = ", ".join("?" * len(self._types))
         # Not REPLACE: a column that a newer version has added keeps its value.
         given = ", ".join(f'"{one}" = excluded."{one}"' for one in self._types.keys() - self._keys)
-        keys = ", ".join(f'"{key}"' for key in self._keys)
         self._put = (
             f"INSERT INTO {self._name} ({self._columns}) VALUES ({slots}) "
-            f"ON CONFLICT ({keys}) DO {f'UPDATE SET {given}' if given else 'NOTHING'}"
+            f"ON CONFLICT ({names}) DO {f'UPDATE SET {given}' if given else 'NOTHING'}"
         )
         self._erase = f"DELETE FROM {self._name} WHERE {where}"
         self._drop = f"DELETE FROM {self._name} {self._within}"
+        aged = f'SELECT {names} FROM {self._name} WHERE "{row.aged_by}" < ?'
+        self._expire = (
+            f"DELETE FROM {self._name} WHERE ({names}) IN "
+            f'({aged} ORDER BY "{row.aged_by}" LIMIT {EXPIRED})'
+        )
         self._create()
 
     def _create(self) -> None:
@@ -111,9 +121,11 @@ class SqliteTable(Generic[R]):
                 db.execute(
                     f"CREATE TABLE {self._name} ({typed}, PRIMARY KEY ({key})) WITHOUT ROWID"
                 )
-                return
-            for name in columns.keys() - found:
+            for name in columns.keys() - found if found else ():
                 db.execute(f'ALTER TABLE {self._name} ADD COLUMN "{name}" {columns[name]}')
+            if self._lifetime:
+                index, field = f"{self._row.table}_by_age", self._row.aged_by
+                db.execute(f'CREATE INDEX IF NOT EXISTS "{index}" ON {self._name} ("{field}")')
 
     def get(self, partition: Partition, sort: Sort = "") -> R | None:
         """Return the row, or None."""
@@ -239,14 +251,11 @@ class SqliteTable(Generic[R]):
             db.executemany(self._erase, map(self._key_values, self._overlay.erased))
         if rows:
             db.executemany(self._put, rows)
-        if self._row.lifetime:
-            db.executemany(
-                f"{self._drop} AND {self._order} < ?",
-                [
-                    (*partition_values(partition), max(part) - self._row.lifetime)  # type: ignore[operator]
-                    for partition, part in self._overlay.rows.items()
-                ],
-            )
+        if self._lifetime and rows:
+            buffered = (row for part in self._overlay.rows.values() for row in part.values())
+            # The earliest, since a clock may have been ahead for some of them.
+            now = min(getattr(row, self._row.aged_by) for row in buffered)
+            db.execute(self._expire, (now - self._lifetime,))
         self._overlay.clear()
 
 

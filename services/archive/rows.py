@@ -28,6 +28,7 @@ class CaptureRow(Row, frozen=True):
     partition_key, sort_key = ("crawl", "url"), "fetched_at"
     newest_first = True
     decides = True
+    kept_for, aged_by = "archive.captures_age", "fetched_at"
     # Written after the segment's length: what a row points to is never cut off by repair.
 
     crawl: str

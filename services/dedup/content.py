@@ -33,6 +33,7 @@ class DigestRow(Row, frozen=True):
     table = "digests"
     partition_key = "crawl", "digest"
     holder = ("url",)
+    kept_for, aged_by = "dedup.documents_age", "at"
 
     crawl: str
     digest: str

@@ -39,11 +39,14 @@ class NearRow(Row, frozen=True):
 
     table = "near"
     partition_key = "crawl", "band"
+    kept_for, aged_by = "dedup.documents_age", "at"
 
     crawl: str
     band: str
     """The site, the number of the band from 0, and its 16 bits: `example.org 3 00ff`."""
     pages: tuple[Kept, ...] = ()
+    at: float = 0.0
+    """When the page was visited that was added last."""
 
 
 def distance(one: str, other: str) -> int:
@@ -116,7 +119,7 @@ class Near:
             known = rows[band].pages if band in rows else ()
             pages = tuple(kept for kept in known if kept.url != own.url)
             if len(pages) < MOST:
-                self._rows.put(NearRow(page.crawl, band, (*pages, own)))
+                self._rows.put(NearRow(page.crawl, band, (*pages, own), own.at))
 
 
 def _keys(page: PageParsed) -> list[tuple[tuple[str, str], str]]:

@@ -19,6 +19,7 @@ class DocumentRow(Row, frozen=True):
 
     table = "documents"
     partition_key = "crawl", "url"
+    kept_for, aged_by = "dedup.documents_age", "at"
 
     crawl: str
     url: str

@@ -81,8 +81,9 @@ class _Limit:
 class Parked:
     """The URLs of one *crawl* that one partition has parked, those of key *groups* so far."""
 
-    def __init__(self, crawl: str, groups: Iterable[int], store: Store) -> None:
-        self._crawl = crawl
+    def __init__(self, crawl: str, groups: Iterable[int], store: Store, most: int = 0) -> None:
+        """*most*: rows that a limit keeps in a key group; 0: all."""
+        self._crawl, self._most = crawl, most
         self._rows = store.table(ParkedRow)
         self._limit_rows = store.table(ParkedLimitRow)
         self._limits = dict[tuple[str, str], _Limit]()
@@ -129,6 +130,9 @@ class Parked:
             known.row, self._judged_by = replace(known.row, judged_by=None), ""
         parked = ParkedRow(self._crawl, "", 0, via, urls)
         _, ends = self._log(known).append(known.row.ends, parked, BUCKET)
+        while self._most and ends.head < ends.tail and _rows_in(ends) > self._most:
+            self._log(known).drop(ends.head)
+            ends = replace(ends, head=ends.head + 1)
         known.row = replace(known.row, ends=ends)
 
     def is_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> bool:
@@ -187,6 +191,11 @@ class Parked:
             if limit.row != limit.written:
                 limit.written = limit.row
                 self._limit_rows.put(limit.row)
+
+
+def _rows_in(ends: BucketEnds) -> int:
+    """Return the most rows that the buckets from head to tail may have."""
+    return (ends.tail - ends.head) * BUCKET + ends.tail_size
 
 
 def split(

@@ -90,7 +90,7 @@ class Partition:
         self.sites = Sites(store, settings.site_at_once, overrides, caches.sites)
         self._directory = Directory(found.directory, store.table(ListedHost))
         self._calendar = Calendar(store.table(DueRow), HOSTS, found.due, now)
-        self.parked = Parked(crawl, found.parked, store)
+        self.parked = Parked(crawl, found.parked, store, settings.parked_limit)
         self.plans = Plans(crawl, key, store, now)
         self.tally = Tally(crawl, key, store)
         self._inherits = self.tally.orders > 0

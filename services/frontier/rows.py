@@ -14,7 +14,6 @@ from gossamer.web.validators import NO_VALIDATORS, Trust, Validators
 from services.frontier.bucketed_log import BucketEnds, BucketList, BucketRange
 from services.frontier.conditions import Condition
 
-YEAR = 365 * 86400
 BUCKETS = 16
 """Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
 
@@ -374,7 +373,7 @@ class HistoryRow(Row, frozen=True):
     table = "page_history"
     partition_key, sort_key = ("crawl", "url"), "at"
     newest_first = True
-    lifetime = YEAR
+    kept_for, aged_by = "frontier.history_age", "at"
 
     crawl: str
     url: str

@@ -7,7 +7,7 @@ only one of them has SQLite for the other.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha1
 from pathlib import Path
@@ -59,9 +59,14 @@ def _database(folder: Path) -> Database:
     return Database(folder / "gossamer.db")
 
 
+def _lifetime(row: type[Row]) -> int:
+    """Return the seconds for which rows of a class of these tests are kept; 0: for ever."""
+    return getattr(row, "lifetime", 0)
+
+
 def _sqlite(folder: Path, _: str) -> Ports:
     database = _database(folder)
-    return Ports(SqliteLog(database), SqliteStore(database), database.close)
+    return Ports(SqliteLog(database), SqliteStore(database, _lifetime), database.close)
 
 
 MEMBER = "CONTRACT_MEMBER"
@@ -118,7 +123,8 @@ class MakingStore(CassandraStore):
 
 @cache
 def _make(port: str, row: type[Row] | None) -> None:
-    list(make_tables(_nodes(port), cassandra_settings(port), {row: SMALL_ROWS} if row else {}))
+    rows = {row: replace(SMALL_ROWS, lifetime=_lifetime(row))} if row else {}
+    list(make_tables(_nodes(port), cassandra_settings(port), rows))
 
 
 @cache

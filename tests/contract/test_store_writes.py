@@ -29,7 +29,7 @@ class Passing(Row, frozen=True):
 
     table = "passing"
     partition_key, sort_key = "part", "at"
-    lifetime = 3
+    aged_by, lifetime = "at", 3
     part: str
     at: float
 

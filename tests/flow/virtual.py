@@ -1,6 +1,7 @@
 """A crawl in virtual time, in one thread: the real services, log and store, and no sockets."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,10 @@ from gossamer.log.codec import encode
 from gossamer.log.sqlite import PARTITIONS, SqliteLog
 from gossamer.runtime.processor import Processor
 from gossamer.runtime.sequential import sequential_loop
-from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
+from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings, Settings
 from gossamer.settings.sections import DOCUMENTS
 from gossamer.sqlite import Database
+from gossamer.store import lifetime_of
 from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
@@ -162,12 +164,14 @@ class VirtualCrawl:
         self.fate, self.disk = fate, dict[Any, Any]()
         self.folder, self.web = folder, web
         self.dedup: Any = settings.pop("dedup", DedupSettings())
+        self.archived: Any = settings.pop("archive", ArchiveSettings())
+        records_limit: Any = settings.pop("records_limit", 0)
         self.settings = FrontierSettings(**{"probe_after": 0, **settings})  # type: ignore[arg-type]
         self.now = START
         self.requests: list[tuple[float, float, str]] = []
         """Start, end and URL of every request there was."""
         self.database = Database(":memory:")
-        self.log = TornLog(self.database) if fate else SqliteLog(self.database)
+        self.log = TornLog(self.database) if fate else SqliteLog(self.database, records_limit)
         if fate and isinstance(self.log, TornLog):
             self.log.fate = fate
         self.start()
@@ -184,9 +188,7 @@ class VirtualCrawl:
             return claim.epoch if claim else 0
 
         epoch_of = as_claimed if self.fate else lambda site: void_through + 1
-        self.archive = Archive(
-            self.folder, stores[1], ArchiveSettings(), "me@example.org", "gossamer"
-        )
+        self.archive = Archive(self.folder, stores[1], self.archived, "me@example.org", "gossamer")
         self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
         services: list[Processor] = [
             Dedup(SeenTable(stores[0]), stores[0], self.dedup),
@@ -215,7 +217,10 @@ class VirtualCrawl:
         ]
 
     def _store(self) -> Any:
-        return TornStore(self.disk, self.fate) if self.fate else SqliteStore(self.database)
+        if self.fate:
+            return TornStore(self.disk, self.fate)
+        given = Settings(frontier=self.settings, dedup=self.dedup, archive=self.archived)
+        return SqliteStore(self.database, partial(lifetime_of, settings=given))
 
     def crash(self) -> None:
         """Die, and start again; requests under way are broken off."""

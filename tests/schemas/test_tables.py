@@ -4,11 +4,14 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_type_hints
 
 import gossamer
 import services
 from console.tables import TABLES
-from gossamer.store import Row
+from console.tables import tables as tables_of
+from gossamer.settings import FrontierSettings, Settings
+from gossamer.store import Row, lifetime_of
 from schemas import tables
 from services.dedup.seen import SeenRow
 
@@ -37,6 +40,21 @@ def test_no_row_is_left_out() -> None:
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
     assert {*kinds(Row)} - FAUSTS == set(TABLES)
+
+
+def test_rows_that_go_say_by_which_setting_and_which_time() -> None:
+    for row in TABLES:
+        lifetime_of(row, Settings())
+        assert bool(row.kept_for) == bool(row.aged_by), row.table
+        assert not row.aged_by or get_type_hints(row)[row.aged_by] is float, row.table
+
+
+def test_a_setting_is_the_lifetime_of_its_tables() -> None:
+    month = 30 * 86400
+    changed = tables_of(Settings(frontier=FrontierSettings(erasures_age=month, history_age=0)))
+    lifetimes = {row.table: options.lifetime for row, options in changed.items()}
+    assert lifetimes["erasures"] == month
+    assert lifetimes["page_history"] == lifetimes["urls"] == lifetimes["captures"] == 0
 
 
 def test_no_two_rows_share_a_table() -> None:

@@ -179,12 +179,23 @@ def test_a_bad_variable_is_refused_by_name(
         ("parser", "workers", -1),
         ("archive", "segment_size", 0),
         ("standalone", "patience", -1),
+        ("standalone", "records_limit", -1),
+        ("frontier", "history_age", 86399),
+        ("frontier", "erasures_age", 86400),
+        ("frontier", "parked_limit", 99),
+        ("archive", "captures_age", 630_720_001),
+        ("dedup", "documents_age", 60 * 86400),
         ("logs", "level", "WARNING"),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(section: str, field: str, value: Any) -> None:
     with pytest.raises(BadSettings, match=field):
         load_settings(overrides={section: {field: value}})
+
+
+def test_rows_may_be_kept_for_ever() -> None:
+    ages = {"frontier": {"history_age": 0}, "archive": {"captures_age": 0}}
+    assert load_settings(overrides=ages).frontier.history_age == 0
 
 
 SECRET = "53123"

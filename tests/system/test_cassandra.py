@@ -136,6 +136,17 @@ def test_lifetime_of_rows_is_always_brought_back(made: CassandraSettings, driver
     assert _options(made, driver, "page_history").default_time_to_live == 365 * 86400
 
 
+def test_settings_say_for_how_long_rows_are_kept(
+    made: CassandraSettings, driver: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOSSAMER_ARCHIVE__CAPTURES_AGE", "864000")
+    assert apply(made)[:2] == (0, "table captures: default_time_to_live altered\n")
+    assert _options(made, driver, "captures").default_time_to_live == 864000
+    monkeypatch.undo()
+    assert apply(made)[:2] == (0, "table captures: default_time_to_live altered\n")
+    assert _options(made, driver, "captures").default_time_to_live == 0
+
+
 def _options(settings: CassandraSettings, driver: Session, table: str) -> Any:
     return driver.execute(
         "SELECT * FROM system_schema.tables "

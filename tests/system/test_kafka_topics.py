@@ -86,7 +86,8 @@ def test_it_makes_what_is_missing_and_then_says_nothing(cluster: Cluster, apply:
     assert (pages["cleanup.policy"], pages["delete.retention.ms"]) == ("compact", week)
     assert fetched["cleanup.policy"] == "delete"
     assert fetched["retention.ms"] == fetched["retention.bytes"] == "-1"
-    assert letters["cleanup.policy"] == "compact", "so that one can be erased"
+    assert letters["cleanup.policy"] == "compact,delete", "so that one can be erased, or expires"
+    assert letters["retention.ms"] == "-1"
     assert int(letters["max.message.bytes"]) > int(fetched["max.message.bytes"]) > 8 << 20
     assert apply() == (0, [], [])
 
@@ -131,6 +132,18 @@ def test_what_is_kept_until_read_loses_its_limits_and_other_settings_stay(
     ]
     after = cluster.said("urls.admitted")
     assert (after["retention.ms"], after["retention.bytes"]) == ("-1", "-1")
+
+
+@pytest.mark.parametrize("topic", ["dead.letters", "pages.archived"])
+def test_what_an_operator_lets_expire_stays_so(cluster: Cluster, apply: Apply, topic: str) -> None:
+    apply()
+    name = f"{cluster.prefix}{topic}"
+    change = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[change])
+    cluster.admin.incremental_alter_configs([resource])[resource].result()
+    until(lambda: cluster.said(topic)["retention.ms"] == "5000", "brokers know it")
+    assert apply() == (0, [f"{name}: retention.ms is 5000, and stays so (not -1)"], [])
+    assert cluster.said(topic)["retention.ms"] == "5000"
 
 
 def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: Apply) -> None:

@@ -75,7 +75,7 @@ def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
         # A key that moves to another partition would leave its old version where it was.
         grows=not by_site and topic.keep is not Keep.NEWEST,
         fixed={
-            "cleanup.policy": "compact" if topic.keep is Keep.NEWEST else "delete",
+            "cleanup.policy": _cleanup(topic),
             "max.message.bytes": str(topic.max_message_bytes),
             "compression.type": "producer",
             "min.insync.replicas": str(max(1, replication - 1)),
@@ -85,6 +85,12 @@ def _wanted(topic: Topic, settings: KafkaSettings) -> Wanted:
     )
 
 
+def _cleanup(topic: Topic) -> str:
+    if topic.keep is not Keep.NEWEST:
+        return "delete"
+    return "compact,delete" if topic.expires else "compact"
+
+
 def _kept(topic: Topic) -> dict[str, str]:
     match topic.keep:
         case Keep.NEWEST:
@@ -92,6 +98,8 @@ def _kept(topic: Topic) -> dict[str, str]:
                 "delete.retention.ms": str(topic.retention * 1000),
                 "segment.ms": str(topic.segment * 1000),
                 "min.cleanable.dirty.ratio": str(CLEANABLE),
+                # Without a limit of its own the topic would get the brokers', seven days.
+                **({"retention.ms": "-1"} if topic.expires else {}),
             }
         case Keep.FOREVER:
             return {"retention.ms": "-1"}

@@ -9,7 +9,7 @@ it is Cassandra's partition key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple
 from zlib import crc32
@@ -206,7 +206,7 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
     order = "DESC" if row.newest_first else "ASC"
     ordered = f'CLUSTERING ORDER BY ("{row.sort_key}" {order})' if row.sort_key else ""
     comment = f"comment = '{_quoted((row.__doc__ or '').strip().splitlines()[0])}'"
-    wanted = options_of(row, options).properties()
+    wanted = options.properties()
     # A new table has no lifetime unless it is given one.
     given = [f"{name} = {value}" for name, value in wanted.items() if value != "0"]
     properties = "\n  AND ".join(filter(None, (ordered, comment, *given)))
@@ -219,11 +219,6 @@ def create_table(row: type[Row], keyspace: str = "", options: Options = SMALL_RO
         f"CREATE TABLE IF NOT EXISTS {name} (\n{columns}"
         f"  PRIMARY KEY ({primary})\n) WITH {properties}"
     )
-
-
-def options_of(row: type[Row], options: Options) -> Options:
-    """Return *options* with the lifetime of *row*, if it has one."""
-    return replace(options, lifetime=row.lifetime) if row.lifetime else options
 
 
 def alter_table(row: type[Row], keyspace: str, options: Options, names: Iterable[str]) -> str:

@@ -101,14 +101,14 @@ def make_tables(
         for column in cql.missing_columns(row, tables[row.table]):
             nodes.change(cql.add_column(row, name, column))
             yield f"table {row.table}: column {column} added"
-        wanted, there = cql.options_of(row, options), found[row.table]
-        differing = wanted.differing(there)
+        there = found[row.table]
+        differing = options.differing(there)
         if altered := [one for one in differing if reset or one in cql.FIXED]:
-            nodes.change(cql.alter_table(row, name, wanted, altered))
+            nodes.change(cql.alter_table(row, name, options, altered))
             yield f"table {row.table}: {', '.join(altered)} altered"
         for one in differing:
             if one not in altered:
-                yield f"{_stays(row, wanted, there, one)}; --reset-options changes it"
+                yield f"{_stays(row, options, there, one)}; --reset-options changes it"
 
 
 def option_problems(
@@ -120,12 +120,12 @@ def option_problems(
     found = _found_options(nodes, keyspace)
     for row, options in rows.items():
         if row.table in found:
-            wanted, there = cql.options_of(row, options), found[row.table]
-            for one in wanted.differing(there):
+            there = found[row.table]
+            for one in options.differing(there):
                 if one in cql.FIXED:
                     fixed.append(f"table {row.table}: {one} differs")
                 else:
-                    kept.append(_stays(row, wanted, there, one))
+                    kept.append(_stays(row, options, there, one))
     return fixed, kept
 
 

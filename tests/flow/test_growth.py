@@ -1,0 +1,105 @@
+"""What grows as long as a crawl goes on stays below the limits that an operator has set."""
+
+from pathlib import Path
+
+import pytest
+
+from gossamer.events import DEFAULT_CRAWL, Discovery, LinksSetAside
+from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, SEEDS
+from gossamer.log import Message
+from gossamer.log.codec import encode
+from gossamer.settings import ArchiveSettings, DedupSettings
+from gossamer.store import Row
+from services.archive.rows import CaptureRow
+from services.dedup.content import DigestRow
+from services.dedup.near import NearRow
+from services.dedup.rows import DocumentRow
+from services.fetcher.outcome import Failure, Reply
+from services.frontier.parked import ParkedRow
+from services.frontier.rows import HistoryRow, UrlRow
+from tests.flow.test_flow import HTML
+from tests.flow.virtual import VirtualCrawl
+
+DAY, HOST = 86400.0, "http://a.test"
+PAGES = 2
+
+
+def news(url: str, now: float) -> tuple[float, Reply | Failure]:
+    """Answer with a text that is another one each day."""
+    if not url.startswith(f"{HOST}/") or url.endswith("/robots.txt"):
+        return 0.0, Reply(status=404, started_at=now)
+    day = int(now // DAY)
+    words = " ".join(f"{url[-1:]}{day}word{n * (day + 7) % 101}" for n in range(80))
+    links = "".join(f'<a href="/{n}">{n}</a>' for n in range(1, PAGES))
+    body = f"<html><title>{url}</title><body><p>{words}</p>{links}"
+    return 0.0, Reply(status=200, headers=HTML, body=body.encode(), started_at=now)
+
+
+def crawled(folder: Path, days: float, every: str = "1d", **settings: object) -> VirtualCrawl:
+    crawl = VirtualCrawl(folder, news, None, **settings)
+    crawl.sow(f"{HOST}/", scope="host('a.test')", revisit=f"fixed:{every}")
+    crawl.run(until=crawl.now + days * DAY)
+    return crawl
+
+
+def count(crawl: VirtualCrawl, row: type[Row]) -> int:
+    return sum(1 for _ in crawl._store().table(row).everything())
+
+
+def records(crawl: VirtualCrawl, topic: str) -> int:
+    tail, found = crawl.log.tail([topic]), 0
+    while batch := tail.poll(0):
+        found += len(batch)
+    return found
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_rows_are_kept_for_as_long_as_is_set(tmp_path: Path, limited: bool) -> None:
+    age = 5 * DAY if limited else 0.0
+    # Shorter than settings may have it, so that the crawl need not be long.
+    dedup = DedupSettings().model_copy(update={"documents_age": age})
+    archive = ArchiveSettings(captures_age=age)
+    crawl = crawled(tmp_path, 2, history_age=age, archive=archive, dedup=dedup)
+    gone = f"{HOST}/gone"
+    document, store = DocumentRow(DEFAULT_CRAWL, gone, crawl.now, gone="missing"), crawl._store()
+    store.table(DocumentRow).put(document)
+    store.flush()
+    crawl.run(until=crawl.now + 4 * DAY)
+    assert count(crawl, DocumentRow) == PAGES + 1
+    crawl.run(until=crawl.now + 14 * DAY)
+    assert count(crawl, DocumentRow) == PAGES + (not limited)
+    # A visit finds a new text, which has two rows at most, and one in each of four bands.
+    for row, each in ((HistoryRow, 1), (CaptureRow, 1), (DigestRow, 2), (NearRow, 4)):
+        if limited:
+            assert PAGES * 4 <= count(crawl, row) <= each * PAGES * 8
+        else:
+            assert count(crawl, row) >= PAGES * 18
+    assert count(crawl, UrlRow) == PAGES, "these never expire"
+
+
+@pytest.mark.parametrize("limit", [100, 0])
+def test_only_the_newest_parked_urls_are_kept(tmp_path: Path, limit: int) -> None:
+    crawl = crawled(tmp_path, 1, parked_limit=limit)
+    events = []
+    for n in range(300):
+        found = (Discovery(f"http://b.test/{n}", 1),)
+        event = LinksSetAside(at=crawl.now, site="a.test", via=f"1.{n}.0@{HOST}/", urls=found)
+        events.append(encode(event))
+    crawl.log.append(events)
+    crawl.run(until=crawl.now + 1)
+    assert 50 <= count(crawl, ParkedRow) <= 100 if limit else count(crawl, ParkedRow) == 300
+    before = len(crawl.requests)
+    crawl.sow(scope="any()", revisit="none")
+    crawl.run(until=crawl.now + DAY / 4)
+    asked = {url for _, _, url in crawl.requests[before:] if "b.test" in url}
+    assert "http://b.test/299" in asked and ("http://b.test/0" in asked) is not bool(limit)
+
+
+@pytest.mark.parametrize("limit", [3, 0])
+def test_only_the_newest_records_of_endless_topics_are_kept(tmp_path: Path, limit: int) -> None:
+    crawl = crawled(tmp_path, 10, records_limit=limit)
+    crawl.log.append([Message(SEEDS.name, str(n), b"{", str(n)) for n in range(20)])
+    crawl.run(until=crawl.now + 1)
+    for topic in (PAGES_ARCHIVED.name, DEAD_LETTERS.name):
+        found = records(crawl, topic)
+        assert 1 <= found <= 4 * limit if limit else found >= 20
