@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.figures import counts, duration, percent, plural, size
+from console.figures import alignment, counts, duration, percent, plural, size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events.topics import DEAD_LETTERS, PAGES_FETCHED, TOPICS, Keep
@@ -308,19 +308,9 @@ def check_folder_identity(folder: Path, fleet: str) -> Finding:
 
 def check_positions(found: Aligned) -> Finding:
     """Check that log and store are in step for one group."""
-    parts = [
-        f"{plural(count, 'record')} {what}"
-        for count, what in (
-            (found.repeated, "of which the store has nothing"),
-            (found.deleted, "that the store lacks and the log has no longer"),
-            (found.lost, "lost with the end of the log"),
-        )
-        if count
-    ]
-    if parts:
-        remedy = "Stop all services, and run gossamer restore --align."
-        return Finding("positions", f"{found.group}: {'; '.join(parts)}", remedy)
-    return Finding("positions", f"{found.group}: log and store are in step")
+    remedy = "Stop all services, and run gossamer restore --align."
+    is_wrong = found.repeated or found.deleted or found.lost
+    return Finding("positions", alignment(found), remedy if is_wrong else None)
 
 
 def check_group(

@@ -2,6 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gossamer.runtime.alignment import Aligned
 
 MOST = 10
 """The most parts that a list of counts has."""
@@ -50,6 +54,20 @@ def counts(named: Mapping[str, float]) -> str:
 def largest(items: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return the ten largest, equal ones by name."""
     return sorted(items, key=lambda item: (-item[1], item[0]))[:MOST]
+
+
+def alignment(found: "Aligned") -> str:
+    """Return how log and store of a group stand to each other, for a person."""
+    parts = [
+        f"{plural(count, 'record')} {what}"
+        for count, what in (
+            (found.repeated, "to be handled once more"),
+            (found.deleted, "that cannot be handled: the log has lost or deleted them"),
+            (found.lost, "handled, and lost with the end of the log"),
+        )
+        if count
+    ]
+    return f"{found.group}: {'; '.join(parts) or 'log and store are in step'}"
 
 
 def percent(share: float) -> str:

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from console.cli.options import add_crawl, folder_from, settings_of
-from console.figures import instant, plural
+from console.figures import alignment, instant, plural
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
-from gossamer.runtime.alignment import Aligned, align_group, skip_gaps
+from gossamer.runtime.alignment import align_group, skip_gaps
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.control_copy import control_events
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
@@ -107,13 +107,13 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
             for writer in writers:
                 store.table(SegmentRow).drop(writer)
         store.flush()
-        yield _line(found)
+        yield alignment(found)
     stateful = {Frontier.name, Dedup.name, Archive.name}
     others = {name for topic in TOPICS.values() for name in topic.consumers} - stateful
     for group in sorted(others):
         topics = [topic.name for topic in TOPICS.values() if group in topic.consumers]
         if (skipped := skip_gaps(log, group, topics)).moved:
-            yield _line(skipped)
+            yield alignment(skipped)
 
 
 def _state_again(log: Log, store: Store, now: float) -> Iterator[str]:
@@ -126,16 +126,3 @@ def _state_again(log: Log, store: Store, now: float) -> Iterator[str]:
     messages = {message.key: message for message in map(encode, events)}
     log.append(messages.values())
     yield f"control: written from the store, {plural(len(messages), 'record')}"
-
-
-def _line(found: Aligned) -> str:
-    parts = [
-        f"{plural(count, 'record')} {what}"
-        for count, what in (
-            (found.repeated, "will be handled once more"),
-            (found.deleted, "cannot be handled any more: the log has lost them, or deleted them"),
-            (found.lost, "that were handled went with the end of the log"),
-        )
-        if count
-    ]
-    return f"{found.group}: {'; '.join(parts) or 'log and store are in step'}"

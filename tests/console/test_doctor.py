@@ -167,7 +167,8 @@ def test_a_store_behind_the_log_is_to_be_aligned() -> None:
     assert check_positions(Aligned("dedup", {})).remedy is None
     found = check_positions(Aligned("dedup", {("seeds", 0): 5}, repeated=7, lost=1))
     assert found.found == (
-        "dedup: 7 records of which the store has nothing; 1 record lost with the end of the log"
+        "dedup: 7 records to be handled once more; "
+        "1 record handled, and lost with the end of the log"
     )
     assert found.remedy and "gossamer restore --align" in found.remedy
 
