@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from hashlib import blake2b
 from itertools import groupby, islice
-from operator import itemgetter
 from typing import Protocol
 
 import msgspec
@@ -32,7 +31,7 @@ from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
-from services.dedup.seen import Finding, Seen
+from services.dedup.seen import Finding, Seen, SeenRow
 
 WAIT = 0.1
 """Most seconds that one look at the changelog waits."""
@@ -167,8 +166,8 @@ class ReplicatedSeen(Seen):
         self._follow()
 
     def _begin(self, fresh: Mapping[int, Partition]) -> None:
-        at = self._clock()
-        markers = [self._message(n, UrlsSeen(at=at, site="", epoch=fresh[n].epoch)) for n in fresh]
+        claim = UrlsSeen(at=0.0, site="", epoch=0)
+        markers = [self._message(number, claim) for number in fresh]
         ends = self._log.append(markers)
         found = self._disk.get_many([_position_key(number) for number in fresh])
         for (number, partition), stored in zip(fresh.items(), found, strict=True):
@@ -268,38 +267,21 @@ class ReplicatedSeen(Seen):
         rows = (_row(*stored) for stored in self._disk.scan() if stored[0][0])
         # One that was lost meanwhile is published by its new owner, or when it is ours again.
         ours = (
-            row for row in rows if self._partition_of(row[1]) in chosen & self._partitions.keys()
+            row for row in rows if self._partition_of(row.site) in chosen & self._partitions.keys()
         )
         messages = self._published(ours)
         while some := [*islice(messages, PUBLISHED)]:
             yield some
 
-    def _published(self, rows: Iterable[tuple[str, str, str, str]]) -> Iterator[Message]:
-        for (crawl, site), some in groupby(rows, key=itemgetter(0, 1)):
-            number = self._partition_of(site)
-            while chunk := [*islice(some, URLS_LIMIT)]:
-                urls = defaultdict[str, list[str]](list)
-                for _, _, url, finder in chunk:
-                    urls[finder].append(url)
-                for finder, found in urls.items():
-                    yield self._change(number, crawl, site, finder, found)
-
-    def _change(
-        self, number: int, crawl: str, site: str, finder: str, urls: Sequence[str]
-    ) -> Message:
-        change = UrlsSeen(
-            crawl=crawl,
-            at=self._clock(),
-            site=site,
-            epoch=self._partitions[number].epoch,
-            finder=finder,
-            urls=(*urls,),
-            erased=not finder,
-        )
-        return self._message(number, change)
+    def _published(self, rows: Iterable[SeenRow]) -> Iterator[Message]:
+        for change in changes_of(rows):
+            yield self._message(self._partition_of(change.site), change)
 
     def _message(self, number: int, change: UrlsSeen) -> Message:
-        return replaced(encode(change), partition=number)
+        """Return the message with *change* in *number*, which is ours: now, and under its epoch."""
+        epoch = self._partitions[number].epoch
+        own = msgspec.structs.replace(change, epoch=epoch, at=self._clock())
+        return replaced(encode(own), partition=number)
 
     def settle(self) -> None:
         """Append what has changed, and write it to the disk once the log has it."""
@@ -307,7 +289,7 @@ class ReplicatedSeen(Seen):
             return
         changes, self._changes = self._changes, Changes()
         messages = [
-            self._change(self._partition_of(site), crawl, site, finder, urls)
+            self._message(self._partition_of(site), _change(crawl, site, finder, urls))
             for crawl, site, finder, urls in changes.events
         ]
         self._note_positions(messages, changes.rows)
@@ -353,23 +335,64 @@ def moved(log: Log, before: int, after: int, epoch: int, now: float) -> Iterator
     The changes of sites that are in another partition now are appended there, under *epoch*, which
     is newer than all others. They stay where they were as well.
     """
-    tail = log.tail([URLS_SEEN.name], dict.fromkeys(range(before), 0))
-    newest = dict.fromkeys(range(before), 0)
+    for changes in standing_changes(log, before):
+        messages = list[Message]()
+        for number, change in changes:
+            target = partition_of(change.site, after)
+            if target != number:
+                copy = msgspec.structs.replace(change, epoch=epoch, at=now)
+                messages.append(replaced(encode(copy), partition=target))
+        yield messages
+
+
+def standing_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, UrlsSeen]]]:
+    """Yield the changes on the changelog that count, in order, each with its partition, some at a
+    time; *partitions* is how many of them the changelog has."""
+    tail = log.tail([URLS_SEEN.name], dict.fromkeys(range(partitions), 0))
+    newest = dict.fromkeys(range(partitions), 0)
     try:
         while records := tail.poll(WAIT):
-            messages = list[Message]()
+            changes = list[tuple[int, UrlsSeen]]()
             for record in records:
                 change = _change_in(record)
                 if change is None or change.epoch < newest[record.partition]:
                     continue
                 newest[record.partition] = change.epoch
-                number = partition_of(change.site, after)
-                if change.urls and number != record.partition:
-                    copy = msgspec.structs.replace(change, epoch=epoch, at=now)
-                    messages.append(replaced(encode(copy), partition=number))
-            yield messages
+                if change.urls:
+                    changes.append((record.partition, change))
+            yield changes
     finally:
         tail.close()
+
+
+def changes_of(rows: Iterable[SeenRow], epoch: int = 0, now: float = 0.0) -> Iterator[UrlsSeen]:
+    """Yield the changes that make a set of *rows*, in which the URLs of a site lie together."""
+    for (crawl, site), some in groupby(rows, key=lambda row: (row.crawl, row.site)):
+        while chunk := [*islice(some, URLS_LIMIT)]:
+            urls = defaultdict[str, list[str]](list)
+            for row in chunk:
+                urls[row.finder.hex()].append(row.fingerprint.hex())
+            for finder, found in urls.items():
+                yield _change(crawl, site, finder, found, epoch, now)
+
+
+def _change(
+    crawl: str,
+    site: str,
+    finder: str,
+    urls: Sequence[str],
+    epoch: int = 0,
+    now: float = 0.0,
+) -> UrlsSeen:
+    return UrlsSeen(
+        crawl=crawl,
+        at=now,
+        site=site,
+        epoch=epoch,
+        finder=finder,
+        urls=(*urls,),
+        erased=not finder,
+    )
 
 
 def _change_in(record: Record) -> UrlsSeen | None:
@@ -390,10 +413,10 @@ def _key(crawl: str, site: str, url: str) -> bytes:
     return crawl.encode() + b"\0" + site.encode() + b"\0" + bytes.fromhex(url)
 
 
-def _row(key: bytes, finder: bytes) -> tuple[str, str, str, str]:
-    """Return the crawl, the site, the fingerprint and the finder of a stored URL."""
+def _row(key: bytes, finder: bytes) -> SeenRow:
+    """Return a stored URL."""
     crawl, site, url = key.split(b"\0", 2)
-    return crawl.decode(), site.decode(), url.hex(), finder.hex()
+    return SeenRow(crawl.decode(), site.decode(), url, finder)
 
 
 def _position_key(number: int) -> bytes:
