@@ -238,15 +238,20 @@ def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLe
 
 def replayed(letter: DeadLetter) -> Message:
     """Return the record in *letter* as it may be appended again, under its key."""
-    return Message(letter.topic, letter.key, letter.value, _partition_key(letter))
+    at = letter.topic, letter.partition, letter.offset
+    return copied(Record(*at, letter.key, letter.value))
 
 
-def _partition_key(letter: DeadLetter) -> str:
-    """Return what places the record as whoever wrote it should have."""
+def copied(record: Record) -> Message:
+    """Return *record* as it may be appended once more, to its log or to another one."""
+    return Message(record.topic, record.key, record.value, _partition_key(record), record.headers)
+
+
+def _partition_key(record: Record) -> str:
+    """Return what places *record* as whoever wrote it should have."""
     with suppress(Poison, Newer):
-        at = letter.topic, letter.partition, letter.offset
-        return partition_key_of(decode(Record(*at, letter.key, letter.value)))
-    if (topic := TOPICS.get(letter.topic)) and topic.partitioned_by == "site":
+        return partition_key_of(decode(record))
+    if (topic := TOPICS.get(record.topic)) and topic.partitioned_by == "site":
         with suppress(BadUrl):
-            return site_of(canonicalize(letter.key))
-    return letter.key
+            return site_of(canonicalize(record.key))
+    return record.key

@@ -90,7 +90,7 @@ class SqliteLog:
         """Return, once every message is durable, where the last one lies in each partition."""
         by_partition: dict[tuple[str, int], list[Message]] = defaultdict(list)
         for message in messages:
-            by_partition[message.topic, message.partition_among(PARTITIONS)].append(message)
+            by_partition[message.topic, message.partition_among(self.partitions)].append(message)
         if not by_partition:
             return {}
         with timed("gossamer_log_append_seconds"), self._database.transaction():
@@ -232,12 +232,11 @@ class SqliteTail:
 class SqliteReader(SqliteTail):
     """The member of a group: a tail that begins where the group stopped, and can advance."""
 
-    partitions = frozenset(range(PARTITIONS))
-
     def __init__(
         self, log: SqliteLog, database: Database, group: str, topics: Sequence[str], store: Store
     ) -> None:
         super().__init__(database, topics)
+        self.partitions = frozenset(range(log.partitions))
         self._log, self._group, self._store = log, group, store
         with database.reading() as db:
             for topic, partition, start in db.execute(CURSORS, (group,)):
