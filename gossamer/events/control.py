@@ -59,6 +59,10 @@ class FleetBegun(Event, frozen=True, kw_only=True, tag="fleet_begun"):
     suffix_list: str
     """The version of the public suffix list, by which sites are told apart: when it was
     published."""
+    moved_to: str = ""
+    """Where the crawl was moved to, for a person to read; "" while it is here."""
+    moving_from: str = ""
+    """Where a crawl comes from whose move has not ended; "" otherwise."""
 
 
 class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):

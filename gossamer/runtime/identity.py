@@ -4,6 +4,9 @@ That is an id, the number of partitions, and the version of the public suffix li
 decide where everything about a site lies. It is stated on the `control` topic, in the store, and in
 folders on disks; a part that was replaced by an older one, an empty one, or one of another fleet is
 found out at the next start, before anything is read or written.
+
+A crawl that is moved keeps its id. `control` then also says where it went, so that nobody continues
+it in two places.
 """
 
 from pathlib import Path
@@ -117,8 +120,8 @@ def adopt(log: Log, store: Store) -> str:
     if stated.partitions != log.partitions:
         raise _resized(stated.partitions, log.partitions)
     rows = store.table(IdentityRow)
-    for part in (STORE, TOPICS):
-        rows.put(IdentityRow(part, stated.id, stated.partitions, stated.suffix_list))
+    for row in states(stated):
+        rows.put(row)
     store.flush()
     return f"store: is of the fleet {stated.id} now"
 
@@ -126,6 +129,14 @@ def adopt(log: Log, store: Store) -> str:
 def begun(row: IdentityRow, now: float) -> FleetBegun:
     """Return the event that states the identity of *row*."""
     return FleetBegun(at=now, id=row.id, partitions=row.partitions, suffix_list=row.suffix_list)
+
+
+def states(event: FleetBegun) -> tuple[IdentityRow, IdentityRow]:
+    """Return the rows of the fleet that *event* states: as the store has it, and as the topics."""
+    store, topics = (
+        IdentityRow(part, event.id, event.partitions, event.suffix_list) for part in (STORE, TOPICS)
+    )
+    return store, topics
 
 
 def _resized(began: int, now: int) -> GossamerError:
@@ -148,12 +159,32 @@ def set_partitions(log: Log, store: Store, now: float) -> None:
 
 
 def check_topics(log: Log) -> FleetBegun | None:
-    """Return what *log* says of its fleet; raise GossamerError for another suffix list."""
-    event = in_force(log).get(f"fleet_begun/{DEFAULT_CRAWL}")
-    if not isinstance(event, FleetBegun):
+    """Return what *log* says of its fleet, None if that has not begun.
+
+    Raise GossamerError for another suffix list, and for a crawl that is not here: it was moved
+    away, or its move to here has not ended.
+    """
+    event = stated_in(log)
+    if event is None:
         return None
     _check_list("topics", event.suffix_list)
+    if event.moved_to:
+        raise GossamerError(
+            f"this crawl was moved to {event.moved_to}: go on there, or bring it back with "
+            "gossamer move"
+        )
+    if event.moving_from:
+        raise GossamerError(
+            f"the move of this crawl from {event.moving_from} has not ended: run gossamer move "
+            "again"
+        )
     return event
+
+
+def stated_in(log: Log) -> FleetBegun | None:
+    """Return what *log* says of its fleet, whatever that is; None if it says nothing."""
+    event = in_force(log).get(f"fleet_begun/{DEFAULT_CRAWL}")
+    return event if isinstance(event, FleetBegun) else None
 
 
 def _check_list(where: str, version: str) -> None:
