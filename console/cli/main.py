@@ -31,6 +31,7 @@ COMMANDS = {
     "store": "create and check the tables of a fleet",
     "snapshot": "write a consistent copy of a folder's crawl, which may run meanwhile",
     "restore": "put a snapshot back, or bring log and store of a fleet together again",
+    "move": "continue a folder's crawl in a fleet, or a fleet's in a folder",
     "doctor": "check a fleet or a folder, and say what cures what is wrong",
     "dead-letters": "list or replay what could not be read or processed",
 }

@@ -4,20 +4,19 @@ partitions, and what is kept of partitions with them."""
 from collections.abc import Iterator
 from contextlib import closing
 
+from console.at_rest import FLEET, check_drained, check_stopped
 from console.figures import plural
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
 from gossamer.events import DEFAULT_CRAWL
-from gossamer.events.topics import SITE_KEYED, TOPICS, Keep
+from gossamer.events.topics import SITE_KEYED
 from gossamer.log import KEY_GROUPS, Log
-from gossamer.log.kafka.brokers import Brokers
 from gossamer.log.kafka.log import KafkaLog
 from gossamer.log.kafka.topics import Topics
 from gossamer.runtime.alignment import forget_positions
 from gossamer.runtime.backends import open_store
 from gossamer.runtime.identity import STORE, IdentityRow, set_partitions
 from gossamer.settings import Settings
-from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from services.archive.service import Archive
@@ -51,10 +50,10 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
         if before == wanted and not has_begun:
             yield f"the fleet has {plural(wanted, 'partition')}: nothing to do"
             return
-        _check_stopped(settings.kafka)
+        check_stopped(settings.kafka)
         if not has_begun:
             with closing(KafkaLog(settings.kafka)) as log:
-                _check_drained(log)
+                check_drained(log, FLEET)
         now = clock.now()
         Claimant(store).claim(range(max(before, wanted)), now)
         resize(store, DEFAULT_CRAWL, before, wanted)
@@ -69,31 +68,6 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
             f"the fleet has {plural(wanted, 'partition')} now: set kafka.partitions to {wanted}, "
             "and start the services"
         )
-
-
-def _check_stopped(settings: KafkaSettings) -> None:
-    """Raise GossamerError if a group of ours has members."""
-    groups = {settings.prefix + name for topic in TOPICS.values() for name in topic.consumers}
-    members = Brokers(settings).members([*sorted(groups)])
-    if running := [name for name, count in members.items() if count]:
-        raise GossamerError(
-            f"{', '.join(running)} still run: stop all services. One that was stopped counts as "
-            f"running for {settings.session:g} s more"
-        )
-
-
-def _check_drained(log: Log) -> None:
-    """Raise GossamerError if records are unread, which recreated topics would lose."""
-    for topic in TOPICS.values():
-        if topic.keep is not Keep.UNTIL_READ:
-            continue
-        for group, lags in log.lags(topic.name).items():
-            if unread := sum(lags.values()):
-                raise GossamerError(
-                    f"{plural(unread, 'record')} of {topic.name} were not read by {group}. Let the "
-                    "fleet come to rest first: gossamer speed 0; wait until gossamer status shows "
-                    "no backlog; then stop all services"
-                )
 
 
 def _move_records(log: Log, store: Store, before: int, wanted: int, now: float) -> Iterator[str]:

@@ -32,6 +32,7 @@ from gossamer.store.claims import ClaimRow
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
 from services.archive.service import Archive
+from services.dedup.replicated import ReplicatedSeen
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.fetcher.ending import count_visit, events, failed
@@ -44,6 +45,7 @@ from services.parser.inline import InlineParser
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore
 from tests.support.conditional import as_asked
+from tests.support.memory_disk import MemoryDisk
 
 START = 1_700_000_000.0
 VISIT_LIMIT = 60.0
@@ -156,12 +158,15 @@ class VirtualCrawl:
     """A crawl on one database; `crash` forgets everything that is not in it.
 
     With a *fate* it is a fleet of one of each: log and store are apart, and may die at any write.
+    With *partitions* it is one with so many, whose URL-seen set is on the log.
     """
 
     def __init__(
         self, folder: Path, web: Web, fate: Fate | None = None, **settings: object
     ) -> None:
         self.fate, self.disk = fate, dict[Any, Any]()
+        partitions: Any = settings.pop("partitions", None)
+        self.has_changelog, self.seen = partitions is not None, MemoryDisk()
         self.folder, self.web = folder, web
         self.dedup: Any = settings.pop("dedup", DedupSettings())
         self.archived: Any = settings.pop("archive", ArchiveSettings())
@@ -174,26 +179,33 @@ class VirtualCrawl:
         self.log = TornLog(self.database) if fate else SqliteLog(self.database, records_limit)
         if fate and isinstance(self.log, TornLog):
             self.log.fate = fate
+        self.log.partitions = partitions or PARTITIONS
         self.start()
 
     def start(self) -> None:
         """Start every service on what is in the database."""
         stores = [self._store() for _ in range(5)]
         claims = self._store().table(ClaimRow)
-        rows = [claims.get(str(number)) for number in range(PARTITIONS)]
+        partitions = self.log.partitions
+        rows = [claims.get(str(number)) for number in range(partitions)]
         void_through = max((row.epoch for row in rows if row), default=0)
 
         def as_claimed(site: str) -> int:
-            claim = claims.get(str(partition_of(site, PARTITIONS)))
+            claim = claims.get(str(partition_of(site, partitions)))
             return claim.epoch if claim else 0
 
         epoch_of = as_claimed if self.fate else lambda site: void_through + 1
         self.archive = Archive(self.folder, stores[1], self.archived, "me@example.org", "gossamer")
         self.fetcher = VirtualFetcher(self.web, epoch_of, self.requests)
+        seen = (
+            ReplicatedSeen(self.log, self.seen, lambda: self.now)
+            if self.has_changelog
+            else SeenTable(stores[0])
+        )
         services: list[Processor] = [
-            Dedup(SeenTable(stores[0]), stores[0], self.dedup),
+            Dedup(seen, stores[0], self.dedup),
             self.archive,
-            Frontier(self.settings, stores[2], VISIT_LIMIT, PARTITIONS, alone=not self.fate),
+            Frontier(self.settings, stores[2], VISIT_LIMIT, partitions, alone=not self.fate),
             self.fetcher,
             InlineParser(
                 Options(

@@ -1,0 +1,104 @@
+"""`gossamer move`: a folder's crawl goes on in a fleet, or a fleet's in a folder."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from console.at_rest import check_stopped
+from console.cli.options import add_config, settings_of
+from console.moving import Side, move
+from gossamer import clock
+from gossamer.errors import BadSettings
+from gossamer.log import Log
+from gossamer.runtime.backends import check_fleet, open_fleet
+from gossamer.runtime.identity import stated_in
+from gossamer.settings import Settings
+from services.archive.files.repair import repair
+from services.archive.rows import SegmentRow
+from services.archive.service import STANDALONE_WRITER
+from standalone.folder import Folder, Opened
+
+
+def add_options(command: argparse.ArgumentParser) -> None:
+    """Add its arguments to *command*."""
+    command.add_argument(
+        "folder",
+        nargs="?",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of the crawl that goes on in the fleet of the settings",
+    )
+    command.add_argument(
+        "--to",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder in which the crawl of the fleet goes on",
+    )
+    add_config(command)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is done, as it is done; nobody may work on either side."""
+    if bool(options.folder) == bool(options.to):
+        raise BadSettings("name the folder that is moved to the fleet, or --to and a folder")
+    settings = settings_of(options)
+    check_fleet(settings)
+    if settings.dedup.engine == "faust":
+        raise BadSettings(
+            "dedup.engine is faust, whose tables cannot be moved: set it to own, and in a fleet "
+            "that has begun let dedup read its changelog once"
+        )
+    check_stopped(settings.kafka)
+    for line in _to_folder(settings, options.to) if options.to else _to_fleet(settings, options):
+        print(line, flush=True)
+    return 0
+
+
+def _to_fleet(settings: Settings, options: argparse.Namespace) -> Iterator[str]:
+    folder = Folder(options.folder)
+    opened = folder.open()
+    folder.claim()
+    with open_fleet(settings, "move") as (log, store):
+        fleet = Side(_name(settings), log, store, is_folder=False)
+        # What a killed crawl has left open is of no other crawl from now on.
+        repair(folder.warc, opened.store.table(SegmentRow).get(STANDALONE_WRITER))
+        yield from move(_side(opened), fleet, clock.now())
+    yield f"{fleet.name} has the crawl now: start the services."
+    yield f"WARC files stay in {folder.warc}: rows of captures name them without a folder."
+
+
+def _to_folder(settings: Settings, path: Path) -> Iterator[str]:
+    folder = Folder(path)
+    with open_fleet(settings, "move") as (log, store):
+        folder.make()
+        folder.claim()
+        _remove_former(folder, log)
+        fleet = Side(_name(settings), log, store, is_folder=False)
+        yield from move(fleet, _side(Opened(folder)), clock.now())
+    yield f"{path} has the crawl now: go on with gossamer crawl --data {path}"
+    yield "WARC files stay in the folders of the archives: rows of captures name them."
+
+
+def _name(settings: Settings) -> str:
+    prefix, keyspace = settings.kafka.prefix, settings.cassandra.keyspace
+    topics = f"topics {prefix}*, " if prefix else ""
+    return f"the fleet on {settings.kafka.servers} ({topics}keyspace {keyspace})"
+
+
+def _side(opened: Opened) -> Side:
+    name = f"the folder {opened.folder.path.absolute()}"
+    return Side(name, opened.log, opened.store, is_folder=True)
+
+
+def _remove_former(folder: Folder, log: Log) -> None:
+    """Remove the database of *folder* if it has only what the crawl on *log* was once."""
+    if not folder.database.exists():
+        return
+    opened = folder.open()
+    former, crawl = stated_in(opened.log), stated_in(log)
+    opened.database.close()
+    if not former or not crawl or former.id != crawl.id or crawl.moved_to:
+        return
+    if former.moved_to or former.moving_from:
+        for file in (folder.database, *folder.path.glob(f"{folder.database.name}-*")):
+            file.unlink()
