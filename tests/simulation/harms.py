@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from services.frontier.rows import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
-from tests.simulation.restores import lose_control, put_back, resize
+from tests.simulation.restores import lose_control, move_away_and_back, put_back, resize
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
@@ -313,6 +313,7 @@ RESTORES: dict[str, Callable[["Run"], None]] = {
     "all put back": partial(put_back, parts=("store", "log", "disks")),
     "control lost": lose_control,
     "resized": resize,
+    "moved": move_away_and_back,
 }
 """Done in scenarios of their own: all services are stopped for it."""
 SLOWING = frozenset(

@@ -1,6 +1,7 @@
 """What is done to a simulated fleet while all of its services are stopped: a part of it is put back
 to an older state or lost, and `gossamer restore --align` brings the fleet together again; or it is
-given another number of partitions."""
+given another number of partitions; or its crawl is moved to a folder, and from there to a new
+fleet."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -9,24 +10,32 @@ from typing import TYPE_CHECKING
 
 from console.cli.resizing import resize_fleet
 from console.cli.restore import align
+from console.moving import Side, move
 from gossamer import clock
 from gossamer.errors import GossamerError
 from gossamer.events import SpeedSet
 from gossamer.events.control import Speed
 from gossamer.events.topics import CONTROL, TOPICS
+from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.backends import open_fleet
 from gossamer.settings import Settings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
 from tests.simulation.kernel import START, Process
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
 
+Job = Callable[[Settings], None]
+"""What an operator does; it is done once more if it fails."""
 AGE = (2.0, 60.0)
 """Seconds between the backup and its return, from and to."""
 APART = 5.0
 """Most seconds between the backups of two parts."""
 SET_UP = 15.0
 """Seconds until the fleet works: nobody replaces a part of it before."""
+LANDED = 5.0
+"""Seconds after which the last of the copies has heard of a write."""
 STOPPED = 5.0
 """Seconds between two looks whether the groups have no members any more."""
 
@@ -96,23 +105,76 @@ def lose_control(run: "Run") -> None:
 
 def resize(run: "Run") -> None:
     """Have the fleet come to rest, and give it another number of partitions."""
-    if run.sim.now < START + SET_UP or run.resizes or not run.fleet.wanted:
-        run.sim.later(STOPPED, resize, run)
+
+    def begin() -> Job:
+        wanted = run.sim.random.choice([n for n in (1, 2, 3, 8, 12) if n != run.broker.partitions])
+
+        def change(settings: Settings) -> None:
+            for line in resize_fleet(settings, wanted):
+                run.note(line)
+
+        return change
+
+    _at_rest(run, begin)
+
+
+def move_away_and_back(run: "Run") -> None:
+    """Have the fleet come to rest, move its crawl to a folder, and from there to new servers."""
+    wanted = run.sim.random.choice([1, 2, 3, 4, 8, 12])
+    database, is_away = Database(":memory:"), False
+    folder = Side("the folder", SqliteLog(database), SqliteStore(database), is_folder=True)
+    has_disks = run.sim.random.choice([False, True])
+
+    def change(settings: Settings) -> None:
+        nonlocal is_away
+        # What is copied was told of before.
+        listeners, run.broker.on_append = run.broker.on_append, []
+        try:
+            if not is_away:
+                with open_fleet(settings, "move") as (log, store):
+                    fleet = Side("the fleet", log, store, is_folder=False)
+                    for line in move(fleet, folder, clock.now()):
+                        run.note(line)
+                is_away = True
+                run.sim.wait(LANDED)
+                _new_servers(run, wanted, has_disks)
+            with open_fleet(settings, "move") as (log, store):
+                for line in move(folder, Side("a fleet", log, store, False), clock.now()):
+                    run.note(line)
+        finally:
+            run.broker.on_append = listeners
+
+    _at_rest(run, lambda: change)
+
+
+def _new_servers(run: "Run", partitions: int, has_disks: bool) -> None:
+    run.note(f"new servers, {partitions} partitions, {'the same' if has_disks else 'new'} disks")
+    for name in [*run.broker.counts]:
+        run.broker.remove(name)
+        run.broker.topic(name, 1 if name == CONTROL.name else partitions)
+    run.broker.delivered.clear()
+    run.nodes.put_back([{} for _ in run.nodes.data])
+    if not has_disks:
+        run.fleet.disks.clear()
+
+
+def _at_rest(run: "Run", begin: Callable[[], Job]) -> None:
+    """Have the fleet come to rest, stop all services, do what *begin* returns, and start them."""
+    if run.sim.now < START + SET_UP or run.is_resting or not run.fleet.wanted:
+        run.sim.later(STOPPED, _at_rest, run, begin)
         return
-    run.resizes = True
-    wanted = run.sim.random.choice([n for n in (1, 2, 3, 8, 12) if n != run.broker.partitions])
+    run.is_resting, change = True, begin()
     run.append(SpeedSet(at=run.sim.now, speeds=(Speed(when="", pages=0.0),)))
     run.note("the speed of the crawl is 0")
 
-    def change(settings: Settings) -> None:
-        for line in resize_fleet(settings, wanted):
-            run.note(line)
-        run.resizes = False
+    def job(settings: Settings) -> None:
+        change(settings)
+        run.is_resting = False
         run.append(SpeedSet(at=run.sim.now))
 
     def look() -> None:
         if _is_drained(run) and run.fleet.wanted:
-            _stop(run, lambda: None, change)
+            _stop(run, lambda: None, job)
         else:
             run.sim.later(STOPPED, look)
 

@@ -103,8 +103,8 @@ class Run:
         """How often something was done that may cost what was fetched and not yet told."""
         self.lacks_links = False
         """Whether pages were lost unread with the end of the log, and their links with them."""
-        self.resizes = False
-        """Whether the fleet is being given another number of partitions."""
+        self.is_resting = False
+        """Whether the fleet is brought to rest, for what needs that."""
         self.excused = 0
         """Requests that may be repeated besides."""
         self.slow: str | None = None

@@ -73,6 +73,7 @@ RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 
 LOG_RESTORED = Scenario("log restored", ("log put back", "kill"), (1, 1), until=60.0)
 ALL_RESTORED = Scenario("all restored", ("all put back", "kill"), (1, 1), until=60.0)
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
+MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
     Scenario(
         "torn flushes",
@@ -159,6 +160,7 @@ OTHERS = {
     12: LEFT_OUT,
     8: LOG_RESTORED,
     16: ALL_RESTORED,
+    24: MOVED,
 }
 """Those that have a turn in 32 seeds, in place of anything."""
 
