@@ -1,0 +1,97 @@
+"""A laptop's crawl goes on in a fleet, and then in a folder again; measured at the web server."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import Done
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World, measure
+
+from .by_hand import of_servers
+from .crawl import Crawl
+from .fleet import SERVICES, Fleet
+from .judge import assert_once, assert_pages, assert_polite, assert_thorough, page_answers
+
+WORLD = World(seed=23, hosts=40, pages=14, silent=0, stuck=0, jitter=0.02)
+DELAY = 0.3
+
+
+def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
+    """Do what docs/operations.md says; return what was printed."""
+    for job in ("topics", "store"):
+        assert there.gossamer(job, "apply").code == 0
+    done = there.gossamer("move", str(laptop.data))
+    assert (done.code, done.err) == (0, ""), done
+    for service in SERVICES:
+        there.add(service, 1)
+    there.await_ready()
+    return done
+
+
+def move_to_folder(there: Fleet, folder: Path) -> Done:
+    """Do what docs/operations.md says; return what was printed."""
+    assert there.gossamer("speed", "0").code == 0
+    until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
+    refused = there.gossamer("move", "--to", str(folder))
+    assert refused.code == 1 and "still run: stop all services" in refused.err, refused
+    for member in there.members:
+        assert member.stop() == 0, member.said()
+    said = list[Done]()
+
+    def moved() -> bool:
+        said.append(there.gossamer("move", "--to", str(folder)))
+        assert said[-1].code == 0 or "still run" in said[-1].err, said[-1]
+        return said[-1].code == 0
+
+    until(moved, "the groups have no members any more")
+    assert there.gossamer("speed", "none", "--data", str(folder)).code == 0
+    return said[-1]
+
+
+def crawl_some(web: SynthWeb, pages: int) -> None:
+    wanted = len(page_answers(web)) + pages
+    until(lambda: len(page_answers(web)) >= wanted, "some pages")
+
+
+@pytest.mark.slow
+def test_a_crawl_moves_to_a_fleet_and_back_and_no_url_is_lost_or_asked_for_again(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = {
+        **of_servers(kafka, cassandra),
+        "GOSSAMER_KAFKA__PARTITIONS": "12",
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+    }
+    with SynthWeb(WORLD) as web:
+        laptop, there = Crawl(web, tmp_path / "laptop", DELAY), Fleet(web, tmp_path, **settings)
+        with laptop.start() as under_way:
+            crawl_some(web, 60)
+            under_way.interrupt()
+            assert under_way.wait().code == 130
+        try:
+            began = time.monotonic()
+            said = move_to_fleet(there, laptop)
+            print(f"in the fleet after {time.monotonic() - began:.0f} s\n{said.out}")
+            left = laptop.run()
+            assert left.code == 1 and "was moved to the fleet on" in left.err, left
+            crawl_some(web, 60)
+
+            began = time.monotonic()
+            said = move_to_folder(there, laptop.data)
+            print(f"in the folder after {time.monotonic() - began:.0f} s\n{said.out}")
+            (frontier,) = there.of("frontier")
+            frontier.start()
+            until(lambda: not frontier.running, "the frontier refuses the crawl that has left")
+            assert "was moved to the folder" in frontier.said()
+        finally:
+            there.down()
+        assert not web.truth.required <= measure.asked(web.requests()), "it was over already"
+        done = laptop.run(seeds=[])
+        assert (done.code, done.err) == (0, ""), done
+        requests, truth = web.requests(), web.truth
+        assert_polite(requests, truth, DELAY)
+        assert_thorough(requests, truth)
+        assert_once(requests, truth)
+        assert_pages(laptop, truth)
