@@ -1,6 +1,7 @@
 """`gossamer move`: a folder's crawl goes on in a fleet, or a fleet's in a folder."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,16 +49,20 @@ def run(options: argparse.Namespace) -> int:
             "dedup.engine is faust, whose tables cannot be moved: set it to own, and in a fleet "
             "that has begun let dedup read its changelog once"
         )
-    check_stopped(settings.kafka)
-    for line in _to_folder(settings, options.to) if options.to else _to_fleet(settings, options):
+    done = (
+        _to_folder(settings, Folder(options.to))
+        if options.to
+        else _to_fleet(settings, Folder(options.folder))
+    )
+    for line in done:
         print(line, flush=True)
     return 0
 
 
-def _to_fleet(settings: Settings, options: argparse.Namespace) -> Iterator[str]:
-    folder = Folder(options.folder)
+def _to_fleet(settings: Settings, folder: Folder) -> Iterator[str]:
     opened = folder.open()
     folder.claim()
+    check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         fleet = Side(_name(settings), log, store, is_folder=False)
         # What a killed crawl has left open is of no other crawl from now on.
@@ -67,15 +72,16 @@ def _to_fleet(settings: Settings, options: argparse.Namespace) -> Iterator[str]:
     yield f"WARC files stay in {folder.warc}: rows of captures name them without a folder."
 
 
-def _to_folder(settings: Settings, path: Path) -> Iterator[str]:
-    folder = Folder(path)
+def _to_folder(settings: Settings, folder: Folder) -> Iterator[str]:
+    check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         folder.make()
         folder.claim()
         _remove_former(folder, log)
         fleet = Side(_name(settings), log, store, is_folder=False)
         yield from move(fleet, _side(Opened(folder)), clock.now())
-    yield f"{path} has the crawl now: go on with gossamer crawl --data {path}"
+    data = shlex.quote(str(folder.path))
+    yield f"{folder.path} has the crawl now: go on with gossamer crawl --data {data}"
     yield "WARC files stay in the folders of the archives: rows of captures name them."
 
 
