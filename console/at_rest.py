@@ -7,11 +7,13 @@ from gossamer.log import Log
 from gossamer.log.kafka.brokers import Brokers
 from gossamer.settings.servers import KafkaSettings
 
-FLEET = (
+FLEET_REMEDY = (
     "Let the fleet come to rest first: gossamer speed 0; wait until gossamer status shows no "
     "backlog; then stop all services"
 )
-FOLDER = "Let the crawl come to rest first: run gossamer crawl again, and end it with one Ctrl-C"
+FOLDER_REMEDY = (
+    "Let the crawl come to rest first: run gossamer crawl again, and end it with one Ctrl-C"
+)
 
 
 def check_stopped(settings: KafkaSettings) -> None:

@@ -5,8 +5,8 @@ is divided anew, as `services.frontier.resizing` does it. Records are copied fro
 service reads; all others have been read to their end. The URL-seen set becomes a table in a folder,
 and the changelog `urls.seen` in a fleet.
 
-Not copied is what belongs to servers and disks: the positions of groups, since offsets are others,
-windows for write timestamps, and which WARC files are open.
+What belongs to servers and disks is not copied: the positions of groups, since the destination has
+other offsets; windows for write timestamps; which WARC files are open.
 
 **After a failure.** The source says that it was moved away once the destination has everything.
 Until then nobody can start at the destination, and the crawl can go on at the source. A move that
@@ -14,21 +14,23 @@ begins again drops what the former one has written.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from dataclasses import replace as replaced
 from itertools import islice
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from console.at_rest import FLEET, FOLDER, check_drained
+from console.at_rest import FLEET_REMEDY, FOLDER_REMEDY, check_drained
 from console.figures import plural
 from console.tables import TABLES
 from gossamer.crawl import last_definition
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, Newer, Poison
 from gossamer.events import DEFAULT_CRAWL, FleetBegun, UrlsSeen
-from gossamer.events.topics import CONTROL, TOPICS, URLS_SEEN
-from gossamer.log import Log, Record, partition_of
-from gossamer.log.codec import copied, encode
+from gossamer.events.topics import CONTROL, DEAD_LETTERS, TOPICS, URLS_SEEN
+from gossamer.log import Log, Message, Record, partition_of
+from gossamer.log.codec import copied, decode, encode
 from gossamer.runtime.identity import (
     STORE,
     IdentityRow,
@@ -51,6 +53,8 @@ T = TypeVar("T")
 
 BATCH = 1000
 """Rows of one flush, and events of one append."""
+MOVED = "@"
+"""Between the key of a dead letter that was moved and its time."""
 STAYING = (ClaimRow, WindowRow, IdentityRow, PositionRow, SegmentRow)
 """Rows of servers and disks, not of a crawl."""
 COPIED = (*(topic for topic in TOPICS.values() if not topic.consumers),)
@@ -85,7 +89,7 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
         check_identity(source.log, source.store)
         if (stated := check_topics(source.log)) is None:
             raise GossamerError(f"{source.name} holds no crawl: nothing to move")
-        check_drained(source.log, FOLDER if source.is_folder else FLEET)
+        check_drained(source.log, FOLDER_REMEDY if source.is_folder else FLEET_REMEDY)
         event = replace(stated, at=now, partitions=target.log.partitions)
         yield from _copy(source, target, event, now)
         _state(source, replace(stated, at=now, moved_to=target.name))
@@ -242,7 +246,7 @@ def _copy_records(source: Log, target: Log) -> Iterator[str]:
         try:
             while records := tail.poll(0):
                 kept = [one for one in records if topic is not CONTROL or not _is_identity(one)]
-                target.append(map(copied, kept))
+                target.append(map(_as_new_record, kept))
                 count += len(kept)
         finally:
             tail.close()
@@ -251,6 +255,18 @@ def _copy_records(source: Log, target: Log) -> Iterator[str]:
     if (crawl := last_definition(source)) is not None:
         # A run of `gossamer crawl` has a limit of pages, and is paused at its end.
         target.append([encode(replace(crawl, paused=False, max_pages=0, pages_before=0))])
+
+
+def _as_new_record(record: Record) -> Message:
+    """Return *record* for another log.
+
+    A dead letter is kept under the offset of its record, and the other log counts from 0 again.
+    """
+    message = copied(record)
+    if record.topic == DEAD_LETTERS.name and MOVED not in record.key:
+        with suppress(Poison, Newer):
+            return replaced(message, key=f"{record.key}{MOVED}{decode(record).at:.6f}")
+    return message
 
 
 def _is_identity(record: Record) -> bool:

@@ -4,7 +4,7 @@ partitions, and what is kept of partitions with them."""
 from collections.abc import Iterator
 from contextlib import closing
 
-from console.at_rest import FLEET, check_drained, check_stopped
+from console.at_rest import FLEET_REMEDY, check_drained, check_stopped
 from console.figures import plural
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
@@ -53,7 +53,7 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
         check_stopped(settings.kafka)
         if not has_begun:
             with closing(KafkaLog(settings.kafka)) as log:
-                check_drained(log, FLEET)
+                check_drained(log, FLEET_REMEDY)
         now = clock.now()
         Claimant(store).claim(range(max(before, wanted)), now)
         resize(store, DEFAULT_CRAWL, before, wanted)

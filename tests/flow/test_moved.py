@@ -13,10 +13,10 @@ from console.moving import Side, move
 from gossamer.blacklist import parse_rule
 from gossamer.crawl import blacklist_of
 from gossamer.errors import GossamerError
-from gossamer.events import BlacklistChanged
-from gossamer.events.topics import PAGES, PAGES_ARCHIVED
+from gossamer.events import BlacklistChanged, DeadLetter
+from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log import Ends, Message, Record
-from gossamer.log.codec import encode
+from gossamer.log.codec import dead_letter, decode, encode
 from gossamer.runtime.identity import check_identity, identify
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
@@ -216,6 +216,24 @@ def test_a_fleet_whose_clocks_are_behind_loses_no_url(tmp_path: Path) -> None:
     moved(laptop, fleet, "the fleet", behind=600.0)
     assert fleet.run()
     assert pages_of(laptop, fleet) == Counter([*ALL, BUSY])
+
+
+def test_dead_letters_stay_beside_new_ones_of_the_same_offset(tmp_path: Path) -> None:
+    laptop, fleet = begun(tmp_path / "laptop", web := Web()), crawl_in(tmp_path / "f", web, 12)
+    pages_after(laptop, 5)
+
+    def letter(reason: str) -> Message:
+        record = Record("seeds", 0, 7, "", b"nonsense")
+        return encode(dead_letter(record, "dedup", reason, laptop.now))
+
+    laptop.log.append([letter("in the folder")])
+    moved(laptop, fleet, "the fleet")
+    fleet.log.append([letter("in the fleet")])
+    found = [decode(record) for record in _records(fleet, DEAD_LETTERS.name)]
+    assert [one.reason for one in found if isinstance(one, DeadLetter)] == [
+        "in the folder",
+        "in the fleet",
+    ]
 
 
 def test_what_is_not_empty_or_not_at_rest_is_refused(tmp_path: Path) -> None:
