@@ -99,9 +99,10 @@ def move(source: Side, target: Side, now: float) -> Iterator[str]:
 def _arrived(source: Side, target: Side) -> FleetBegun | None:
     """Return what *target* states if it has all of *source*, and a former move ended just then."""
     left, arriving = stated_in(source.log), stated_in(target.log)
-    if left and arriving and left.id == arriving.id and left.moved_to and arriving.moving_from:
-        return arriving
-    return None
+    if not left or not arriving or left.id != arriving.id:
+        return None
+    is_between_them = (left.moved_to, arriving.moving_from) == (target.name, source.name)
+    return arriving if is_between_them else None
 
 
 def _copy(source: Side, target: Side, event: FleetBegun, now: float) -> Iterator[str]:
