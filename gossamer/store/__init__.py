@@ -143,6 +143,11 @@ class Table(Protocol[R]):
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
 
+    def scan_all(
+        self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
+    ) -> list[R]:
+        """Return what `scan` returns of each of *partitions*. Many are read at a time."""
+
     def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
 

@@ -202,6 +202,12 @@ class SqliteTable(Generic[R]):
         )
         return [self._codec.row(values) for values in found]
 
+    def scan_all(
+        self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
+    ) -> list[R]:
+        """Return what `scan` returns of each of *partitions*."""
+        return [row for partition in partitions for row in self.scan(partition, after, limit)]
+
     def drop(self, partition: Partition) -> None:
         """Remove the whole partition."""
         self._overlay.drop(partition)

@@ -13,8 +13,6 @@ URLs that have left the bucket: after a crash in between, the bucket must still 
 """
 
 from collections.abc import Iterable, Iterator
-from heapq import merge
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import replace
@@ -86,7 +84,8 @@ class BucketedLog(Generic[R]):
         """Return the value of the column `bucket` in the rows of a bucket."""
         return f"{self._name}/{number}"
 
-    def _key(self, number: int) -> Partition:
+    def key(self, number: int) -> Partition:
+        """Return the partition key of a bucket's rows."""
         return (self._crawl, self.bucket(number)) if self._crawl else self.bucket(number)
 
     def put(self, number: int, row: R, **changes: Any) -> R:
@@ -104,7 +103,7 @@ class BucketedLog(Generic[R]):
 
     def page(self, number: int, after: Sort | None = None, limit: int = PAGE) -> list[R]:
         """Return at most *limit* rows of a bucket, beyond the sort key *after*."""
-        return self._table.scan(self._key(number), after, limit)
+        return self._table.scan(self.key(number), after, limit)
 
     def rows(
         self, first: int, last: int, after: Sort | None = None, end: int | None = None
@@ -125,7 +124,7 @@ class BucketedLog(Generic[R]):
 
     def drop(self, number: int) -> None:
         """Remove all rows of a bucket."""
-        self._table.drop(self._key(number))
+        self._table.drop(self.key(number))
         self._dropped.add(number)
 
     def pop_dropped(self) -> set[int]:
@@ -158,8 +157,8 @@ class GroupedLog(BucketedLog[R]):
 
     def page(self, number: int, after: Sort | None = None, limit: int = PAGE) -> list[R]:
         """Return at most *limit* rows of a bucket, beyond the sort key *after*."""
-        pages = [log.page(number, after, limit) for log in self.logs.values()]
-        return pages[0] if len(pages) == 1 else [*islice(merge(*pages, key=_sort_key), limit)]
+        keys = [log.key(number) for log in self.logs.values()]
+        return sorted(self._table.scan_all(keys, after, limit), key=_sort_key)[:limit]
 
     def drop(self, number: int) -> None:
         """Remove all rows of a bucket."""

@@ -140,6 +140,13 @@ class TableMachine(RuleBasedStateMachine):
         beyond = [row for row in self.rows(part) if row.sort > after]
         assert self.table.scan(part, after, limit) == beyond[:limit]
 
+    @rule(data=st.data(), some=st.lists(parts, unique=True), limit=st.integers(0, 5))
+    def scan_all(self, data: st.DataObject, some: list[str], limit: int) -> None:
+        """Read some rows of several partitions."""
+        after = self.sort(data)
+        beyond = [[row for row in self.rows(part) if row.sort > after][:limit] for part in some]
+        assert self.table.scan_all(some, after, limit) == [row for rows in beyond for row in rows]
+
     @invariant()
     def scans_are_whole(self) -> None:
         """Every partition reads as in the dict."""

@@ -232,3 +232,15 @@ def test_what_is_scattered_is_one_partition_to_whoever_reads(store: Store, settl
     settle(store)
     assert table.scan("p") == []
     assert table.scan("q") == [Scattered("q", 7.0)]
+
+
+def test_several_partitions_are_scanned_at_a_time(store: Store) -> None:
+    table = store.table(Scattered)
+    for n in range(20):
+        table.put(Scattered("pq"[n % 2], n / 2))
+    store.flush()
+    table.put(Scattered("q", 100.0))
+    found = table.scan_all(["q", "none", "p"], limit=3)
+    assert [row.at for row in found] == [100.0, 9.5, 8.5, 9.0, 8.0, 7.0]
+    assert [row.at for row in table.scan_all(["p", "q"], 1.0)] == [0.0, 0.5]
+    assert not table.scan_all([])

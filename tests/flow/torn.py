@@ -153,6 +153,11 @@ class TornTable(Generic[R]):
         ]
         return [rows[sort] for sort in sorted(beyond, reverse=down)][:limit]
 
+    def scan_all(
+        self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
+    ) -> list[R]:
+        return [row for partition in partitions for row in self.scan(partition, after, limit)]
+
     def everything(self) -> Iterator[R]:
         rows: Iterator[Any] = (
             row

@@ -1,21 +1,34 @@
-"""A Cassandra that is put back to a backup: refused, brought up to date by one command, and no URL
-is lost; measured at the web server."""
+"""Parts of a fleet that are lost, or put back to a backup: how many URLs are lost, and how many are
+asked for again; measured at the web server."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from cassandra.cluster import Cluster
+from confluent_kafka.admin import AdminClient
 
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
 from .by_hand import of_servers
 from .fleet import Fleet, assert_whole, crawl_to_the_end, fleet
-from .judge import page_answers
+from .judge import assert_polite, page_answers
 
 WORLD = World(seed=17, hosts=40, pages=6, silent=0, stuck=0, jitter=0.02)
 BATCH, DELAY = 3, 0.3
-KEYSPACE = "GOSSAMER_CASSANDRA__KEYSPACE"
+KEYSPACE, PREFIX = "GOSSAMER_CASSANDRA__KEYSPACE", "GOSSAMER_KAFKA__PREFIX"
+
+
+def settings_of(kafka: str, cassandra: int) -> dict[str, str]:
+    return {
+        **of_servers(kafka, cassandra),
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        "GOSSAMER_FRONTIER__BATCH": str(BATCH),
+        # What was ordered before, and is not known of any more, is over soon.
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+    }
 
 
 def back_up(there: Fleet, port: int, keyspace: str) -> None:
@@ -33,6 +46,24 @@ def back_up(there: Fleet, port: int, keyspace: str) -> None:
                 session.execute(into, (row,))
 
 
+def empty(kafka: str, prefix: str) -> None:
+    """Delete all topics and groups of the fleet, as a broker has none that comes back empty."""
+    admin = AdminClient({"bootstrap.servers": kafka})
+    topics = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
+    for done in admin.delete_topics(topics, operation_timeout=30).values():
+        done.result()
+
+    def delete() -> bool:
+        listed = admin.list_consumer_groups(request_timeout=30).result().valid
+        groups = [one.group_id for one in listed if one.group_id.startswith(prefix)]
+        if groups:
+            # Those that were stopped count as members for a session.
+            [done.exception() for done in admin.delete_consumer_groups(groups).values()]
+        return not groups
+
+    until(delete, "the groups are deleted")
+
+
 def stop(there: Fleet) -> None:
     for member in there.members:
         assert member.stop() == 0, member.said()
@@ -47,14 +78,7 @@ def start(there: Fleet) -> None:
 def test_a_backup_of_cassandra_loses_no_url_and_is_impolite_to_nobody(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
-    settings = {
-        **of_servers(kafka, cassandra),
-        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
-        "GOSSAMER_FRONTIER__BATCH": str(BATCH),
-        # What was ordered before, and is not known of any more, is over soon.
-        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
-        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
-    }
+    settings = settings_of(kafka, cassandra)
     backup = settings[KEYSPACE] + "_backup"
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
         there.seed()
@@ -85,3 +109,46 @@ def test_a_backup_of_cassandra_loses_no_url_and_is_impolite_to_nobody(
         repeated = assert_whole(there, DELAY)
         print(f"{since} requests since the backup, {repeated} repeated")
         assert repeated <= since + BATCH * WORLD.hosts, "no more than the backup does not know"
+
+
+@pytest.mark.long
+def test_a_dedup_that_has_lost_its_folder_loses_no_url(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = settings_of(kafka, cassandra)
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
+        there.seed()
+        until(lambda: len(page_answers(web)) >= 60, "some pages")
+        (dedup,) = there.of("dedup")
+        dedup.kill()
+        shutil.rmtree(there.settings["GOSSAMER_DEDUP__FOLDER"])
+        dedup.start()
+        there.await_ready()
+        crawl_to_the_end(there)
+        print(f"{assert_whole(there, DELAY)} requests repeated")
+
+
+@pytest.mark.long
+def test_a_kafka_that_has_lost_its_disk_loses_what_was_unread(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = settings_of(kafka, cassandra)
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
+        there.seed()
+        until(lambda: len(page_answers(web)) >= 60, "some pages")
+        stop(there)
+        empty(kafka, settings[PREFIX])
+        assert there.gossamer("topics", "apply").code == 0
+        (frontier,) = there.of("frontier")
+        frontier.start()
+        until(lambda: not frontier.running, "the frontier refuses the empty topics")
+        assert "gossamer restore --align" in frontier.said()
+        aligned = there.gossamer("restore", "--align")
+        assert aligned.code == 0, aligned
+        print(aligned.out)
+        start(there)
+        there.await_ready()
+        until(lambda: all(there.idle() for _ in range(5)), "nothing more is asked for")
+        lost = web.truth.required - measure.asked(web.requests())
+        print(f"{len(lost)} of {len(web.truth.required)} URLs lost")
+        assert_polite(web.requests(), web.truth, DELAY)

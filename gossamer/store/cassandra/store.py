@@ -257,6 +257,33 @@ class CassandraTable(Generic[R]):
         """Return at most *limit* rows of *partition* in the order of their keys, beyond *after*."""
         return self.overlay.scan(partition, after, limit, self._stored)
 
+    def scan_all(
+        self, partitions: Sequence[Partition], after: Sort | None = None, limit: int = 1000
+    ) -> list[R]:
+        """Return what `scan` returns of each of *partitions*. Many are read at a time."""
+        pages = self._pages(partitions, after, limit + len(self.overlay.erased))
+
+        def stored(partition: Partition, _: Sort | None, most: int) -> list[R]:
+            return pages[partition][:most]
+
+        found = (self.overlay.scan(one, after, limit, stored) for one in partitions)
+        return [row for rows in found for row in rows]
+
+    def _pages(
+        self, partitions: Sequence[Partition], after: Sort | None, limit: int
+    ) -> dict[Partition, list[R]]:
+        statement = self._statements.scan if after is None else self._statements.scan_beyond
+        bound = () if after is None else (after,)
+        asked = partitions if limit else ()
+        keys = [(*part, *bound, limit) for one in asked for part in self._parts(one)]
+        found = self._patience.ask(partial(self._nodes.query_all, statement, keys))
+        pages = defaultdict[Partition, list[R]](list)
+        for row in map(self._columns.row, found):
+            pages[self.overlay.keys(row)[0]].append(row)
+        for rows in pages.values():
+            rows.sort(key=self.overlay.sort_of, reverse=self.row.newest_first)
+        return pages
+
     def _stored(self, partition: Partition, after: Sort | None, limit: int) -> list[R]:
         if limit < 1:
             return []
