@@ -10,6 +10,9 @@ from gossamer.events.control import (
     FleetBegun as FleetBegun,
 )
 from gossamer.events.control import (
+    FleetQuiesced as FleetQuiesced,
+)
+from gossamer.events.control import (
     HostOverridden as HostOverridden,
 )
 from gossamer.events.control import (

@@ -65,6 +65,16 @@ class FleetBegun(Event, frozen=True, kw_only=True, tag="fleet_begun"):
     """Where a crawl comes from whose move has not ended; "" otherwise."""
 
 
+class FleetQuiesced(Event, frozen=True, kw_only=True, tag="fleet_quiesced"):
+    """Whether services may write to the store; the newest one is in force. See
+    `gossamer.runtime.quiescing`."""
+
+    id: str
+    """Of the command that asks; the event that ends it has the same."""
+    until: float | None = None
+    """Epoch seconds until which no service writes, unless another event comes; None: all write."""
+
+
 class SiteOverridden(Event, frozen=True, kw_only=True, tag="site_overridden"):
     """What is different at a site, for all of its hosts; the newest one of a site is in force."""
 

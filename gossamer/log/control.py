@@ -39,6 +39,10 @@ class ControlTail:
                 return found
         return ()
 
+    def close(self) -> None:
+        """Stop reading."""
+        self._tail.close()
+
     def _knows(self, record: Record) -> bool:
         # What names no kind is not a newer version's: whoever decodes it says what is wrong.
         why = why_newer(record)

@@ -7,6 +7,9 @@ these calls where it is, `Loop.step_in` makes them in a thread, beside an event 
 A record that only a newer version can read waits for it. The loop gives its partition up, as if
 another member had it, and polls no more of it: nothing is skipped, and whoever has the partition
 next begins with what the group has not moved past. All other partitions go on.
+
+While the fleet is quiesced (`quiescing.py`), a loop whose strategy keeps rows rests: it finishes
+its step, notes so in the store, and then only polls, so that it stays a member.
 """
 
 import asyncio
@@ -23,6 +26,8 @@ from gossamer.log import NO_PARTITIONS, Log, Message, Record
 from gossamer.log.codec import Decoded, decode_all
 from gossamer.log.control import ControlTail
 from gossamer.log.throttling import HOLD_INTERVAL, Hold, hold_nothing
+from gossamer.runtime.positions import Positions
+from gossamer.runtime.quiescing import Asked
 from gossamer.store import Store
 from gossamer.telemetry import observe
 from gossamer.telemetry.timing import timed
@@ -31,6 +36,9 @@ T = TypeVar("T")
 
 IDLE_HOLD_INTERVAL = 5.0
 """Seconds between two questions whether others are behind, while no record comes."""
+
+REST_TURN = 0.2
+"""Seconds between two polls of a member that rests: it is no longer than this in going on."""
 
 logger = structlog.get_logger()
 
@@ -55,6 +63,10 @@ class Strategy(Protocol):
     """The group that it reads under."""
     topics: list[str]
     """What it reads, besides the control topic."""
+
+    @property
+    def positions(self) -> Positions | None:
+        """How far the store has its records; None if it keeps nothing in the store."""
 
     def assign(self, partitions: frozenset[int]) -> None:
         """Take over *partitions* and give up all others; what this writes is flushed at once."""
@@ -105,6 +117,11 @@ class Loop:
         self._open = partial(log.reader, strategy.name, strategy.topics, store)
         self._reader = self._open()
         self._control = ControlTail(log)
+        self._news: list[Record] = []
+        """What was read of the control topic, and not given to the strategy yet."""
+        self._asked = Asked()
+        self._rests: str | None = None
+        """The id of the event since which nothing is written, if the store says so."""
         self._assigned: frozenset[int] | None = None
         self._waiting: dict[int, str] = {}
         """The partitions that wait for a newer version, and for what."""
@@ -145,6 +162,8 @@ class Loop:
     def _step(self, timeout: float | None) -> Blocking[bool]:
         strategy, ready = self._strategy, True
         if timeout is not None:
+            if (yield from self._keep_resting()):
+                return False
             yield from self._assign()
             if ready := strategy.prepare():
                 yield from self._check_hold()
@@ -166,11 +185,67 @@ class Loop:
         if timeout is not None:
             # The control topic is read to its end, and only now, since a takeover takes a while: an
             # order by an older definition may be out of the crawl's scope, or too soon.
-            while news := (yield partial(self._control.poll, 0)):
-                strategy.control(news)
+            yield from self._read_control()
+            if self._news:
+                strategy.control(self._news)
+                self._news = []
         records, self._polled = self._polled, []
         strategy.submit(records)
-        return (yield from self._advance())
+        moved = yield from self._advance()
+        if timeout is not None:
+            yield from self._begin_to_rest()
+        return moved
+
+    def _read_control(self, timeout: float = 0.0) -> Blocking[None]:
+        """Read the control topic to its end, waiting there up to *timeout* for the first news."""
+        while news := (yield partial(self._control.poll, timeout)):
+            self._asked.learn(news)
+            self._news += news
+            timeout = 0.0
+
+    def _begin_to_rest(self) -> Blocking[None]:
+        """Note in the store that nothing more is written, if that is asked for."""
+        positions, asked = self._strategy.positions, self._asked.id
+        if positions is None or asked is None:
+            return
+        # What the step has left behind comes first: the note must not be there before it.
+        yield partial(self._reader.advance, (), ())
+        positions.note_quiesced(asked)
+        yield partial(self._reader.advance, (), ())
+        self._rests = asked
+        logger.info("quiesced", service=self._strategy.name)
+
+    def _keep_resting(self) -> Blocking[bool]:
+        """Only poll while the fleet is quiesced; return whether it is.
+
+        A member that has just started rests as well, before it claims anything.
+        """
+        positions = self._strategy.positions
+        if positions is None or not (self._rests or self._assigned is None):
+            return False
+        self.began = clock.steady()
+        yield from self._read_control(REST_TURN if self._rests else 0.0)
+        asked = self._asked.id
+        if asked is None or self._rests not in (None, asked):
+            yield from self._go_on()
+            return False
+        yield partial(self._reader.poll, 0.0, 0, self._paused | self._waiting.keys())
+        fresh = self._reader.partitions - self._waiting.keys() - (self._assigned or NO_PARTITIONS)
+        if fresh and not (yield partial(positions.are_quiesced, fresh, asked)):
+            # Whoever had them died before it could note that: take them over, and then rest.
+            yield from self._go_on()
+            return False
+        self._rests = asked
+        return True
+
+    def _go_on(self) -> Blocking[None]:
+        """Take the note back before anything else is written."""
+        if self._rests:
+            self._rests = None
+            assert self._strategy.positions
+            self._strategy.positions.note_quiesced(None)
+            yield partial(self._reader.advance, (), ())
+            logger.info("quiesced no longer", service=self._strategy.name)
 
     def _assign(self) -> Blocking[None]:
         partitions = self._reader.partitions - self._waiting.keys()
@@ -223,7 +298,7 @@ class Loop:
     def _rejoin(self) -> Blocking[None]:
         yield self._reader.close
         self._reader = yield self._open
-        self._assigned, self._polled, self._waiting = None, [], {}
+        self._assigned, self._polled, self._waiting, self._rests = None, [], {}, None
         self._strategy.assign(frozenset())
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ Where its positions lie beyond the end of a partition, the log is the older one.
 from collections.abc import Iterable
 
 from msgspec import field
+from msgspec.structs import replace
 
 from gossamer.errors import GossamerError
 from gossamer.log import At, Log, Record, Standing
@@ -27,6 +28,9 @@ class PositionRow(Row, frozen=True):
     """Its number."""
     offsets: dict[str, int] = field(default_factory=dict)
     """Topic → the offset of the first record of which nothing is in the store."""
+    quiesced: str | None = None
+    """The id of the event `fleet_quiesced` since which nothing is written about the partition; None
+    while its member works."""
 
 
 class Positions:
@@ -52,11 +56,12 @@ class Positions:
         # In this order: a former owner may be about to commit what it has flushed.
         standing = self._log.standing(self._group, self._topics)
         fresh = {at: one for at, one in standing.items() if self._home(at[1]) in gained}
-        numbers = {number for _, number in fresh}
+        numbers = gained | {number for _, number in fresh}
         keys = [((self._group, str(number)), "") for number in sorted(numbers)]
         self._known |= {int(row.partition): row for row in self._rows.get_all(keys)}
         for at, one in fresh.items():
             self._compare(at, one)
+        self._note(None, numbers & self._known.keys())
 
     def _home(self, number: int) -> int:
         """Return the partition of a site-keyed topic that partition *number* of any goes with."""
@@ -79,6 +84,25 @@ class Positions:
                 f"{end}, and the store has what followed up to {stored}. Where Kafka has lost "
                 "records: stop all services, and run gossamer restore --align"
             )
+
+    def note_quiesced(self, id: str | None) -> None:
+        """Write with the next flush that nothing is written about our partitions since the event
+        *id*; None: that it is."""
+        self._note(id, self._ours)
+
+    def _note(self, id: str | None, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            known = self._known.get(number) or PositionRow(self._group, str(number))
+            if known.quiesced != id:
+                self._known[number] = row = replace(known, quiesced=id)
+                self._rows.put(row)
+
+    def are_quiesced(self, numbers: Iterable[int], id: str) -> bool:
+        """Return whether the store says of all partitions *numbers*, whoever had them, that nothing
+        is written about them since the event *id*."""
+        keys = [((self._group, str(number)), "") for number in numbers]
+        noted = [row for row in self._rows.get_all(keys) if row.quiesced == id]
+        return len(noted) == len(keys)
 
     def passed(self, records: Iterable[Record]) -> None:
         """Write the positions behind *records* with the next flush."""

@@ -63,7 +63,7 @@ class Sequential:
         self._steps = steps
         self._was_set = self._took_over = False
         self._partitions = Partitions(log, processor.name, processor.awaits)
-        self._positions = Positions(log, store, processor)
+        self.positions = Positions(log, store, processor)
         self._size = StepSize(limit)
         self._records: Sequence[Record] = ()
         self._answers: list[Message] = []
@@ -77,7 +77,7 @@ class Sequential:
     def assign(self, partitions: frozenset[int]) -> None:
         """Let the processor claim what is fresh."""
         self._took_over = True
-        self._positions.assign(partitions)
+        self.positions.assign(partitions)
         self._partitions.assign(partitions)
         self._processor.assign(partitions, self._clock())
         self._processor.settle()
@@ -130,7 +130,7 @@ class Sequential:
             return None
         with self._phase("settle"):
             self._processor.settle()
-        self._positions.passed(self._records)
+        self.positions.passed(self._records)
         self._answers += orders
         return Batch(self._records, self._answers)
 

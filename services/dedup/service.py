@@ -15,6 +15,7 @@ from gossamer.events import (
     ErasureBegun,
     Event,
     FleetBegun,
+    FleetQuiesced,
     HostOverridden,
     PageJudged,
     PageParsed,
@@ -118,6 +119,7 @@ class Dedup(Processor):
             CrawlDefined: self._crawl_defined,
             BlacklistChanged: lambda event, now: self._pages.blacklist.change(event),
             FleetBegun: lambda event, now: None,  # Compared when a process starts.
+            FleetQuiesced: lambda event, now: None,  # The loop goes by it.
             SiteOverridden: lambda event, now: None,
             HostOverridden: lambda event, now: None,
             SpeedSet: lambda event, now: None,

@@ -14,6 +14,7 @@ from gossamer.events import (
     ErasureAsked,
     Event,
     FleetBegun,
+    FleetQuiesced,
     HostOverridden,
     LinksSetAside,
     MissingPageRead,
@@ -208,6 +209,7 @@ class Frontier(Processor):
             SpeedSet: lambda event, now: self._pacing.change(event),
             CrawlDefined: self._crawl_defined,
             FleetBegun: lambda event, now: None,  # Compared when a process starts.
+            FleetQuiesced: lambda event, now: None,  # The loop goes by it.
         }
 
     def _bind_handlers(self) -> dict[type[Event], PartitionHandler]:

@@ -1,0 +1,205 @@
+"""While a fleet is quiesced nothing is written to its store, whoever comes and goes."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+
+import pytest
+
+from gossamer import clock
+from gossamer.errors import GossamerError, Unavailable
+from gossamer.events import FleetQuiesced
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import loop as loop_module
+from gossamer.runtime.loop import Loop
+from gossamer.runtime.positions import PositionRow
+from gossamer.runtime.quiescing import Quiesced, quiesced
+from gossamer.runtime.sequential import sequential_loop
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from tests.runtime.manual import found, sow
+from tests.runtime.processors import Sower
+
+GROUPS = (Sower.name,)
+LIMIT = 600.0
+
+
+class Flushing(SqliteStore):
+    """May be unavailable for what is flushed."""
+
+    is_away = False
+
+    def flush(self) -> None:
+        if self.is_away:
+            raise Unavailable("Cassandra is away")
+        super().flush()
+
+
+class There:
+    """A member on a log and a store of its own; the command sees the same files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.log = SqliteLog(Database(folder / "log.db"))
+        self.time = 1000.0
+        self.start()
+
+    def start(self) -> None:
+        """Start the member, after a crash of the one before."""
+        self.store = Flushing(Database(self._folder / "store.db"))
+        self.sower = Sower(self.store)
+        self.loop: Loop = sequential_loop(self.sower, self.log, self.store, lambda: self.time)
+
+    def copy(self) -> list[str]:
+        """Return a copy of the store."""
+        with closing(sqlite3.connect(self._folder / "store.db")) as database:
+            return [*database.iterdump()]
+
+    def other_store(self) -> SqliteStore:
+        """Open the store once more, as a command does."""
+        return SqliteStore(Database(self._folder / "store.db"))
+
+    def ask(self, until: float | None, id: str = "one") -> None:
+        self.log.append([encode(FleetQuiesced(at=self.time, id=id, until=until))])
+
+    def quiesce(self) -> AbstractContextManager[Quiesced]:
+        return quiesced(self.log, self.other_store(), GROUPS, LIMIT)
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
+    monkeypatch.setattr(loop_module, "REST_TURN", 0.0)
+    there = There(tmp_path)
+    monkeypatch.setattr(clock, "now", lambda: there.time)
+    monkeypatch.setattr(clock, "steady", lambda: there.time)
+
+    def pause(seconds: float) -> None:
+        there.time += seconds
+        there.loop.step()
+
+    monkeypatch.setattr(clock, "pause", pause)
+    return there
+
+
+def test_nothing_is_handled_or_written_until_the_end(there: There) -> None:
+    sow(there.log, "a")
+    there.loop.step()
+    with there.quiesce() as resting:
+        at = {topic for row in resting.notes.values() for topic in row.offsets.items()}
+        assert at == {("seeds", 1)}
+        copy = there.copy()
+        sow(there.log, "b")
+        there.sower.at = there.time
+        for _ in range(3):
+            there.loop.step()
+        assert found(there.log) == ["a"] and there.copy() == copy
+    there.loop.step()
+    assert "b" in found(there.log)
+
+
+def test_all_that_a_step_handles_is_written_before_it_rests(there: There) -> None:
+    there.loop.step()
+    sow(there.log, "a")
+    with there.quiesce() as resting:
+        assert found(there.log) == ["a"]
+        assert ("seeds", 1) in {at for row in resting.notes.values() for at in row.offsets.items()}
+
+
+def test_members_go_on_by_themselves_when_the_command_was_killed(there: There) -> None:
+    there.loop.step()
+    there.ask(until=there.time + LIMIT)
+    there.loop.step()
+    sow(there.log, "a")
+    there.loop.step()
+    assert found(there.log) == []
+    there.time += LIMIT
+    there.loop.step()
+    assert found(there.log) == ["a"]
+
+
+def test_a_member_that_starts_meanwhile_claims_and_writes_nothing(there: There) -> None:
+    there.loop.step()
+    with there.quiesce():
+        copy = there.copy()
+        there.start()
+        sow(there.log, "a")
+        for _ in range(3):
+            there.loop.step()
+        assert there.sower.calls == [] and there.copy() == copy
+    there.loop.step()
+    assert found(there.log) == ["a"]
+
+
+def test_a_member_takes_over_from_one_that_died_before_it_rested(there: There) -> None:
+    there.loop.step()
+    there.ask(until=there.time + LIMIT)
+    there.start()
+    there.loop.step()
+    assert "assign 4" in there.sower.calls
+    copy = there.copy()
+    sow(there.log, "a")
+    there.loop.step()
+    assert found(there.log) == [] and there.copy() == copy
+
+
+def test_another_command_is_refused_and_the_first_one_goes_on(there: There) -> None:
+    there.loop.step()
+    with there.quiesce():
+        with (
+            pytest.raises(GossamerError, match=r"quiesced for another snapshot.* in 600 s"),
+            there.quiesce(),
+        ):
+            pass
+        sow(there.log, "a")
+        there.loop.step()
+        assert found(there.log) == []
+
+
+def test_members_that_do_not_rest_are_named_and_the_others_go_on(
+    there: There, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "pause", lambda seconds: setattr(there, "time", there.time + 10.0))
+    with (
+        pytest.raises(GossamerError, match=r"not all .*: dedup, partitions 0, 1, 2, 3\. "),
+        there.quiesce(),
+    ):
+        pass
+    sow(there.log, "a")
+    there.loop.step()
+    assert found(there.log) == ["a"]
+
+
+@pytest.mark.parametrize("write", [lambda there: sow(there.log, "a"), lambda there: None])
+def test_a_copy_that_took_longer_than_the_limit_is_refused(
+    there: There, write: Callable[[There], None]
+) -> None:
+    there.loop.step()
+    with (
+        pytest.raises(GossamerError, match="went on before the copy"),
+        there.quiesce(),
+    ):
+        there.time += LIMIT
+        write(there)
+        there.loop.step()
+
+
+def test_whatever_fails_meanwhile_the_fleet_goes_on(there: There) -> None:
+    there.loop.step()
+    with pytest.raises(KeyboardInterrupt), there.quiesce():
+        raise KeyboardInterrupt
+    sow(there.log, "a")
+    there.loop.step()
+    assert found(there.log) == ["a"]
+
+
+def test_a_member_that_cannot_flush_does_not_say_that_it_rests(there: There) -> None:
+    there.loop.step()
+    sow(there.log, "a")
+    there.store.is_away = True
+    there.ask(until=there.time + LIMIT)
+    with pytest.raises(Unavailable):
+        there.loop.step()
+    rows = there.other_store().table(PositionRow).everything()
+    assert not [row for row in rows if row.quiesced]
