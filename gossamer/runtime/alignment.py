@@ -39,8 +39,9 @@ def align(
 
     *may_lack*: a partition without a row is where the group is.
     """
+    rows = [*rows]
     stored = {(topic, int(row.partition)): at for row in rows for topic, at in row.offsets.items()}
-    known = {number for _, number in stored}
+    known = {int(row.partition) for row in rows}
     moved, positions = dict[At, int](), dict[At, int]()
     repeated = deleted = lost = 0
     for at, (committed, start, end) in sorted(standing.items()):

@@ -6,7 +6,7 @@ store was put back: what followed from the records in between is lost, and nobod
 Where its positions lie beyond the end of a partition, the log is the older one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import field
 from msgspec.structs import replace
@@ -59,9 +59,17 @@ class Positions:
         numbers = gained | {number for _, number in fresh}
         keys = [((self._group, str(number)), "") for number in sorted(numbers)]
         self._known |= {int(row.partition): row for row in self._rows.get_all(keys)}
+        if self._may_lack:
+            self._trust(fresh, numbers - self._known.keys())
         for at, one in fresh.items():
             self._compare(at, one)
         self._note(None, numbers & self._known.keys())
+
+    def _trust(self, standing: Mapping[At, Standing], numbers: Collection[int]) -> None:
+        """Believe that what the group has moved past in *numbers* is in the store."""
+        for number in numbers:
+            offsets = {at[0]: one.committed for at, one in standing.items() if at[1] == number}
+            self._known[number] = PositionRow(self._group, str(number), offsets)
 
     def _home(self, number: int) -> int:
         """Return the partition of a site-keyed topic that partition *number* of any goes with."""
@@ -70,7 +78,7 @@ class Positions:
     def _compare(self, at: At, standing: Standing) -> None:
         (topic, number), (committed, _, end) = at, standing
         row = self._known.get(number)
-        stored = row.offsets.get(topic, 0) if row else committed if self._may_lack else 0
+        stored = row.offsets.get(topic, 0) if row else 0
         if stored < committed:
             raise GossamerError(
                 f"the store is older than the log: the group {self._group} has moved to offset "

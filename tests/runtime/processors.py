@@ -5,9 +5,10 @@ import signal
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import ClassVar
 
 from gossamer.events import CrawlDefined, Discovery, Event, SeedSown, UrlsDiscovered
-from gossamer.events.topics import SEEDS
+from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Record, Tail
 from gossamer.log.codec import decode
 from gossamer.log.sqlite import SqliteLog
@@ -30,7 +31,7 @@ class Sower(Processor):
     """Answers each seed with a discovery, stores its URL, and remembers how it was called."""
 
     name = "dedup"
-    reads = (SEEDS,)
+    reads: ClassVar[tuple[Topic, ...]] = (SEEDS,)
 
     def __init__(self, store: Store) -> None:
         self.calls: list[str] = []

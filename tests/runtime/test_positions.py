@@ -6,6 +6,8 @@ from shutil import copy
 import pytest
 
 from gossamer.errors import GossamerError
+from gossamer.events.topics import SEEDS, URLS_DISCOVERED
+from gossamer.log import partition_of
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.sequential import sequential_loop
 from gossamer.sqlite import Database
@@ -14,12 +16,19 @@ from tests.runtime.manual import sow
 from tests.runtime.processors import Sower
 
 
-def run(log: Path, store: Path, *urls: str) -> None:
+class AfterAnother(Sower):
+    """Reads its own answers too; another engine may have handled some, without positions."""
+
+    reads = (SEEDS, URLS_DISCOVERED)
+    has_other_engine = True
+
+
+def run(log: Path, store: Path, *urls: str, kind: type[Sower] = Sower) -> None:
     """Handle seeds with *urls* by a process whose log and store are two files."""
     databases = Database(log), Database(store)
     opened, rows = SqliteLog(databases[0]), SqliteStore(databases[1])
     sow(opened, *urls)
-    loop = sequential_loop(Sower(rows), opened, rows, lambda: 1.0)
+    loop = sequential_loop(kind(rows), opened, rows, lambda: 1.0)
     while loop.step():
         pass
     loop.close()
@@ -59,3 +68,12 @@ def test_an_older_log_is_refused(log: Path, store: Path, tmp_path: Path) -> None
     run(log, store, "http://b.example/", "http://c.example/")
     with pytest.raises(GossamerError, match=r"log is older .*ends at offset 1, .* up to 3"):
         run(tmp_path / "backup.db", store)
+
+
+def test_what_another_engine_has_handled_is_not_missed(log: Path, store: Path) -> None:
+    place = "same place, so in this order"  # Of all seeds.
+    here, *_ = (url for url in map(str, range(9)) if partition_of(url, 4) == partition_of(place, 4))
+    there, *_ = (url for url in map(str, range(9)) if partition_of(url, 4) != partition_of(here, 4))
+    run(log, store.with_name("other.db"), here, kind=AfterAnother)
+    run(log, store, there, kind=AfterAnother)
+    run(log, store, kind=AfterAnother)
