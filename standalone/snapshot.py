@@ -107,7 +107,7 @@ def take_snapshot(folder: Folder, target: Path) -> Snapshot:
     written to, or if *folder* holds no crawl; nothing is left in *target* then.
     """
     opened = folder.open()
-    with closing(opened.database), _translated(target):
+    with closing(opened.database), translated(target):
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
             raise GossamerError(f"{target} is not empty: name a new folder for the snapshot")
@@ -124,10 +124,10 @@ def take_snapshot(folder: Folder, target: Path) -> Snapshot:
                 version=version("gossamer"),
                 fleet=identity.id if identity else None,
                 taken_at=taken_at,
-                complete=_complete_files(folder.warc, row),
+                complete=complete_files(folder.warc, row),
                 open=row.open if row else {},
             )
-            _write(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(snapshot)))
+            write_whole(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(snapshot)))
         except BaseException:
             for path in target.iterdir():
                 path.unlink()
@@ -142,8 +142,9 @@ def _copy(database: sqlite3.Connection, path: Path) -> None:
     sync(path)
 
 
-def _complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
-    """Return the complete files as of *row*: those of later commits are left out."""
+def complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
+    """Return the complete files in *warc* and their sizes in bytes, as of *row*: those of later
+    commits are left out."""
     sizes = {}
     for file, (size, serial) in _files(warc).items():
         if row is None or (serial <= row.serial and file not in row.open):
@@ -185,7 +186,7 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     folder.lock()
     later = _read_later(folder, snapshot)
     repair(folder.warc, None)
-    with _translated(folder.path):
+    with translated(folder.path):
         _replace_database(folder, source / COPY, later)
     found = {file: size for file, (size, _) in _files(folder.warc).items()}
     listed = snapshot.files
@@ -210,6 +211,10 @@ def read_snapshot(source: Path) -> Snapshot:
     except OSError as error:
         raise GossamerError(f"{path} cannot be read: {error.strerror}") from error
     try:
+        if msgspec.json.decode(text, type=_Kind).keyspace:
+            raise GossamerError(
+                f"{source} is a snapshot of a fleet: name that with --config, and leave out --data"
+            )
         # The format comes first: a newer version may say other things.
         found = msgspec.json.decode(text, type=_Format)
         if found.format != FORMAT:
@@ -220,6 +225,11 @@ def read_snapshot(source: Path) -> Snapshot:
         return msgspec.json.decode(text, type=Snapshot)
     except msgspec.MsgspecError as error:
         raise Corrupt(f"{path} is damaged ({error}): use another snapshot") from error
+
+
+class _Kind(msgspec.Struct):
+    keyspace: str | None = None
+    """Which a fleet has."""
 
 
 class _Format(msgspec.Struct):
@@ -322,7 +332,7 @@ def _keep(path: Path, later: Later) -> None:
         SqliteLog(database).append([encode(event) for event in later.settings])
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Write a file that is there as a whole or not at all."""
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(content)
@@ -332,7 +342,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _translated(folder: Path) -> Iterator[None]:
+def translated(folder: Path) -> Iterator[None]:
     """Raise GossamerError for an OSError that has to do with *folder*."""
     try:
         yield

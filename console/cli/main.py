@@ -29,7 +29,7 @@ COMMANDS = {
     "blocked": "list the blacklist, or say by which rule a URL is on it",
     "topics": "create and check the topics of a fleet",
     "store": "create and check the tables of a fleet",
-    "snapshot": "write a consistent copy of a folder's crawl, which may run meanwhile",
+    "snapshot": "take a consistent copy of a folder or a fleet while its crawl runs",
     "restore": "put a snapshot back, or bring log and store of a fleet together again",
     "move": "continue a folder's crawl in a fleet, or a fleet's in a folder",
     "doctor": "check a fleet or a folder, and say what cures what is wrong",

@@ -109,14 +109,11 @@ def open_from(
     return open_crawl(settings_of(options), options.data, create)
 
 
-def folder_from(options: argparse.Namespace) -> Folder:
-    """Return the folder that *options* mean; raise BadSettings if they mean a fleet."""
-    if settings_of(options).kafka.servers and options.data is None:
-        raise BadSettings(
-            "the settings name a fleet: bring it to rest (gossamer speed 0, until no group has a "
-            "backlog), stop its services, and run nodetool snapshot on all nodes of Cassandra. "
-            "Putting back a backup, in docs/operations.md, says how; --data names a folder instead"
-        )
+def place_from(options: argparse.Namespace) -> "Folder | Settings":
+    """Return the folder that *options* mean, or the settings of the fleet that they mean."""
+    settings = settings_of(options)
+    if settings.kafka.servers and options.data is None:
+        return settings
     return Folder(options.data or DATA)
 
 

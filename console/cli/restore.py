@@ -1,4 +1,4 @@
-"""`gossamer restore`: puts a snapshot back into a folder.
+"""`gossamer restore`: puts a snapshot back into a folder, or has a fleet go on from its tables.
 
 `gossamer restore --align` brings the parts of a fleet together again, of which one was replaced by
 an older state or is lost.
@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from console.cli.options import add_crawl, folder_from, settings_of
+from console.cli.options import add_crawl, place_from, settings_of
 from console.figures import alignment, instant, plural
+from console.fleet_snapshot import check_tables, missing_files, read_fleet_snapshot
 from gossamer import clock
 from gossamer.errors import BadSettings
 from gossamer.events import DEFAULT_CRAWL
@@ -21,6 +22,7 @@ from gossamer.runtime.alignment import align_group, skip_gaps
 from gossamer.runtime.backends import open_fleet
 from gossamer.runtime.control_copy import control_events
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
+from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from gossamer.terminal import printable
@@ -28,6 +30,7 @@ from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
+from standalone.folder import Folder
 from standalone.snapshot import restore_snapshot
 
 LONGEST = 5000
@@ -37,10 +40,14 @@ LONGEST = 5000
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add its arguments to *command*."""
     command.add_argument(
-        "snapshot", nargs="?", type=Path, metavar="DIR", help="the snapshot to put back"
+        "snapshot",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="the snapshot; the tables of a fleet were put back before",
     )
     command.add_argument(
-        "--replace", action="store_true", help="replace the crawl that the folder holds"
+        "--replace", action="store_true", help="of a folder: replace the crawl that it holds"
     )
     command.add_argument(
         "--align",
@@ -53,12 +60,16 @@ def add_options(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Put a snapshot back, or align a fleet."""
     if options.align == bool(options.snapshot):
-        raise BadSettings("name a snapshot for a folder, or say --align for a fleet")
-    return _align(options) if options.align else _restore(options)
+        raise BadSettings("name a snapshot, or say --align for a fleet")
+    if options.align:
+        return _align(options)
+    place = place_from(options)
+    if isinstance(place, Folder):
+        return _restore_folder(options, place)
+    return _restore_fleet(options, place)
 
 
-def _restore(options: argparse.Namespace) -> int:
-    folder = folder_from(options)
+def _restore_folder(options: argparse.Namespace, folder: Folder) -> int:
     restored = restore_snapshot(options.snapshot, folder, options.replace)
     taken_at, data = instant(restored.snapshot.taken_at), shlex.quote(str(folder.path))
     print(f"{folder.path} holds the crawl of {taken_at} again.")
@@ -72,6 +83,23 @@ def _restore(options: argparse.Namespace) -> int:
     if restored.erased:
         print("Erased after the snapshot, so known again; gossamer forget erases it again:")
         print("\n".join(printable(f"  {target}", LONGEST) for target in restored.erased))
+    return 0
+
+
+def _restore_fleet(options: argparse.Namespace, settings: Settings) -> int:
+    """Print what is done, as it is done; all services must have been stopped, and the tables of the
+    snapshot put back."""
+    if options.replace:
+        raise BadSettings("--replace is for a folder: the tables of a fleet are put back before")
+    snapshot = read_fleet_snapshot(options.snapshot)
+    with open_fleet(settings, "restore") as (log, store):
+        check_tables(snapshot, log, store)
+        print(f"the store is that of {instant(snapshot.taken_at)}", flush=True)
+        for line in align(log, store, clock.now()):
+            print(line, flush=True)
+    if missing := missing_files(snapshot, settings.archive.folder):
+        print(f"WARC files of the snapshot that {settings.archive.folder} lacks, or has a part of:")
+        print("\n".join(f"  {file}" for file in missing))
     return 0
 
 

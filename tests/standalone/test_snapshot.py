@@ -295,23 +295,10 @@ def test_a_damaged_crawl_is_replaced(tmp_path: Path, running: FolderCrawl) -> No
     assert running.crawl.run()
 
 
-@pytest.mark.parametrize("command", ["snapshot", "restore"])
-def test_a_fleet_is_told_what_to_do_instead(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-) -> None:
-    monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", "localhost:1")
-    said = refused(capsys, command, tmp_path / "copy", status=2)
-    assert "gossamer speed 0" in said
-    assert "nodetool snapshot on all nodes" in said
-
-
 def test_a_snapshot_and_align_exclude_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for arguments in (["--align", tmp_path], []):
         said = refused(capsys, "restore", *arguments, status=2)
-        assert "name a snapshot for a folder, or say --align for a fleet" in said
+        assert "name a snapshot, or say --align for a fleet" in said
     assert "go with a snapshot" in refused(capsys, "restore", "--align", "--replace", status=2)

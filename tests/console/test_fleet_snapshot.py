@@ -1,0 +1,243 @@
+"""`gossamer snapshot` and `gossamer restore` on a fleet whose members rest while its tables are
+copied."""
+
+import io
+import itertools
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from console.cli import restore, snapshot
+from console.cli.main import main
+from gossamer import clock
+from gossamer.events import CrawlDefined, SeedSown
+from gossamer.log.codec import encode
+from gossamer.log.sqlite import SqliteLog
+from gossamer.runtime import loop as loop_module
+from gossamer.runtime import quiescing
+from gossamer.runtime.identity import check_folder, identify
+from gossamer.runtime.loop import Loop
+from gossamer.runtime.sequential import sequential_loop
+from gossamer.settings import ArchiveSettings, DedupSettings, FrontierSettings
+from gossamer.sqlite import Database
+from gossamer.store.sqlite import SqliteStore
+from services.archive.rows import SegmentRow
+from services.archive.service import Archive
+from services.dedup.seen import SeenTable
+from services.dedup.service import Dedup
+from services.frontier.rows import QueuedUrl
+from services.frontier.service import Frontier
+
+FILE = "gossamer-default-20261126000000-00000-archive-1.warc.gz"
+Said = Callable[..., str]
+
+
+class Terminal(io.StringIO):
+    """A terminal with a person who has typed this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class There:
+    """A fleet of a frontier, a dedup and an archive; its log and its store are a file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.warc = folder / "store.db", folder / "warc"
+        self.log = SqliteLog(Database(folder / "log.db"))
+        self.fleet = identify(self.log, self.store(), 1.0)
+        check_folder(self.warc, self.fleet)
+        self.log.append([encode(CrawlDefined(at=1.0, scope="any()", max_depth=3))])
+        self.loops: list[Loop] = []
+        (self.warc / "archive-1").mkdir()
+        (self.warc / "archive-1" / FILE).write_bytes(b"WARC.")
+        other = self.store()
+        other.table(SegmentRow).put(SegmentRow(writer="archive-2"))
+        other.flush()
+        self.start()
+
+    def store(self) -> SqliteStore:
+        return SqliteStore(Database(self.file))
+
+    def start(self) -> None:
+        stores = [self.store() for _ in range(3)]
+        frontier = Frontier(FrontierSettings(), stores[0], 60.0, self.log.partitions, alone=True)
+        dedup = Dedup(SeenTable(stores[1]), stores[1], DedupSettings())
+        archive = Archive(self.warc, stores[2], ArchiveSettings(), "me", "me", "archive-1")
+        self.loops = [
+            sequential_loop(processor, self.log, store, clock.now)
+            for processor, store in zip((frontier, dedup, archive), stores, strict=True)
+        ]
+
+    def stop(self) -> None:
+        for loop in self.loops:
+            loop.close()
+        self.loops = []
+
+    def step(self) -> None:
+        for loop in self.loops:
+            loop.step()
+
+    def sow(self, *urls: str) -> None:
+        self.log.append([encode(SeedSown(url=url)) for url in urls])
+        for _ in range(5):
+            self.step()
+
+    def admitted(self) -> Iterator[str]:
+        """Yield the URLs that the frontier has."""
+        yield from sorted(row.url for row in self.store().table(QueuedUrl).everything())
+
+    @contextmanager
+    def opened(self, *_: object) -> Iterator[tuple[SqliteLog, SqliteStore]]:
+        yield self.log, self.store()
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
+    monkeypatch.setattr(loop_module, "REST_TURN", 0.0)
+    monkeypatch.setenv("GOSSAMER_KAFKA__SERVERS", "simulated")
+    monkeypatch.setenv("GOSSAMER_ARCHIVE__FOLDER", str(tmp_path / "warc"))
+    there = There(tmp_path)
+    for module in (snapshot, restore):
+        monkeypatch.setattr(module, "open_fleet", there.opened)
+    now = itertools.count()
+    monkeypatch.setattr(clock, "steady", lambda: 0.001 * next(now))
+    monkeypatch.setattr(clock, "pause", lambda seconds: there.step())
+    return there
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Return what runs a command, which has a status, and returns what it says."""
+
+    def run(*words: object, code: int = 0) -> str:
+        assert main([str(word) for word in words]) == code
+        out, err = capsys.readouterr()
+        return err if code else out
+
+    return run
+
+
+def copying(there: There, copy: Path, status: int = 0) -> str:
+    """Return a command that copies the tables to *copy*, and ends with *status*."""
+    code = (
+        f"import sqlite3; to = sqlite3.connect('{copy}'); "
+        f"sqlite3.connect('{there.file}').backup(to); raise SystemExit({status})"
+    )
+    return shlex.join([sys.executable, "-c", code])
+
+
+def test_a_fleet_goes_on_from_a_snapshot_whose_tables_were_put_back(
+    there: There, tmp_path: Path, said: Said
+) -> None:
+    there.sow("http://a.example/")
+    target, copy = tmp_path / "s", tmp_path / "copy.db"
+    out = said("snapshot", target, "--run", copying(there, copy))
+    assert "The fleet was quiesced for " in out
+    assert f"describes the fleet {there.fleet} as of " in out
+    assert f"run gossamer restore {target}" in out
+    there.sow("http://b.example/")
+    there.stop()
+    there.file = copy
+    out = said("restore", target)
+    assert "the store is that of " in out
+    # This log keeps nothing that was read.
+    assert "frontier: 1 record that cannot be handled" in out
+    there.start()
+    there.step()
+    assert [*there.admitted()] == ["http://a.example/"]
+
+
+def test_tables_that_were_not_put_back_are_refused(
+    there: There, tmp_path: Path, said: Said
+) -> None:
+    there.sow("http://a.example/")
+    said("snapshot", tmp_path / "s", "--run", "true")
+    there.sow("http://b.example/")
+    there.stop()
+    err = said("restore", tmp_path / "s", code=1)
+    assert "does not have the tables of the snapshot: the positions of archive 0, " in err
+    assert "put the tables of the keyspace gossamer back on all nodes" in err
+
+
+def test_a_snapshot_of_another_fleet_is_refused(there: There, tmp_path: Path, said: Said) -> None:
+    said("snapshot", tmp_path / "s", "--run", "true")
+    written = (tmp_path / "s" / "snapshot.json").read_text()
+    (tmp_path / "s" / "snapshot.json").write_text(written.replace(there.fleet, "another"))
+    assert "the snapshot is of the fleet another" in said("restore", tmp_path / "s", code=1)
+
+
+def test_a_snapshot_has_what_belongs_to_the_copy(there: There, tmp_path: Path, said: Said) -> None:
+    there.sow("http://a.example/")
+    out = said("snapshot", tmp_path / "s", "--run", "true")
+    assert "the files of archive-2." in out
+    found = json.loads((tmp_path / "s" / "snapshot.json").read_text())
+    assert (found["fleet"], found["keyspace"]) == (there.fleet, "gossamer")
+    assert sum(found["offsets"]["dedup"]["seeds"].values()) == 1
+    assert {"frontier", "dedup", "archive"} == {row["group"] for row in found["positions"]}
+    assert found["files"] == {"archive-1/" + FILE: 5}
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [("exit 7", "the command ended with status 7"), ("sleep 60", "the command had not ended when")],
+)
+def test_a_command_that_fails_leaves_no_snapshot_and_the_fleet_goes_on(
+    there: There, tmp_path: Path, said: Said, command: str, why: str
+) -> None:
+    err = said("snapshot", tmp_path / "s", "--limit", "0.5s", "--run", command, code=1)
+    assert f"no snapshot was taken: {why}" in err
+    assert not [*(tmp_path / "s").iterdir()]
+    there.sow("http://a.example/")
+    assert [*there.admitted()] == ["http://a.example/"]
+
+
+def test_without_a_command_it_waits_for_enter(
+    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal("\n")
+    monkeypatch.setattr(sys, "stdin", terminal)
+    out = said("snapshot", tmp_path / "s")
+    assert "Copy the keyspace gossamer on all nodes now (nodetool snapshot), then press En" in out
+    assert terminal.read() == ""
+    assert "the terminal was closed" in said("snapshot", tmp_path / "t", code=1)
+
+
+def test_without_a_command_and_a_terminal_nothing_is_held(
+    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert "with --run, such as" in said("snapshot", tmp_path / "s", code=2)
+
+
+def test_dedup_on_faust_is_named(
+    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOSSAMER_DEDUP__ENGINE", "faust")
+    assert "faust, which cannot be quiesced" in said(
+        "snapshot", tmp_path / "s", "--run", "true", code=2
+    )
+
+
+def test_a_service_that_does_not_run_is_named(
+    there: There, tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quiescing, "PATIENCE", 0.5)
+    there.loops.pop().close()
+    err = said("snapshot", tmp_path / "s", "--run", "true", code=1)
+    assert "not all services stopped writing: archive, partitions 0, 1, 2, 3." in err
+
+
+def test_a_snapshot_of_a_folder_is_none_of_a_fleet(
+    there: There, tmp_path: Path, said: Said
+) -> None:
+    said("snapshot", tmp_path / "s", "--run", "true")
+    (tmp_path / "s" / "gossamer.db").touch()
+    assert "is a snapshot of a fleet" in said("restore", tmp_path / "s", "--data", "x", code=1)
+    (tmp_path / "s" / "snapshot.json").write_text('{"format": 1}')
+    assert "does not describe a fleet" in said("restore", tmp_path / "s", code=1)
