@@ -169,8 +169,8 @@ def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
     raise GossamerError(
         "the store does not have the tables of the snapshot: the positions of "
         f"{', '.join(differing)} differ. Stop all services, put the tables of the keyspace "
-        f"{snapshot.keyspace} back on all nodes, and run the same command again. Where services "
-        "have run on these tables since, it is gossamer restore --align"
+        f"{snapshot.keyspace} back on all nodes, and run the same command again. Where it has "
+        "changed them already, or services have, run gossamer restore --align"
     )
 
 

@@ -47,6 +47,9 @@ never done again, so each of its answers is appended as it comes: a slow host ho
 pages. For the same reason they survive a log that is away: work under way goes on, and its answers
 are kept until the log takes them (`concurrent.py`); dropped, the URLs would be asked for again.
 
+**Why it rests.** A copy of the store is consistent while nobody writes. `quiescing.py` has all
+loops that keep rows note that they rest, and sees that none has gone on before the copy was made.
+
 **The process.** In a fleet `process.py` waits for servers that are away, opens log and store
 (`backends.py`), stops at SIGTERM; `health.py` answers probes and scrapes, which `observed.py` feeds
 from the log that every loop polls. `trace.py` puts the trace of a URL on every log line.

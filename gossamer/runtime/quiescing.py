@@ -42,7 +42,7 @@ LOOK = 0.1
 
 
 class Asked:
-    """What the newest event says."""
+    """What the newest event says; one that ends a snapshot says nothing of another one."""
 
     def __init__(self) -> None:
         self.event: FleetQuiesced | None = None
@@ -51,8 +51,13 @@ class Asked:
         """Go by *records* of the control topic."""
         for record in records:
             with suppress(Poison):  # Its dead letter is written by whoever handles it.
-                if isinstance(event := decode(record), FleetQuiesced):
+                event = decode(record)
+                if isinstance(event, FleetQuiesced) and not self._is_of_another(event):
                     self.event = event
+
+    def _is_of_another(self, event: FleetQuiesced) -> bool:
+        """Return whether *event* ends what is over already, because another command has begun."""
+        return event.until is None and self.event is not None and event.id != self.event.id
 
     @property
     def id(self) -> str | None:
@@ -112,9 +117,7 @@ def quiesced(log: Log, store: Store, groups: Collection[str], limit: float) -> I
                 "give it more time (--limit), and see that the clocks of all machines agree"
             )
     finally:
-        _read(control, asked)
-        if asked.event == event:
-            log.append([encode(replace(event, at=clock.now(), until=None))])
+        log.append([encode(replace(event, at=clock.now(), until=None))])
         control.close()
 
 
@@ -138,11 +141,13 @@ def _await(
     event: FleetQuiesced,
 ) -> Notes:
     """Return the notes once all partitions of *groups* have one."""
-    until = clock.steady() + PATIENCE
+    assert event.until
+    until, is_read = clock.steady() + min(PATIENCE, event.until - event.at), False
     while True:
         _read(control, asked)
-        if asked.event != event:
+        if is_read and asked.event != event:
             raise GossamerError("another snapshot has begun at the same time: wait for that one")
+        is_read = asked.event == event
         notes = _notes(log, store, groups)
         resting = {at for at, row in notes.items() if row.quiesced == event.id}
         missing = [
@@ -150,9 +155,9 @@ def _await(
             for group in groups
             if (numbers := [n for n in range(log.partitions) if (group, n) not in resting])
         ]
-        if not missing:
+        if is_read and not missing:
             return notes
-        if clock.steady() > until or asked.id is None:
+        if clock.steady() > until:
             raise GossamerError(
                 f"not all services stopped writing: {'; '.join(missing)}. See that a process of "
                 "each runs and is ready, of this version, and dedup not on Faust, which cannot be "
