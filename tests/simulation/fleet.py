@@ -197,6 +197,8 @@ PACE: dict[str, object] = {
     "gossamer.runtime.loop.HOLD_INTERVAL": 10.0,
     "gossamer.log.throttling.LIMITS": dict.fromkeys(LIMITS, 5),
     "gossamer.log.kafka.trimming.EVERY": 20.0,
+    "gossamer.runtime.loop.REST_TURN": 1.0,
+    "gossamer.runtime.quiescing.LOOK": 0.01,
     "gossamer.runtime.event_loop.STOP_INTERVAL": 5.0,
     "services.frontier.politeness.RETRY_WAIT": 20.0,
     "services.frontier.politeness.SHORT_WAIT": 10.0,

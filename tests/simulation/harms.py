@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from services.frontier.rows import QueuedUrl
 from tests.simulation.kernel import START, Process
 from tests.simulation.nodes import COPIES
-from tests.simulation.restores import lose_control, move_away_and_back, put_back, resize
+from tests.simulation.restores import (
+    lose_control,
+    move_away_and_back,
+    put_back,
+    resize,
+    snapshot,
+)
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
@@ -311,6 +317,7 @@ RESTORES: dict[str, Callable[["Run"], None]] = {
     "store put back": partial(put_back, parts=("store",)),
     "log put back": partial(put_back, parts=("log",)),
     "all put back": partial(put_back, parts=("store", "log", "disks")),
+    "snapshot": snapshot,
     "control lost": lose_control,
     "resized": resize,
     "moved": move_away_and_back,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from heapq import heappush
 from typing import Any
 from unittest import mock
@@ -24,6 +25,7 @@ from gossamer.log.codec import E, validated
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.alignment import Aligned
+from gossamer.runtime.loop import Blocking, Loop
 from gossamer.runtime.positions import PositionRow, Positions
 from gossamer.runtime.processor import Key
 from gossamer.store import Sort, Store
@@ -206,6 +208,16 @@ def _row_by_row(keys: Iterable[tuple[Sort, ...]], has_buckets: bool) -> Iterator
         yield *partition, [sort]
 
 
+def _noted_at_once(self: Loop, timeout: float = 0.0) -> Blocking[None]:
+    while news := (yield partial(self._control.poll, timeout)):
+        self._asked.learn(news)
+        self._news += news
+        timeout = 0.0
+        if self._strategy.positions and self._asked.id and not self._rests:
+            self._strategy.positions.note_quiesced(self._asked.id)
+            yield partial(self._reader.advance, (), ())
+
+
 FAULTS = (
     Fault(
         "priority",
@@ -232,7 +244,7 @@ FAULTS = (
         "Leases end before outcomes that came in time were read.",
         scenario="nobody reads the outcomes",
         seeds=10,
-        first=311,
+        first=1587,
         report="Retry-After of .* broken|requests for what was answered before",
         seams={
             "services.frontier.partitions.Partitions.caught_up": property(_always_caught_up),
@@ -367,6 +379,15 @@ FAULTS = (
         seeds=10,
         report="on `pages` goes back",
         seams={"services.dedup.documents.is_overtaken": _never_overtaken},
+    ),
+    Fault(
+        "noted first",
+        "A service notes that it writes no more before it has written what its step has handled.",
+        scenario="quiesced",
+        seeds=3,
+        first=182,
+        report="no snapshot: services went on|half written|has no outcome|come to its end",
+        seams={"gossamer.runtime.loop.Loop._read_control": _noted_at_once},
     ),
     Fault(
         "two fetchers",

@@ -1,15 +1,16 @@
 """What is done to a simulated fleet while all of its services are stopped: a part of it is put back
-to an older state or lost, and `gossamer restore --align` brings the fleet together again; or it is
-given another number of partitions; or its crawl is moved to a folder, and from there to a new
+to an older state, a snapshot or nothing, and `gossamer restore` brings the fleet together again; or
+it is given another number of partitions; or its crawl is moved to a folder, and from there to a new
 fleet."""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from console.cli.resizing import resize_fleet
 from console.cli.restore import align
+from console.fleet_snapshot import check_tables, read_fleet_snapshot, take_fleet_snapshot
 from console.moving import Side, move
 from gossamer import clock
 from gossamer.errors import GossamerError
@@ -18,10 +19,13 @@ from gossamer.events.control import Speed
 from gossamer.events.topics import CONTROL, TOPICS
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.backends import open_fleet
+from gossamer.runtime.quiescing import Quiesced
 from gossamer.settings import Settings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
+from services.fetcher.turns import AddressSlot
 from tests.simulation.kernel import START, Process
+from tests.simulation.nodes import Partition
 
 if TYPE_CHECKING:
     from tests.simulation.run import Run
@@ -36,6 +40,8 @@ SET_UP = 15.0
 """Seconds until the fleet works: nobody replaces a part of it before."""
 LANDED = 5.0
 """Seconds after which the last of the copies has heard of a write."""
+LIMIT = 120.0
+"""Seconds after which services go on, whatever became of the command that takes a snapshot."""
 STOPPED = 5.0
 """Seconds between two looks whether the groups have no members any more."""
 
@@ -91,6 +97,88 @@ def _disks(run: "Run") -> Callable[[], None]:
 
 BACKUPS = {"store": _store, "log": _log, "disks": _disks}
 """Part → makes a backup of it; what is returned puts that back."""
+
+
+def snapshot(run: "Run") -> None:
+    """Take a snapshot of the fleet while it runs, and put it back in a while."""
+    if run.sim.now < START + SET_UP or run.unrestored:
+        run.sim.later(STOPPED, snapshot, run)
+        return
+    taken = _Snapshot(run)
+    taken.process.spawn(taken.take)
+
+
+class _Snapshot:
+    """A snapshot that an operator takes, and puts back."""
+
+    def __init__(self, run: "Run") -> None:
+        self._run, self._sim = run, run.sim
+        self.process = Process(run.sim, "operator-2")
+        self._folder = run.fleet.folder / f"snapshot-{next(run.sim.numbers)}"
+        self._backup = [dict[tuple[str, Any], Partition]() for _ in run.nodes.data]
+        self._requests = 0
+        self._changed: list[str] = []
+        """The tables that were written to while they were copied."""
+        self._is_checked = False
+
+    def take(self) -> None:
+        """Take it; where that fails, another one later."""
+        settings, run = Settings.model_validate(self._run.fleet.settings), self._run
+        try:
+            with open_fleet(settings, "snapshot") as (log, store):
+                take_fleet_snapshot(log, store, settings, self._folder, LIMIT, self._copy)
+        except GossamerError as error:
+            run.note(f"an operator is told: {error}")
+            if "went on before" in str(error):
+                run.result.broken.append(f"no snapshot: {error}")
+            self._sim.later(self._sim.between(*AGE), snapshot, run)
+        else:
+            run.note("a snapshot is taken")
+            run.unrestored += 1
+            run.over_at = None
+            run.result.broken += [f"a snapshot has {one} half written" for one in self._changed]
+            self._sim.later(self._sim.between(*AGE), _stop, run, self._put_back, self._restored)
+        self.process.kill()
+
+    def _copy(self, resting: Quiesced) -> None:
+        """Copy one table of one node after the other, as nodes do."""
+        run, random = self._run, self._sim.random
+        run.note("the fleet is quiesced")
+        self._requests = len(run.sites.requests)
+        if self._sim.chance(0.2):
+            self._sim.later(self._sim.between(0.0, 2.0), self._kill)
+        before = {table: run.nodes.all_rows(table) for table in run.nodes.columns}
+        parts = [(node, table) for node in range(len(self._backup)) for table in before]
+        random.shuffle(parts)
+        for node, table in parts:
+            self._sim.wait(self._sim.between(0.0, 0.2))
+            found = {at: one for at, one in run.nodes.data[node].items() if at[0] == table}
+            self._backup[node] |= deepcopy(found)
+        # Fetchers go on, and lease addresses.
+        kept = before.keys() - {AddressSlot.table}
+        self._changed = [one for one in kept if run.nodes.all_rows(one) != before[one]]
+
+    def _kill(self) -> None:
+        if not self.process.dead:
+            self._run.note("the command that takes a snapshot is killed")
+            self.process.kill()
+            self._sim.later(self._sim.between(*AGE), snapshot, self._run)
+
+    def _put_back(self) -> None:
+        run = self._run
+        run.nodes.put_back(deepcopy(self._backup))
+        # What the store does not know of is asked for again.
+        run.excused += len(run.sites.requests) - self._requests
+        run.note("the snapshot is put back")
+
+    def _restored(self, settings: Settings) -> None:
+        with open_fleet(settings, "restore") as (log, store):
+            if not self._is_checked:
+                check_tables(read_fleet_snapshot(self._folder), log, store)
+                self._is_checked = True
+            for line in align(log, store, clock.now()):
+                self._run.note(line)
+        self._run.unrestored -= 1
 
 
 def lose_control(run: "Run") -> None:

@@ -105,6 +105,8 @@ class Run:
         """Whether pages were lost unread with the end of the log, and their links with them."""
         self.is_resting = False
         """Whether the fleet is brought to rest, for what needs that."""
+        self.unrestored = 0
+        """Snapshots that are to be put back."""
         self.excused = 0
         """Requests that may be repeated besides."""
         self.slow: str | None = None
@@ -268,6 +270,8 @@ class Run:
         self.sim.later(LOOK, self._look)
 
     def _idle(self) -> bool:
+        if self.unrestored:
+            return False
         for (topic, number), records in self.broker.logs.items():
             for group in TOPICS[topic].consumers if topic in TOPICS else ():
                 if self.broker.group(group).offsets.get((topic, number), 0) < len(records):

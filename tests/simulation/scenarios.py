@@ -72,6 +72,16 @@ LEFT_OUT = Scenario("records left out", ("records left out", "kill"), (1, 2), un
 RESTORED = Scenario("restored", ("store put back", "control lost", "kill"), (1, 1), until=60.0)
 LOG_RESTORED = Scenario("log restored", ("log put back", "kill"), (1, 1), until=60.0)
 ALL_RESTORED = Scenario("all restored", ("all put back", "kill"), (1, 1), until=60.0)
+QUIESCED = Scenario(
+    "quiesced",
+    ("snapshot", "kill", "frontier killed"),
+    (1, 2),
+    until=40.0,
+    hosts=(6, 9),
+    pages=(6, 15),
+    delay=0.5,
+    turn=1.0,  # The last one to rest is one that works.
+)
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
@@ -152,7 +162,7 @@ OTHERS = {
     28: RESIZED,
     10: WIDE,
     14: LISTINGS,
-    22: OPERATORS,
+    22: QUIESCED,
     18: LATE_PAGES,
     26: COMING_BACK,
     20: FORGOTTEN,
