@@ -1,0 +1,81 @@
+"""A snapshot of a fleet that crawls, put back later, loses no URL and is impolite to nobody;
+measured at the web server."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.waiting import until
+from tests.synthweb import SynthWeb, World, measure
+
+from .by_hand import of_servers
+from .fleet import assert_whole, crawl_to_the_end, fleet
+from .judge import page_answers
+from .test_restore import BATCH, DELAY, KEYSPACE, start, stop
+
+WORLD = World(seed=17, hosts=40, pages=20, silent=0, stuck=0, jitter=0.02)
+COPY = """
+import sys
+from cassandra.cluster import Cluster
+
+port, before, after = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+with Cluster(["127.0.0.1"], port=port) as cluster, cluster.connect() as session:
+    for (table,) in session.execute(
+        f"SELECT table_name FROM system_schema.tables WHERE keyspace_name = '{before}'"
+    ):
+        into = session.prepare(f'INSERT INTO {after}."{table}" JSON ?')
+        for (row,) in session.execute(f'SELECT JSON * FROM {before}."{table}"'):
+            session.execute(into, (row,))
+"""
+"""Copies the tables of a keyspace to another one, one after the other, as nodetool does."""
+
+
+@pytest.mark.slow
+def test_a_snapshot_of_a_fleet_that_crawls_loses_no_url_and_is_impolite_to_nobody(
+    tmp_path: Path, kafka: str, cassandra: int
+) -> None:
+    settings = {
+        **of_servers(kafka, cassandra),
+        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
+        "GOSSAMER_FRONTIER__BATCH": str(BATCH),
+        # What was ordered before, and is not known of any more, is over soon.
+        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
+        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
+    }
+    keyspace = settings[KEYSPACE]
+    copied, target = f"{keyspace}_copy", tmp_path / "snapshot"
+    with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
+        there.settings[KEYSPACE] = copied
+        done = there.gossamer("store", "apply")
+        assert done.code == 0, done
+        there.settings[KEYSPACE] = keyspace
+
+        there.seed()
+        until(lambda: len(page_answers(web)) >= 20, "the first pages")
+        before = len(web.requests())
+        command = [sys.executable, "-c", COPY, str(cassandra), keyspace, copied]
+        for folder, copy in ((f"{target}-of-nothing", "true"), (target, shlex.join(command))):
+            done = there.gossamer("snapshot", str(folder), "--run", copy)
+            assert done.code == 0, done
+            print(*re.findall("The fleet was quiesced for .*", done.out))
+        known = len(page_answers(web))
+        until(lambda: len(page_answers(web)) >= known + 40, "pages that the snapshot lacks")
+        assert not web.truth.required <= measure.asked(web.requests()), "it is over already"
+        stop(there)
+        since = len(web.requests()) - before
+
+        refused = there.gossamer("restore", str(target))
+        assert refused.code == 1, "the tables were not put back"
+        assert "does not have the tables of the snapshot" in refused.err
+        there.settings[KEYSPACE] = copied
+        # For a session Kafka takes those that were stopped for members.
+        until(lambda: there.gossamer("restore", str(target)).code == 0, "the groups have gone back")
+        start(there)
+        there.await_ready()
+        crawl_to_the_end(there)
+        repeated = assert_whole(there, DELAY)
+        print(f"{since} requests since the snapshot, {repeated} repeated")
+        assert repeated <= since + BATCH * WORLD.hosts, "no more than the snapshot does not know"
