@@ -110,9 +110,12 @@ class CheckIn:
             partition.unload(host, row, Trigger.EMPTIED)
 
     def _overtaken(self, partition: Partition, host: Host, event: VisitEnded, now: float) -> None:
-        """Heed what *host* asked for in a visit that is told too late to count."""
-        if not host.stored:
-            return  # It was erased.
+        """Heed what *host* asked for in a visit that is told too late to count.
+
+        A store that was put back may not have the host yet: its admission is read after that.
+        """
+        if not host.stored and partition.erasures.covers(event.visit):
+            return
         lease = host.row.lease
         counted = event.order == lease.order and event.index < lease.done
         if event.started_at and event.retry_after and not counted:

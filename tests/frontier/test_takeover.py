@@ -129,6 +129,19 @@ def busy(report: VisitEnded) -> VisitEnded:
     )
 
 
+def test_a_store_that_was_put_back_heeds_what_a_host_asked_for_that_it_does_not_know() -> None:
+    newer, older = Simulation(alone=False), Simulation(alone=False)
+    newer.admit("http://a.test/")
+    newer.step()
+    (report,) = newer.lose()
+    older.handle(busy(report))
+    older.admit("http://a.test/")
+    older.run(until=START + 3599.0)
+    assert not older.orders
+    older.run()
+    assert older.pages() == ["http://a.test/"]
+
+
 def answer_late(sim: Simulation, reports: list[VisitEnded]) -> None:
     """Let what was unread be read now: all hosts ask for an hour, which then has nearly passed."""
     said = sim.now
