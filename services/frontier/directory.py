@@ -109,6 +109,8 @@ class Lane:
         self._back: list[ListedHost] = []
         """Entries up to the position whose hosts wait again: they come first."""
         self._page: list[ListedHost] = []
+        self._is_last_page = False
+        """Whether the bucket has nothing beyond the page."""
         self._at_end = not buckets
         """Whether there is nothing beyond the page."""
         self._live: defaultdict[int, dict[str, ListedHost]] = defaultdict(dict)
@@ -168,7 +170,7 @@ class Lane:
         if self._at_end and bucket == self._bucket and len(self._page) < PAGE:
             insort(self._page, entry, key=attrgetter("key"))
             return
-        self._at_end = False
+        self._at_end = self._is_last_page = False
         if self._page and entry.key < self._page[-1].key:
             self._page.clear()  # It belongs among those read ahead: they are read again.
 
@@ -182,8 +184,10 @@ class Lane:
         if self._back:
             return self._back[0]
         while not self._page and not self._at_end:
-            after = self._taken.key if self._taken else None
-            self._page.extend(self._log.page(self._bucket, after, PAGE))
+            if not self._is_last_page:
+                after = self._taken.key if self._taken else None
+                self._page.extend(self._log.page(self._bucket, after, PAGE))
+                self._is_last_page = len(self._page) < PAGE
             if not self._page:
                 self._leave_bucket()
         return self._page[0] if self._page else None
@@ -197,6 +201,7 @@ class Lane:
 
     def _move_to(self, bucket: int) -> None:
         left, self._bucket, self._taken = self._bucket, bucket, None
+        self._is_last_page = False
         self._tidy(left)
 
     def take(self) -> None:

@@ -1,17 +1,26 @@
 """The partitions that a frontier has claimed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gossamer.errors import GossamerError
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
+from gossamer.runtime.answers import read_ahead
+from gossamer.runtime.processor import Key
 from gossamer.settings import FrontierSettings
-from gossamer.store import Store
+from gossamer.store import Row, Store
 from gossamer.store.claims import Claimant
 from services.frontier.directory import BUCKET, request_number
 from services.frontier.memory import Memory
 from services.frontier.overrides import Overrides
 from services.frontier.partition import Partition
+from services.frontier.rows import (
+    PartitionPlansRow,
+    PartitionRow,
+    PartitionTallyRow,
+    TallyRow,
+    partition_key,
+)
 
 
 class Partitions:
@@ -55,16 +64,27 @@ class Partitions:
             )
         if gained := numbers - self._claimed.keys():
             epoch = self._claimant.claim(gained, now)
+            self._read_ahead(gained)
             self._claimed |= {
                 number: self._open(number, epoch, now, now) for number in sorted(gained)
             }
 
     def reload(self, now: float) -> None:
         """Read the partitions from the store again, under their present claims."""
+        self._read_ahead(self._claimed)
         for number, former in self._claimed.items():
             opened = self._open(number, former.epoch, former.claimed_at, now)
             opened.bench.take_over_rests(former.bench)
             self._claimed[number] = opened
+
+    def _read_ahead(self, numbers: Iterable[int]) -> None:
+        """Read the rows about the partitions *numbers* as such, of each kind together."""
+        keys = [partition_key(number, self.in_all) for number in numbers]
+        of_crawl: tuple[type[Row], ...] = (PartitionPlansRow, TallyRow)
+        shared: tuple[type[Row], ...] = (PartitionRow, PartitionTallyRow)
+        rows: list[Key] = [(row, (self.crawl, key), "") for row in of_crawl for key in keys]
+        rows += [(row, key, "") for row in shared for key in keys]
+        read_ahead(self._store, [rows])
 
     def _open(self, number: int, epoch: int, claimed_at: float, now: float) -> Partition:
         return Partition(
