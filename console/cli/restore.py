@@ -18,9 +18,10 @@ from gossamer.events import DEFAULT_CRAWL
 from gossamer.events.topics import TOPICS
 from gossamer.log import Log
 from gossamer.log.codec import encode
+from gossamer.log.control import in_force
 from gossamer.runtime.alignment import align_group, skip_gaps
 from gossamer.runtime.backends import open_fleet
-from gossamer.runtime.control_copy import control_events
+from gossamer.runtime.control_copy import ControlRow, control_events, control_row
 from gossamer.runtime.identity import STORE, IdentityRow, adopt, begun, check_topics
 from gossamer.settings import Settings
 from gossamer.store import Store
@@ -130,7 +131,9 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
         of = writers if service is Archive else range(log.partitions)
         Claimant(store, kind).claim([*of], now)
         found = align_group(log, store, service, is_new)
-        if service is Archive and (found.repeated or found.deleted):
+        if service is Archive:
+            # An older row does not have all segments, also where the group is in step: what it had
+            # archived and not committed when the backup was made is in a later one as well.
             # Without a row, the archive keeps all whole records of the files that it finds.
             for writer in writers:
                 store.table(SegmentRow).drop(writer)
@@ -145,8 +148,10 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
 
 
 def _state_again(log: Log, store: Store, now: float) -> Iterator[str]:
-    """Write the topic `control` from the store, if it was lost."""
+    """Write the topic `control` from the store, if it was lost; else the store's copy from it."""
     if check_topics(log):
+        for event in in_force(log).values():
+            store.table(ControlRow).put(control_row(event))
         return
     row = store.table(IdentityRow).get(STORE)
     assert row

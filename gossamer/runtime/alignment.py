@@ -54,6 +54,11 @@ def align(
             moved[at] = target
         if position < target or position > end:
             positions[at] = target
+    for at in stored.keys() - standing.keys():
+        # A log that knows nothing of the group: it begins with the oldest record.
+        if stored[at]:
+            lost += stored[at]
+            positions[at] = 0
     changed = dict[int, dict[str, int]]()
     for (topic, number), offset in (stored | positions).items():
         changed.setdefault(number, {})[topic] = offset
@@ -99,7 +104,7 @@ def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool
     group, topics = service.name, [topic.name for topic in service.reads]
     # What is committed is read before the positions, and the ends after them: each grows.
     before = log.standing(group, topics)
-    numbers = sorted({number for _, number in before})
+    numbers = sorted({*range(log.partitions), *(number for _, number in before)})
     rows = store.table(PositionRow).get_all([((group, str(number)), "") for number in numbers])
     after = log.standing(group, topics)
     standing = {at: one._replace(end=after[at].end) for at, one in before.items() if at in after}

@@ -123,4 +123,5 @@ class Positions:
             offsets[record.topic] = max(offsets.get(record.topic, 0), record.offset + 1)
         for number, offsets in changed.items():
             row = self._known[number] = PositionRow(self._group, str(number), offsets)
-            self._rows.put(row)
+            # A copy of the store that is made during the flush must not have it before the rest.
+            self._rows.put(row, last=True)

@@ -53,11 +53,13 @@ def test_a_lost_control_topic_is_written_from_the_store() -> None:
     assert crawl and crawl.max_depth == 3
 
 
-def test_a_new_store_becomes_one_of_the_fleet() -> None:
+def test_a_new_store_becomes_one_of_the_fleet_and_has_what_operators_have_set() -> None:
     log, store = new_log(), new_store()
     fleet = begin(log, new_store())
-    assert next(align(log, store, 9.0)) == f"store: is of the fleet {fleet} now"
+    first, *_ = align(log, store, 9.0)
+    assert first == f"store: is of the fleet {fleet} now"
     assert identify(log, store, 10.0) == fleet
+    assert next(align(new_log(), store, 11.0)) == "control: written from the store, 4 records"
 
 
 def test_where_nothing_is_wrong_nothing_is_done() -> None:

@@ -76,6 +76,13 @@ def test_a_group_beyond_the_end_of_an_older_log_goes_back_to_it() -> None:
     assert (found.moved, found.lost) == ({AT: 80}, 15)
 
 
+def test_positions_of_a_group_that_a_log_does_not_know_are_forgotten() -> None:
+    found = align("frontier", {}, [PositionRow("frontier", "0", {AT[0]: 95})], may_lack=False)
+    assert (found.moved, found.lost) == ({}, 95)
+    assert positions(found) == {AT[0]: 0}
+    assert not align("frontier", {}, found.rows, may_lack=False).rows
+
+
 @given(
     st.integers(0, 50),
     st.integers(0, 50),

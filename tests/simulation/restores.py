@@ -182,7 +182,10 @@ class _Snapshot:
 
 
 def lose_control(run: "Run") -> None:
-    """Lose the topic `control`."""
+    """Lose the topic `control`, of which a frontier has made a copy."""
+    if not run.nodes.all_named("control"):
+        run.sim.later(STOPPED, lose_control, run)
+        return
 
     def lose() -> None:
         run.broker.logs[CONTROL.name, 0].clear()

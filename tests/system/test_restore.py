@@ -129,14 +129,16 @@ def test_a_dedup_that_has_lost_its_folder_loses_no_url(
 
 
 @pytest.mark.long
-def test_a_kafka_that_has_lost_its_disk_loses_what_was_unread(
-    tmp_path: Path, kafka: str, cassandra: int
+@pytest.mark.parametrize("anew", [False, True], ids=["going on", "from the seeds anew"])
+def test_a_kafka_that_has_lost_its_disk(
+    tmp_path: Path, kafka: str, cassandra: int, anew: bool
 ) -> None:
     settings = settings_of(kafka, cassandra)
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
         there.seed()
         until(lambda: len(page_answers(web)) >= 60, "some pages")
         stop(there)
+        before = len(page_answers(web))
         empty(kafka, settings[PREFIX])
         assert there.gossamer("topics", "apply").code == 0
         (frontier,) = there.of("frontier")
@@ -146,9 +148,17 @@ def test_a_kafka_that_has_lost_its_disk_loses_what_was_unread(
         aligned = there.gossamer("restore", "--align")
         assert aligned.code == 0, aligned
         print(aligned.out)
+        if anew:
+            shutil.rmtree(there.settings["GOSSAMER_DEDUP__FOLDER"])
         start(there)
         there.await_ready()
+        if anew:
+            there.seed()
+            crawl_to_the_end(there)
         until(lambda: all(there.idle() for _ in range(5)), "nothing more is asked for")
+        assert len(page_answers(web)) > before, "the store has what it had"
         lost = web.truth.required - measure.asked(web.requests())
-        print(f"{len(lost)} of {len(web.truth.required)} URLs lost")
+        assert not (anew and lost), "what is found again is admitted again"
+        again = sum(times - 1 for times in measure.twice(web.requests()).values())
+        print(f"{len(lost)} of {len(web.truth.required)} URLs lost, {again} requests repeated")
         assert_polite(web.requests(), web.truth, DELAY)
