@@ -31,7 +31,13 @@ from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
 from services.frontier.service import Frontier
-from standalone.snapshot import DESCRIPTION, complete_files, translated, write_whole
+from standalone.snapshot import (
+    DESCRIPTION,
+    complete_files,
+    description_in,
+    translated,
+    write_whole,
+)
 
 GROUPS = (Frontier.name, Dedup.name, Archive.name)
 """The groups of the services that keep rows."""
@@ -134,20 +140,12 @@ def _files(archives: Path, segments: list[SegmentRow]) -> dict[str, int]:
 
 def read_fleet_snapshot(source: Path) -> FleetSnapshot:
     """Return what `snapshot.json` in *source* says; raise GossamerError if it cannot be used."""
-    path = source / DESCRIPTION
     try:
-        return msgspec.json.decode(path.read_bytes(), type=FleetSnapshot)
-    except FileNotFoundError:
-        raise GossamerError(
-            f"{source} is not a complete snapshot: it has no {DESCRIPTION}, which gossamer "
-            "snapshot writes last"
-        ) from None
-    except OSError as error:
-        raise GossamerError(f"{path} cannot be read: {error.strerror}") from error
+        return msgspec.json.decode(description_in(source), type=FleetSnapshot)
     except msgspec.MsgspecError as error:
         raise Corrupt(
-            f"{path} does not describe a fleet ({error}): use another snapshot, or name a folder "
-            "with --data if it is one of a folder"
+            f"{source / DESCRIPTION} does not describe a fleet ({error}): use another snapshot, or "
+            "name a folder with --data if it is one of a folder"
         ) from error
 
 

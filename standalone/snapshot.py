@@ -198,11 +198,11 @@ def restore_snapshot(source: Path, folder: Folder, may_replace: bool) -> Restore
     )
 
 
-def read_snapshot(source: Path) -> Snapshot:
-    """Return what `snapshot.json` in *source* says; raise GossamerError if it cannot be used."""
+def description_in(source: Path) -> bytes:
+    """Return `snapshot.json` in *source*; raise GossamerError if it cannot be read."""
     path = source / DESCRIPTION
     try:
-        text = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
         raise GossamerError(
             f"{source} is not a complete snapshot: it has no {DESCRIPTION}, which gossamer "
@@ -210,6 +210,11 @@ def read_snapshot(source: Path) -> Snapshot:
         ) from None
     except OSError as error:
         raise GossamerError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_snapshot(source: Path) -> Snapshot:
+    """Return what `snapshot.json` in *source* says; raise GossamerError if it cannot be used."""
+    path, text = source / DESCRIPTION, description_in(source)
     try:
         if msgspec.json.decode(text, type=_Kind).keyspace:
             raise GossamerError(

@@ -11,10 +11,9 @@ import pytest
 from tests.support.waiting import until
 from tests.synthweb import SynthWeb, World, measure
 
-from .by_hand import of_servers
 from .fleet import assert_whole, crawl_to_the_end, fleet
 from .judge import page_answers
-from .test_restore import BATCH, DELAY, KEYSPACE, start, stop
+from .test_restore import BATCH, DELAY, KEYSPACE, settings_of, start, stop
 
 WORLD = World(seed=17, hosts=40, pages=20, silent=0, stuck=0, jitter=0.02)
 COPY = """
@@ -37,14 +36,7 @@ with Cluster(["127.0.0.1"], port=port) as cluster, cluster.connect() as session:
 def test_a_snapshot_of_a_fleet_that_crawls_loses_no_url_and_is_impolite_to_nobody(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
-    settings = {
-        **of_servers(kafka, cassandra),
-        "GOSSAMER_FRONTIER__DELAY": str(DELAY),
-        "GOSSAMER_FRONTIER__BATCH": str(BATCH),
-        # What was ordered before, and is not known of any more, is over soon.
-        "GOSSAMER_FRONTIER__LEASE_SLACK": "2",
-        "GOSSAMER_FETCHER__VISIT_LIMIT": "4",
-    }
+    settings = settings_of(kafka, cassandra)
     keyspace = settings[KEYSPACE]
     copied, target = f"{keyspace}_copy", tmp_path / "snapshot"
     with SynthWeb(WORLD) as web, fleet(web, tmp_path, 1, **settings) as there:
