@@ -16,8 +16,8 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "scripts" / "servers"
 OFFSETS = {"kafka": 0, "cassandra": 10}
 """Where the ports of servers begin, beyond the base; each takes up to three."""
 FIRST_SERVICE = 20
-PARTITIONS = "12"
-"""Of each topic, unless the settings say otherwise: one broker with 48 of each is slow to start."""
+PARTITIONS = 12
+"""Of each topic of a new fleet without the setting: one broker with 48 of each is slow to start."""
 
 
 def own_servers(settings: Settings) -> list[str]:
@@ -57,15 +57,20 @@ def command_of(member: Member, folder: FleetFolder) -> list[str]:
     return [sys.executable, "-P", "-m", f"services.{member.service}"]
 
 
-def clients_environment(record: Record, servers: list[str], settings: Settings) -> dict[str, str]:
-    """Return what has to be in an environment for speaking to the fleet."""
-    found = {}
+def clients_environment(record: Record, servers: list[str], folder: FleetFolder) -> dict[str, str]:
+    """Return what has to be in an environment for speaking to the fleet.
+
+    It does not depend on the settings, because the environment of a later `up` may have it already.
+    """
+    found = {
+        "GOSSAMER_ARCHIVE__FOLDER": str(folder.path / "warc"),
+        "GOSSAMER_DEDUP__FOLDER": str(folder.path / "dedup"),
+    }
     if "kafka" in servers:
         found["GOSSAMER_KAFKA__SERVERS"] = f"{LOOPBACK}:{record.base_port + OFFSETS['kafka']}"
         # There is one broker.
         found["GOSSAMER_KAFKA__REPLICATION"] = "1"
-        if not settings.kafka.partitions:
-            found["GOSSAMER_KAFKA__PARTITIONS"] = PARTITIONS
+        found["GOSSAMER_KAFKA__PARTITIONS"] = str(record.partitions)
     if "cassandra" in servers:
         found["GOSSAMER_CASSANDRA__HOSTS"] = json.dumps([LOOPBACK])
         found["GOSSAMER_CASSANDRA__PORT"] = str(record.base_port + OFFSETS["cassandra"])
@@ -74,14 +79,12 @@ def clients_environment(record: Record, servers: list[str], settings: Settings) 
     return found
 
 
-def environment_of(member: Member, folder: FleetFolder, clients: dict[str, str]) -> dict[str, str]:
+def environment_of(member: Member, clients: dict[str, str]) -> dict[str, str]:
     """Return the environment of a service: ours, and what makes it this one."""
     own = {
         "GOSSAMER_SERVICE__INSTANCE": member.instance,
         "GOSSAMER_SERVICE__ADDRESS": LOOPBACK,
         "GOSSAMER_SERVICE__PORT": str(member.port),
-        "GOSSAMER_ARCHIVE__FOLDER": str(folder.path / "warc"),
-        "GOSSAMER_DEDUP__FOLDER": str(folder.path / "dedup"),
     }
     return {**os.environ, **clients, **own}
 

@@ -40,6 +40,9 @@ class Record(msgspec.Struct):
     counts: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SERVICES, 1))
     servers: list[str] | None = None
     """Which servers it brings along; None until it was first brought up."""
+    partitions: int | None = None
+    """Partitions of each topic, as the last settings that named a number had it; None until it was
+    first brought up."""
     members: list[Member] = msgspec.field(default_factory=list)
 
 

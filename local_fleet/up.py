@@ -30,7 +30,8 @@ class Up:
             # Later the settings may name these themselves: whoever speaks to them has them so.
             record.servers = plan.own_servers(settings)
         self._servers = record.servers
-        self.clients = plan.clients_environment(record, self._servers, settings)
+        record.partitions = settings.kafka.partitions or record.partitions or plan.PARTITIONS
+        self.clients = plan.clients_environment(record, self._servers, folder)
         contact = {"GOSSAMER_FETCHER__CONTACT": record.contact} if record.contact else {}
         self._environment = {**self.clients, **contact}
 
@@ -58,7 +59,7 @@ class Up:
         for member in members:
             if not processes.is_alive(member):
                 command = plan.command_of(member, self._folder)
-                environment = plan.environment_of(member, self._folder, self._environment)
+                environment = plan.environment_of(member, self._environment)
                 processes.start(member, command, environment, self._folder.log_of(member.name))
                 self._save()
                 print(f"started {member.name} (process {member.pid})", flush=True)
