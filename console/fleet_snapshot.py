@@ -41,6 +41,8 @@ from standalone.snapshot import (
 
 GROUPS = (Frontier.name, Dedup.name, Archive.name)
 """The groups of the services that keep rows."""
+LISTED = 3
+"""Positions that differ, in an error; a fleet has hundreds."""
 
 
 class FleetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,11 +166,12 @@ def check_tables(snapshot: FleetSnapshot, log: Log, store: Store) -> None:
     ours, theirs = _by_place(snapshot.positions), _by_place(now)
     places = sorted(ours.keys() | theirs.keys(), key=lambda at: (at[0], int(at[1])))
     differing = [f"{at[0]} {at[1]}" for at in places if ours.get(at) != theirs.get(at)]
+    more = f" and {len(differing) - LISTED} more" if len(differing) > LISTED else ""
     raise GossamerError(
         "the store does not have the tables of the snapshot: the positions of "
-        f"{', '.join(differing)} differ. Stop all services, put the tables of the keyspace "
-        f"{snapshot.keyspace} back on all nodes, and run the same command again. Where it has "
-        "changed them already, or services have, run gossamer restore --align"
+        f"{', '.join(differing[:LISTED])}{more} differ. Stop all services, put the tables of the "
+        f"keyspace {snapshot.keyspace} back on all nodes, and run the same command again. "
+        "Where it has changed them already, or services have, run gossamer restore --align"
     )
 
 

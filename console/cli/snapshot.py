@@ -95,8 +95,8 @@ def _of_fleet(options: argparse.Namespace, settings: Settings) -> int:
     )
     if snapshot.elsewhere:
         print(
-            f"Not listed, since {settings.archive.folder} does not have them here: the files of "
-            f"{', '.join(snapshot.elsewhere)}."
+            f"The WARC files of these archive instances are not listed, since "
+            f"{settings.archive.folder} does not have them here: {', '.join(snapshot.elsewhere)}."
         )
     back = shlex.join(["gossamer", "restore", str(target)])
     print(f"To go back to it: stop all services, put the tables back on all nodes, and run {back}")
