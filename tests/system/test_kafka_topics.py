@@ -158,6 +158,7 @@ def test_it_moves_no_site_and_takes_no_partition_away(cluster: Cluster, apply: A
         status, out, err = apply()
         assert (status, out, len(err)) == (1, [], 7), "those that services read by site"
         assert all(why in line and f"has 4 partitions, not {count}" in line for line in err)
+        assert all("set kafka.partitions to 4" in line for line in err)
     cluster.write(partitions=4, replication=2)
     status, out, err = apply()
     assert status == 1 and all("copies are 1, not 2" in line for line in err)

@@ -324,14 +324,15 @@ def _refusals(topic: Wanted, count: int, copies: int) -> Iterator[str]:
         return
     if count > topic.partitions:
         yield (
-            f"{topic.name}: has {count} partitions, not {topic.partitions}: Kafka cannot take "
-            "partitions away; gossamer topics resize makes topics anew"
+            f"{topic.name}: has {count} partitions, not {topic.partitions}: set kafka.partitions "
+            f"to {count}. Kafka cannot take partitions away; gossamer topics resize makes "
+            "them anew"
         )
     elif count < topic.partitions and not topic.grows:
         yield (
-            f"{topic.name}: has {count} partitions, not {topic.partitions}: more of them would "
-            "move sites and keys away from what is known of them; gossamer topics resize moves "
-            "that, too"
+            f"{topic.name}: has {count} partitions, not {topic.partitions}: set kafka.partitions "
+            f"to {count}. More would move sites and keys away from what is known of them; gossamer "
+            "topics resize moves that, too"
         )
 
 
