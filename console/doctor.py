@@ -290,7 +290,7 @@ def check_parts(log: Log, store: Store) -> Finding:
         fleet = check_identity(log, store)
     except GossamerError as error:
         return Finding(
-            "identity", str(error), "Name the parts that belong together, or do as said."
+            "identity", str(error), "Do as said, or name a log and a store of one fleet."
         )
     if fleet is None:
         return Finding("identity", "nothing has begun yet: the first service states an identity")

@@ -123,7 +123,7 @@ def option_problems(
             there = found[row.table]
             for one in options.differing(there):
                 if one in cql.FIXED:
-                    fixed.append(f"table {row.table}: {one} differs")
+                    fixed.append(f"table {row.table}: {one} {_values(options, there, one)}")
                 else:
                     kept.append(_stays(row, options, there, one))
     return fixed, kept
@@ -139,6 +139,10 @@ def _found_options(nodes: Cassandra, keyspace: str) -> dict[str, cql.FoundOption
 def _stays(row: type[Row], wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
     values = f"{there.properties()[name]}, and stays so (not {wanted.properties()[name]})"
     return f"table {row.table}: {name} is {values}"
+
+
+def _values(wanted: cql.Options, there: cql.FoundOptions, name: str) -> str:
+    return f"is {there.properties()[name]}, not {wanted.properties()[name]}"
 
 
 def _refuse_mismatches(
