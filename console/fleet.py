@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from console.cli.options import natural
+from console.cli.options import natural, whole
 from console.figures import size
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError
@@ -87,7 +87,7 @@ def _near(path: Path) -> str:
 
 def _update(record: Record, options: argparse.Namespace) -> None:
     """Update *record* from *options*; what these leave out stays as it was."""
-    if options.count:
+    if options.count is not None:
         record.counts = dict.fromkeys(SERVICES, options.count)
     for text in options.counts:
         match = COUNT.fullmatch(text)
@@ -170,8 +170,12 @@ COMMANDS = {
 }
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "up": {
-        "counts": {"nargs": "*", "metavar": "SERVICE=N", "help": "so many of one service"},
-        "--count": {"type": natural, "metavar": "N", "help": "so many of each service"},
+        "counts": {"nargs": "*", "metavar": "SERVICE=N", "help": "processes of one service"},
+        "--count": {
+            "type": whole,
+            "metavar": "N",
+            "help": "processes of each service; 0 stops them, and servers stay up",
+        },
         "--contact": {"help": "your e-mail address or page, sent with every request"},
         "--config": {"type": Path, "metavar": "FILE", "help": "settings in TOML"},
         "--base-port": {
