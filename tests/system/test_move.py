@@ -14,7 +14,7 @@ from .crawl import Crawl
 from .fleet import SERVICES, Fleet
 from .judge import assert_once, assert_pages, assert_polite, assert_thorough, page_answers
 
-WORLD = World(seed=23, hosts=40, pages=14, silent=0, stuck=0, jitter=0.02)
+WORLD = World(seed=23, hosts=40, pages=30, silent=0, stuck=0, jitter=0.02)
 DELAY = 0.3
 
 
@@ -24,9 +24,10 @@ def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
         assert there.gossamer(job, "apply").code == 0
     done = there.gossamer("move", str(laptop.data))
     assert (done.code, done.err) == (0, ""), done
+    left = laptop.run()
+    assert left.code == 1 and "was moved to the fleet on" in left.err, left
     for service in SERVICES:
         there.add(service, 1)
-    there.await_ready()
     return done
 
 
@@ -50,9 +51,8 @@ def move_to_folder(there: Fleet, folder: Path) -> Done:
     return said[-1]
 
 
-def crawl_some(web: SynthWeb, pages: int) -> None:
-    wanted = len(page_answers(web)) + pages
-    until(lambda: len(page_answers(web)) >= wanted, "some pages")
+def crawl_until(web: SynthWeb, pages: int) -> None:
+    until(lambda: len(page_answers(web)) >= pages, "some pages")
 
 
 @pytest.mark.slow
@@ -67,16 +67,14 @@ def test_a_crawl_moves_to_a_fleet_and_back_and_no_url_is_lost_or_asked_for_again
     with SynthWeb(WORLD) as web:
         laptop, there = Crawl(web, tmp_path / "laptop", DELAY), Fleet(web, tmp_path, **settings)
         with laptop.start() as under_way:
-            crawl_some(web, 60)
+            crawl_until(web, 60)
             under_way.interrupt()
             assert under_way.wait().code == 130
         try:
             began = time.monotonic()
             said = move_to_fleet(there, laptop)
             print(f"in the fleet after {time.monotonic() - began:.0f} s\n{said.out}")
-            left = laptop.run()
-            assert left.code == 1 and "was moved to the fleet on" in left.err, left
-            crawl_some(web, 60)
+            crawl_until(web, len(page_answers(web)) + 60)
 
             began = time.monotonic()
             said = move_to_folder(there, laptop.data)

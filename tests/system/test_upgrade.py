@@ -21,6 +21,7 @@ from .judge import page_answers
 ROOT = Path(__file__).resolve().parents[2]
 WORLD = World(seed=19, hosts=12, pages=78, silent=0, stuck=0, retries=0, delays=0, jitter=0.02)
 DELAY, BATCH = 0.5, 3
+SPEED = "6/s"
 PACKAGES = ("gossamer", "services", "console", "schemas", "standalone")
 READERS_FIRST = ("frontier", "dedup", "parser", "archive", "fetcher")
 """The order of an upgrade; a rollback goes the other way round."""
@@ -173,6 +174,8 @@ def test_a_fleet_is_upgraded_and_rolled_back_under_load(
         there.seed()
         upgrade = Upgrade(there)
         until(lambda: len(page_answers(web)) >= 15, "the first pages")
+        # So that there is something to crawl until the last process was replaced.
+        assert there.gossamer("speed", SPEED).code == 0
         upgrade.prepare(newer)
 
         # A fetcher too soon: what it writes waits for a frontier that can read it.
@@ -191,6 +194,7 @@ def test_a_fleet_is_upgraded_and_rolled_back_under_load(
             upgrade.await_pages()
         there.await_ready()
         assert not upgrade.is_over(), "the crawl was over too soon"
+        assert there.gossamer("speed", "none").code == 0
         for service in reversed(READERS_FIRST):
             upgrade.bring(service, older)
             upgrade.await_read(service)
