@@ -43,6 +43,7 @@ from tests.simulation.clients import SimAdmin, SimConsumer, SimProducer
 from tests.simulation.kernel import Process, Sim
 from tests.simulation.loop import run_simulated
 from tests.simulation.nodes import Nodes, SimCassandra
+from tests.simulation.versions import stand_ins
 from tests.simulation.web import SimWeb, Sites
 from tests.support.memory_disk import MemoryDisk
 
@@ -118,6 +119,8 @@ class Fleet:
         self.skews: dict[str, float] = {}
         self.disks: defaultdict[str, dict[bytes, bytes]] = defaultdict(dict)
         """Of the dedups, by folder."""
+        self.newer: set[str] = set()
+        """The processes that are of a newer version."""
         self.exits: list[tuple[float, str, int]] = []
         self.gaps: list[str] = []
         """What processes said of records that are missing."""
@@ -125,6 +128,11 @@ class Fleet:
         """Of all frontiers that there were."""
         self.steps: list[tuple[str, float]] = []
         """Process and seconds of each step of a loop; time in which it was stopped is left out."""
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether the present process is of the newer version."""
+        return self.sim.current is not None and self.sim.process.name in self.newer
 
     def start(self, name: str) -> None:
         """Start the process *name*, such as `frontier-1`; its orchestrator keeps it running."""
@@ -224,6 +232,7 @@ def _stand_ins(fleet: Fleet) -> dict[str, object]:
         return fleet.benches[-1]
 
     return {
+        **stand_ins(fleet),
         "gossamer.clock.now": sim.clock,
         "gossamer.clock.steady": lambda: sim.now,
         "gossamer.clock.pause": sim.wait,

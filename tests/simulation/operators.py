@@ -22,6 +22,7 @@ from gossamer.events.topics import TOPICS
 from gossamer.web.url import host_key, host_name, site_of
 from tests.simulation.broker import At, Broker
 from tests.simulation.kernel import START
+from tests.simulation.versions import upgrade
 from tests.simulation.web import Request
 
 if TYPE_CHECKING:
@@ -175,6 +176,7 @@ DEEDS: dict[str, Callable[["Run"], None]] = {
     "long sitemap": _long_sitemap,
     "forgotten": _forget,
     "records deleted": _delete_unread,
+    "upgraded": upgrade,
 }
 
 

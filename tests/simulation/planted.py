@@ -18,10 +18,10 @@ from unittest import mock
 import msgspec
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
-from gossamer.errors import GossamerError, Unavailable
-from gossamer.events import SeedSown, UrlsAdmitted, UrlsDiscovered
-from gossamer.log import At, Log, Standing
-from gossamer.log.codec import E, validated
+from gossamer.errors import GossamerError, Newer, Poison, Unavailable
+from gossamer.events import Event, SeedSown, UrlsAdmitted, UrlsDiscovered
+from gossamer.log import At, Log, Record, Standing
+from gossamer.log.codec import E, decode, validated
 from gossamer.log.kafka.gaps import GapCheck
 from gossamer.log.throttling import far_behind
 from gossamer.runtime.alignment import Aligned
@@ -169,6 +169,13 @@ def _in_step(
 
 def _never_compares(self: Positions, at: At, standing: Standing) -> None:
     pass
+
+
+def _buried(record: Record) -> Event | Poison | Newer:
+    try:
+        return decode(record)
+    except (Poison, Newer) as error:
+        return Poison(str(error))
 
 
 def _goes_on(self: Any, at: Any, position: Any, found: int) -> None:
@@ -363,6 +370,15 @@ FAULTS = (
             "gossamer.runtime.alignment.align": _in_step,
             "gossamer.runtime.positions.Positions._compare": _never_compares,
         },
+    ),
+    Fault(
+        "newer buried",
+        "A record that only a newer version can read becomes a dead letter.",
+        scenario="upgraded",
+        seeds=5,
+        first=420,
+        report="dead letter: ",
+        seams={"gossamer.log.codec._decoded": _buried},
     ),
     Fault(
         "left out",

@@ -82,6 +82,7 @@ QUIESCED = Scenario(
     delay=0.5,
     turn=1.0,  # The last one to rest is one that works.
 )
+UPGRADED = Scenario("upgraded", ("upgraded", "kill"), (1, 1), until=30.0, pages=(5, 15))
 RESIZED = Scenario("resized", ("resized", "kill"), (1, 2), until=60.0, hosts=(4, 12))
 MOVED = Scenario("moved", ("moved", "kill"), (1, 1), until=60.0, hosts=(4, 12))
 SCENARIOS = (
@@ -171,6 +172,7 @@ OTHERS = {
     8: LOG_RESTORED,
     16: ALL_RESTORED,
     24: MOVED,
+    4: UPGRADED,
 }
 """Those that have a turn in 32 seeds, in place of anything."""
 

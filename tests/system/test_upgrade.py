@@ -153,7 +153,7 @@ class Upgrade:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_fleet_is_upgraded_and_rolled_back_under_load(
     tmp_path: Path, kafka: str, cassandra: int
 ) -> None:
