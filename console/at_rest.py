@@ -1,4 +1,4 @@
-"""What has to be true of a crawl before all of it is changed: nobody runs, nothing is unread."""
+"""Checks that a crawl is at rest before all of it is changed: nobody runs, nothing is unread."""
 
 from console.figures import plural
 from gossamer.errors import GossamerError

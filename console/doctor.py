@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 PATIENCE = 10.0
 """The most seconds that a request to a server may take."""
 MAX_SKEW = 2.0
-"""Seconds by which the clock of a node may differ: the timestamps of writes follow the clock."""
+"""Seconds by which the clock of a node may differ: write timestamps are taken from clocks."""
 MIN_FREE_BYTES, MIN_FREE_SHARE = 5e9, 0.1
 LISTED = 3
 """The most differences that one line names."""
@@ -359,7 +359,7 @@ def check_clocks(skews: Mapping[str, float]) -> Finding:
 
 
 def kafka_version(ask: Callable[[], str | None]) -> Finding:
-    """Check the version of Kafka; *ask* returns that of brokers older than 4."""
+    """Check the version of Kafka. *ask* returns the version of a broker older than 4, else None."""
     try:
         old = ask()
     except GossamerError as error:

@@ -63,10 +63,10 @@ COPIED = (*(topic for topic in TOPICS.values() if not topic.consumers),)
 
 @dataclass(frozen=True)
 class Side:
-    """What a crawl is moved from, or to."""
+    """The source or the destination of a move."""
 
     name: str
-    """What a person calls it."""
+    """Its name in messages."""
     log: Log
     store: Store
     is_folder: bool

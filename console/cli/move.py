@@ -65,7 +65,7 @@ def _to_fleet(settings: Settings, folder: Folder) -> Iterator[str]:
     check_stopped(settings.kafka)
     with open_fleet(settings, "move") as (log, store):
         fleet = Side(_name(settings), log, store, is_folder=False)
-        # What a killed crawl has left open is of no other crawl from now on.
+        # Segments that a killed crawl left open: nobody else will complete them.
         repair(folder.warc, opened.store.table(SegmentRow).get(STANDALONE_WRITER))
         yield from move(_side(opened), fleet, clock.now())
     yield f"{fleet.name} has the crawl now: start the services."

@@ -1,7 +1,7 @@
 """`gossamer snapshot`: a consistent copy of a crawl that runs.
 
-Of a folder, the copy is written here. The tables of a fleet are copied by the operator's tool,
-while no service writes.
+A folder's database is copied by this command. A fleet's tables are copied by the operator's own
+tool, while no service writes.
 """
 
 import argparse
