@@ -1,4 +1,4 @@
-"""Checks of a fleet, or of a folder: what was found, and what cures what is wrong.
+"""Checks of a fleet or a folder: the findings, and a remedy for each problem.
 
 Nothing is changed. A server that is away hides only what it alone could tell.
 """

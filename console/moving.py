@@ -1,9 +1,9 @@
 """Moves a crawl from one log and store to another: from a folder to a fleet, or back.
 
-It stays the same crawl, under its id. Rows are copied as they are, and what is kept of partitions
-is divided anew, as `services.frontier.resizing` does it. Records are copied from the topics that no
-service reads; all others have been read to their end. The URL-seen set becomes a table in a folder,
-and the changelog `urls.seen` in a fleet.
+It stays the same crawl, under its id. Rows are copied as they are. Rows of
+partitions are divided for the new number, by `services.frontier.resizing`. Records are copied from
+the topics that no service reads; all others have been read to their end. The URL-seen set becomes a
+table in a folder, and the changelog `urls.seen` in a fleet.
 
 What belongs to servers and disks is not copied: the positions of groups, since the destination has
 other offsets; windows for write timestamps; which WARC files are open.

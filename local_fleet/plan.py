@@ -58,7 +58,7 @@ def command_of(member: Member, folder: FleetFolder) -> list[str]:
 
 
 def clients_environment(record: Record, servers: list[str], folder: FleetFolder) -> dict[str, str]:
-    """Return what has to be in an environment for speaking to the fleet.
+    """Return the environment variables that a command needs to reach the fleet.
 
     It does not depend on the settings, because the environment of a later `up` may have it already.
     """

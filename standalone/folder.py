@@ -126,7 +126,7 @@ class Opened:
     """Log and store of a folder, on one connection."""
 
     def __init__(self, folder: Folder, settings: "StandaloneSettings | None" = None) -> None:
-        """*settings* limit what is kept, for whoever crawls; None: nothing is removed."""
+        """*settings* limit how many records are kept; None, for commands: nothing is removed."""
         self.folder = folder
         self.crawl_id = DEFAULT_CRAWL
         """The crawl in rows and events, of which a folder has one."""

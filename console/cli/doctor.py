@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     for finding in examined:
         findings.append(finding)
         if not options.json:
-            # At once: what is away takes its time.
+            # In parallel: a server that is away takes its whole timeout.
             print(printable(line(finding), LONGEST), flush=True)
     if options.json:
         print(json_line(msgspec.json.format(msgspec.json.encode(findings))))

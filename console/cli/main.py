@@ -32,7 +32,7 @@ COMMANDS = {
     "snapshot": "take a consistent copy of a folder or a fleet while its crawl runs",
     "restore": "put a snapshot back, or bring log and store of a fleet together again",
     "move": "continue a folder's crawl in a fleet, or a fleet's in a folder",
-    "doctor": "check a fleet or a folder, and say what cures what is wrong",
+    "doctor": "check a fleet or a folder, and name the remedy for each problem",
     "dead-letters": "list or replay what could not be read or processed",
 }
 """Each is the module of that name in this package: `add_options` and `run`."""

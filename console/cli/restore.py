@@ -132,8 +132,8 @@ def align(log: Log, store: Store, now: float) -> Iterator[str]:
         Claimant(store, kind).claim([*of], now)
         found = align_group(log, store, service, is_new)
         if service is Archive:
-            # An older row does not have all segments, also where the group is in step: what it had
-            # archived and not committed when the backup was made is in a later one as well.
+            # An older row lacks segments even if the group is in step: records that were archived
+            # and not committed at the time of the backup were archived again, in a later segment.
             # Without a row, the archive keeps all whole records of the files that it finds.
             for writer in writers:
                 store.table(SegmentRow).drop(writer)

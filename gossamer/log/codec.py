@@ -248,7 +248,7 @@ def copied(record: Record) -> Message:
 
 
 def _partition_key(record: Record) -> str:
-    """Return what places *record* as whoever wrote it should have."""
+    """Return the partition key that the writer of *record* should have given it."""
     with suppress(Poison, Newer):
         return partition_key_of(decode(record))
     if (topic := TOPICS.get(record.topic)) and topic.partitioned_by == "site":

@@ -99,7 +99,7 @@ def skip_gaps(log: Log, group: str, topics: Sequence[str]) -> Aligned:
 def compare_group(log: Log, store: Store, service: type[Processor], is_new: bool) -> Aligned:
     """Return what would bring the group of *service* on *log* and *store* together.
 
-    Its members may run meanwhile. *is_new*: the store was empty.
+    Its members may be running. *is_new*: the store was empty.
     """
     group, topics = service.name, [topic.name for topic in service.reads]
     # What is committed is read before the positions, and the ends after them: each grows.

@@ -2,15 +2,15 @@
 
 Cassandra's nodes copy one table after the other. A copy that is made while services write has a
 step's writes in one table and not in another: a URL's plan without the entry of its queue, a
-position behind records of which nothing is there.
+position behind records that have left no rows.
 
 **How.** A command puts `fleet_quiesced` on the control topic. A member that keeps rows ends its
 step, and *then* notes in the rows of its partitions (`PositionRow.quiesced`) that it writes no
 more. Once all rows say so, the command has the copy made. It looks at the rows again before it
 takes the copy for consistent: a member that goes on takes its notes back before it writes.
 
-**Whoever dies meanwhile** has either noted it, and then its partitions are not claimed by another
-member before the end; or not, and then the other one claims them, rests, and notes it.
+**A member that dies during a snapshot** either has written its notes: then nobody claims its
+partitions before the end. Or it has not: then another one claims them, rests, and writes the notes.
 
 **Whatever happens to the command**, the event names an instant at which all go on.
 
@@ -56,7 +56,7 @@ class Asked:
                     self.event = event
 
     def _is_of_another(self, event: FleetQuiesced) -> bool:
-        """Return whether *event* ends what is over already, because another command has begun."""
+        """Return whether *event* ends an older snapshot, since which another command has begun."""
         return event.until is None and self.event is not None and event.id != self.event.id
 
     @property

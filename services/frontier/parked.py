@@ -99,7 +99,7 @@ class Parked:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The key groups of which URLs were parked."""
+        """The key groups whose URLs were parked."""
         return tuple(sorted(self._groups))
 
     def _log(self, limit: _Limit) -> BucketedLog[ParkedRow]:

@@ -460,7 +460,7 @@ class PartitionRow(Row, frozen=True):
     due: BucketRange = BucketRange()
     """The buckets of the calendar of retries and blocked hosts."""
     parked: tuple[int, ...] = ()
-    """The key groups of which URLs were parked."""
+    """The key groups whose URLs were parked."""
 
 
 class TallyRow(Row, frozen=True):
