@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 from console.open_crawl import OpenCrawl
-from gossamer.blacklist import Blacklist
-from gossamer.crawl import blacklist_of, host_overrides_of, last_definition, overrides_of, speed_of
+from gossamer.blocklist import Blocklist
+from gossamer.crawl import blocklist_of, host_overrides_of, last_definition, overrides_of, speed_of
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.events import CrawlDefined, HostOverridden, SiteOverridden, SpeedSet
 from gossamer.log import partition_of
@@ -67,7 +67,7 @@ class UrlFacts:
     fleet: bool = False
     """A fleet's URL-seen set is in dedup, not in the store: what was met may be unknown there."""
     definition: CrawlDefined | None = None
-    blacklist: Blacklist = field(default_factory=Blacklist)
+    blocklist: Blocklist = field(default_factory=Blocklist)
     override: SiteOverridden | None = None
     """What is different at its site …"""
     own: HostOverridden | None = None
@@ -180,7 +180,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         erased=next((row for row in reversed(log) if is_about(url, row.target)), None),
         fleet=crawl.fleet,
         definition=last_definition(crawl.log),
-        blacklist=blacklist_of(crawl.log),
+        blocklist=blocklist_of(crawl.log),
         override=overrides_of(crawl.log).get(site),
         own=host_overrides_of(crawl.log).get(host_name(url)),
         speed=speed_of(crawl.log),

@@ -7,7 +7,7 @@ import msgspec
 
 from console.open_crawl import OpenCrawl
 from gossamer.crawl import (
-    blacklist_of,
+    blocklist_of,
     host_overrides_of,
     last_definition,
     overrides_of,
@@ -51,7 +51,7 @@ class Standing:
     waiting: Waiting
     """Of a fleet nothing: there the calendar may be long, and each entry is a read."""
     blocked: int = 0
-    """Rules of the blacklist."""
+    """Rules of the blocklist."""
     sites: int = 0
     """At which something is different …"""
     hosts: int = 0
@@ -120,6 +120,6 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             sites=len(overrides_of(crawl.log)),
             hosts=len(host_overrides_of(crawl.log)),
             speed=speed_of(crawl.log),
-            blocked=len(blacklist_of(crawl.log).rules),
+            blocked=len(blocklist_of(crawl.log).rules),
             waiting=Waiting() if crawl.fleet else read_waiting(store, blocked),
         )

@@ -7,7 +7,7 @@ first. Whoever leaves a URL out goes by what is here, so that all of them agree.
 
 from typing import NamedTuple, Protocol
 
-from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import CrawlDefined, Party
 from gossamer.events.hazards import Hazard
 from gossamer.web.scope import parse_scope
@@ -41,8 +41,8 @@ class Located(Protocol):
 NO_PARTY = Party()
 
 
-def left_out(crawl: CrawlDefined, blacklist: Blacklist, found: Located) -> LeftOut | None:
-    """Return why *crawl*, or its party, leaves out what was *found*, or *blacklist* forbids it;
+def left_out(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> LeftOut | None:
+    """Return why *crawl*, or its party, leaves out what was *found*, or *blocklist* forbids it;
     None if none does.
 
     A wider definition may want it, or a rule be lifted: whoever leaves it out sets it aside.
@@ -50,7 +50,7 @@ def left_out(crawl: CrawlDefined, blacklist: Blacklist, found: Located) -> LeftO
     url, depth, party = found.url, found.depth, crawl.parties.get(found.party, NO_PARTY)
     most = crawl.max_depth if party.max_depth is None else party.max_depth
     of = f" of party {found.party}" if party is not NO_PARTY else ""
-    if rule := blacklist.of_url(url):
+    if rule := blocklist.of_url(url):
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule))
     if depth > most:
         return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {most}{of}")
@@ -68,11 +68,11 @@ def external_links(crawl: CrawlDefined, party: str) -> str:
     return crawl.parties.get(party, NO_PARTY).external_links or crawl.external_links
 
 
-def limit_state(name: str, crawl: CrawlDefined | None, blacklist: Blacklist) -> str | None:
+def limit_state(name: str, crawl: CrawlDefined | None, blocklist: Blocklist) -> str | None:
     """Return the state of the limit *name*, for comparing definitions: of the depth, the scope, or
-    a rule of the blacklist. None: it is not known without a crawl."""
+    a rule of the blocklist. None: it is not known without a crawl."""
     if name not in (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE):
-        return blacklist.state_of(name)
+        return blocklist.state_of(name)
     if crawl is None:
         return None
     # There may be many parties: the time of their definition stands for them.
@@ -80,9 +80,9 @@ def limit_state(name: str, crawl: CrawlDefined | None, blacklist: Blacklist) -> 
     return f"{crawl.max_depth if name == Hazard.TRAP_DEPTH else crawl.scope}{parties}"
 
 
-def limits(crawl: CrawlDefined, blacklist: Blacklist) -> str:
+def limits(crawl: CrawlDefined, blocklist: Blocklist) -> str:
     """Return what decides which URLs are taken up that were left out, for comparing definitions."""
-    lifted = f" {blacklist.lifted:x}" if blacklist.lifted else ""
+    lifted = f" {blocklist.lifted:x}" if blocklist.lifted else ""
     # Of parties, which may be many, it is enough to know that they were defined anew.
     parties = f" {crawl.at}" if crawl.parties else ""
     return f"{crawl.max_depth} {crawl.scope}{lifted}{parties}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import ANYWHERE, NO_PARTY
 from gossamer.errors import BadSettings, Poison
 from gossamer.events import (
@@ -225,9 +225,9 @@ def why_idle(crawl: CrawlDefined | None, queued: int) -> str:
     return "the crawl is paused" if crawl.paused else ""
 
 
-def blacklist_of(log: Log) -> Blacklist:
+def blocklist_of(log: Log) -> Blocklist:
     """Return what is forbidden now."""
-    return Blacklist(in_force(log).values())
+    return Blocklist(in_force(log).values())
 
 
 def overrides_of(log: Log) -> dict[str, SiteOverridden]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gossamer.bounds import limit_state
-from gossamer.crawl import blacklist_of
+from gossamer.crawl import blocklist_of
 from gossamer.events import CrawlDefined
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, Keep
 from gossamer.log import KEY_GROUPS, Log
@@ -137,9 +137,9 @@ def _add_shared(progress: Progress, row: PartitionTallyRow) -> None:
 
 def takes_up(opened: Opened, crawl: CrawlDefined) -> bool:
     """Return whether parked URLs are yet to be judged, by *crawl* or after a rule was lifted."""
-    table, blacklist = opened.store.table(ParkedLimitRow), blacklist_of(opened.log)
+    table, blocklist = opened.store.table(ParkedLimitRow), blocklist_of(opened.log)
     return any(
-        limit.judged_by != limit_state(limit.name, crawl, blacklist)
+        limit.judged_by != limit_state(limit.name, crawl, blocklist)
         for group in range(KEY_GROUPS)
         for limit in table.scan((opened.crawl_id, str(group)))
         if limit.ends.tail_size or limit.ends.tail > limit.ends.head

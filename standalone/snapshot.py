@@ -6,7 +6,7 @@ changes, so any tool can copy them at any time.
 
 **What a restore does not undo.** Each host that the snapshot knows as visited rests for a courtesy
 delay when the next run claims its partition, as after any takeover. Waits of after the snapshot,
-above all a Retry-After, and what operators have set since, above all the blacklist, are taken from
+above all a Retry-After, and what operators have set since, above all the blocklist, are taken from
 the database that is replaced, if it can be read.
 """
 
@@ -25,7 +25,7 @@ from gossamer import clock
 from gossamer.erasures import ErasureRow
 from gossamer.errors import Corrupt, GossamerError
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     Event,
     HostOverridden,
     Outcome,
@@ -48,7 +48,7 @@ from standalone.folder import Folder
 
 DESCRIPTION = "snapshot.json"
 COPY = "gossamer.db"
-KEPT = (BlacklistChanged, SiteOverridden, HostOverridden, SpeedSet)
+KEPT = (BlocklistChanged, SiteOverridden, HostOverridden, SpeedSet)
 """Settings that a restore keeps: they may be there because somebody else has asked for them."""
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from console.cli.options import add_crawl, lines_of, open_from
 from console.open_crawl import OpenCrawl
 from gossamer import clock
-from gossamer.blacklist import meaning, parse_rule
-from gossamer.crawl import blacklist_of
+from gossamer.blocklist import meaning, parse_rule
+from gossamer.crawl import blocklist_of
 from gossamer.errors import BadSettings
-from gossamer.events import BlacklistChanged
+from gossamer.events import BlocklistChanged
 from gossamer.log.codec import encode
 from gossamer.terminal import printable
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Forbid what is named, and say what that is."""
     rules = rules_of(options)
     with open_from(options) as crawl:
-        known = blacklist_of(crawl.log).rules
+        known = blocklist_of(crawl.log).rules
         change(crawl, [rule for rule in rules if rule not in known], lifted=False)
     for rule in rules:
         word = "is blocked already" if rule in known else "is blocked"
@@ -65,6 +65,6 @@ def change(crawl: OpenCrawl, rules: Sequence[str], lifted: bool) -> None:
     now = clock.now()
     for some in range(0, len(rules), MOST):
         events = [
-            BlacklistChanged(at=now, rule=rule, lifted=lifted) for rule in rules[some : some + MOST]
+            BlocklistChanged(at=now, rule=rule, lifted=lifted) for rule in rules[some : some + MOST]
         ]
         crawl.log.append([encode(event) for event in events])

@@ -1,12 +1,12 @@
-"""`gossamer blocked`: what is on the blacklist, or by which rule something is."""
+"""`gossamer blocked`: what is on the blocklist, or by which rule something is."""
 
 import argparse
 
 from console.cli.block import LONGEST
 from console.cli.options import add_crawl, open_from
 from console.figures import instant
-from gossamer.blacklist import meaning
-from gossamer.crawl import blacklist_of, typed
+from gossamer.blocklist import meaning
+from gossamer.crawl import blocklist_of, typed
 from gossamer.errors import BadSettings
 from gossamer.terminal import printable
 from gossamer.web.url import BadUrl
@@ -25,12 +25,12 @@ def run(options: argparse.Namespace) -> int:
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     with open_from(options) as crawl:
-        blacklist = blacklist_of(crawl.log)
+        blocklist = blocklist_of(crawl.log)
     if not urls:
-        for rule, event in sorted(blacklist.rules.items()):
+        for rule, event in sorted(blocklist.rules.items()):
             print(printable(f"{rule}  {meaning(rule)}, since {instant(event.at)}", LONGEST))
-        return 0 if blacklist.rules else 1
-    found = [(url, blacklist.of_url(url)) for url in urls]
+        return 0 if blocklist.rules else 1
+    found = [(url, blocklist.of_url(url)) for url in urls]
     for url, rule in found:
         text = f"is blocked, by {rule}" if rule else "is not blocked, by its name"
         print(printable(f"{url} {text}", LONGEST))

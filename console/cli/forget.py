@@ -20,7 +20,7 @@ from console.cli.options import add_crawl, open_from
 from console.figures import instant, plural
 from console.open_crawl import OpenCrawl
 from gossamer import clock
-from gossamer.blacklist import parse_rule
+from gossamer.blocklist import parse_rule
 from gossamer.crawl import typed
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.errors import BadSettings, Poison

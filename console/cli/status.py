@@ -97,7 +97,7 @@ def _held_back(standing: Standing, now: float) -> Iterator[str]:
         yield f"  different   {said}: gossamer site lists them"
     if standing.blocked:
         rules = plural(standing.blocked, "rule")
-        yield f"  blacklist   {rules}: gossamer blocked lists them"
+        yield f"  blocklist   {rules}: gossamer blocked lists them"
     if standing.idle:
         go_on = "" if standing.fleet or not standing.definition else ": gossamer crawl goes on"
         yield f"  idle        {standing.idle}{go_on}"

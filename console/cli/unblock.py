@@ -1,10 +1,10 @@
-"""`gossamer unblock`: lifts rules of the blacklist; what they held back comes again."""
+"""`gossamer unblock`: lifts rules of the blocklist; what they held back comes again."""
 
 import argparse
 
 from console.cli import block
 from console.cli.options import open_from
-from gossamer.crawl import blacklist_of
+from gossamer.crawl import blocklist_of
 from gossamer.terminal import printable
 
 
@@ -17,7 +17,7 @@ def run(options: argparse.Namespace) -> int:
     """Lift what is named; the exit status is 1 if none of it was blocked."""
     rules = block.rules_of(options)
     with open_from(options) as crawl:
-        known = blacklist_of(crawl.log).rules
+        known = blocklist_of(crawl.log).rules
         lifted = [rule for rule in rules if rule in known]
         block.change(crawl, lifted, lifted=True)
     for rule in rules:

@@ -68,9 +68,9 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
     defined = facts.definition
     if defined is None:
         return
-    if rule := facts.blacklist.of_url(facts.url):
-        since = instant(facts.blacklist.rules[rule].at)
-        yield f"blacklist: by {rule}, since {since}, it is not to be requested"
+    if rule := facts.blocklist.of_url(facts.url):
+        since = instant(facts.blocklist.rules[rule].at)
+        yield f"blocklist: by {rule}, since {since}, it is not to be requested"
     if facts.site and facts.site.wildcard:
         yield f"site: any name below {facts.site.site} resolves (dns_wildcard)"
     if facts.override:

@@ -1,7 +1,7 @@
 """What is on the log: events, and the words they are made of. See also `gossamer.events.topics`."""
 
 from gossamer.events.control import (
-    BlacklistChanged as BlacklistChanged,
+    BlocklistChanged as BlocklistChanged,
 )
 from gossamer.events.control import (
     CrawlDefined as CrawlDefined,

@@ -115,11 +115,11 @@ class HostOverridden(Event, frozen=True, kw_only=True, tag="host_overridden"):
     """As of a site; empty: what is trusted everywhere."""
 
 
-class BlacklistChanged(Event, frozen=True, kw_only=True, tag="blacklist_changed"):
+class BlocklistChanged(Event, frozen=True, kw_only=True, tag="blocklist_changed"):
     """Something is never to be requested, or may be again; the newest one of a rule is in force."""
 
     rule: str
-    """A host, domain, URL, prefix or network, as `gossamer.blacklist` spells it."""
+    """A host, domain, URL, prefix or network, as `gossamer.blocklist` spells it."""
     lifted: bool = False
     """Whether the rule is no more: what it held back comes again."""
 

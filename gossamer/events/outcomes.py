@@ -133,7 +133,7 @@ class Absence(StrEnum):
     REFUSED = "refused"
     """By robots.txt or another 4xx, or of a type or at an address that is not visited."""
     LEFT_OUT = "left_out"
-    """No visit was made: the crawl left it out when its turn came, or the blacklist did."""
+    """No visit was made: the crawl left it out when its turn came, or the blocklist did."""
 
 
 class Judged(Enum):
@@ -243,7 +243,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
     Outcome.BLACKLISTED: Meaning(
         Fate.WAIT, Health.UNCLEAR, Wait.HOUR,
         Absence.REFUSED, Judged.NOTHING, strains=False, ends_order=True,
-        text="The host has an address in a network on the blacklist: it was not asked."),
+        text="The host has an address in a network on the blocklist: it was not asked."),
     Outcome.ROBOTS_EXCLUDED: Meaning(
         Fate.DONE, Health.WELL, Wait.NONE,
         Absence.REFUSED, Judged.NOTHING, strains=False,

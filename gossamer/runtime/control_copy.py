@@ -18,7 +18,7 @@ class ControlRow(Row, frozen=True):
 
     crawl: str
     key: str
-    """As on the topic: `blacklist_changed/example.org`."""
+    """As on the topic: `blocklist_changed/example.org`."""
     value: str
     """The event, in JSON."""
 

@@ -116,7 +116,7 @@ class FrontierSettings(Section):
     that were fetched before, and are read later than this, bring back what was erased."""
     parked_limit: Annotated[Natural, unit("rows")] = 0
     """Most rows of `parked` in one of the 96 groups of sites for each limit that leaves URLs out
-    (the depth, the scope, one rule of the blacklist); the oldest 50 are dropped first. A row has
+    (the depth, the scope, one rule of the blocklist); the oldest 50 are dropped first. A row has
     the links of one page. 0: all are kept; less than 100 are refused."""
 
     @field_validator("parked_limit")

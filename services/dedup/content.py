@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
@@ -75,7 +75,7 @@ class Content:
         self._limit, self._canonical = settings.duplicates_limit, settings.canonical
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
-        self._aside, self.blacklist = Aside(), Blacklist()
+        self._aside, self.blocklist = Aside(), Blocklist()
         self._linked: dict[str, Linked] = {}
         """By the id of its visit."""
         self._claimed: dict[DigestRow, DigestRow] = {}
@@ -156,7 +156,7 @@ class Content:
         known = self._linked.pop(page.visit.id, None)
         if known and known.page is page:
             return known
-        links = links_of(self._followed(page), crawl, self.blacklist)
+        links = links_of(self._followed(page), crawl, self.blocklist)
         return Linked(page, links, digest_with_links(page, links))
 
     def _followed(self, page: PageParsed) -> PageParsed:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import left_out
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.errors import BadSettings
@@ -92,7 +92,7 @@ class HostNames:
         there = replace(found, url=url, trace=fingerprint(url))
         # A redirect to what would be itself is followed as it stands.
         itself = found.hops and url == via.partition("@")[2]
-        return found if itself or left_out(crawl, Blacklist(), there) else there
+        return found if itself or left_out(crawl, Blocklist(), there) else there
 
     def learn(self, page: PageParsed, same: str, is_new: bool) -> tuple[Hazard, ...]:
         """Take in that *page* has the text of the URL *same*, or redirects there; "": neither.

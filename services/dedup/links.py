@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import external_links, left_out
 from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import (
@@ -113,17 +113,17 @@ class Links(NamedTuple):
 
     followed: list[Discovery]
     beyond: list[Discovery]
-    """Those that the crawl leaves out, by its scope or its depth, and those on the blacklist."""
+    """Those that the crawl leaves out, by its scope or its depth, and those on the blocklist."""
     hazards: set[Hazard]
     """By which rules."""
 
 
-def links_of(page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Links:
+def links_of(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklist) -> Links:
     """Return the links of *page*: none if it asks that they are not followed."""
     links = Links([], [], set())
     policy = external_links(crawl, page.visit.party) if crawl else DEEP
     for found in _found(page, policy) if not page.nofollow else ():
-        left = left_out(crawl, blacklist, found) if crawl else None
+        left = left_out(crawl, blocklist, found) if crawl else None
         (links.beyond if left else links.followed).append(found)
         if left:
             links.hazards.add(left.rule)
@@ -186,7 +186,7 @@ def images_of(
     page: PageParsed,
     urls: Iterable[str],
     crawl: CrawlDefined | None,
-    blacklist: Blacklist,
+    blocklist: Blocklist,
     now: float,
 ) -> list[UrlsDiscovered]:
     """Return *urls* of the host of *page* that *crawl* does not leave out, at the depth of it."""
@@ -195,7 +195,7 @@ def images_of(
         Discovery(url, of.depth, trace=fingerprint(url), duplicates=row, party=of.party)
         for url in urls
     ]
-    found = [one for one in images if crawl and left_out(crawl, blacklist, one) is None]
+    found = [one for one in images if crawl and left_out(crawl, blocklist, one) is None]
     return by_site(found, of.id, page.crawl, now)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import external_links, left_out
 from gossamer.events import (
     ChangeHint,
@@ -106,7 +106,7 @@ class Listings:
         listings = (page for page in pages if page.kind is PageKind.LISTING)
         return [(ListingRow, (page.crawl, page.visit.url), "") for page in listings]
 
-    def read(self, page: PageParsed, crawl: CrawlDefined | None, blacklist: Blacklist) -> Listed:
+    def read(self, page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklist) -> Listed:
         """Return what follows from *page*, and the same when its record comes again."""
         row = self._compared(page)
         self._rows.put(row)
@@ -120,7 +120,7 @@ class Listings:
                 if site_of(entry.url) == page.site:
                     self._name(page.crawl, entry.url, *row.named_by)
         followed = page.entries if page.listing is Listing.FEED else own
-        links = _followed(page, followed, crawl, blacklist)
+        links = _followed(page, followed, crawl, blocklist)
         return Listed(change, links, _hints_of(page, own, row.newest_before))
 
     def _compared(self, page: PageParsed) -> ListingRow:
@@ -145,10 +145,10 @@ def _followed(
     page: PageParsed,
     entries: tuple[Entry, ...] | list[Entry],
     crawl: CrawlDefined | None,
-    blacklist: Blacklist,
+    blocklist: Blocklist,
 ) -> Links:
     """Return what is to be followed: a listing is no step on the way from a seed, an index is."""
-    links = links_of(page, crawl, blacklist)
+    links = links_of(page, crawl, blocklist)
     if page.nofollow:
         return links
     is_index = page.listing is Listing.SITEMAP_INDEX
@@ -165,7 +165,7 @@ def _followed(
             party=page.visit.party,
             every=entry.every,
         )
-        left = left_out(crawl, blacklist, found) if crawl else None
+        left = left_out(crawl, blocklist, found) if crawl else None
         (links.beyond if left else links.followed).append(found)
         if left:
             links.hazards.add(left.rule)

@@ -87,7 +87,7 @@ class Pages:
         self._content, self._documents = Content(settings, store), Documents(settings, store)
         self._listings, self._host_steps, self._host_names = listings, host_steps, host_names
         self._url_limit, self._hints_limit = settings.url_limit, hints_limit
-        self.blacklist = self._content.blacklist
+        self.blocklist = self._content.blocklist
         self._crawl: CrawlDefined | None = None
         self._expected: dict[str, tuple[PageParsed, Taken]] = {}
         """Visit id → a page whose rows were read ahead, as parsed and as taken."""
@@ -196,7 +196,7 @@ class Pages:
         yield from judgement.set_aside
         same = original if verdict is Verdict.DUPLICATE else ""
         images = self._host_steps.learn(page, same, self._crawl)
-        yield from images_of(page, images, self._crawl, self.blacklist, now)
+        yield from images_of(page, images, self._crawl, self.blocklist, now)
         replica = self._host_names.learn(page, same, version.change is None)
         hazards = (*judgement.hazards, *replica)
         count_hazards(NAME, hazards)
@@ -219,7 +219,7 @@ class Pages:
 
     def _read_listing(self, taken: Taken, now: float) -> Answer:
         page = taken.page
-        listed = self._listings.read(page, self._crawl, self.blacklist)
+        listed = self._listings.read(page, self._crawl, self.blocklist)
         yield from self._content.follow(page, listed.links, now)
         if self._hinted:
             yield from group_by_host(listed.hints, page.crawl, now, self._hints_limit)
@@ -249,7 +249,7 @@ class Pages:
     def _redirect(self, gone: Gone, taken: Taken, now: float) -> Answer:
         page = taken.page
         count_hazards(NAME, self._host_names.redirected(page))
-        links = links_of(page, self._crawl, self.blacklist)
+        links = links_of(page, self._crawl, self.blocklist)
         yield from self._content.follow(page, links, now)
         # The crawl's steps or its limit may leave the target out.
         if page.links:

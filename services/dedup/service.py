@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import left_out
 from gossamer.crawl import accept, known_as
 from gossamer.errors import Poison
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     CrawlDefined,
     Discovery,
     ErasureBegun,
@@ -117,7 +117,7 @@ class Dedup(Processor):
             PageParsed: self._page_parsed,
             ErasureBegun: self._erasing.begin,
             CrawlDefined: self._crawl_defined,
-            BlacklistChanged: lambda event, now: self._pages.blacklist.change(event),
+            BlocklistChanged: lambda event, now: self._pages.blocklist.change(event),
             FleetBegun: lambda event, now: None,  # Compared when a process starts.
             FleetQuiesced: lambda event, now: None,  # The loop goes by it.
             SiteOverridden: lambda event, now: None,
@@ -185,7 +185,7 @@ class Dedup(Processor):
             raise Poison(str(error)) from error
         if self._crawl is not None:
             url = known_as(self._crawl, url)
-            left = left_out(self._crawl, Blacklist(), sown(seed, url))
+            left = left_out(self._crawl, Blocklist(), sown(seed, url))
             if left and left.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {left.reason}")
         urls, site = (sown(seed, url),), site_of(url)

@@ -7,7 +7,7 @@ together with a `PageFetched` where something came back that is worth keeping. E
 
 Between the end of one request and the start of the next lies the order's pause. A visit that needs
 no request (robots.txt forbids it) is followed by none. Three things end an order early: the crawl
-was paused, the next request is blacklisted or would outlast the lease, or the outcome says that the
+was paused, the next request is blocklisted or would outlast the lease, or the outcome says that the
 rest would fare no better (`ends_order` in `gossamer.events.outcomes`). The first URL that was not
 visited is reported as `unvisited`; those behind it are not mentioned, for the frontier still has
 them queued.

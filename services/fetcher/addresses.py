@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 
 Address = IPv4Address | IPv6Address
 _parsed = lru_cache(maxsize=8192)(ip_address)
@@ -84,10 +84,10 @@ def _of_the_web(address: Address) -> bool:
     return address in UNICAST and not any(address in network for network in NOT_THE_WEB_6)
 
 
-def forbidding(address: str, blacklist: Blacklist, prefixes: Collection[IPv6Network] = ()) -> str:
-    """Return the rule of *blacklist* that forbids *address*, an IP literal; "" if none does."""
+def forbidding(address: str, blocklist: Blocklist, prefixes: Collection[IPv6Network] = ()) -> str:
+    """Return the rule of *blocklist* that forbids *address*, an IP literal; "" if none does."""
     literal = _parsed(address)
-    return blacklist.of_address(literal) or blacklist.of_address(_meant(literal, prefixes))
+    return blocklist.of_address(literal) or blocklist.of_address(_meant(literal, prefixes))
 
 
 def nat64_prefixes(answer: Iterable[str]) -> tuple[IPv6Network, ...]:

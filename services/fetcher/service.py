@@ -11,7 +11,7 @@ from gossamer.clock import Clock
 from gossamer.crawl import accept
 from gossamer.errors import GossamerError, Poison, Unavailable
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     CrawlDefined,
     Event,
     HostCheckedOut,
@@ -73,7 +73,7 @@ class Fetcher:
             ranges=settings.ranges,
             cookies=settings.cookies,
             cookie_size=settings.cookie_size,
-            blacklist=web.blacklist,
+            blocklist=web.blocklist,
         )
         self._paused: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._open = 0
@@ -82,8 +82,8 @@ class Fetcher:
         """Pause a crawl, or let it go on; a pause between its visits is cut short. What else is set
         counts for each request from now on: none that is under way is broken off."""
         match event:
-            case BlacklistChanged():
-                self._web.blacklist.change(event)
+            case BlocklistChanged():
+                self._web.blocklist.change(event)
             case SpeedSet():
                 self._terms.speeds.change(replace(event, at=self._set_at(event)))
             case SiteOverridden():

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events import Event, HostCheckedOut, Outcome
 from gossamer.speed import LAG, Speeds
 from gossamer.web.cookies import Cookie, Jar
@@ -76,7 +76,7 @@ class Terms(Struct, frozen=True):
     """Whether documents are asked for as far as they are read."""
     cookies: int = 0
     cookie_size: int = 0
-    blacklist: Blacklist = field(default_factory=Blacklist)
+    blocklist: Blocklist = field(default_factory=Blocklist)
     speeds: Speeds = field(default_factory=Speeds)
     overridden: dict[str, float] = field(default_factory=dict)
     """By site, and by the name of a host, when it was last changed what is different there. All
@@ -101,7 +101,7 @@ class Pace:
         """Rest for the pause that is due, then make *request*; None if the order must end now.
 
         It must when the crawl is paused or has another speed than when it was ordered, the URL is
-        blacklisted, or the lease could expire under the request. If it met a kept connection that
+        blocklisted, or the lease could expire under the request. If it met a kept connection that
         its server was just closing, it is made once more after another pause: most likely nobody
         has read it.
         """
@@ -145,7 +145,7 @@ class Pace:
         return self._jar.changes()
 
     def _held_back(self, url: str) -> bool:
-        if rule := self.terms.blacklist.of_url(url):
+        if rule := self.terms.blocklist.of_url(url):
             self.why = forbidden_by(rule)
         elif self.terms.speeds.is_outdated(self.order.at, self.now):
             self.why = "the crawl has another speed than when it was ordered"

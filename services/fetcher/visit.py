@@ -144,7 +144,7 @@ def _within_wall(pace: Pace, url: str, at: str, answer: Reply, sent: Headers) ->
         return ""
     robots = pace.order.robots
     allowed = robots is not None and robots.allows(target)
-    return target if allowed and not pace.terms.blacklist.of_url(target) else ""
+    return target if allowed and not pace.terms.blocklist.of_url(target) else ""
 
 
 def _is_trouble(answer: Reply | Failure, url: str, now: float) -> bool:

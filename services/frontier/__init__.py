@@ -80,7 +80,7 @@ others do. A host whose pages end so one after another is left alone for a while
 then one page is visited, to see. Its URLs wait in their queue: none is fetched to be thrown away.
 
 **Who is faster than the servers.** The operators: they set hours and the speed of the crawl, of a
-site, and turn sites off (`overrides.py`, `pacing.py`), and what they block (`gossamer.blacklist`)
+site, and turn sites off (`overrides.py`, `pacing.py`), and what they block (`gossamer.blocklist`)
 is neither admitted nor ordered, and skipped where it is queued.
 
 **Why a partition has slots of its own.** Where parser or archive are behind in one partition,
@@ -106,7 +106,7 @@ only the first hundred of a site have a row each; the others are counted in the 
 
 **What a narrower crawl leaves out.** Links that dedup found beyond the crawl's scope or depth, and
 URLs that were admitted before it became narrower, are parked (`parked.py`). A wider definition
-takes them up from there: no page is fetched again for its links. So it is with what the blacklist
+takes them up from there: no page is fetched again for its links. So it is with what the blocklist
 forbids, until a rule is lifted.
 
 **When a person knows better.** A host that is down is left alone for hours. `gossamer retry` asks

@@ -87,7 +87,7 @@ class Admission:
                 group = self._not_admitted_yet(partition, host, event.crawl, [*group])
             for found in group:
                 candidate = Candidate(
-                    found, host, len(accepted), crawl, self._refusals.blacklist, self._settings,
+                    found, host, len(accepted), crawl, self._refusals.blocklist, self._settings,
                     partition, now,
                 )  # fmt: skip
                 if refused := refusal(candidate):

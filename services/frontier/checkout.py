@@ -148,7 +148,7 @@ class CheckOut:
         """Return URLs from the head of the queue, at most *count*, to visit in one order.
 
         It skips URLs that *crawl* leaves out, because it was wider when they were admitted; those
-        that have been blacklisted since; and errands whose answer is known.
+        that have been blocklisted since; and errands whose answer is known.
         """
         queues, robots = partition.queues, partition.robots(host)
         while queued := queues.first(host.row, count):

@@ -3,7 +3,7 @@
 Links that lead out of the crawl are parked when their page is judged, and URLs that were admitted
 when they are refused. No page is fetched again only because the crawl has become wider.
 
-URLs are parked by the limit that leaves them out: the depth, the scope, or a rule of the blacklist.
+URLs are parked by the limit that leaves them out: the depth, the scope, or a rule of the blocklist.
 When a limit changes, its URLs alone are judged again, a bucket at a time. URLs that fit go to the
 URL-seen test like fresh links, with the visit that found them: another page may have led to one
 meanwhile, and a URL that was admitted before passes again, since it comes from its first finder.
@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import left_out, limit_state, limits
 from gossamer.events import CrawlDefined, Discovery, UrlsDiscovered
 from gossamer.events.hazards import Hazard
@@ -54,15 +54,15 @@ class ParkedLimitRow(Row, frozen=True):
     key_group: str
     """Its number. The group is that of the page that the URLs were found on, or of the URL."""
     name: str
-    """`trap_depth`, `out_of_scope`, or a rule of the blacklist."""
+    """`trap_depth`, `out_of_scope`, or a rule of the blocklist."""
     ends: BucketEnds = BucketEnds()
     judged_by: str | None = None
     """The state of the limit by which all of its URLs were last judged; None: some were not."""
 
 
-def limit_name(rule: Hazard, url: str, blacklist: Blacklist) -> str:
+def limit_name(rule: Hazard, url: str, blocklist: Blocklist) -> str:
     """Return the name of the limit that leaves *url* out, which was refused by *rule*."""
-    return blacklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
+    return blocklist.of_url(url) if rule is Hazard.BLACKLISTED else str(rule)
 
 
 class _Limit:
@@ -95,7 +95,7 @@ class Parked:
                 after = rows[-1].name
                 self._limits |= {(group, row.name): _Limit(row) for row in rows}
         self._judged_by = ""
-        """The limits of crawl and blacklist by which all URLs are known to be judged."""
+        """The limits of crawl and blocklist by which all URLs are known to be judged."""
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -135,28 +135,28 @@ class Parked:
             ends = replace(ends, head=ends.head + 1)
         known.row = replace(known.row, ends=ends)
 
-    def is_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> bool:
-        """Return whether *crawl* and *blacklist* have not judged all URLs yet."""
-        wanted = limits(crawl, blacklist)
-        if self._judged_by != wanted and self._first_behind(crawl, blacklist) is None:
+    def is_behind(self, crawl: CrawlDefined, blocklist: Blocklist) -> bool:
+        """Return whether *crawl* and *blocklist* have not judged all URLs yet."""
+        wanted = limits(crawl, blocklist)
+        if self._judged_by != wanted and self._first_behind(crawl, blocklist) is None:
             self._judged_by = wanted
         return self._judged_by != wanted
 
-    def _first_behind(self, crawl: CrawlDefined, blacklist: Blacklist) -> _Limit | None:
+    def _first_behind(self, crawl: CrawlDefined, blocklist: Blocklist) -> _Limit | None:
         for limit in self._limits.values():
-            if limit.row.judged_by != limit_state(limit.name, crawl, blacklist):
+            if limit.row.judged_by != limit_state(limit.name, crawl, blocklist):
                 return limit
         return None
 
     def judge(
-        self, crawl: CrawlDefined, blacklist: Blacklist, now: float
+        self, crawl: CrawlDefined, blocklist: Blocklist, now: float
     ) -> Iterator[UrlsDiscovered]:
-        """Judge one more bucket by *crawl* and *blacklist*; yield the URLs that fit now."""
-        limit = self._first_behind(crawl, blacklist)
+        """Judge one more bucket by *crawl* and *blocklist*; yield the URLs that fit now."""
+        limit = self._first_behind(crawl, blocklist)
         if limit is None:
             return
         ends = limit.row.ends
-        if limit.judging != (wanted := limit_state(limit.name, crawl, blacklist)):
+        if limit.judging != (wanted := limit_state(limit.name, crawl, blocklist)):
             limit.judging, limit.next, limit.end = wanted, ends.head, ends.tail + 1
         if limit.emptied is not None:
             self._log(limit).drop(limit.emptied)
@@ -164,16 +164,16 @@ class Parked:
             limit.row = replace(limit.row, ends=ends)
             limit.emptied = None
         if limit.next < limit.end:
-            yield from self._judge_bucket(limit, crawl, blacklist, now)
+            yield from self._judge_bucket(limit, crawl, blocklist, now)
             limit.next += 1
         else:
             limit.row, limit.judging = replace(limit.row, judged_by=wanted), None
 
     def _judge_bucket(
-        self, limit: _Limit, crawl: CrawlDefined, blacklist: Blacklist, now: float
+        self, limit: _Limit, crawl: CrawlDefined, blocklist: Blocklist, now: float
     ) -> Iterator[UrlsDiscovered]:
         rows = self._log(limit).page(limit.next)
-        judged = [(row, *split(row.urls, crawl, blacklist)) for row in rows]
+        judged = [(row, *split(row.urls, crawl, blocklist)) for row in rows]
         if all([*others] == [limit.name] and not wanted for _, wanted, others in judged):
             return
         limit.emptied = limit.next
@@ -181,7 +181,7 @@ class Parked:
             limit.row = replace(limit.row, ends=next_bucket(limit.row.ends))
         for row, wanted, others in judged:
             for name, urls in others.items():
-                state = limit_state(name, crawl, blacklist)
+                state = limit_state(name, crawl, blocklist)
                 self._add(limit.row.key_group, row.via, tuple(urls), name, state)
             yield from by_site(wanted, row.via, crawl.crawl, now)
 
@@ -199,13 +199,13 @@ def _rows_in(ends: BucketEnds) -> int:
 
 
 def split(
-    urls: Iterable[Discovery], crawl: CrawlDefined, blacklist: Blacklist
+    urls: Iterable[Discovery], crawl: CrawlDefined, blocklist: Blocklist
 ) -> tuple[list[Discovery], dict[str, list[Discovery]]]:
     """Return the *urls* that *crawl* visits, and the others by the limit that leaves them out."""
     wanted, others = list[Discovery](), dict[str, list[Discovery]]()
     for found in urls:
-        if left := left_out(crawl, blacklist, found):
-            name = limit_name(left.rule, found.url, blacklist)
+        if left := left_out(crawl, blocklist, found):
+            name = limit_name(left.rule, found.url, blocklist)
             others.setdefault(name, []).append(found)
         else:
             wanted.append(found)

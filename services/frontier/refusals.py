@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.bounds import LeftOut, left_out, limit_state
 from gossamer.events import CrawlDefined, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     ahead: int
     """How many URLs of the host are queued together with it, before it."""
     crawl: CrawlDefined | None
-    blacklist: Blacklist
+    blocklist: Blocklist
     settings: FrontierSettings
     partition: Partition
     now: float
@@ -48,8 +48,8 @@ def refusal(candidate: Candidate) -> Refusal | None:
     return None
 
 
-def _blacklisted(one: Candidate) -> str:
-    rule = one.blacklist.of_url(one.found.url)
+def _blocklisted(one: Candidate) -> str:
+    rule = one.blocklist.of_url(one.found.url)
     return forbidden_by(rule) if rule else ""
 
 
@@ -64,7 +64,7 @@ def _out_of_scope(one: Candidate) -> str:
 def _left_out(one: Candidate, rule: Hazard) -> str:
     if one.crawl is None:
         return ""
-    left = left_out(one.crawl, one.blacklist, one.found)
+    left = left_out(one.crawl, one.blocklist, one.found)
     return left.reason if left and left.rule is rule else ""
 
 
@@ -100,7 +100,7 @@ def _excluded(one: Candidate) -> str:
 
 
 RULES: dict[Hazard, Callable[[Candidate], str]] = {
-    Hazard.BLACKLISTED: _blacklisted,
+    Hazard.BLACKLISTED: _blocklisted,
     Hazard.TRAP_DEPTH: _too_deep,
     Hazard.OUT_OF_SCOPE: _out_of_scope,
     Hazard.REDIRECT: _too_many_redirects,
@@ -111,22 +111,22 @@ RULES: dict[Hazard, Callable[[Candidate], str]] = {
 """The hazard that a refusal is counted as → why it refuses a URL; empty if it does not."""
 
 LEFT_OUT = (Hazard.TRAP_DEPTH, Hazard.OUT_OF_SCOPE, Hazard.BLACKLISTED)
-"""The rules of the crawl's definition and of the blacklist: a wider one, or a rule less, takes up
+"""The rules of the crawl's definition and of the blocklist: a wider one, or a rule less, takes up
 what they refuse."""
 
 
 class Refusals:
-    """Writes refusals down, knows the *blacklist*, and takes up what is left out no more."""
+    """Writes refusals down, knows the *blocklist*, and takes up what is left out no more."""
 
     def __init__(self, partitions: Partitions, store: Store) -> None:
         self._partitions, self._urls = partitions, store.table(UrlRow)
-        self.blacklist = Blacklist()
+        self.blocklist = Blocklist()
 
     def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
         """Return why *url*, which was admitted, is not visited now; None if it is."""
         if not url.asker:
-            return left_out(crawl, self.blacklist, url.origin.discovery(url.url))
-        rule = self.blacklist.of_url(url.url)
+            return left_out(crawl, self.blocklist, url.origin.discovery(url.url))
+        rule = self.blocklist.of_url(url.url)
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None
 
     def leave_out(
@@ -152,23 +152,23 @@ class Refusals:
         wanted = list[Discovery]()
         others = {str(Hazard.OUT_OF_SCOPE): [*event.urls]}
         if crawl:
-            wanted, others = split(event.urls, crawl, self.blacklist)
+            wanted, others = split(event.urls, crawl, self.blocklist)
         for limit, urls in others.items():
-            state = limit_state(limit, crawl, self.blacklist)
+            state = limit_state(limit, crawl, self.blocklist)
             partition.parked.add(event.site, event.via, urls, limit, state)
         yield from by_site(wanted, event.via, event.crawl, now)
 
     def are_behind(self, crawl: CrawlDefined | None) -> bool:
-        """Return whether parked URLs are yet to be judged by *crawl* and the blacklist."""
+        """Return whether parked URLs are yet to be judged by *crawl* and the blocklist."""
         if crawl is None:
             return False
-        return any(one.parked.is_behind(crawl, self.blacklist) for one in self._partitions)
+        return any(one.parked.is_behind(crawl, self.blocklist) for one in self._partitions)
 
     def take_up(self, crawl: CrawlDefined, now: float) -> Iterator[UrlsDiscovered]:
         """Judge some more of the parked URLs; yield those that nothing leaves out any more."""
         for partition in self._partitions:
-            if partition.parked.is_behind(crawl, self.blacklist):
-                released = [*partition.parked.judge(crawl, self.blacklist, now)]
+            if partition.parked.is_behind(crawl, self.blocklist):
+                released = [*partition.parked.judge(crawl, self.blocklist, now)]
                 yield from released
                 if released:
                     return
@@ -192,8 +192,8 @@ class Refusals:
         count_hazards("frontier", [rule])
         partition.count_refused(rule)
         if rule in LEFT_OUT and not earlier:
-            limit = limit_name(rule, found.url, self.blacklist)
-            state = limit_state(limit, crawl, self.blacklist)
+            limit = limit_name(rule, found.url, self.blocklist)
+            state = limit_state(limit, crawl, self.blocklist)
             partition.parked.add(site, origin.via, [found], limit, state)
         if not partition.sites.refuse(site, rule):
             return

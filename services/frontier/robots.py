@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.bounds import left_out
 from gossamer.events import (
     CrawlDefined,
@@ -263,8 +263,8 @@ def sitemaps_found(
         Discovery(url, DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
         for url in event.sitemaps
     ]
-    # What is on the blacklist is refused when it is admitted, and set aside.
-    found = [one for one in named if left_out(crawl, Blacklist(), one) is None]
+    # What is on the blocklist is refused when it is admitted, and set aside.
+    found = [one for one in named if left_out(crawl, Blocklist(), one) is None]
     # Of whom it is, wherever it lies: it is that site's word.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"
     return by_site(found, via, event.crawl, now)

@@ -8,7 +8,7 @@ from typing import Any
 from gossamer.crawl import accept, check_crawl, why_idle
 from gossamer.errors import Poison
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     ChangesHinted,
     CrawlDefined,
     ErasureAsked,
@@ -203,7 +203,7 @@ class Frontier(Processor):
     def _bind_controls(self) -> dict[type[Event], Handler]:
         """Return the handlers of the events on `control`."""
         return {
-            BlacklistChanged: lambda event, now: self._refusals.blacklist.change(event),
+            BlocklistChanged: lambda event, now: self._refusals.blocklist.change(event),
             SiteOverridden: self._overridden,
             HostOverridden: self._overridden,
             SpeedSet: lambda event, now: self._pacing.change(event),

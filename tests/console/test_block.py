@@ -38,8 +38,8 @@ def test_what_is_blocked_is_listed_said_of_its_urls_and_lifted(command: Commands
     said = command("blocked", "http://deep.b.example/1", "d.example/")
     assert "http://deep.b.example/1 is blocked, by *.b.example" in said
     assert "https://d.example/ is not blocked" in said
-    assert "blacklist   4 rules" in command("status")
-    assert "blacklist: by www.a.example, since" in command("why", "https://www.a.example/")
+    assert "blocklist   4 rules" in command("status")
+    assert "blocklist: by www.a.example, since" in command("why", "https://www.a.example/")
     said = command("unblock", "*.b.example", "b.example")
     assert "*.b.example is blocked no longer" in said
     assert "b.example is no rule" in said

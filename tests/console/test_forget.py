@@ -51,7 +51,7 @@ def test_the_frontier_is_asked(
 def test_what_is_erased_for_ever_is_blocked(opened: Opened, tmp_path: Path) -> None:
     assert forget(tmp_path, "a.example", "--forever") == 0
     keys = [record.key for record in drain(opened.log.tail([CONTROL.name]))]
-    assert "blacklist_changed/*.a.example" in keys
+    assert "blocklist_changed/*.a.example" in keys
 
 
 def test_dead_letters_that_name_it_are_erased(

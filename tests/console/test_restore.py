@@ -6,10 +6,10 @@ import pytest
 
 from console.cli.main import main
 from console.cli.restore import align
-from gossamer.blacklist import parse_rule
-from gossamer.crawl import blacklist_of, last_definition
+from gossamer.blocklist import parse_rule
+from gossamer.crawl import blocklist_of, last_definition
 from gossamer.errors import GossamerError
-from gossamer.events import BlacklistChanged, CrawlDefined
+from gossamer.events import BlocklistChanged, CrawlDefined
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime.identity import identify
@@ -32,8 +32,8 @@ def begin(log: SqliteLog, store: SqliteStore) -> str:
     """Begin a fleet whose operators have set something; return its id."""
     fleet = identify(log, store, 1.0)
     rules = (parse_rule("a.example"), parse_rule("b.example"))
-    blocked = [BlacklistChanged(at=2.0, rule=rule) for rule in rules]
-    lifted = BlacklistChanged(at=3.0, rule=rules[1], lifted=True)
+    blocked = [BlocklistChanged(at=2.0, rule=rule) for rule in rules]
+    lifted = BlocklistChanged(at=3.0, rule=rules[1], lifted=True)
     crawl = CrawlDefined(at=1.0, scope="any()", max_depth=3)
     log.append(map(encode, (crawl, *blocked, lifted)))
     frontier = Frontier(FrontierSettings(), store, 60.0, log.partitions, alone=True)
@@ -48,7 +48,7 @@ def test_a_lost_control_topic_is_written_from_the_store() -> None:
     fleet, log = begin(new_log(), store), new_log()
     assert next(align(log, store, 9.0)) == "control: written from the store, 4 records"
     assert identify(log, store, 10.0) == fleet
-    assert [*blacklist_of(log).rules] == ["a.example"]
+    assert [*blocklist_of(log).rules] == ["a.example"]
     crawl = last_definition(log)
     assert crawl and crawl.max_depth == 3
 

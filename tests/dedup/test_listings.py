@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     ChangeHint,
     ChangesHinted,
     CrawlDefined,
@@ -210,7 +210,7 @@ def test_a_feed_links_to_other_sites_but_does_not_speak_for_them(dedup: Dedup) -
 
 
 def test_what_the_crawl_leaves_out_is_set_aside(dedup: Dedup) -> None:
-    list(dedup.handle(BlacklistChanged(at=0.0, rule="http://a.test/2"), 0.0))
+    list(dedup.handle(BlocklistChanged(at=0.0, rule="http://a.test/2"), 0.0))
     out = Entry("http://out.test/1")
     answer = told(dedup, listed(ONE, TWO, out, listing=Listing.FEED))
     assert followed(answer) == [ONE.url]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
 from services.fetcher.http.cares import DnsFailure, DnsUnanswered
 from services.fetcher.http.resolver import FLOOR, PrivateAddress, Resolver, kept_for
@@ -35,7 +35,7 @@ async def resolver(
     dns: NameServer, clock: Clock | None = None, entries: int = 9, **changes: Any
 ) -> AsyncIterator[Resolver]:
     given = settings(nameserver=dns.address, **changes)
-    made = Resolver(given, clock or Clock(), Blacklist(), entries)
+    made = Resolver(given, clock or Clock(), Blocklist(), entries)
     try:
         yield made
     finally:

@@ -25,7 +25,7 @@ from services.frontier.rows import (
 )
 from tests.flow.virtual import VirtualCrawl
 
-from .test_blacklist import WEB, A, B
+from .test_blocklist import WEB, A, B
 from .test_flow import virtual_crawl
 
 TABLES: tuple[Any, ...] = (

@@ -10,10 +10,10 @@ from unittest import mock
 import pytest
 
 from console.moving import Side, move
-from gossamer.blacklist import parse_rule
-from gossamer.crawl import blacklist_of
+from gossamer.blocklist import parse_rule
+from gossamer.crawl import blocklist_of
 from gossamer.errors import GossamerError
-from gossamer.events import BlacklistChanged, DeadLetter
+from gossamer.events import BlocklistChanged, DeadLetter
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log import Ends, Message, Record
 from gossamer.log.codec import dead_letter, decode, encode
@@ -112,7 +112,7 @@ def test_a_crawl_is_moved_to_a_fleet_and_back_without_a_lost_or_repeated_request
     laptop = begun(tmp_path / "laptop", web)
     fleet, later = crawl_in(tmp_path / "fleet", web, 12), crawl_in(tmp_path / "later", web)
     pages_after(laptop, 20)
-    rule = BlacklistChanged(at=laptop.now, rule=parse_rule("nobody.example"))
+    rule = BlocklistChanged(at=laptop.now, rule=parse_rule("nobody.example"))
     laptop.log.append([encode(rule)])
     fleet_id = check_identity(laptop.log, SqliteStore(laptop.database))
     moved(laptop, fleet, "the fleet")
@@ -121,7 +121,7 @@ def test_a_crawl_is_moved_to_a_fleet_and_back_without_a_lost_or_repeated_request
     assert later.run()
 
     assert check_identity(later.log, SqliteStore(later.database)) == fleet_id
-    assert [*blacklist_of(later.log).rules] == [rule.rule]
+    assert [*blocklist_of(later.log).rules] == [rule.rule]
     asked = pages_of(laptop, fleet, later)
     assert asked == Counter([*ALL, BUSY]), "every page once, and the busy one after its wait"
     requests = [*laptop.requests, *fleet.requests, *later.requests]

@@ -6,9 +6,9 @@ from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     CrawlDefined,
     Event,
     HostCheckedOut,
@@ -64,7 +64,7 @@ class VirtualFetcher(Processor):
         self, web: Web, epoch_of: Callable[[str], int], requests: list[tuple[float, float, str]]
     ):
         self._web, self._epoch_of, self._requests = web, epoch_of, requests
-        self._blacklist = Blacklist()
+        self._blocklist = Blocklist()
         self.sent: list[tuple[str, Headers]] = []
         """The headers of each request that are not those of every request."""
         self._terms = Terms(
@@ -79,7 +79,7 @@ class VirtualFetcher(Processor):
             robots_age_floor=3600.0,
             cookies=10,
             cookie_size=1024,
-            blacklist=self._blacklist,
+            blocklist=self._blocklist,
         )
         self._conversations: list[
             tuple[float, int, Conversation[None], Reply | Failure | None]
@@ -90,8 +90,8 @@ class VirtualFetcher(Processor):
 
     def handle(self, event: Event, now: float) -> Iterator[Event]:
         """Begin an order, or learn whether the crawl is paused."""
-        if isinstance(event, BlacklistChanged):
-            self._blacklist.change(event)
+        if isinstance(event, BlocklistChanged):
+            self._blocklist.change(event)
         if isinstance(event, SpeedSet):
             self._terms.speeds.change(event)
         if isinstance(event, SiteOverridden):

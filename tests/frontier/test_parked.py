@@ -1,6 +1,6 @@
 """Links outside the scope wait in the store until a wider crawl takes them up."""
 
-from gossamer.events import BlacklistChanged, Discovery, LinksSetAside, UrlsDiscovered
+from gossamer.events import BlocklistChanged, Discovery, LinksSetAside, UrlsDiscovered
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.parked import BUCKET, ParkedRow
 from tests.frontier.simulation import Simulation, crawl
@@ -21,7 +21,7 @@ def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:
     park(sim, *(f"http://outside.test/{n}" for n in range(3 * BUCKET)))
     rules = ("a.test/x/*", "a.test/y/*")
     for rule in rules:
-        sim.handle(BlacklistChanged(at=sim.now, rule=rule))
+        sim.handle(BlocklistChanged(at=sim.now, rule=rule))
     park(sim, *(f"http://a.test/{part}/{n}" for part in "xy" for n in range(BUCKET)))
     scans, scan = list[str](), SqliteTable.scan
 
@@ -31,7 +31,7 @@ def test_lifting_a_rule_reads_only_the_urls_that_it_parked(monkeypatch) -> None:
         return scan(table, partition, *more)
 
     monkeypatch.setattr(SqliteTable, "scan", watched)
-    sim.handle(BlacklistChanged(at=sim.now, rule=rules[0], lifted=True))
+    sim.handle(BlocklistChanged(at=sim.now, rule=rules[0], lifted=True))
     assert sorted(taken_up(sim)) == sorted(f"http://a.test/x/{n}" for n in range(BUCKET))
     assert scans
     assert all(rules[0] in partition for partition in scans)
@@ -41,9 +41,9 @@ def test_a_url_that_two_limits_leave_out_waits_for_both() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="host('a.test')"))
     url = "http://b.test/x"
-    sim.handle(BlacklistChanged(at=sim.now, rule="b.test"))
+    sim.handle(BlocklistChanged(at=sim.now, rule="b.test"))
     park(sim, url)
-    sim.handle(BlacklistChanged(at=sim.now, rule="b.test", lifted=True))
+    sim.handle(BlocklistChanged(at=sim.now, rule="b.test", lifted=True))
     assert taken_up(sim) == []
     sim.start()
     sim.handle(crawl(scope="any()"))

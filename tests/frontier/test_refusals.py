@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, BlacklistChanged, Discovery, RobotsAsked, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, BlocklistChanged, Discovery, RobotsAsked, UrlsAdmitted
 from gossamer.events.hazards import Hazard
 from gossamer.web.robots import RobotsRules
 from gossamer.web.url import host_key
@@ -31,8 +31,8 @@ def too_deep(sim: Simulation) -> tuple[str, str]:
     return admit(sim, "/", depth=3), admit(sim, "/deep", depth=4)
 
 
-def blacklisted(sim: Simulation) -> tuple[str, str]:
-    sim.handle(BlacklistChanged(at=sim.now, rule="a.test/x*"))
+def blocklisted(sim: Simulation) -> tuple[str, str]:
+    sim.handle(BlocklistChanged(at=sim.now, rule="a.test/x*"))
     return admit(sim, "/"), admit(sim, "/xyz")
 
 
@@ -62,7 +62,7 @@ def excluded(sim: Simulation) -> tuple[str, str]:
 
 
 REFUSED: dict[Hazard, tuple[Callable[[Simulation], tuple[str, str]], str]] = {
-    Hazard.BLACKLISTED: (blacklisted, "by a.test/x*"),
+    Hazard.BLACKLISTED: (blocklisted, "by a.test/x*"),
     Hazard.TRAP_DEPTH: (too_deep, "limit of 3"),
     Hazard.OUT_OF_SCOPE: (out_of_scope, "not prefix("),
     Hazard.REDIRECT: (too_many_redirects, "redirects in a row"),

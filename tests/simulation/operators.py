@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gossamer.events import (
-    BlacklistChanged,
+    BlocklistChanged,
     ChangeHint,
     ChangesHinted,
     ErasureAsked,
@@ -104,7 +104,7 @@ def _blocked(run: "Run") -> None:
             return authority == name and path.startswith("p")
         return authority == name or (":" not in name and host_name(host_key(url)) == name)
 
-    event = BlacklistChanged(at=now, rule=rule)
+    event = BlocklistChanged(at=now, rule=rule)
     _say(run, Said(f"{rule} blocked", now, ends, concerns), event, replace(event, lifted=True))
 
 

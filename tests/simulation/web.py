@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.settings import FetcherSettings
@@ -192,7 +192,7 @@ class SimWeb:
         self, sites: Sites, settings: FetcherSettings, clock: Any, slots: Any = None
     ) -> None:
         self.sites, self.settings, self.clock = sites, settings, clock
-        self.blacklist, self.trust = Blacklist(), Trust()
+        self.blocklist, self.trust = Blocklist(), Trust()
         crowds, time = Crowds(1, 0.0, 0.0), asyncio.get_running_loop().time
         self.limiters = request_limiters(settings, crowds, OwnSlots(1), time)
         self.process = self.sites.sim.process

@@ -13,7 +13,7 @@ import aiohttp
 from msgspec.structs import replace
 from yarl import URL
 
-from gossamer.blacklist import Blacklist
+from gossamer.blocklist import Blocklist
 from gossamer.clock import Clock
 from gossamer.events import Outcome
 from gossamer.events.hazards import Hazard
@@ -29,7 +29,7 @@ from services.fetcher.http.gaps import Gaps
 from services.fetcher.http.kept import Kept
 from services.fetcher.http.limiters import LATE, Admission, Request, Stage, request_limiters
 from services.fetcher.http.proxied import ProxyResolver, proxied, read_accesses
-from services.fetcher.http.resolver import Blacklisted, PrivateAddress, Resolver
+from services.fetcher.http.resolver import Blocklisted, PrivateAddress, Resolver
 from services.fetcher.http.tls import Trust
 from services.fetcher.http.wire import (
     LOOK,
@@ -49,7 +49,7 @@ from services.fetcher.turns import Crowds, Denied, OwnSlots, Slots, crowd_of
 
 FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     PrivateAddress: (Outcome.PRIVATE_ADDRESS, Hazard.PRIVATE_ADDRESS),
-    Blacklisted: (Outcome.BLACKLISTED, Hazard.BLACKLISTED),
+    Blocklisted: (Outcome.BLACKLISTED, Hazard.BLACKLISTED),
     DnsFailure: (Outcome.DNS_FAILURE, Hazard.DNS_FAILURE),
     DnsUnanswered: (Outcome.DNS_UNANSWERED, None),
     NoConnection: (Outcome.HOST_DOWN, Hazard.HOST_DOWN),
@@ -79,11 +79,11 @@ class Web:
         self.accesses = read_accesses(settings.access_file)
         self.headers = request_headers(settings)
         time = asyncio.get_running_loop().time
-        self.blacklist, self.gaps = Blacklist(), Gaps(time)
+        self.blocklist, self.gaps = Blocklist(), Gaps(time)
         at_once = settings.address_at_once
         self.crowds = Crowds(at_once, settings.address_gap, settings.visit_limit)
         self.limiters = request_limiters(settings, self.crowds, slots or OwnSlots(at_once), time)
-        self.resolver, self.trust = Resolver(settings, time, self.blacklist), Trust()
+        self.resolver, self.trust = Resolver(settings, time, self.blocklist), Trust()
         self.outage = Outage(settings.outage_share)
         """Of connections."""
         connector = Connector(
@@ -149,7 +149,7 @@ class HostClient:
             addresses = await self._addresses(host_name(step.url), step.url, request.left())
         except TimeoutError as error:
             raise Denied(LATE) from error
-        except (PrivateAddress, Blacklisted, DnsFailure, DnsUnanswered) as error:
+        except (PrivateAddress, Blocklisted, DnsFailure, DnsUnanswered) as error:
             return _failure(error)
         request.address = crowd_of(addresses[0])
         await admission.reach(Stage.CONNECT)

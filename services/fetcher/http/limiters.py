@@ -5,7 +5,7 @@ connects, before it is sent. A request never waits longer than the lease of its 
 it ends, its places and slots are released. DNS lookups pass a list of their own. A new limit is a
 new row of `request_limiters` or `lookup_limiters`; `docs/architecture.md` lists both.
 
-Not limiters: the courtesy delay, pauses of a crawl and the blacklist belong to the conversation
+Not limiters: the courtesy delay, pauses of a crawl and the blocklist belong to the conversation
 (`steps.py`). During an outage the runner begins no order (`faults.py`). A body that waits for
 memory belongs to a request that was sent (`bodies.py`). `descriptors.py` checks the settings once,
 `gaps.py` measures, and `skew.py` corrects the clock of the lease.

@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from gossamer.blacklist import Blacklist, forbidden_by
+from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.settings import FetcherSettings
 from gossamer.web.url import is_address, site_of
@@ -52,21 +52,21 @@ class PrivateAddress(OSError):
     """The name has addresses, but none that may be connected to."""
 
 
-class Blacklisted(OSError):
-    """One of the addresses is in a network on the blacklist."""
+class Blocklisted(OSError):
+    """One of the addresses is in a network on the blocklist."""
 
 
 class Resolver(AbstractResolver):
-    """One for the whole process. *clock* is monotonic; the *blacklist* is looked at each time."""
+    """One for the whole process. *clock* is monotonic; the *blocklist* is looked at each time."""
 
     def __init__(
         self,
         settings: FetcherSettings,
         clock: Callable[[], float],
-        blacklist: Blacklist,
+        blocklist: Blocklist,
         entries: int = ENTRIES,
     ) -> None:
-        self._blacklist = blacklist
+        self._blocklist = blocklist
         self._clock, self._entries = clock, entries
         self._allowed: Collection[Network] = settings.allow_networks
         self._servers = NameServers(settings.nameserver, self._malformed)
@@ -87,7 +87,7 @@ class Resolver(AbstractResolver):
     async def addresses(self, host: str) -> tuple[str, ...]:
         """Return the addresses of *host* that may be connected to, at least one.
 
-        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, Blacklisted if one of
+        Raise DnsFailure, DnsUnanswered or PrivateAddress if there is none, Blocklisted if one of
         them is in a network that is, and OwnFault if nobody can be asked.
         """
         bare = host.strip("[]")
@@ -97,8 +97,8 @@ class Resolver(AbstractResolver):
         if not usable:
             raise PrivateAddress(f"{host} is {', '.join(found)}: not of the public Internet")
         for address in usable:
-            if rule := forbidding(address, self._blacklist, prefixes):
-                raise Blacklisted(f"{host} is {address}: {forbidden_by(rule)}")
+            if rule := forbidding(address, self._blocklist, prefixes):
+                raise Blocklisted(f"{host} is {address}: {forbidden_by(rule)}")
         return usable
 
     def knows(self, host: str) -> bool:

@@ -9,7 +9,7 @@ another try after a week (4.2). So nothing is given up for ever; it is only look
 | 404, 410, a redirect | after 6 h, after a day, then it is forgotten | after 30 d, 60 d … 180 d |
 | a server that is down | after a day, 3 d, 9 d … 60 d | the same |
 | a refusal | after 30 d, then it is forgotten | after 30 d, 60 d … 180 d |
-| the blacklist, or a narrower crawl | after a day, 2 d, 4 d, 7 d | the same |
+| the blocklist, or a narrower crawl | after a day, 2 d, 4 d, 7 d | the same |
 
 It is forgotten after `pages` has its tombstone (`gossamer.events.gone`): a visit that then finds it
 is its first. A server that is down says nothing of its pages, nor does a visit that was not made:
@@ -39,7 +39,7 @@ SAID = {
     Absence.MOVED: "redirects",
     Absence.DOWN: "its server is down",
     Absence.REFUSED: "refused, or of no wanted kind",
-    Absence.LEFT_OUT: "left out, by the crawl or the blacklist",
+    Absence.LEFT_OUT: "left out, by the crawl or the blocklist",
 }
 LOST = frozenset({Absence.GONE, Absence.MOVED})
 

@@ -1,4 +1,4 @@
-"""The blacklist: what operators have said is never to be requested (hazard `blacklisted`).
+"""The blocklist: what operators have said is never to be requested (hazard `blacklisted`).
 
 A rule is a text whose form says what it is about, whatever the scheme:
 
@@ -20,7 +20,7 @@ from hashlib import blake2b
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import BlacklistChanged, Event
+from gossamer.events import BlocklistChanged, Event
 from gossamer.web.url import BadUrl, canonicalize, host_name, is_address
 
 ROBOTS = "/robots.txt"
@@ -90,14 +90,14 @@ def meaning(rule: str) -> str:
 
 def forbidden_by(rule: str) -> str:
     """Return why nothing is asked that *rule* is about."""
-    return f"blacklisted, by {rule}"
+    return f"blocklisted, by {rule}"
 
 
-class Blacklist:
+class Blocklist:
     """The rules in force, as far as they are known here."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.rules: dict[str, BlacklistChanged] = {}
+        self.rules: dict[str, BlocklistChanged] = {}
         """By rule, what set it."""
         self._lifted: dict[str, int] = {}
         self.lifted = 0
@@ -108,10 +108,10 @@ class Blacklist:
         self._networks = defaultdict[tuple[int, int], set[int]](set)
         """By version and length, the bits of each prefix."""
         for event in events:
-            if isinstance(event, BlacklistChanged):
+            if isinstance(event, BlocklistChanged):
                 self.change(event)
 
-    def change(self, event: BlacklistChanged) -> None:
+    def change(self, event: BlocklistChanged) -> None:
         """Go by *event* from now on; raise Poison if its rule is none."""
         try:
             rule = parse_rule(event.rule)

@@ -1,4 +1,4 @@
-"""The blacklist: how rules are spelt, and what each forbids."""
+"""The blocklist: how rules are spelt, and what each forbids."""
 
 from ipaddress import ip_address
 
@@ -7,14 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.blacklist import Blacklist, meaning, parse_rule
+from gossamer.blocklist import Blocklist, meaning, parse_rule
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import BlacklistChanged
+from gossamer.events import BlocklistChanged
 from gossamer.web.url import BadUrl, canonicalize
 
 
-def blocking(*rules: str) -> Blacklist:
-    return Blacklist(BlacklistChanged(at=1.0, rule=rule) for rule in rules)
+def blocking(*rules: str) -> Blocklist:
+    return Blocklist(BlocklistChanged(at=1.0, rule=rule) for rule in rules)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +82,11 @@ URLS = (
     ],
 )
 def test_a_rule_forbids_what_it_says_until_it_is_lifted(rule: str, forbidden: set[int]) -> None:
-    blacklist = blocking(rule)
-    assert {at for at, url in enumerate(URLS) if blacklist.of_url(url)} == forbidden
-    assert {blacklist.of_url(URLS[at]) for at in forbidden} <= {parse_rule(rule)}
-    blacklist.change(BlacklistChanged(at=2.0, rule=rule, lifted=True))
-    assert not any(map(blacklist.of_url, URLS))
+    blocklist = blocking(rule)
+    assert {at for at, url in enumerate(URLS) if blocklist.of_url(url)} == forbidden
+    assert {blocklist.of_url(URLS[at]) for at in forbidden} <= {parse_rule(rule)}
+    blocklist.change(BlocklistChanged(at=2.0, rule=rule, lifted=True))
+    assert not any(map(blocklist.of_url, URLS))
 
 
 def test_a_robots_txt_is_asked_for_unless_its_host_is_forbidden() -> None:
@@ -97,7 +97,7 @@ def test_a_robots_txt_is_asked_for_unless_its_host_is_forbidden() -> None:
 
 
 def test_a_network_forbids_the_addresses_in_it() -> None:
-    blacklist = blocking("192.0.2.0/24", "198.51.100.7", "2001:db8::/32", "0.0.0.0/8")
+    blocklist = blocking("192.0.2.0/24", "198.51.100.7", "2001:db8::/32", "0.0.0.0/8")
     for address, rule in (
         ("192.0.2.255", "192.0.2.0/24"),
         ("198.51.100.7", "198.51.100.7/32"),
@@ -105,21 +105,21 @@ def test_a_network_forbids_the_addresses_in_it() -> None:
         ("192.0.3.0", ""),
         ("::1", ""),
     ):
-        assert blacklist.of_address(ip_address(address)) == rule
+        assert blocklist.of_address(ip_address(address)) == rule
 
 
 def test_whoever_has_set_something_aside_sees_that_a_rule_was_lifted() -> None:
     lifts = [
-        BlacklistChanged(at=2.0, rule=rule, lifted=True) for rule in ("a.example", "b.example")
+        BlocklistChanged(at=2.0, rule=rule, lifted=True) for rule in ("a.example", "b.example")
     ]
-    blacklist = blocking("a.example", "b.example", "192.0.2.0/24")
-    blacklist.change(BlacklistChanged(at=2.0, rule="192.0.2.0/24", lifted=True))
-    seen = [blacklist.lifted]
+    blocklist = blocking("a.example", "b.example", "192.0.2.0/24")
+    blocklist.change(BlocklistChanged(at=2.0, rule="192.0.2.0/24", lifted=True))
+    seen = [blocklist.lifted]
     for event in (*lifts, replace(lifts[0], lifted=False), replace(lifts[0], at=3.0)):
-        blacklist.change(event)
-        seen.append(blacklist.lifted)
+        blocklist.change(event)
+        seen.append(blocklist.lifted)
     assert seen[0] == 0 and len(set(seen)) == len(seen) - (seen[1] == seen[3])
-    assert Blacklist(lifts).lifted == Blacklist(lifts[::-1]).lifted == seen[2]
+    assert Blocklist(lifts).lifted == Blocklist(lifts[::-1]).lifted == seen[2]
 
 
 @example("1/1")

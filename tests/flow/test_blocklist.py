@@ -1,4 +1,4 @@
-"""The blacklist in whole crawls: what is forbidden is not asked, and is found when it may be."""
+"""The blocklist in whole crawls: what is forbidden is not asked, and is found when it may be."""
 
 from collections import Counter
 from contextlib import suppress
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.blacklist import Blacklist
-from gossamer.events import DEFAULT_CRAWL, BlacklistChanged
+from gossamer.blocklist import Blocklist
+from gossamer.events import DEFAULT_CRAWL, BlocklistChanged
 from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key
@@ -33,7 +33,7 @@ WEB: Pages = {
 
 
 def change(crawl: VirtualCrawl, rule: str, lifted: bool = False) -> None:
-    crawl.log.append([encode(BlacklistChanged(at=crawl.now, rule=rule, lifted=lifted))])
+    crawl.log.append([encode(BlocklistChanged(at=crawl.now, rule=rule, lifted=lifted))])
 
 
 def asked(crawl: VirtualCrawl, robots: bool = False) -> Counter[str]:
@@ -62,9 +62,9 @@ def test_what_is_forbidden_is_not_asked_and_found_again_when_it_may_be(
     change(crawl, rule)
     crawl.sow(f"{A}/", f"{B}/3")
     assert crawl.run()
-    blacklist = Blacklist([BlacklistChanged(at=0.0, rule=rule)])
-    assert not any(map(blacklist.of_url, asked(crawl, robots=True)))
-    assert counted(crawl)["blacklisted"] + counted(crawl)["refused blacklisted"] >= 1
+    blocklist = Blocklist([BlocklistChanged(at=0.0, rule=rule)])
+    assert not any(map(blocklist.of_url, asked(crawl, robots=True)))
+    assert counted(crawl)["blacklisted"] + counted(crawl)["refused blocklisted"] >= 1
     crawl.crash()
     change(crawl, rule, lifted=True)
     assert crawl.run()
@@ -77,7 +77,7 @@ def test_a_seed_that_is_forbidden_says_so_and_waits(tmp_path: Path) -> None:
     crawl.sow(f"{B}/3")
     assert crawl.run()
     found = row(crawl, f"{B}/3")
-    assert found and (found.outcome, found.reason) == ("blacklisted", "blacklisted, by b.test")
+    assert found and (found.outcome, found.reason) == ("blacklisted", "blocklisted, by b.test")
     change(crawl, "b.test", lifted=True)
     assert crawl.run()
     assert asked(crawl) == Counter([f"{B}/3"])

@@ -4,15 +4,15 @@ from ipaddress import ip_network
 
 import pytest
 
-from gossamer.events import BlacklistChanged, Outcome, Purpose
+from gossamer.events import BlocklistChanged, Outcome, Purpose
 from gossamer.events.outcomes import OUTCOMES, Fate
 from tests.fetcher.nameserver import naming
 from tests.fetcher.orders import LOOPBACK, Emitted, fetcher, order
 from tests.fetcher.servers import page, serving
 
 
-def forbidding(rule: str, lifted: bool = False) -> BlacklistChanged:
-    return BlacklistChanged(at=1.0, rule=rule, lifted=lifted)
+def forbidding(rule: str, lifted: bool = False) -> BlocklistChanged:
+    return BlocklistChanged(at=1.0, rule=rule, lifted=lifted)
 
 
 async def test_the_rest_of_an_order_is_handed_back() -> None:
@@ -28,7 +28,7 @@ async def test_the_rest_of_an_order_is_handed_back() -> None:
         assert server.paths == ["/x"]
     assert emitted.outcomes == ["page", "unvisited"]
     assert emitted.ended[-1].last
-    assert emitted.ended[-1].reason == f"blacklisted, by 127.0.0.1:{server.port}/y"
+    assert emitted.ended[-1].reason == f"blocklisted, by 127.0.0.1:{server.port}/y"
 
 
 @pytest.mark.parametrize("purpose", [Purpose.PAGE, Purpose.ROBOTS])
@@ -47,7 +47,7 @@ async def test_a_host_with_an_address_in_a_forbidden_network_is_not_asked(purpos
         assert emitted.one.outcome is Outcome.BLACKLISTED
         assert emitted.one.hazards == ("blacklisted",)
         assert emitted.one.last and not emitted.one.started_at and emitted.one.robots is None
-        assert "127.9.9.9: blacklisted, by 127.9.0.0/16" in emitted.one.reason
+        assert "127.9.9.9: blocklisted, by 127.9.0.0/16" in emitted.one.reason
         processor.control(forbidding("127.9.0.0/16", lifted=True))
         await processor.work(given, emitted.emit)
         assert server.paths == ["/x"]
