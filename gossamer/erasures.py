@@ -32,7 +32,7 @@ class ErasureRow(Row, frozen=True):
     """The key group of the site."""
     at: float
     """When the erasure was asked for."""
-    asked_by: str
+    requested_by: str
     """Who asked for the erasure."""
     orders: int
     """The number of the last order before the erasure."""
@@ -70,7 +70,7 @@ class Erasures:
             self._begun[erasure.target] = erasure
 
     def _learn(self, row: ErasureRow) -> None:
-        self.begin(Erasure(row.target, row.at, row.asked_by, row.key_group, row.orders))
+        self.begin(Erasure(row.target, row.at, row.requested_by, row.key_group, row.orders))
         if not row.ended:
             self._pending[row.target] = row.at
         elif self._pending.get(row.target, row.at) <= row.at:
@@ -80,7 +80,7 @@ class Erasures:
         self, erasure: Erasure, rows: Mapping[str, int], part: int = 0, ended: bool = True
     ) -> None:
         """Write down how many *rows* of a *part* of an erasure were erased, by table."""
-        key = f"{erasure.asked_at:017.6f} {self._service} {part:04d} {erasure.target}"
+        key = f"{erasure.requested_at:017.6f} {self._service} {part:04d} {erasure.target}"
         counted = {name: count for name, count in rows.items() if count}
         # Once more after a crash: then less was left to erase.
         if known := self._rows.get(self._crawl, key):
@@ -92,8 +92,8 @@ class Erasures:
             key=key,
             service=self._service,
             target=erasure.target,
-            at=erasure.asked_at,
-            asked_by=erasure.asked_by,
+            at=erasure.requested_at,
+            requested_by=erasure.requested_by,
             orders=erasure.orders,
             ended=ended,
             rows=counted,

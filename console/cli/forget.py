@@ -24,7 +24,7 @@ from gossamer.blocklist import parse_rule
 from gossamer.crawl import typed
 from gossamer.erasures import ErasureRow, is_about
 from gossamer.errors import BadSettings, Poison
-from gossamer.events import DeadLetter, ErasureAsked, PageArchived
+from gossamer.events import DeadLetter, ErasureRequested, PageArchived
 from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED
 from gossamer.log import Message
 from gossamer.log.codec import decode, encode
@@ -79,26 +79,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(crawl: OpenCrawl, text: str) -> ErasureAsked:
+def _asked(crawl: OpenCrawl, text: str) -> ErasureRequested:
     """Return what a person means by *text*."""
     try:
         url = typed(text)
     except BadUrl as error:
         raise BadSettings(str(error)) from error
     site, key, by = site_of(url), host_key(url), f"{getpass.getuser()}@{socket.gethostname()}"
-    about = {"crawl": crawl.id, "at": clock.now(), "site": site, "asked_by": by}
+    about = {"crawl": crawl.id, "at": clock.now(), "site": site, "requested_by": by}
     if "/" in text.partition("://")[2 if "://" in text else 0]:
-        return ErasureAsked(**about, url=canonicalize(url))  # type: ignore[arg-type]
+        return ErasureRequested(**about, url=canonicalize(url))  # type: ignore[arg-type]
     if "://" not in text and text.lower() == site:
-        return ErasureAsked(**about)  # type: ignore[arg-type]
+        return ErasureRequested(**about)  # type: ignore[arg-type]
     if "://" not in text:
         hosts = crawl.store().table(HostRow)
         keys = [key, host_key(typed(f"http://{text}"))]
         key = next((one for one in keys if hosts.get(site, one)), key)
-    return ErasureAsked(**about, host=key)  # type: ignore[arg-type]
+    return ErasureRequested(**about, host=key)  # type: ignore[arg-type]
 
 
-def _is_confirmed(event: ErasureAsked) -> bool:
+def _is_confirmed(event: ErasureRequested) -> bool:
     kind = "the URL" if event.url else "the host" if event.host else "the site"
     question = f"Erase all that is known of {kind} {event.target}? It cannot be undone. [y/N] "
     try:
@@ -199,7 +199,7 @@ SWEPT: dict[type[Row], Callable[..., Row | None]] = {
 
 
 def _say(
-    crawl: OpenCrawl, event: ErasureAsked, rows: Counter[str], letters: int, captures: list[str]
+    crawl: OpenCrawl, event: ErasureRequested, rows: Counter[str], letters: int, captures: list[str]
 ) -> None:
     when = "by the services" if crawl.fleet else "by the crawl that runs on it, or the next one"
     print(printable(f"{event.target} is erased {when}: gossamer forget --list says when.", LONGEST))
@@ -216,7 +216,7 @@ def _say(
 def _list(crawl: OpenCrawl) -> int:
     found: dict[tuple[float, str, str], list[ErasureRow]] = {}
     for row in crawl.store().table(ErasureRow).everything():
-        found.setdefault((row.at, row.target, row.asked_by), []).append(row)
+        found.setdefault((row.at, row.target, row.requested_by), []).append(row)
     if not found:
         print("Nothing was erased; what was asked for is listed once a service has begun.")
     for (at, target, by), rows in sorted(found.items()):

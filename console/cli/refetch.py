@@ -13,7 +13,7 @@ from console.open_crawl import OpenCrawl
 from console.spelling import known
 from gossamer import clock
 from gossamer.errors import BadSettings
-from gossamer.events import Outcome, RefetchAsked
+from gossamer.events import Outcome, RefetchRequested
 from gossamer.log.codec import encode
 from gossamer.terminal import printable
 from gossamer.web.url import host_key, site_of
@@ -98,8 +98,8 @@ def _ask(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> int:
     return count
 
 
-def _events(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> Iterator[RefetchAsked]:
+def _events(crawl: OpenCrawl, chosen: Iterable[UrlRow]) -> Iterator[RefetchRequested]:
     for key, rows in groupby(chosen, key=lambda row: row.host):
         while urls := tuple(row.url for row in islice(rows, MOST)):
             site = site_of(f"{key}/")
-            yield RefetchAsked(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)
+            yield RefetchRequested(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)

@@ -13,7 +13,7 @@ from console.open_crawl import OpenCrawl
 from gossamer import clock
 from gossamer.crawl import typed
 from gossamer.errors import BadSettings
-from gossamer.events import Outcome, RetryAsked
+from gossamer.events import Outcome, RetryRequested
 from gossamer.events.outcomes import FAILURES
 from gossamer.log.codec import encode
 from gossamer.store import Store
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _by_name(crawl: OpenCrawl, what: list[str]) -> int:
-    store, asked = crawl.store(), list[RetryAsked]()
+    store, asked = crawl.store(), list[RetryRequested]()
     for text in what:
         for key, url in _meant(text, store):
             comes_of_it, event = _of_url(url, crawl) if url else _of_host(key, crawl)
@@ -82,7 +82,7 @@ def _meant(text: str, store: Store) -> list[tuple[str, str]]:
     return [(key, "") for key in keys if hosts.get(site_of(url), key)] or [(keys[0], "")]
 
 
-def _of_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryAsked | None]:
+def _of_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
     row = crawl.store().table(HostRow).get(site_of(f"{key}/"), key)
     if row is None:
         return "no URL of it was ever admitted: gossamer seed asks for one", None
@@ -95,7 +95,7 @@ def _of_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryAsked | None]:
     return f"was to be left alone {until}: is tried now", _asked(crawl, key)
 
 
-def _of_url(url: str, crawl: OpenCrawl) -> tuple[str, RetryAsked | None]:
+def _of_url(url: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
     row = crawl.store().table(UrlRow).get((crawl.id, host_key(url)), url)
     if row is None:
         return "has no outcome: gossamer why says more, gossamer seed asks for it", None
@@ -118,15 +118,15 @@ def _by_outcome(crawl: OpenCrawl, outcome: Outcome) -> int:
     return 0 if count else 1
 
 
-def _events(crawl: OpenCrawl, failed: Iterable[UrlRow]) -> Iterator[RetryAsked]:
+def _events(crawl: OpenCrawl, failed: Iterable[UrlRow]) -> Iterator[RetryRequested]:
     for key, rows in groupby(failed, key=lambda row: row.host):
         while urls := tuple(row.url for row in islice(rows, MOST)):
             yield _asked(crawl, key, urls)
 
 
-def _asked(crawl: OpenCrawl, key: str, urls: tuple[str, ...] = ()) -> RetryAsked:
+def _asked(crawl: OpenCrawl, key: str, urls: tuple[str, ...] = ()) -> RetryRequested:
     site = site_of(f"{key}/")
-    return RetryAsked(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)
+    return RetryRequested(crawl=crawl.id, at=clock.now(), site=site, host=key, urls=urls)
 
 
 def _say_when(crawl: OpenCrawl, asked: bool) -> None:

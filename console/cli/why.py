@@ -46,7 +46,7 @@ def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
     yield from _scope(facts)
     if facts.erased:
         at, target = instant(facts.erased.at), facts.erased.target
-        yield f"erased: {at}: all that was known of {target}, for {facts.erased.asked_by}"
+        yield f"erased: {at}: all that was known of {target}, for {facts.erased.requested_by}"
     if facts.via:
         yield f"discovered: {_via(facts.via)}"
     if facts.visit:

@@ -31,10 +31,10 @@ from gossamer.events.erasures import (
     Erasure as Erasure,
 )
 from gossamer.events.erasures import (
-    ErasureAsked as ErasureAsked,
+    ErasureBegun as ErasureBegun,
 )
 from gossamer.events.erasures import (
-    ErasureBegun as ErasureBegun,
+    ErasureRequested as ErasureRequested,
 )
 from gossamer.events.erasures import (
     UrlsErased as UrlsErased,
@@ -46,7 +46,7 @@ from gossamer.events.errands import (
     RobotsAnswered as RobotsAnswered,
 )
 from gossamer.events.errands import (
-    RobotsAsked as RobotsAsked,
+    RobotsRequested as RobotsRequested,
 )
 from gossamer.events.hints import (
     ChangeHint as ChangeHint,
@@ -145,8 +145,8 @@ from gossamer.events.records import (
     VisitEnded as VisitEnded,
 )
 from gossamer.events.retries import (
-    RefetchAsked as RefetchAsked,
+    RefetchRequested as RefetchRequested,
 )
 from gossamer.events.retries import (
-    RetryAsked as RetryAsked,
+    RetryRequested as RetryRequested,
 )

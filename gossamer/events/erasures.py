@@ -10,15 +10,15 @@ class Erasure(Struct, frozen=True):
 
     target: str
     """A URL, the key of a host, or a site."""
-    asked_at: float
-    asked_by: str
+    requested_at: float
+    requested_by: str
     key_group: int
     """The key group of the site."""
     orders: int
     """The number of the last order before the erasure: its visits and those before do not count."""
 
 
-class ErasureAsked(Event, frozen=True, kw_only=True, tag="erasure_asked"):
+class ErasureRequested(Event, frozen=True, kw_only=True, tag="erasure_requested"):
     """All that is known of a URL, a host or a whole site is to be erased."""
 
     site: str
@@ -26,7 +26,7 @@ class ErasureAsked(Event, frozen=True, kw_only=True, tag="erasure_asked"):
     """The host, by its key; "": the whole site, or one URL."""
     url: str = ""
     """Canonical; "": the whole host or site."""
-    asked_by: str = ""
+    requested_by: str = ""
     """Who has asked, for the record."""
 
     @property

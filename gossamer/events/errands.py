@@ -5,7 +5,7 @@ from gossamer.events.records import Event
 from gossamer.web.robots import RobotsRules
 
 
-class RobotsAsked(Event, frozen=True, kw_only=True, tag="robots_asked"):
+class RobotsRequested(Event, frozen=True, kw_only=True, tag="robots_requested"):
     """A robots.txt redirects to *url*, at another host than *asker*, the one that it is about."""
 
     site: str

@@ -97,7 +97,7 @@ class Wait(Enum):
     LONG = "`frontier.down_wait`, twice as long each time, at most `frontier.down_wait_limit`"
     DNS = "`frontier.dns_wait`"
     HOUR = "an hour"
-    ASKED = (
+    RETRY_AFTER = (
         "as long as Retry-After asks, at most `frontier.retry_after_limit`; without one "
         "a minute, twice as long each time, at most `frontier.down_wait`"
     )
@@ -197,7 +197,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Absence.DOWN, Judged.NOTHING, strains=True,
         text="The server failed (5xx, a status that does not exist, or 304 without a condition)."),
     Outcome.BUSY: Meaning(
-        Fate.WAIT, Health.BUSY, Wait.ASKED,
+        Fate.WAIT, Health.BUSY, Wait.RETRY_AFTER,
         Absence.DOWN, Judged.NOTHING, strains=True, ends_order=True,
         text="The server asks to be left alone (429, or 503 with Retry-After)."),
     Outcome.DNS_FAILURE: Meaning(

@@ -3,7 +3,7 @@
 from gossamer.events.records import Event
 
 
-class RetryAsked(Event, frozen=True, kw_only=True, tag="retry_asked"):
+class RetryRequested(Event, frozen=True, kw_only=True, tag="retry_requested"):
     """A host is to be tried before its wait is over, and URLs of it that failed."""
 
     site: str
@@ -12,7 +12,7 @@ class RetryAsked(Event, frozen=True, kw_only=True, tag="retry_asked"):
     """Canonical, of that host; those that never failed are left as they are."""
 
 
-class RefetchAsked(Event, frozen=True, kw_only=True, tag="refetch_asked"):
+class RefetchRequested(Event, frozen=True, kw_only=True, tag="refetch_requested"):
     """URLs of a host are to be visited again now, however they fared and whenever they are due."""
 
     site: str

@@ -45,7 +45,7 @@ class Erasing:
                 url,
                 event.site,
                 reason=Gone.ERASED,
-                at=event.erasure.asked_at,
+                at=event.erasure.requested_at,
                 trace=fingerprint(url),
             )
         yield UrlsErased(

@@ -19,7 +19,7 @@ from gossamer.events import (
     HostOverridden,
     PageJudged,
     PageParsed,
-    RetryAsked,
+    RetryRequested,
     SeedSown,
     SiteOverridden,
     SpeedSet,
@@ -263,11 +263,13 @@ def _admitted(
     yield from by_site(elsewhere, event.via, event.crawl, now)
 
 
-def _retries(event: UrlsDiscovered, known: Sequence[Discovery], now: float) -> Iterator[RetryAsked]:
+def _retries(
+    event: UrlsDiscovered, known: Sequence[Discovery], now: float
+) -> Iterator[RetryRequested]:
     """Yield a retry of each *known* seed of the event's site."""
     for found in known:
         if site_of(found.url) == event.site:
             host = host_key(found.url)
-            yield RetryAsked(
+            yield RetryRequested(
                 crawl=event.crawl, at=now, site=event.site, host=host, urls=(found.url,)
             )

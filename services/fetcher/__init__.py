@@ -44,7 +44,7 @@ followed, each a request with a pause of its own, and the answer to the request 
 counts. The rules of a robots.txt are about the host that was asked, wherever the file lies, and
 RFC 9309 (2.3.1.2) wants at least five redirects followed. Within the host each is a request with a
 pause of its own. One that leads to another host ends the visit: that host is not ours.
-`RobotsAsked` goes to the frontier that it belongs to, which orders the URL like any other; whoever
+`RobotsRequested` goes to the frontier that it belongs to, which orders the URL like any other; whoever
 makes that visit reads the rules, and `RobotsAnswered` goes back to the first host's frontier.
 
 Why our own faults are told apart. A process without file descriptors, a machine without a network

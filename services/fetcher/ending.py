@@ -11,7 +11,7 @@ from gossamer.events import (
     Outcome,
     PageFetched,
     RobotsAnswered,
-    RobotsAsked,
+    RobotsRequested,
     Visit,
     VisitEnded,
 )
@@ -105,9 +105,9 @@ def events(
 
 def _asked(
     order: HostCheckedOut, asker: str, elsewhere: tuple[str, int], now: float
-) -> RobotsAsked:
+) -> RobotsRequested:
     url, hops = elsewhere
-    return RobotsAsked(
+    return RobotsRequested(
         crawl=order.crawl, at=now, site=site_of(url), url=url, asker=asker, hops=hops
     )
 

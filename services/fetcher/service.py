@@ -146,7 +146,7 @@ class Fetcher:
                 await self._run(run)
         except OwnFault as fault:
             self.pauses.failed(fault, self._clock())
-            run.asked_at = 0.0
+            run.requested_at = 0.0
             run.hand_back(str(fault))
 
     async def _refusal(self, run: "OrderRun") -> str:
@@ -179,7 +179,7 @@ class Fetcher:
         try:
             async with Admission(self._web.limiters, request) as admission:
                 await admission.reach(Stage.BEGIN)
-                run.asked_at = run.now()
+                run.requested_at = run.now()
                 return await host.fetch(step, admission)
         except Denied as denied:
             return Failure(outcome=Outcome.UNVISITED, reason=str(denied), wait=denied.wait)
@@ -210,7 +210,7 @@ class Fetcher:
                     answer = replace(answer, started_at=run.reckoned(answer.started_at))
                     self.pauses.worked()
                 else:
-                    run.asked_at = 0.0
+                    run.requested_at = 0.0
             case Emit(events=emitted):
                 run.emit(self._marked(run.order, emitted))
         return StepResult(run.now(), paused.is_set(), answer)
@@ -239,7 +239,7 @@ class OrderRun:
         self.came_at = clock()
         self._ahead = skew.ahead(order.epoch, order.at, self.came_at)
         self._latest = order.expires_at - visit_limit
-        self.asked_at = 0.0
+        self.requested_at = 0.0
         """When the current visit last made a request; 0 if it has made none."""
         self._ended, self._over = 0, False
 
@@ -268,7 +268,7 @@ class OrderRun:
         for event in events:
             if isinstance(event, VisitEnded):
                 self._ended, self._over = self._ended + 1, event.last
-                self.asked_at = 0.0
+                self.requested_at = 0.0
                 count_visit(event)
 
     def break_off(self, error: Exception) -> None:
@@ -276,7 +276,7 @@ class OrderRun:
         if self._over:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
-        mistake = Failure(outcome=Outcome.OUR_TROUBLE, reason=reason, started_at=self.asked_at)
+        mistake = Failure(outcome=Outcome.OUR_TROUBLE, reason=reason, started_at=self.requested_at)
         self.emit(events(self.order, self._ended, failed(mistake), True, self.now()))
 
     def hand_back(self, why: str) -> None:
@@ -286,8 +286,8 @@ class OrderRun:
         """
         if self._over:
             return
-        took = self.now() - self.asked_at if self.asked_at else 0.0
+        took = self.now() - self.requested_at if self.requested_at else 0.0
         left = Failure(
-            outcome=Outcome.UNVISITED, reason=why, started_at=self.asked_at, took=max(0.0, took)
+            outcome=Outcome.UNVISITED, reason=why, started_at=self.requested_at, took=max(0.0, took)
         )
         self.emit(events(self.order, self._ended, failed(left), True, self.now()))

@@ -21,8 +21,8 @@ from gossamer.events import (
     CrawlDefined,
     Discovery,
     Outcome,
-    RefetchAsked,
-    RetryAsked,
+    RefetchRequested,
+    RetryRequested,
     UrlsAdmitted,
 )
 from gossamer.events.outcomes import FAILURES
@@ -169,13 +169,13 @@ class Admission:
             return False
         return self._queue_planned(partition, site, plan, now)
 
-    def refetch(self, partition: Partition, event: RefetchAsked, url: str, now: float) -> None:
+    def refetch(self, partition: Partition, event: RefetchRequested, url: str, now: float) -> None:
         """Queue a URL that was visited, unless it is in the queue."""
         last = self._urls.get((event.crawl, event.host), url)
         if last is not None and (last.earlier or last.attempt):
-            self._queue_asked(partition, event.site, last, now, Basis.ASKED)
+            self._queue_asked(partition, event.site, last, now, Basis.REQUESTED)
 
-    def once_more(self, partition: Partition, event: RetryAsked, url: str, now: float) -> None:
+    def once_more(self, partition: Partition, event: RetryRequested, url: str, now: float) -> None:
         """Queue a URL that failed, although no attempt is left to it or its time has not come."""
         last = self._urls.get((event.crawl, event.host), url)
         if last is not None and last.outcome in FAILURES:
@@ -194,7 +194,7 @@ class Admission:
         if plan.is_retry and not plan.queued:
             partition.stop_waiting()
         statistics = plan.statistics
-        if basis == Basis.ASKED:
+        if basis == Basis.REQUESTED:
             statistics = packed(asked_for(unpacked(statistics)))
         known = last if is_made else plan
         plan = replace(
@@ -260,7 +260,7 @@ class Retries:
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
 
-    def asked(self, partition: Partition, event: RetryAsked, now: float) -> None:
+    def asked(self, partition: Partition, event: RetryRequested, now: float) -> None:
         """Take the host's trouble for over, and queue its URLs that failed."""
         host = partition.find(event.site, event.host)
         if not host.stored:
@@ -269,7 +269,7 @@ class Retries:
         for url in event.urls:
             self._admission.once_more(partition, event, url, now)
 
-    def refetch(self, partition: Partition, event: RefetchAsked, now: float) -> None:
+    def refetch(self, partition: Partition, event: RefetchRequested, now: float) -> None:
         """Queue URLs that were visited before."""
         for url in event.urls:
             self._admission.refetch(partition, event, url, now)

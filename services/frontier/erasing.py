@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from gossamer.events import (
     Erasure,
-    ErasureAsked,
     ErasureBegun,
+    ErasureRequested,
     Event,
     UrlsAdmitted,
     UrlsErased,
@@ -46,7 +46,7 @@ class Erasing:
     def __init__(self, store: Store) -> None:
         self._store, self._history = store, store.table(HistoryRow)
 
-    def begin(self, partition: Partition, event: ErasureAsked, now: float) -> Iterator[Event]:
+    def begin(self, partition: Partition, event: ErasureRequested, now: float) -> Iterator[Event]:
         """Stop all visits to what *event* names; yield what others are to erase.
 
         All rows of a host's URLs are read: there are about `frontier.url_budget` of them.
@@ -54,7 +54,7 @@ class Erasing:
         erasure = Erasure(
             event.target,
             event.at,
-            event.asked_by,
+            event.requested_by,
             key_group_of(event.site),
             partition.tally.orders,
         )
@@ -78,7 +78,7 @@ class Erasing:
         partition.erasures.add(erasure, rows, ended=False)
         yield from self._parts(event, erasure, hosts, [url for url in urls if url], now)
 
-    def _hosts(self, partition: Partition, event: ErasureAsked) -> list[Host]:
+    def _hosts(self, partition: Partition, event: ErasureRequested) -> list[Host]:
         if not event.host:
             return [*partition.hosts_of(event.site)]
         host = partition.find(event.site, event.host)
@@ -96,7 +96,7 @@ class Erasing:
 
     def _parts(
         self,
-        event: ErasureAsked,
+        event: ErasureRequested,
         erasure: Erasure,
         hosts: Sequence[str],
         urls: Sequence[str],

@@ -118,7 +118,7 @@ class Plans:
     def left_out(self, visits: Iterable[QueuedUrl]) -> None:
         """Refund what was paid for *visits* that are not made."""
         for visit in visits:
-            if visit.basis and visit.basis != Basis.ASKED:
+            if visit.basis and visit.basis != Basis.REQUESTED:
                 self.refund()
 
     def refund(self) -> None:

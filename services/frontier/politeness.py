@@ -65,7 +65,7 @@ def is_given_up(
 
 
 def _is_asked(outcome: Outcome, retry_after: float) -> bool:
-    return OUTCOMES[outcome].wait is Wait.ASKED and retry_after > 0
+    return OUTCOMES[outcome].wait is Wait.RETRY_AFTER and retry_after > 0
 
 
 def elsewhere_wait(settings: FrontierSettings, host: str, times: int) -> float:
@@ -84,7 +84,7 @@ def _wait(settings: FrontierSettings, wait: Wait, doubled: float) -> float:
     match wait:
         case Wait.NONE:
             return 0.0
-        case Wait.SHORT | Wait.ASKED:
+        case Wait.SHORT | Wait.RETRY_AFTER:
             return min(SHORT_WAIT * doubled, settings.down_wait)
         case Wait.MINUTES:
             return min(RETRY_WAIT * doubled, settings.down_wait)

@@ -6,7 +6,7 @@ asked for again after ten minutes, and then more and more rarely.
 
 **Errands.** A robots.txt may redirect to another host (RFC 9309, 2.3.1.2). That host has a delay, a
 lease and perhaps a frontier of its own, so the fetcher does not follow the redirect within the
-visit. It sends `RobotsAsked` to the frontier of the host where the file lies. That frontier queues
+visit. It sends `RobotsRequested` to the frontier of the host where the file lies. That frontier queues
 the URL as an errand, a visit like any other, and answers with `RobotsAnswered`. Meanwhile the host
 that asked waits, as while its robots.txt is unreachable.
 
@@ -31,7 +31,7 @@ from gossamer.events import (
     Outcome,
     Purpose,
     RobotsAnswered,
-    RobotsAsked,
+    RobotsRequested,
     UrlsDiscovered,
     VisitEnded,
 )
@@ -147,7 +147,7 @@ class Errands:
     def __init__(self, partitions: Partitions, reports: RobotsReports) -> None:
         self._partitions, self._reports = partitions, reports
 
-    def asked(self, partition: Partition, event: RobotsAsked, now: float) -> Iterator[Event]:
+    def asked(self, partition: Partition, event: RobotsRequested, now: float) -> Iterator[Event]:
         """Queue an errand, or yield what follows from what is known."""
         known = _known(partition, event)
         if event.hops > REDIRECTS:
@@ -161,7 +161,7 @@ class Errands:
         else:
             self._queue(partition, event, now)
 
-    def _queue(self, partition: Partition, event: RobotsAsked, now: float) -> None:
+    def _queue(self, partition: Partition, event: RobotsRequested, now: float) -> None:
         host = partition.find(event.site, host_key(event.url))
         errand = QueuedUrl(
             event.crawl,
@@ -188,14 +188,14 @@ class Errands:
         partition.wait_until(host, replace(row, ready_at=ready_at))
 
 
-def _known(partition: Partition, event: RobotsAsked) -> RobotsRow | None:
+def _known(partition: Partition, event: RobotsRequested) -> RobotsRow | None:
     if not _is_its_own(event):
         return None
     return partition.robots(partition.find(event.site, host_key(event.url)))
 
 
 def known_answer(
-    errand: RobotsAsked | QueuedUrl, robots: RobotsRow | None, now: float
+    errand: RobotsRequested | QueuedUrl, robots: RobotsRow | None, now: float
 ) -> RobotsAnswered | None:
     """Return the answer to *errand*, if *robots*, of the host where the file lies, has it."""
     if not robots or robots.rules.expires_at <= now or robots.rules.forbidden:
@@ -213,12 +213,12 @@ def forbidden_answer(errand: QueuedUrl, why: str, now: float) -> RobotsAnswered:
     return replace(_answer(errand, rules, now), outcome=Outcome.BROKEN, reason=reason)
 
 
-def _is_its_own(errand: RobotsAsked | QueuedUrl) -> bool:
+def _is_its_own(errand: RobotsRequested | QueuedUrl) -> bool:
     """Return whether the file is the robots.txt of the host where it lies."""
     return errand.url == f"{host_key(errand.url)}/robots.txt"
 
 
-def _answer(errand: RobotsAsked | QueuedUrl, rules: RobotsRules, now: float) -> RobotsAnswered:
+def _answer(errand: RobotsRequested | QueuedUrl, rules: RobotsRules, now: float) -> RobotsAnswered:
     return RobotsAnswered(
         crawl=errand.crawl,
         at=now,

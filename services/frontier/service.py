@@ -11,7 +11,7 @@ from gossamer.events import (
     BlocklistChanged,
     ChangesHinted,
     CrawlDefined,
-    ErasureAsked,
+    ErasureRequested,
     Event,
     FleetBegun,
     FleetQuiesced,
@@ -19,10 +19,10 @@ from gossamer.events import (
     LinksSetAside,
     MissingPageRead,
     PageJudged,
-    RefetchAsked,
-    RetryAsked,
+    RefetchRequested,
+    RetryRequested,
     RobotsAnswered,
-    RobotsAsked,
+    RobotsRequested,
     SiteOverridden,
     SpeedSet,
     UrlsAdmitted,
@@ -222,14 +222,14 @@ class Frontier(Processor):
             LinksSetAside: lambda partition, event, now: self._refusals.park(
                 partition, event, self._crawl, now
             ),
-            RobotsAsked: lambda partition, event, now: [
+            RobotsRequested: lambda partition, event, now: [
                 *self._errands.asked(partition, event, now)
             ],
             RobotsAnswered: self._robots_answered,
-            RetryAsked: self._retries.asked,
-            RefetchAsked: self._retries.refetch,
+            RetryRequested: self._retries.asked,
+            RefetchRequested: self._retries.refetch,
             ChangesHinted: self._revisits.hinted,
-            ErasureAsked: lambda partition, event, now: [
+            ErasureRequested: lambda partition, event, now: [
                 *self._erasing.begin(partition, event, now)
             ],
             UrlsErased: lambda partition, event, now: self._erasing.end(partition, event),
@@ -373,7 +373,7 @@ def places_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
         match event:
             case UrlsAdmitted(urls=urls):
                 yield from dict.fromkeys((site, host_key(found.url)) for found in urls)
-            case RobotsAsked(url=url):
+            case RobotsRequested(url=url):
                 yield site, host_key(url)
             case LinksSetAside():
                 pass
@@ -394,7 +394,7 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
                 for found in admitted:
                     yield PlanRow, (crawl, host_key(found.url)), found.url
                     yield UrlRow, (crawl, host_key(found.url)), found.url
-            case RetryAsked(urls=urls) | RefetchAsked(urls=urls):
+            case RetryRequested(urls=urls) | RefetchRequested(urls=urls):
                 for url in urls:
                     yield PlanRow, (event.crawl, event.host), url
                     yield UrlRow, (event.crawl, event.host), url

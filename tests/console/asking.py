@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import RefetchAsked, RetryAsked
+from gossamer.events import RefetchRequested, RetryRequested
 from gossamer.store import Row
 from standalone.folder import Folder
 from tests.runtime.processors import events
@@ -35,5 +35,5 @@ class AskingCommand:
     def asked(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Return the site, host and URLs of what was asked for."""
         found = events(Folder(self.data).open().log, "urls.admitted")
-        kinds = (RefetchAsked, RetryAsked)
+        kinds = (RefetchRequested, RetryRequested)
         return [(e.site, e.host, e.urls) for e in found if isinstance(e, kinds)]

@@ -6,7 +6,7 @@ import pytest
 
 from console.cli.main import main
 from gossamer.erasures import ErasureRow
-from gossamer.events import Discovery, ErasureAsked
+from gossamer.events import Discovery, ErasureRequested
 from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
@@ -43,9 +43,9 @@ def test_the_frontier_is_asked(
 ) -> None:
     assert forget(tmp_path, what) == 0
     (event,) = map(decode, drain(opened.log.tail([URLS_ADMITTED.name])))
-    assert isinstance(event, ErasureAsked)
+    assert isinstance(event, ErasureRequested)
     assert (event.site, event.host, event.url) == ("a.example", host, url)
-    assert event.asked_by
+    assert event.requested_by
 
 
 def test_what_is_erased_for_ever_is_blocked(opened: Opened, tmp_path: Path) -> None:

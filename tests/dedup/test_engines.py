@@ -156,7 +156,13 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
 
 def test_what_is_erased_may_be_found_again(brokers: Brokers, instance: Instance) -> None:
     url = "http://erased.example.org/"
-    erasure = {"target": url, "asked_at": 2.0, "asked_by": "me", "key_group": 0, "orders": 5}
+    erasure = {
+        "target": url,
+        "requested_at": 2.0,
+        "requested_by": "me",
+        "key_group": 0,
+        "orders": 5,
+    }
     begun = event(event="erasure_begun", site=SITE, erasure=erasure, urls=[url])
     with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
 

@@ -8,7 +8,7 @@ import brotli  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Event, Outcome, Purpose, RobotsAnswered, RobotsAsked, VisitEnded
+from gossamer.events import Event, Outcome, Purpose, RobotsAnswered, RobotsRequested, VisitEnded
 from tests.fetcher.orders import HASTY, Emitted, fetched, order
 from tests.fetcher.servers import Answer, Server, endless, hanging, page, raw, serving
 
@@ -177,7 +177,7 @@ async def test_a_redirect_to_another_host_is_not_followed_but_asked_for_there() 
         assert other.paths == []
     ended = emitted.one
     assert (ended.outcome, ended.robots, ended.location) == (Outcome.REDIRECT, None, there)
-    (question,) = events_of(emitted, RobotsAsked)
+    (question,) = events_of(emitted, RobotsRequested)
     assert (question.site, question.url, question.hops) == ("localhost", there, 2)
     assert question.asker == server.root
 
@@ -203,13 +203,13 @@ async def test_what_is_read_on_an_errand_goes_to_the_host_that_asked() -> None:
 async def test_an_errand_that_leads_on_is_asked_for_further_on() -> None:
     moved = page(b"", 301, Location="http://third.example/robots.txt")
     _, emitted = await errand(moved, hops=4)
-    (question,) = events_of(emitted, RobotsAsked)
+    (question,) = events_of(emitted, RobotsRequested)
     assert (question.asker, question.hops) == ("https://www.asker.example", 5)
     assert not events_of(emitted, RobotsAnswered)
     _, emitted = await errand(moved, hops=5)
     (answer,) = events_of(emitted, RobotsAnswered)
     assert answer.robots and answer.robots.allows("https://www.asker.example/x")
-    assert not events_of(emitted, RobotsAsked)
+    assert not events_of(emitted, RobotsRequested)
 
 
 async def test_a_host_that_fails_on_an_errand_is_in_trouble_and_the_one_that_asked_is_not() -> None:

@@ -64,7 +64,7 @@ def test_what_is_forbidden_is_not_asked_and_found_again_when_it_may_be(
     assert crawl.run()
     blocklist = Blocklist([BlocklistChanged(at=0.0, rule=rule)])
     assert not any(map(blocklist.of_url, asked(crawl, robots=True)))
-    assert counted(crawl)["blacklisted"] + counted(crawl)["refused blocklisted"] >= 1
+    assert counted(crawl)["blacklisted"] + counted(crawl)["refused blacklisted"] >= 1
     crawl.crash()
     change(crawl, rule, lifted=True)
     assert crawl.run()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gossamer.erasures import ErasureRow
-from gossamer.events import Discovery, ErasureAsked, UrlsAdmitted
+from gossamer.events import Discovery, ErasureRequested, UrlsAdmitted
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode
 from services.archive.rows import CaptureRow
@@ -48,7 +48,7 @@ SITE, DAY = "a.test", 86400.0
 
 
 def forget(crawl: VirtualCrawl, host: str = "", url: str = "", site: str = SITE) -> None:
-    crawl.log.append([encode(ErasureAsked(at=crawl.now, site=site, host=host, url=url))])
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site=site, host=host, url=url))])
 
 
 def rows_about(crawl: VirtualCrawl, start: str) -> list[str]:

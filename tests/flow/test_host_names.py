@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from gossamer.errors import BadSettings
-from gossamer.events import RefetchAsked
+from gossamer.events import RefetchRequested
 from gossamer.log.codec import encode
 from gossamer.settings import DedupSettings
 from gossamer.store.sqlite import SqliteStore
@@ -211,7 +211,9 @@ def test_a_verdict_expires_and_is_taken_back_when_the_home_page_is_another(tmp_p
 
 
 def refetch(ran: VirtualCrawl, host: str) -> None:
-    ran.log.append([encode(RefetchAsked(at=ran.now, site="a.test", host=host, urls=(f"{host}/",)))])
+    ran.log.append(
+        [encode(RefetchRequested(at=ran.now, site="a.test", host=host, urls=(f"{host}/",)))]
+    )
     ran.run(until=ran.now + 60)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, PageParsed, RefetchAsked
+from gossamer.events import DEFAULT_CRAWL, Page, PageArchived, PageParsed, RefetchRequested
 from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
@@ -104,7 +104,7 @@ def test_a_document_that_is_no_longer_relevant_is_gone(tmp_path: Path) -> None:
     crawl = crawled(tmp_path, "")
     assert "/en" in published(crawl)
     crawl.sow(relevant='language("pt")')
-    asked = RefetchAsked(at=crawl.now, site="a.test", host=HOST, urls=(f"{HOST}/en",))
+    asked = RefetchRequested(at=crawl.now, site="a.test", host=HOST, urls=(f"{HOST}/en",))
     crawl.log.append([encode(asked)])
     assert crawl.run()
     gone = [one for one in crawl.log.tail([PAGES.name]).poll(0) if not one.value]

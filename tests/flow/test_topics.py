@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gossamer.events import ErasureAsked
+from gossamer.events import ErasureRequested
 from gossamer.events.topics import DEAD_LETTERS, TOPICS, URLS_SEEN
 from gossamer.log import Message, Record
 from gossamer.log.codec import encode
@@ -59,7 +59,7 @@ def test_services_append_to_the_topics_that_name_them_and_to_no_others(tmp_path:
     assert crawl.run()
     crawl.sow("http://c.test/")  # Its rules lie at a.test, and are known there.
     assert crawl.run()
-    crawl.log.append([encode(ErasureAsked(at=crawl.now, site="c.test"))])
+    crawl.log.append([encode(ErasureRequested(at=crawl.now, site="c.test"))])
     assert crawl.run()
     crawl.archive.close()
     assert noted.pairs == {

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gossamer.events import ErasureAsked, Outcome, SiteOverridden, VisitEnded
+from gossamer.events import ErasureRequested, Outcome, SiteOverridden, VisitEnded
 from gossamer.events.topics import DEAD_LETTERS
 from schemas import conditions as picture
 from services.frontier import conditions
@@ -122,7 +122,7 @@ def erased_in(before: Condition) -> Simulation:
     if before is Condition.READY:
         sim.handle(crawl(paused=True))
         until(sim, Condition.RESTING, Trigger.DELAY_OVER)
-    sim.handle(ErasureAsked(at=sim.now, site=SITE, host=HOST))
+    sim.handle(ErasureRequested(at=sim.now, site=SITE, host=HOST))
     return sim
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.events import Outcome, RobotsAsked
+from gossamer.events import Outcome, RobotsRequested
 from gossamer.web.robots import RobotsRules
 from tests.frontier.simulation import START, Simulation
 
@@ -12,7 +12,7 @@ ASKERS = [f"http://parked{n}.test" for n in range(30)]
 
 def ask(sim: Simulation, url: str, *askers: str) -> None:
     for asker in askers:
-        sim.handle(RobotsAsked(at=sim.now, site="owner.test", url=url, asker=asker, hops=1))
+        sim.handle(RobotsRequested(at=sim.now, site="owner.test", url=url, asker=asker, hops=1))
 
 
 def test_many_hosts_whose_robots_txt_lies_at_one_cost_it_one_visit() -> None:

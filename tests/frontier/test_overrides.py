@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.events import HostOverridden, Outcome, RetryAsked, SiteOverridden
+from gossamer.events import HostOverridden, Outcome, RetryRequested, SiteOverridden
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow
 from tests.frontier.simulation import START, Simulation
@@ -86,7 +86,7 @@ def test_a_site_that_is_off_is_left_alone_until_it_is_not() -> None:
     assert asked(sim, HOST, begun) == 0
     assert asked(sim, OTHER) == MANY + 1
     assert host(sim).blocked_why == "its site is off"
-    sim.handle(RetryAsked(at=sim.now, site="a.test", host=HOST))
+    sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     sim.run(sim.now + 60)
     assert asked(sim, HOST, begun) == 0
     sim.start()
@@ -123,7 +123,7 @@ def test_a_host_in_a_forbidden_network_is_looked_at_each_hour_and_forgets_nothin
     assert 24 <= len(sim.orders) <= 31
     assert (host(sim).queued, host(sim).blocked_why) == (3, "192.0.2.7 is")
     forbidden[0] = False
-    sim.handle(RetryAsked(at=sim.now, site="a.test", host=HOST))
+    sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     lifted = sim.now
     sim.run(lifted + 10)
     assert asked(sim, HOST, lifted) == 4

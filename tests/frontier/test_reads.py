@@ -15,9 +15,9 @@ from gossamer.events import (
     OrderId,
     Outcome,
     PageJudged,
-    RefetchAsked,
-    RetryAsked,
-    RobotsAsked,
+    RefetchRequested,
+    RetryRequested,
+    RobotsRequested,
     UrlsAdmitted,
     Verdict,
     Visit,
@@ -91,10 +91,12 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
         MissingPageRead(at=NOW, site=SITE, host=HOST, digest="d", simhash="00000000000000ff")
     ],
     "robots.txt elsewhere": lambda: [
-        RobotsAsked(at=NOW, site=SITE, url=f"{HOST}/robots.txt", asker="https://a.example", hops=1)
+        RobotsRequested(
+            at=NOW, site=SITE, url=f"{HOST}/robots.txt", asker="https://a.example", hops=1
+        )
     ],
-    "refetch": lambda: [RefetchAsked(at=NOW, site=SITE, host=HOST, urls=URLS)],
-    "retry": lambda: [RetryAsked(at=NOW, site=SITE, host=HOST, urls=URLS)],
+    "refetch": lambda: [RefetchRequested(at=NOW, site=SITE, host=HOST, urls=URLS)],
+    "retry": lambda: [RetryRequested(at=NOW, site=SITE, host=HOST, urls=URLS)],
 }
 
 

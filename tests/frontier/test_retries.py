@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchAsked, RetryAsked
+from gossamer.events import DEFAULT_CRAWL, Outcome, RefetchRequested, RetryRequested
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.robots import RobotsRules
 from services.frontier.conditions import Condition
@@ -32,7 +32,7 @@ class Mended:
 
 
 def ask(sim: Simulation, *urls: str) -> None:
-    sim.handle(RetryAsked(at=sim.now, site="a.test", host=HOST, urls=urls))
+    sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST, urls=urls))
 
 
 def host(sim: Simulation) -> HostRow:
@@ -141,10 +141,10 @@ def test_a_url_that_is_fetched_again_twice_is_queued_once() -> None:
     sim.admit(URL)
     sim.run()
     for _ in range(2):
-        sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+        sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
     assert host(sim).queued == 1
     sim.run()
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
     sim.run()
     assert sim.pages() == [URL] * 3
 

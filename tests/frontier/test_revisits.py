@@ -14,7 +14,7 @@ from gossamer.events import (
     EvidenceKind,
     Outcome,
     PageJudged,
-    RefetchAsked,
+    RefetchRequested,
     Verdict,
     VisitEnded,
 )
@@ -286,7 +286,7 @@ def test_what_is_gone_is_confirmed_after_hours_and_then_probed_rarely() -> None:
     sim.run(START + HOUR)
     gone = {"outcome": Outcome.GONE, "status": 404}
     sim.answer = lambda url: gone if url == URL else {}
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
     sim.run(START + 100 * DAY)
     others = [at for at in visits(sim) if at >= HOUR]
     gaps = [b - a for a, b in pairwise(others)]
@@ -299,7 +299,7 @@ def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_
     sim = simulated("fixed:10d")
     sim.admit(URL)
     sim.run(START + DAY)
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL, f"{HOST}/unmet")))
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL, f"{HOST}/unmet")))
     sim.run(START + 10.9 * DAY)
     assert len(visits(sim)) == 2
     sim.run(START + 12 * DAY)
@@ -474,7 +474,7 @@ def test_refetch_leaves_urls_alone_that_were_never_visited() -> None:
     sim = Simulation()
     sim.admit("http://a.test/1", "http://a.test/2")
     urls = "http://a.test/2", "http://a.test/never-admitted"
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=urls))
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=urls))
     sim.run()
     assert sim.pages() == ["http://a.test/1", "http://a.test/2"]
 
@@ -483,7 +483,7 @@ def test_refetch_asks_only_for_changes() -> None:
     sim = simulated("none", Changing(validators=Validators('"1"')))
     sim.admit(URL)
     sim.run()
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
     sim.run()
     assert conditions(sim) == [False, True]
     [*_, last] = (visit for _, order in sim.orders for visit in order.visits)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchAsked, UrlsAdmitted
+from gossamer.events import DEFAULT_CRAWL, Discovery, RefetchRequested, UrlsAdmitted
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.rows import HostRow, PlanRow
 from tests.frontier.simulation import START, Simulation
@@ -84,10 +84,10 @@ def test_what_a_person_asks_for_does_not_wait_for_all_new_urls() -> None:
     sim.run(START + HOUR)
     admitted(sim)
     sim.run(sim.now + HOUR)
-    asked_at = sim.now - START
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(QUICK,)))
+    requested_at = sim.now - START
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(QUICK,)))
     sim.run(sim.now + 0.2 * HOUR)
-    assert asked_at < visits(sim, QUICK)[-1] < asked_at + 300
+    assert requested_at < visits(sim, QUICK)[-1] < requested_at + 300
 
 
 @pytest.mark.slow

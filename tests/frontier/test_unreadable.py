@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gossamer.events import PageJudged, RetryAsked, Verdict, VisitEnded
+from gossamer.events import PageJudged, RetryRequested, Verdict, VisitEnded
 from gossamer.store.sqlite import SqliteStore
 from services.frontier.conditions import Condition
 from services.frontier.rows import HostRow
@@ -102,6 +102,6 @@ def test_a_person_may_ask_for_it_sooner() -> None:
     sim = simulated()
     sim.run(START + 300.0)
     before = len(visited(sim))
-    sim.handle(RetryAsked(at=sim.now, site="bad.test", host=HOST, urls=()))
+    sim.handle(RetryRequested(at=sim.now, site="bad.test", host=HOST, urls=()))
     sim.run(sim.now + 60.0)
     assert len(visited(sim)) >= before + LIMIT

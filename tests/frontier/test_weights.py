@@ -2,7 +2,7 @@
 
 import pytest
 
-from gossamer.events import Discovery, RefetchAsked, UrlsAdmitted
+from gossamer.events import Discovery, RefetchRequested, UrlsAdmitted
 from services.frontier.revisit import unpacked
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulated, visits
@@ -28,7 +28,7 @@ def test_a_page_that_was_asked_for_is_worth_more_for_some_months() -> None:
     sim.admit(URL)
     sim.run(START + DAY)
     before = weight(sim)
-    sim.handle(RefetchAsked(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
+    sim.handle(RefetchRequested(at=sim.now, site="a.test", host=HOST, urls=(URL,)))
     sim.run(START + 1.2 * DAY)
     asked = len(visits(sim))
     assert 1.9 * before < weight(sim) < 2.1 * before

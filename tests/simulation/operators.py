@@ -13,7 +13,7 @@ from gossamer.events import (
     BlocklistChanged,
     ChangeHint,
     ChangesHinted,
-    ErasureAsked,
+    ErasureRequested,
     Event,
     EvidenceKind,
     SiteOverridden,
@@ -144,7 +144,7 @@ def _forget(run: "Run") -> None:
     for name in [*run.fleet.running]:
         run.losses += name.startswith("fetcher")
         run.fleet.kill(name, away + run.sim.random.random())
-    run.append(ErasureAsked(at=now, site=site_of(f"{host}/"), host=host))
+    run.append(ErasureRequested(at=now, site=site_of(f"{host}/"), host=host))
 
 
 def _delete_unread(run: "Run") -> None:

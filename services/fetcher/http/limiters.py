@@ -206,9 +206,9 @@ class AddressSlots:
         return slot
 
     async def _lease(self, address: str) -> bool:
-        asked_at = self._time()
+        requested_at = self._time()
         try:
-            wanted = address, self._crowds.in_use(address, asked_at)
+            wanted = address, self._crowds.in_use(address, requested_at)
             take = self._slots.take
             found = await asyncio.to_thread(take, *wanted) if self._slots.asks else take(*wanted)
         except Unavailable as error:
@@ -217,7 +217,7 @@ class AddressSlots:
         if found is None:
             return False
         slot, term = found
-        self._crowds.leased(address, slot, asked_at + term, asked_at)
+        self._crowds.leased(address, slot, requested_at + term, requested_at)
         return True
 
 

@@ -52,8 +52,8 @@ class Basis(StrEnum):
     """It was not found, and is looked for."""
     NEW = "new"
     """It was never visited."""
-    ASKED = "asked"
-    """A person wants it now."""
+    REQUESTED = "requested"
+    """An operator requested the visit."""
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):

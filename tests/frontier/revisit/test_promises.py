@@ -40,7 +40,7 @@ class Life:
         return min((at for at in self.changes if at > now), default=BEGIN + 2 * DAYS * DAY)
 
     def live(self, random: Random) -> None:
-        now, last, asked_at = BEGIN, BEGIN, BEGIN
+        now, last, requested_at = BEGIN, BEGIN, BEGIN
         while now < BEGIN + DAYS * DAY:
             change = self.next_change(last)
             changed = self.visits > 0 and change <= now
@@ -57,8 +57,8 @@ class Life:
             assert plan.at is not None
             self.visits += 1
             self.bases.append(plan.basis)
-            asked_at = now + random.expovariate(1 / (3 * DAY))
-            last, now = now, max(now + 60.0, min(plan.at, asked_at))
+            requested_at = now + random.expovariate(1 / (3 * DAY))
+            last, now = now, max(now + 60.0, min(plan.at, requested_at))
 
 
 def irregular(random: Random) -> list[float]:
