@@ -2,7 +2,7 @@
 
     .venv/bin/python -m bench.latency [--seeds 100] [--count 1] [--rounds 2]
 
-On a fleet that waits, seeds of hosts that it has never met are sown one at a time. What a host is
+On a fleet that waits, seeds of hosts that it has never met are added one at a time. What a host is
 asked for is robots.txt and the page, a twentieth of a second apart. The servers' own time is what
 the web server took to answer both. Below that stands when each topic had its first and its last
 record of a seed. The first round makes the servers warm and is not shown.
@@ -96,11 +96,11 @@ def waits(servers: str, corner: dict[str, str], count: int, seeds: int) -> Itera
             before = len(web.requests())
             producer.produce(f"{prefix}seeds", url.encode())
             producer.flush()
-            sown = time.time()
+            added = time.time()
             found = topics.await_document(url)
-            took = time.time() - sown
+            took = time.time() - added
             asked = web.requests()[before:]
-            late = {topic: [at - sown for at in times] for topic, times in found.items()}
+            late = {topic: [at - added for at in times] for topic, times in found.items()}
             yield Wait(took, sum(one.ended - one.at for one in asked), late)
             time.sleep(REST)
         topics.close()

@@ -15,7 +15,7 @@ from gossamer.events import (
     CrawlDefined,
     Event,
     HostOverridden,
-    SeedSown,
+    SeedAdded,
     SiteOverridden,
     SpeedSet,
 )
@@ -185,7 +185,7 @@ def check_crawl(event: Event) -> None:
         )
 
 
-def accept(event: CrawlDefined | SeedSown) -> None:
+def accept(event: CrawlDefined | SeedAdded) -> None:
     """Raise Poison if *event* is of a crawl, a scope or a policy that no service can go by."""
     check_crawl(event)
     if isinstance(event, CrawlDefined):

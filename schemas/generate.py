@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer import events
-from gossamer.events import Event, SeedSown, pages
+from gossamer.events import Event, SeedAdded, pages
 from gossamer.events.topics import TOPIC_OF
 from gossamer.web import cookies, robots, soft_404, validators
 
@@ -51,9 +51,9 @@ def schema_of(event: type[Event]) -> Schema:
     for name, part in parts.items():
         for field, text in descriptions_of_fields(_named(name)).items():
             part["properties"][field]["description"] = text
-    if event is SeedSown:
+    if event is SeedAdded:
         # Anybody may produce seeds: one needs no tag.
-        parts["SeedSown"]["required"].remove("event")
+        parts["SeedAdded"]["required"].remove("event")
     return {
         "$schema": DIALECT,
         "title": event.__name__,

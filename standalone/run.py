@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gossamer import clock
 from gossamer.crawl import CrawlRequest, define, last_definition
 from gossamer.errors import GossamerError
-from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events import CrawlDefined, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
 from gossamer.runtime.identity import identify
@@ -129,8 +129,8 @@ def _run(run: Run, children: list[Child], show: Show) -> End:
 def _prepare(settings: Settings, opened: Opened, request: CrawlRequest, max_time: float) -> Run:
     before, now = last_definition(opened.log), clock.now()
     crawl = define(request, before, read_progress(opened).pages, now)
-    sown = [SeedSown(at=now, url=seed) for seed in request.seeds]
-    opened.log.append([encode(event) for event in (crawl, *sown)])
+    added = [SeedAdded(at=now, url=seed) for seed in request.seeds]
+    opened.log.append([encode(event) for event in (crawl, *added)])
     return Run(settings, opened, crawl, max_time, now)
 
 

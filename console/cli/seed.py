@@ -29,7 +29,7 @@ from gossamer.crawl import (
     read_seeds,
 )
 from gossamer.errors import BadSettings
-from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedSown
+from gossamer.events import PRIORITY_LIMIT, CrawlDefined, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.policies import NEVER
 from gossamer.relevance import check_classifiers
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     if settings.crawl.relevant:
         check_classifiers(settings.crawl.relevant)
     now = clock.now()
-    events = [_sown(seed, options, now) for seed in seeds]
+    events = [_added(seed, options, now) for seed in seeds]
     with open_from(options, create=True) as opened:
         before = last_definition(opened.log)
         crawl = requested(seeds, before, options.scope, options.depth, settings.crawl)
@@ -112,8 +112,8 @@ def _say(crawl: CrawlDefined, before: CrawlDefined | None, party: str) -> None:
     print(f"Revisits {since}: {printable(crawl.revisit)}{_spending(crawl)}.")
 
 
-def _sown(seed: str, options: argparse.Namespace, now: float) -> SeedSown:
-    return SeedSown(at=now, url=seed, priority=options.priority, party=options.party)
+def _added(seed: str, options: argparse.Namespace, now: float) -> SeedAdded:
+    return SeedAdded(at=now, url=seed, priority=options.priority, party=options.party)
 
 
 def _for_party(options: argparse.Namespace) -> dict[str, Any]:

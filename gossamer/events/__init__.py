@@ -127,7 +127,7 @@ from gossamer.events.records import (
     PageJudged as PageJudged,
 )
 from gossamer.events.records import (
-    SeedSown as SeedSown,
+    SeedAdded as SeedAdded,
 )
 from gossamer.events.records import (
     UrlsAdmitted as UrlsAdmitted,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from gossamer.events.pages import Link, LinkKind
 from gossamer.events.records import (
     Discovery,
-    SeedSown,
+    SeedAdded,
     UrlsDiscovered,
     Visit,
 )
@@ -34,7 +34,7 @@ def by_site(urls: Iterable[Discovery], via: str, crawl: str, now: float) -> list
     ]
 
 
-def sown(seed: SeedSown, url: str) -> Discovery:
+def added(seed: SeedAdded, url: str) -> Discovery:
     """Return *seed*, whose canonical URL is *url*, as a discovery; its via goes on the event."""
     trace = fingerprint(url)
     return Discovery(url, seed.depth, priority=seed.priority, trace=trace, party=seed.party)

@@ -67,7 +67,7 @@ class Discovery(Struct, frozen=True, gc=False):
     visit before; 0: nothing of that is known."""
 
 
-class SeedSown(Event, frozen=True, kw_only=True, tag="seed_sown"):
+class SeedAdded(Event, frozen=True, kw_only=True, tag="seed_added"):
     """Somebody asks for a URL. On the topic it may also be the URL alone, as plain text."""
 
     at: float = 0.0

@@ -15,7 +15,7 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Page,
-    SeedSown,
+    SeedAdded,
     Tombstone,
     topics,
 )
@@ -45,7 +45,7 @@ def decoder(topic: Topic) -> msgspec.json.Decoder[Event]:
 
 
 _encoder = msgspec.json.Encoder()
-_seed_decoder = msgspec.json.Decoder(SeedSown)
+_seed_decoder = msgspec.json.Decoder(SeedAdded)
 _decoders = {name: decoder(topic) for name, topic in topics.TOPICS.items()}
 _keys = {
     kind.type: kind.key.split("/") for topic in topics.TOPICS.values() for kind in topic.events
@@ -149,7 +149,7 @@ def decode(record: Record) -> Event:
     if record.topic == topics.SEEDS.name:
         # Anybody writes there, so nothing that stands there may stop a partition.
         event: Event = _seed(record)
-        if event.version > _versions[SeedSown]:
+        if event.version > _versions[SeedAdded]:
             raise Poison(f"a seed of version {event.version}, which is not known here")
         return event
     event = _event(record)
@@ -200,14 +200,14 @@ def why_newer(record: Record) -> str:
     return f"{kind}, version {version}: only versions up to {known[kind]} are known here"
 
 
-def _seed(record: Record) -> SeedSown:
+def _seed(record: Record) -> SeedAdded:
     origin = f"seed@{record.topic}/{record.partition}/{record.offset}"
     try:
         text = record.value.decode().strip()
         if not text:
             raise Poison("neither a URL nor a seed in JSON: it is empty")
         if not text.startswith("{"):
-            return SeedSown(url=text, via=origin)
+            return SeedAdded(url=text, via=origin)
         seed = validated(_tagged(record.value), _seed_decoder)
     except UNREADABLE as error:
         raise Poison(f"neither a URL nor a seed in JSON: {error}") from error
@@ -219,7 +219,7 @@ def _seed(record: Record) -> SeedSown:
 def _tagged(value: bytes) -> bytes:
     # Anybody may sow a seed: {"url": …} is enough, without our tag.
     fields = msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-    return msgspec.json.encode({"event": "seed_sown", **fields})
+    return msgspec.json.encode({"event": "seed_added", **fields})
 
 
 def dead_letter(record: Record, service: str, reason: str, now: float) -> DeadLetter:

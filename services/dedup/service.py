@@ -20,7 +20,7 @@ from gossamer.events import (
     PageJudged,
     PageParsed,
     RetryRequested,
-    SeedSown,
+    SeedAdded,
     SiteOverridden,
     SpeedSet,
     Tombstone,
@@ -30,7 +30,7 @@ from gossamer.events import (
 )
 from gossamer.events.hazards import Hazard
 from gossamer.events.outcomes import GONE_VERDICTS
-from gossamer.events.provenance import by_site, sown
+from gossamer.events.provenance import added, by_site
 from gossamer.policies import uses_hints
 from gossamer.runtime.processor import Answer, Handler, Key, Processor, complete
 from gossamer.settings import DedupSettings
@@ -112,7 +112,7 @@ class Dedup(Processor):
     def _bind_handlers(self) -> Mapping[type[Event], Handler]:
         """Return the handler of each kind of event on the topics that are read and on `control`."""
         handlers: dict[type[Event], Handler] = {
-            SeedSown: self._seed_sown,
+            SeedAdded: self._seed_added,
             UrlsDiscovered: self._urls_discovered,
             PageParsed: self._page_parsed,
             ErasureBegun: self._erasing.begin,
@@ -177,7 +177,7 @@ class Dedup(Processor):
             counted = [one for one in pages if not self._erasing.erasures.covers(one.visit)]
             yield from self._pages.reads_of(counted)
 
-    def _seed_sown(self, seed: SeedSown, now: float) -> list[Event]:
+    def _seed_added(self, seed: SeedAdded, now: float) -> list[Event]:
         accept(seed)
         try:
             url = canonicalize(seed.url)
@@ -185,10 +185,10 @@ class Dedup(Processor):
             raise Poison(str(error)) from error
         if self._crawl is not None:
             url = known_as(self._crawl, url)
-            left = left_out(self._crawl, Blocklist(), sown(seed, url))
+            left = left_out(self._crawl, Blocklist(), added(seed, url))
             if left and left.rule is Hazard.OUT_OF_SCOPE:
                 raise Poison(f"seed {url} is {left.reason}")
-        urls, site = (sown(seed, url),), site_of(url)
+        urls, site = (added(seed, url),), site_of(url)
         return [UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls)]
 
     def _urls_discovered(self, event: UrlsDiscovered, now: float) -> Iterator[Event]:

@@ -31,7 +31,7 @@ from console.doctor import (
     skew,
 )
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from gossamer.events import DeadLetter, SeedSown
+from gossamer.events import DeadLetter, SeedAdded
 from gossamer.events.topics import TOPICS
 from gossamer.log.codec import encode
 from gossamer.log.kafka.topics import Differences
@@ -85,7 +85,7 @@ def test_a_folder_in_order_is_well(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with_space(monkeypatch, 100 * GB, 50 * GB)
-    opened.log.append([encode(SeedSown(at=1.0, url="http://a.example/"))])
+    opened.log.append([encode(SeedAdded(at=1.0, url="http://a.example/"))])
     assert main(["doctor", "--data", str(opened.folder.path)]) == 0
     said = capsys.readouterr().out
     assert "ok     groups      dedup: unread: 1 seeds\n" in said and "wrong" not in said

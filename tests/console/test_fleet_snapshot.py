@@ -15,7 +15,7 @@ import pytest
 from console.cli import restore, snapshot
 from console.cli.main import main
 from gossamer import clock
-from gossamer.events import CrawlDefined, SeedSown
+from gossamer.events import CrawlDefined, SeedAdded
 from gossamer.log.codec import encode
 from gossamer.log.sqlite import SqliteLog
 from gossamer.runtime import loop as loop_module
@@ -84,7 +84,7 @@ class There:
             loop.step()
 
     def sow(self, *urls: str) -> None:
-        self.log.append([encode(SeedSown(url=url)) for url in urls])
+        self.log.append([encode(SeedAdded(url=url)) for url in urls])
         for _ in range(5):
             self.step()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import main
-from gossamer.events import CrawlDefined, Party, SeedSown
+from gossamer.events import CrawlDefined, Party, SeedAdded
 from standalone.folder import Folder
 from tests.runtime.processors import events
 
@@ -25,7 +25,7 @@ class SeedCommand:
 
     def seeds(self) -> list[tuple[str, int]]:
         log = Folder(self.data).open().log
-        found = [event for event in events(log, "seeds") if isinstance(event, SeedSown)]
+        found = [event for event in events(log, "seeds") if isinstance(event, SeedAdded)]
         return sorted((seed.url, seed.priority) for seed in found)
 
     def crawl(self) -> CrawlDefined:

@@ -14,7 +14,7 @@ from console.cli.status import lines
 from console.open_crawl import OpenCrawl
 from console.standing import Standing, read_standing
 from gossamer import clock
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedSown
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, SeedAdded
 from gossamer.log import key_group_of
 from gossamer.log.codec import encode
 from gossamer.store import Row
@@ -118,7 +118,7 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
         DueRow(f"hosts/{GROUP}/0", "1", due, "a.example", HOST),
         blocked,
     )
-    opened.log.append([encode(DEFINED), encode(SeedSown(at=1.0, url=f"{HOST}/"))])
+    opened.log.append([encode(DEFINED), encode(SeedAdded(at=1.0, url=f"{HOST}/"))])
     text = shown(capsys, opened)
     assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
     assert f"{HOST} until" in text and "(no connection?[2J)" in text

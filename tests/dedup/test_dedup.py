@@ -17,7 +17,7 @@ from gossamer.events import (
     Page,
     PageJudged,
     PageParsed,
-    SeedSown,
+    SeedAdded,
     UrlsAdmitted,
     UrlsDiscovered,
     Verdict,
@@ -92,7 +92,7 @@ def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
     for kept in (SeenMapping(seen), SeenTable(store)):
         processor = Dedup(kept, store, DedupSettings())
         list(processor.handle(discovered("http://a.test/1", via=LONG), 0.0))
-        list(processor.handle(SeedSown(url="http://a.test/2", via=LONG), 0.0))
+        list(processor.handle(SeedAdded(url="http://a.test/2", via=LONG), 0.0))
     key = bytes.fromhex(fingerprint("http://a.test/1"))
     row = store.table(SeenRow).get((DEFAULT_CRAWL, "a.test"), key)
     assert row and [row.finder.hex(), *seen.values()] == [finder_of(LONG)] * 2
@@ -100,7 +100,7 @@ def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
 
 
 def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:
-    seed = SeedSown(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
+    seed = SeedAdded(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
     [event] = dedup.handle(seed, 5.0)
     trace = fingerprint("http://www.a.test/x")
     found = Discovery("http://www.a.test/x", depth=2, priority=-1, trace=trace)
@@ -110,16 +110,16 @@ def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) 
 @pytest.mark.parametrize("url", ["no url", "ftp://a.test/", "http://www.out.test/"])
 def test_a_seed_that_cannot_be_followed_is_a_dead_letter(dedup: Dedup, url: str) -> None:
     with pytest.raises(Poison, match=r"not a URL|out of scope"):
-        list(dedup.handle(SeedSown(url=url), 0.0))
+        list(dedup.handle(SeedAdded(url=url), 0.0))
 
 
 def test_one_crawl_at_a_time_is_all_there_is(dedup: Dedup) -> None:
     with pytest.raises(Poison, match="one crawl, 'default'"):
-        list(dedup.handle(SeedSown(url="http://a.test/", crawl="news"), 0.0))
+        list(dedup.handle(SeedAdded(url="http://a.test/", crawl="news"), 0.0))
     with pytest.raises(Poison, match="one crawl, 'default'"):
         list(dedup.handle(CrawlDefined(at=0.0, scope="any()", max_depth=9, crawl="news"), 0.0))
     with pytest.raises(Poison, match="out of scope"):
-        list(dedup.handle(SeedSown(url="http://out.test/"), 0.0))
+        list(dedup.handle(SeedAdded(url="http://out.test/"), 0.0))
 
 
 def test_the_links_of_a_first_page_are_released_an_event_a_site(dedup: Dedup) -> None:

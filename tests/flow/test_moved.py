@@ -244,10 +244,10 @@ def test_what_is_not_empty_or_not_at_rest_is_refused(tmp_path: Path) -> None:
     pages_after(laptop, 5)
     with pytest.raises(GossamerError, match="the other one is not empty"):
         moved(laptop, other, "the other one")
-    sown = crawl_in(tmp_path / "sown", web, 12)
-    sown.sow(url(3, 3))
+    added = crawl_in(tmp_path / "added", web, 12)
+    added.sow(url(3, 3))
     with pytest.raises(GossamerError, match="a fleet with seeds is not empty"):
-        moved(laptop, sown, "a fleet with seeds")
+        moved(laptop, added, "a fleet with seeds")
     empty = crawl_in(tmp_path / "empty", web, 12)
     with pytest.raises(GossamerError, match="holds no crawl"):
         moved(empty, crawl_in(tmp_path / "fleet", web), "the folder")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Party, SeedSown
+from gossamer.events import DEFAULT_CRAWL, CrawlDefined, Party, SeedAdded
 from gossamer.events.topics import DEAD_LETTERS
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
@@ -29,8 +29,8 @@ WEB: Pages = {
 def sow(crawl: VirtualCrawl, parties: dict[str, Party], **seeds: str) -> None:
     """Define the crawl with *parties*, and sow a seed for each that is named."""
     defined = CrawlDefined(at=crawl.now, scope="any()", max_depth=3, parties=parties)
-    sown = [SeedSown(url=url, party=party) for party, url in seeds.items()]
-    crawl.log.append([encode(event) for event in (defined, *sown)])
+    added = [SeedAdded(url=url, party=party) for party, url in seeds.items()]
+    crawl.log.append([encode(event) for event in (defined, *added)])
     assert crawl.run()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gossamer import events
-from gossamer.events import DEFAULT_CRAWL, Event, Outcome, SeedSown
+from gossamer.events import DEFAULT_CRAWL, Event, Outcome, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import decode, encode
 from gossamer.web.url import fingerprint, host_key
@@ -55,7 +55,7 @@ def crawled(folder: Path) -> tuple[VirtualCrawl, list[Event]]:
     for service in crawl.services:
         _listen(service, events)
     crawl.sow()
-    seed = SeedSown(url=SEED, crawl=CRAWL, depth=3, via=str(EXPECTED[SEED]["via"]))
+    seed = SeedAdded(url=SEED, crawl=CRAWL, depth=3, via=str(EXPECTED[SEED]["via"]))
     crawl.log.append([encode(seed)])
     assert crawl.run()
     crawl.archive.close()

@@ -1,4 +1,4 @@
-"""A seed that is sown again is tried again, as politely as ever."""
+"""A seed that is added again is tried again, as politely as ever."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class Web:
 
 
 def sown_again(tmp_path: Path, trouble: Reply | Failure, later: float) -> list[float]:
-    """Return when the seed is asked for, in seconds after it was sown again, its server mended,
+    """Return when the seed is asked for, in seconds after it was added again, its server mended,
     *later* seconds after the first time."""
     web = Web(trouble)
     crawl = VirtualCrawl(tmp_path, web)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gossamer.events import DEFAULT_CRAWL, SeedSown
+from gossamer.events import DEFAULT_CRAWL, SeedAdded
 from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode
 from gossamer.store.sqlite import SqliteStore
@@ -81,7 +81,7 @@ def test_a_wider_scope_takes_up_links_and_redirects_that_led_out_of_the_old_one(
 def test_seeds_wait_for_a_definition_and_are_judged_by_it(tmp_path: Path) -> None:
     crawl = virtual_crawl(tmp_path, CHAIN, 0.0)
     frontier = next(one for one in crawl.services if isinstance(one, Frontier))
-    crawl.log.append([encode(SeedSown(url=url)) for url in ("http://a.test/0", "http://b.test/")])
+    crawl.log.append([encode(SeedAdded(url=url)) for url in ("http://a.test/0", "http://b.test/")])
     assert crawl.run()
     assert crawl.requests == []
     assert "no crawl is defined, so nothing is fetched (URLs queued: 2)" in frontier.note()

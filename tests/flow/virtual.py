@@ -13,7 +13,7 @@ from gossamer.events import (
     Event,
     HostCheckedOut,
     Outcome,
-    SeedSown,
+    SeedAdded,
     SiteOverridden,
     SpeedSet,
     VisitEnded,
@@ -245,7 +245,7 @@ class VirtualCrawl:
     def sow(self, *urls: str, **crawl: object) -> None:
         """Define the crawl and sow seeds."""
         definition = {"at": self.now, "scope": "any()", "max_depth": 16, **crawl}
-        events = [CrawlDefined(**definition), *(SeedSown(url=url) for url in urls)]  # type: ignore[arg-type]
+        events = [CrawlDefined(**definition), *(SeedAdded(url=url) for url in urls)]  # type: ignore[arg-type]
         self.log.append([encode(event) for event in events])
 
     def run(self, steps: int = 1_000_000, until: float = float("inf")) -> bool:

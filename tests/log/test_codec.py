@@ -24,7 +24,7 @@ from gossamer.events import (
     Page,
     PageJudged,
     PageParsed,
-    SeedSown,
+    SeedAdded,
     SiteOverridden,
     Speed,
     Tombstone,
@@ -95,7 +95,7 @@ def test_every_event_comes_back_as_it_went(kind: type[Event], examples: int) -> 
     def comes_back(event: Event) -> None:
         message = encode(event)
         assert message.topic == topics.TOPIC_OF[kind].name
-        if not isinstance(event, SeedSown):
+        if not isinstance(event, SeedAdded):
             assert decode(arrived(message)) == event
 
     comes_back()
@@ -128,7 +128,7 @@ PAGE = Page(
     [
         (PAGE, "https://example.org/a", "example.org"),
         (Tombstone("https://example.org/a", "example.org"), "https://example.org/a", "example.org"),
-        (SeedSown(url="https://a/"), "https://a/", "https://a/"),
+        (SeedAdded(url="https://a/"), "https://a/", "https://a/"),
         (
             CrawlDefined(at=0.0, crawl="c", scope="any()", max_depth=1),
             "crawl_defined/c",
@@ -245,7 +245,7 @@ def test_garbage_is_poison(topic: str) -> None:
             decode(record(topic, value))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not SeedSown])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not SeedAdded])
 def test_an_event_without_its_fields_is_poison(kind: type[Event]) -> None:
     value = msgspec.json.encode({"event": kind.__struct_config__.tag})
     with pytest.raises(Poison, match="not an event of"):
@@ -308,7 +308,7 @@ def test_fields_that_are_not_known_are_left_out() -> None:
     assert decode(record("pages", msgspec.json.encode(value))) == PAGE
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not SeedSown])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not SeedAdded])
 def test_a_version_that_is_not_known_waits_for_a_newer_version(kind: type[Event]) -> None:
     newest = msgspec.structs.fields(kind)[0].default
     tag = str(kind.__struct_config__.tag)
@@ -343,21 +343,21 @@ ORIGIN = "seed@seeds/1/2"
 @pytest.mark.parametrize(
     ("value", "seed"),
     [
-        ("https://example.org/", SeedSown(url="https://example.org/", via=ORIGIN)),
-        (" https://example.org/\r\n", SeedSown(url="https://example.org/", via=ORIGIN)),
-        ("https://example.org/é", SeedSown(url="https://example.org/é", via=ORIGIN)),
-        ("not a url at all", SeedSown(url="not a url at all", via=ORIGIN)),
-        ('{"url": "https://a/"}', SeedSown(url="https://a/", via=ORIGIN)),
-        ('\n {"url": "https://a/"}\n', SeedSown(url="https://a/", via=ORIGIN)),
-        ('{"event": "seed_sown", "url": "a"}', SeedSown(url="a", via=ORIGIN)),
-        ('{"url": "a", "via": "list 7"}', SeedSown(url="a", via="list 7")),
+        ("https://example.org/", SeedAdded(url="https://example.org/", via=ORIGIN)),
+        (" https://example.org/\r\n", SeedAdded(url="https://example.org/", via=ORIGIN)),
+        ("https://example.org/é", SeedAdded(url="https://example.org/é", via=ORIGIN)),
+        ("not a url at all", SeedAdded(url="not a url at all", via=ORIGIN)),
+        ('{"url": "https://a/"}', SeedAdded(url="https://a/", via=ORIGIN)),
+        ('\n {"url": "https://a/"}\n', SeedAdded(url="https://a/", via=ORIGIN)),
+        ('{"event": "seed_added", "url": "a"}', SeedAdded(url="a", via=ORIGIN)),
+        ('{"url": "a", "via": "list 7"}', SeedAdded(url="a", via="list 7")),
         (
             '{"url": "a", "priority": -5, "depth": 3, "crawl": "x", "at": 1.5}',
-            SeedSown(url="a", priority=-5, depth=3, crawl="x", at=1.5, via=ORIGIN),
+            SeedAdded(url="a", priority=-5, depth=3, crawl="x", at=1.5, via=ORIGIN),
         ),
     ],
 )
-def test_seeds_are_text_or_json(value: str, seed: SeedSown) -> None:
+def test_seeds_are_text_or_json(value: str, seed: SeedAdded) -> None:
     assert decode(record("seeds", value.encode())) == seed
 
 
@@ -377,12 +377,12 @@ def test_what_is_no_seed_is_poison(value: bytes) -> None:
         decode(record("seeds", value))
 
 
-seeds = st.deferred(lambda: built(SeedSown))
+seeds = st.deferred(lambda: built(SeedAdded))
 
 
 @pytest.mark.slow
 @given(seeds.filter(lambda seed: 0 <= seed.depth < 10**9))
-def test_a_seed_comes_back_with_its_origin_if_it_names_none(seed: SeedSown) -> None:
+def test_a_seed_comes_back_with_its_origin_if_it_names_none(seed: SeedAdded) -> None:
     expected = seed if seed.via else msgspec.structs.replace(seed, via=ORIGIN)
     assert decode(record("seeds", encode(seed).value)) == expected
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gossamer import clock
 from gossamer.errors import BadSettings, GossamerError, Unavailable
-from gossamer.events import Event, SeedSown
+from gossamer.events import Event, SeedAdded
 from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Log, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
@@ -84,7 +84,7 @@ class Answering:
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Answer."""
-        assert isinstance(event, SeedSown)
+        assert isinstance(event, SeedAdded)
         emit(discovered(event.url, 1.0))
 
 

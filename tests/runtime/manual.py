@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from gossamer.events import CrawlDefined, DeadLetter, Event, SeedSown
+from gossamer.events import CrawlDefined, DeadLetter, Event, SeedAdded
 from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Message
 from gossamer.log.sqlite import SqliteLog
@@ -35,7 +35,7 @@ class Manual:
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Note the URL, wait for the test, answer."""
-        assert isinstance(event, SeedSown)
+        assert isinstance(event, SeedAdded)
         self.started.append(event.url)
         self.backlogs.append(self._log.backlog("dedup", "seeds"))
         self._open[event.url] = asyncio.get_running_loop().create_future()

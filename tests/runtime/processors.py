@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from gossamer.events import CrawlDefined, Discovery, Event, SeedSown, UrlsDiscovered
+from gossamer.events import CrawlDefined, Discovery, Event, SeedAdded, UrlsDiscovered
 from gossamer.events.topics import SEEDS, Topic
 from gossamer.log import Record, Tail
 from gossamer.log.codec import decode
@@ -47,7 +47,7 @@ class Sower(Processor):
         match event:
             case CrawlDefined(scope=scope):
                 self.calls.append(f"control {scope}")
-            case SeedSown(url=url):
+            case SeedAdded(url=url):
                 self.calls.append(f"seed {url}")
                 self._seen.put(SeenRow(url))
                 yield discovered(url, now)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from gossamer import retries
 from gossamer.errors import Fenced, NoSpace, Unavailable
-from gossamer.events import Event, SeedSown
+from gossamer.events import Event, SeedAdded
 from gossamer.log import Ends, Message, Record
 from gossamer.log.sqlite import SqliteLog, SqliteReader
 from gossamer.runtime import concurrent
@@ -77,7 +77,7 @@ class HandsBack(ManualOnce):
 
     async def work(self, event: Event, emit: Emitter) -> None:
         """Work; hand back what is not done."""
-        assert isinstance(event, SeedSown)
+        assert isinstance(event, SeedAdded)
         try:
             await super().work(event, emit)
         except asyncio.CancelledError:

@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY
 
 from gossamer import clock
 from gossamer.errors import NoSpace, Poison, Unavailable
-from gossamer.events import CrawlDefined, Event, SeedSown
+from gossamer.events import CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import PAGES, SEEDS
 from gossamer.log import BATCH, Message, Reader, Record, partition_of
 from gossamer.log.codec import encode
@@ -213,11 +213,11 @@ class Fussy(Sower):
         """Answer, or break."""
         yield discovered("half", now)
         match event:
-            case SeedSown(url="bad"):
+            case SeedAdded(url="bad"):
                 raise ValueError("not this one")
-            case SeedSown(url="worse"):
+            case SeedAdded(url="worse"):
                 canonicalize("javascript:1")
-            case SeedSown(url="worst"):
+            case SeedAdded(url="worst"):
                 raise NoSpace("the disk is full")
         yield discovered("whole", now)
 
@@ -391,13 +391,13 @@ class Reading(Sower):
 
     def reads_of(self, events: Sequence[Event]) -> Iterator[Iterable[Key]]:
         """Yield the rows of the seeds; fail for one that is wrong."""
-        seeds = [event for event in events if isinstance(event, SeedSown)]
+        seeds = [event for event in events if isinstance(event, SeedAdded)]
         yield [(SeenRow, seed.url.removeprefix("!"), "") for seed in seeds]
         assert not any(seed.url.startswith("!") for seed in seeds)
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
         """Read a row, and answer."""
-        if isinstance(event, SeedSown):
+        if isinstance(event, SeedAdded):
             self._seen.get(event.url)
         yield from super().handle(event, now)
 
@@ -473,7 +473,7 @@ class Careless(Sower):
 
     def handle(self, event: Event, now: float) -> Iterable[Event]:
         """Store, remember, and break if it is to."""
-        assert isinstance(event, SeedSown)
+        assert isinstance(event, SeedAdded)
         self.known.append(event.url)
         self._seen.put(SeenRow(event.url))
         if event.url.startswith("bad"):

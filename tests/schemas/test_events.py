@@ -41,7 +41,7 @@ def topic_of(example: Path) -> str:
 
 def kind_of(example: Path) -> str:
     """The tag of the event in *example*; a seed may leave it out."""
-    tag: str = json.loads(example.read_bytes()).get("event", "seed_sown")
+    tag: str = json.loads(example.read_bytes()).get("event", "seed_added")
     return tag
 
 

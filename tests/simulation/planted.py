@@ -19,7 +19,7 @@ import msgspec
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 from gossamer.errors import GossamerError, Newer, Poison, Unavailable
-from gossamer.events import Event, SeedSown, UrlsAdmitted, UrlsDiscovered
+from gossamer.events import Event, SeedAdded, UrlsAdmitted, UrlsDiscovered
 from gossamer.log import At, Log, Record, Standing
 from gossamer.log.codec import E, decode, validated
 from gossamer.log.kafka.gaps import GapCheck
@@ -89,7 +89,7 @@ def _any_priority(value: bytes, kind: msgspec.json.Decoder[E]) -> E:
     event = validated(PRIORITY.sub(b'"priority":0', value), kind)
     priorities = map(int, PRIORITY.findall(value))
     match event:
-        case SeedSown():
+        case SeedAdded():
             return msgspec.structs.replace(event, priority=next(priorities, 0))
         case UrlsDiscovered() | UrlsAdmitted():
             urls = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gossamer.events import CrawlDefined, Event, SeedSown
+from gossamer.events import CrawlDefined, Event, SeedAdded
 from gossamer.events.topics import TOPICS
 from gossamer.log import partition_of
 from gossamer.log.codec import encode
@@ -183,10 +183,10 @@ class Run:
         self.sim.later(WEIGH, self._weigh)
 
     def _sow(self) -> None:
-        urls = self.sites.all_urls() if self.scenario.all_sown else self.sites.seeds()
+        urls = self.sites.all_urls() if self.scenario.all_added else self.sites.seeds()
         events = [
             self.definition(),
-            *(SeedSown(url=url, priority=self._priority()) for url in urls),
+            *(SeedAdded(url=url, priority=self._priority()) for url in urls),
         ]
         for event in events:
             self.append(event)
@@ -218,7 +218,7 @@ class Run:
         """Sow what no service can take: each becomes a dead letter, and nothing else happens."""
         url = self.sites.seeds()[0]
         for priority in self.sim.random.choice([[], [], [], [10**6], [10**9]]):
-            value = f'{{"event": "seed_sown", "v": 1, "url": "{url}x", "priority": {priority}}}'
+            value = f'{{"event": "seed_added", "v": 1, "url": "{url}x", "priority": {priority}}}'
             self.broker.append(("seeds", 0), None, value.encode())
             self.nonsense += 1
 

@@ -27,7 +27,7 @@ class Scenario:
     """The most pages of a host, from and to."""
     fan: int = 3
     """How many pages of its host a page leads to that no other does."""
-    all_sown: bool = False
+    all_added: bool = False
     """Whether each page is a seed, so that each is met by itself."""
     delay: float = 0.0
     """Seconds between two requests to a host; 0: any."""
@@ -123,7 +123,7 @@ SCENARIOS = (
         hosts=(2, 2),
         pages=(400, 500),
         fan=500,
-        all_sown=True,
+        all_added=True,
         settings={"frontier": {"batch": 4}},
         rounds=8,
     ),

@@ -118,8 +118,8 @@ class Crawl:
         manners = [*self._config, "--contact", CONTACT, "--delay", str(self.delay)]
         where = ["--data", str(self.data), *LOOPBACK, "--nameserver", self.web.nameserver]
         scope = ["--scope", self.scope] if self.scope else []
-        sown = self.web.seeds if seeds is None else seeds
-        return [GOSSAMER, "crawl", *manners, *where, *scope, *options, *sown]
+        added = self.web.seeds if seeds is None else seeds
+        return [GOSSAMER, "crawl", *manners, *where, *scope, *options, *added]
 
     def run(
         self,

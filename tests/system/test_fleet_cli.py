@@ -84,7 +84,7 @@ def test_a_fleet_on_servers_that_are_there_is_used_mended_and_ended(
 
 @contextmanager
 def brought_up(tmp_path: Path, **settings: str) -> Iterator[tuple[ByHand, SynthWeb]]:
-    """A fleet that logs every event that it handles; nothing was sown."""
+    """A fleet that logs every event that it handles; nothing was added."""
     with SynthWeb(TINY) as web:
         settings = {**for_world(web, DELAY), **settings, "GOSSAMER_LOGS__LEVEL": "debug"}
         with by_hand(tmp_path / "fleet", **settings) as one:
