@@ -46,7 +46,7 @@ class Outcome(StrEnum):
     MALFORMED_HEAD = "malformed_head"
     CUT_BODY = "cut_body"
     BROKEN = "broken"
-    OUR_TROUBLE = "our_trouble"
+    INTERNAL_ERROR = "internal_error"
     PRIVATE_ADDRESS = "private_address"
     BLACKLISTED = "blacklisted"
     ROBOTS_EXCLUDED = "robots_excluded"
@@ -232,7 +232,7 @@ OUTCOMES: dict[Outcome, Meaning] = {
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, Judged.NOTHING, strains=False,
         text="A robots.txt came that cannot be read."),
-    Outcome.OUR_TROUBLE: Meaning(
+    Outcome.INTERNAL_ERROR: Meaning(
         Fate.AGAIN, Health.UNCLEAR, Wait.MINUTES,
         Absence.DOWN, Judged.NOTHING, strains=False, ends_order=True,
         text="A mistake of ours kept the visit from its end, or too many large bodies at once."),

@@ -276,7 +276,9 @@ class OrderRun:
         if self._over:
             return
         reason = f"{type(error).__name__}: {error}"[:500].encode("utf-8", "replace").decode()
-        mistake = Failure(outcome=Outcome.OUR_TROUBLE, reason=reason, started_at=self.requested_at)
+        mistake = Failure(
+            outcome=Outcome.INTERNAL_ERROR, reason=reason, started_at=self.requested_at
+        )
         self.emit(events(self.order, self._ended, failed(mistake), True, self.now()))
 
     def hand_back(self, why: str) -> None:

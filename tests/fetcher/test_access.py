@@ -187,7 +187,7 @@ async def test_a_wrong_certificate_behind_a_proxy_is_one(
         (b"", "Connect call failed"),
     ],
 )
-async def test_a_proxy_of_no_use_is_our_trouble_or_that_of_its_host(
+async def test_a_proxy_of_no_use_is_internal_error_or_that_of_its_host(
     answer: bytes, why: str, tmp_path: Path
 ) -> None:
     async with proxying(Proxy(answer)) as proxy:
@@ -282,7 +282,7 @@ async def test_a_host_that_a_socks_proxy_cannot_reach_is_down(tmp_path: Path) ->
     assert PASSWORD not in emitted.one.reason
 
 
-async def test_a_socks_proxy_that_is_not_there_is_our_trouble(tmp_path: Path) -> None:
+async def test_a_socks_proxy_that_is_not_there_is_internal_error(tmp_path: Path) -> None:
     file = through_socks(Proxy(port=1), tmp_path)
     emitted = await fetched("https://a.invalid/", access_file=file)
     assert emitted.one.outcome is Outcome.UNVISITED

@@ -129,7 +129,7 @@ async def test_a_body_that_waits_too_long_is_tried_again_and_nobody_is_blamed() 
             await asyncio.sleep(0)
         await hurried.work(order(f"{two.root}/x"), emitted.emit)
         go.set()
-    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.OUR_TROUBLE, ())
+    assert (emitted.one.outcome, emitted.one.hazards) == (Outcome.INTERNAL_ERROR, ())
     assert emitted.one.started_at and emitted.pages == []
 
 

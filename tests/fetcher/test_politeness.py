@@ -171,7 +171,7 @@ async def test_a_mistake_of_ours_ends_the_order_and_is_reported() -> None:
         given = replace(given, visits=(given.visits[0], absurd, given.visits[2]))
         emitted = await fetched(given=given)
         assert server.paths == ["/a"]
-    assert emitted.outcomes == ["page", "our_trouble"]
+    assert emitted.outcomes == ["page", "internal_error"]
     assert emitted.ended[-1].reason
     assert emitted.ended[-1].started_at, "something may have been asked for: the host rests"
     assert endings_are_sound(emitted, given.visits)

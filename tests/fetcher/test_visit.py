@@ -40,7 +40,7 @@ ENDS_ORDER = {
     Outcome.BLACKLISTED,
     Outcome.BUSY,
     Outcome.UNVISITED,
-    Outcome.OUR_TROUBLE,
+    Outcome.INTERNAL_ERROR,
 }
 
 Answer = Reply | Failure

@@ -56,7 +56,7 @@ FAILURES: dict[type[Exception], tuple[Outcome, Hazard | None]] = {
     TlsFailure: (Outcome.TLS_FAILURE, Hazard.TLS_FAILURE),
     Silent: (Outcome.SILENT_SERVER, Hazard.SILENT_SERVER),
     NoHead: (Outcome.MALFORMED_HEAD, Hazard.MISSING_HEADERS),
-    NoRoom: (Outcome.OUR_TROUBLE, None),
+    NoRoom: (Outcome.INTERNAL_ERROR, None),
 }
 """One for each phase up to the head; what a body meets is in the reply, unless it is for us. Any
 other exception is a mistake of ours."""
