@@ -135,7 +135,7 @@ def bench(settings: KafkaSettings, events: int) -> None:
     print(f"{'':26} {'events/s':>11} {'plain':>11} {'ratio':>6} {'CPU µs each':>11} {'plain':>11}")
     with closing(KafkaLog(settings)) as log:
         for size, number in ((200, events), (16_000, events // 10)):
-            start = log.backlog("nobody", TOPIC)
+            start = log.lag("nobody", TOPIC)
             body = os.urandom(size // 2).hex().encode()
             for work in (append_by_log(log, body), append_by_client(settings, body)):
                 work(BATCH)
@@ -145,7 +145,7 @@ def bench(settings: KafkaSettings, events: int) -> None:
                 append_by_client(settings, body),
                 number // BATCH * BATCH,
             )
-            there = log.backlog("nobody", TOPIC)
+            there = log.lag("nobody", TOPIC)
             compare(
                 f"poll + advance, {size:,} bytes" if not start else "poll + advance, both sizes",
                 read_by_log(log),

@@ -94,7 +94,7 @@ class Crawl:
         with self.measured():
             while self.dedup.step():
                 pass
-            while self.frontier.step() and self.log.backlog("frontier", "urls.admitted"):
+            while self.frontier.step() and self.log.lag("frontier", "urls.admitted"):
                 pass
         return sum(len(event.urls) for event in some)
 

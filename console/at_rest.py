@@ -9,7 +9,7 @@ from gossamer.settings.servers import KafkaSettings
 
 FLEET_REMEDY = (
     "Let the fleet come to rest first: gossamer speed 0; wait until gossamer status shows no "
-    "backlog; then stop all services"
+    "lag; then stop all services"
 )
 FOLDER_REMEDY = (
     "Let the crawl come to rest first: run gossamer crawl again, and end it with one Ctrl-C"
@@ -32,7 +32,7 @@ def check_drained(log: Log, remedy: str) -> None:
     for topic in TOPICS.values():
         if topic.keep is not Keep.UNTIL_READ:
             continue
-        for group, lags in log.lags(topic.name).items():
+        for group, lags in log.lag_by_group(topic.name).items():
             if unread := sum(lags.values()):
                 raise GossamerError(
                     f"{plural(unread, 'record')} of {topic.name} were not read by {group}. {remedy}"

@@ -93,7 +93,7 @@ def examine_folder(path: Path, settings: Settings) -> Iterator[Finding]:
             yield Finding("folder", f"{path} holds a crawl")
             yield check_parts(opened.log, opened.store)
             for group, topics in groups().items():
-                lag = {topic: opened.log.backlog(group, topic) for topic in topics}
+                lag = {topic: opened.log.lag(group, topic) for topic in topics}
                 yield Finding("groups", f"{group}: unread: {counts(lag)}")
             yield dead_letters(opened.log)
     except GossamerError as error:
@@ -148,9 +148,9 @@ def _groups_of_fleet(settings: Settings, log: Log, brokers: "Brokers") -> Iterat
     kafka = settings.kafka
     members = brokers.members([*(kafka.prefix + one for one in groups()), *kafka.further_groups])
     for group, topics in groups().items():
-        lag = {topic: log.backlog(group, topic) for topic in topics}
+        lag = {topic: log.lag(group, topic) for topic in topics}
         yield check_group(group, lag, members[kafka.prefix + group])
-    lags = log.lags(PAGES_FETCHED.name)
+    lags = log.lag_by_group(PAGES_FETCHED.name)
     for group in kafka.further_groups:
         lag = {PAGES_FETCHED.name: sum(lags[group].values())}
         remedy = "Start it, or take it out of kafka.further_groups: it holds the fetchers up."
@@ -325,7 +325,7 @@ def check_group(
 
 def dead_letters(log: Log) -> Finding:
     """Return how many dead letters there are; they stay after a replay, so that none is wrong."""
-    count = log.backlog("frontier", DEAD_LETTERS.name)
+    count = log.lag("frontier", DEAD_LETTERS.name)
     hint = ": gossamer dead-letters list says why" if count else ""
     return Finding("letters", f"{plural(count, 'dead letter')}{hint}")
 

@@ -51,15 +51,15 @@ class Progress:
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour, since 1970 → pages that were new, changed, unchanged; at least the last 24."""
     revisiting: Revisiting = field(default_factory=Revisiting)
-    backlogs: dict[str, dict[str, int]] = field(default_factory=dict)
+    lags: dict[str, dict[str, int]] = field(default_factory=dict)
     """Group → topic → records that it has not moved past."""
     dead_letters: int = 0
 
     @property
-    def backlog(self) -> dict[str, int]:
+    def lag(self) -> dict[str, int]:
         """Topic → records that its slowest reader has not moved past."""
         slowest: dict[str, int] = {}
-        for topics in self.backlogs.values():
+        for topics in self.lags.values():
             for topic, records in topics.items():
                 slowest[topic] = max(records, slowest.get(topic, 0))
         return slowest
@@ -77,7 +77,7 @@ class Progress:
     @property
     def drained(self) -> bool:
         """Whether every topic is read to its end and no host is being visited."""
-        return not any(self.backlog.values()) and not self.checked_out
+        return not any(self.lag.values()) and not self.checked_out
 
 
 def read_progress(opened: Opened) -> Progress:
@@ -103,10 +103,10 @@ def progress_of(log: Log, store: Store, crawl_id: str) -> Progress:
     for topic in TOPICS.values():
         if topic.keep is Keep.UNTIL_READ:
             for group in topic.consumers:
-                backlog = log.backlog(group, topic.name)
-                progress.backlogs.setdefault(group, {})[topic.name] = backlog
+                lag = log.lag(group, topic.name)
+                progress.lags.setdefault(group, {})[topic.name] = lag
     # Nobody moves past them; a broker may refuse to answer for a group that is none of ours.
-    progress.dead_letters = log.backlog("frontier", DEAD_LETTERS.name)
+    progress.dead_letters = log.lag("frontier", DEAD_LETTERS.name)
     progress.latest = progress.latest[-10:]
     return progress
 

@@ -141,7 +141,7 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
         for child in children:
             if why := child.failure():
                 raise GossamerError(why)
-        for topic, records in run.progress.backlog.items():
+        for topic, records in run.progress.lag.items():
             gauge("gossamer_consumer_lag", records, topic=topic)
         show(run.progress, _notice(run))
         clock.pause(INTERVAL)
@@ -150,7 +150,7 @@ def _watch(run: Run, children: list[Child], show: Show) -> End:
 def _notice(run: Run) -> str:
     if run.ending is None:
         return ""
-    waiting = sum(run.progress.backlog.values())
+    waiting = sum(run.progress.lag.values())
     return (
         f"{run.ending.value}: finishing what is under way (hosts: {run.progress.checked_out}, "
         f"records: {waiting}); Ctrl-C again to stop at once"

@@ -159,7 +159,7 @@ def _again(run: Ended) -> list[str]:
     """Say how to go on, if there is anything that going on would do."""
     progress, first_at = run.progress, run.waiting.first_at
     goes_on = progress.active or progress.revisiting.active
-    if run.end is End.KILLED or goes_on or any(progress.backlog.values()):
+    if run.end is End.KILLED or goes_on or any(progress.lag.values()):
         return ["  Run the same command again to go on."]
     if first_at is None:
         return []

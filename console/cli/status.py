@@ -54,11 +54,11 @@ def lines(standing: Standing, now: float) -> Iterator[str]:
     duplicates, near = progress.verdicts["duplicate"], progress.verdicts["near_duplicate"]
     yield f"  pages       {progress.pages:,}, {duplicates:,} of them duplicates, {near:,} nearly"
     yield from totals(progress, standing.waiting)
-    for group, topics in progress.backlogs.items():
+    for group, topics in progress.lags.items():
         if any(topics.values()):
-            yield f"  backlog     {group}: {counts(topics)}"
-    if not any(progress.backlog.values()):
-        yield "  backlog     none"
+            yield f"  lag     {group}: {counts(topics)}"
+    if not any(progress.lag.values()):
+        yield "  lag     none"
     if progress.dead_letters:
         letters = plural(progress.dead_letters, "dead letter")
         yield f"  lost        {letters}: gossamer dead-letters list says why"

@@ -111,7 +111,7 @@ def draw(progress: Progress, rate: float, elapsed: float, notice: str, now: floa
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     errors = {k: v for k, v in progress.outcomes.items() if k not in EXPECTED}
-    waiting = {name: count for name, count in progress.backlog.items() if count}
+    waiting = {name: count for name, count in progress.lag.items() if count}
     for title, text in (
         ("pages", f"{progress.pages:,}   {rate:.1f}/s   {elapsed:.0f} s"),
         ("received", size(progress.received)),

@@ -150,10 +150,10 @@ class Log(Protocol):
         the log does not have that offset, from the oldest record kept.
         """
 
-    def backlog(self, group: str, topic: str) -> int:
+    def lag(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
 
-    def backlogs(self, group: str, topic: str) -> Mapping[int, int]:
+    def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the same of each partition that has any records."""
 
     def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
@@ -165,7 +165,7 @@ class Log(Protocol):
         Raise GossamerError if a member of it runs.
         """
 
-    def lags(self, topic: str) -> Mapping[str, Mapping[int, int]]:
+    def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
         """Return the same of each group without which no record of *topic* is deleted, by name."""
 
 

@@ -65,7 +65,7 @@ NEWEST = "INSERT OR REPLACE INTO log_newest VALUES (?, ?, ?, ?)"
 CURSORS = 'SELECT topic, partition, next FROM log_cursors WHERE "group" = ?'
 STARTS = "SELECT topic, partition, min(offset) FROM log_records GROUP BY topic, partition"
 ENDS = "SELECT topic, partition, next FROM log_ends"
-BACKLOGS = """
+LAGS = """
 SELECT e.partition, e.next - coalesce(c.next, 0) FROM log_ends e LEFT JOIN log_cursors c
 ON c.topic = e.topic AND c.partition = e.partition AND c."group" = ? WHERE e.topic = ?
 """
@@ -121,14 +121,14 @@ class SqliteLog:
         """Read *topics*; see `gossamer.log.Log`."""
         return SqliteTail(self._database, topics, starts)
 
-    def backlog(self, group: str, topic: str) -> int:
+    def lag(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
-        return sum(self.backlogs(group, topic).values())
+        return sum(self.lag_by_partition(group, topic).values())
 
-    def backlogs(self, group: str, topic: str) -> dict[int, int]:
+    def lag_by_partition(self, group: str, topic: str) -> dict[int, int]:
         """Return the same of each partition that has any records."""
         with self._database.reading() as db:
-            return dict(db.execute(BACKLOGS, (group, topic)))
+            return dict(db.execute(LAGS, (group, topic)))
 
     def standing(self, group: str, topics: Sequence[str]) -> dict[At, Standing]:
         """Return where *group* stands in each partition of *topics* in which it has ever moved."""
@@ -149,9 +149,9 @@ class SqliteLog:
         with self._database.transaction() as db:
             db.executemany(MOVE, [(group, *at, offset) for at, offset in offsets.items()])
 
-    def lags(self, topic: str) -> dict[str, dict[int, int]]:
+    def lag_by_group(self, topic: str) -> dict[str, dict[int, int]]:
         """Return how many records each group that *topic* waits for has not moved past."""
-        return {group: self.backlogs(group, topic) for group in TOPICS[topic].consumers}
+        return {group: self.lag_by_partition(group, topic) for group in TOPICS[topic].consumers}
 
 
 def _columns(message: Message) -> tuple[str, bytes, str | None]:

@@ -84,6 +84,6 @@ class Throttle:
 
 def far_behind(log: Log, topic: str, limit: int) -> dict[str, set[int]]:
     """Return the groups that have more than *limit* records of *topic* to read, and where."""
-    lags = log.lags(topic).items()
+    lags = log.lag_by_group(topic).items()
     behind = {group: {at for at, lag in found.items() if lag > limit} for group, found in lags}
     return {group: numbers for group, numbers in behind.items() if numbers}

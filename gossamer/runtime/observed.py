@@ -56,7 +56,7 @@ class ObservedLog:
 
         def ask() -> dict[str, int]:
             claims.get("0")
-            return {topic: self._log.backlog(group, topic) for topic in topics}
+            return {topic: self._log.lag(group, topic) for topic in topics}
 
         self._health.watch(ask)
 
@@ -64,15 +64,15 @@ class ObservedLog:
         """Read *topics* without a group."""
         return self._log.tail(topics, starts)
 
-    def backlog(self, group: str, topic: str) -> int:
+    def lag(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
         with _reporting(self._health):
-            return self._log.backlog(group, topic)
+            return self._log.lag(group, topic)
 
-    def backlogs(self, group: str, topic: str) -> Mapping[int, int]:
+    def lag_by_partition(self, group: str, topic: str) -> Mapping[int, int]:
         """Return the same of each partition that has any records."""
         with _reporting(self._health):
-            return self._log.backlogs(group, topic)
+            return self._log.lag_by_partition(group, topic)
 
     def standing(self, group: str, topics: Sequence[str]) -> Mapping[At, Standing]:
         """Return where *group* stands in each partition of *topics* in which it has ever moved."""
@@ -83,10 +83,10 @@ class ObservedLog:
         """Have *group* go on from *offsets*."""
         self._log.move(group, offsets)
 
-    def lags(self, topic: str) -> Mapping[str, Mapping[int, int]]:
+    def lag_by_group(self, topic: str) -> Mapping[str, Mapping[int, int]]:
         """Return the same of each group without which no record of *topic* is deleted, by name."""
         with _reporting(self._health):
-            return self._log.lags(topic)
+            return self._log.lag_by_group(topic)
 
 
 class ObservedReader:

@@ -139,7 +139,7 @@ class Partitions:
 
     def _count(self, numbers: Iterable[int]) -> None:
         for topic in self._topics:
-            counts = self._log.backlogs(self._group, topic.name)
+            counts = self._log.lag_by_partition(self._group, topic.name)
             for number in numbers:
                 self._all[number].left[topic.name] = counts.get(number, 0)
 

@@ -43,9 +43,10 @@ back to the URL of the visit, which the URL-seen test would drop: within the hos
 followed, each a request with a pause of its own, and the answer to the request with the cookie
 counts. The rules of a robots.txt are about the host that was asked, wherever the file lies, and
 RFC 9309 (2.3.1.2) wants at least five redirects followed. Within the host each is a request with a
-pause of its own. One that leads to another host ends the visit: that host is not ours.
-`RobotsRequested` goes to the frontier that it belongs to, which orders the URL like any other; whoever
-makes that visit reads the rules, and `RobotsAnswered` goes back to the first host's frontier.
+pause of its own. A redirect to another host ends the visit, because the fetcher has no lease on
+that host. `RobotsRequested` goes to the frontier of that host, which orders the URL like any other.
+The fetcher that makes the visit reads the rules, and `RobotsAnswered` goes back to the frontier of
+the first host.
 
 Why our own faults are told apart. A process without file descriptors, a machine without a network
 or a name server fails at every host. None of them is to blame: the order is handed back as if it

@@ -155,7 +155,7 @@ from pathlib import Path
 from tests.archive.harness import Crawl, page
 crawl, count = Crawl(Path(sys.argv[1]), 60_000), int(sys.argv[2])
 print("begun", flush=True)
-for i in range(crawl.log.backlog("nobody", "pages.fetched"), count):
+for i in range(crawl.log.lag("nobody", "pages.fetched"), count):
     crawl.fetched(page(i, os.urandom(3000)))
     crawl.runner.step()
 crawl.work()

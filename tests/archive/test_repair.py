@@ -176,7 +176,7 @@ def test_members_are_found_however_they_fall_on_reads(tmp_path: Path) -> None:
 def test_a_full_segment_is_completed(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, segment_size=1)
     crawl.fetched(page(1), page(2))
-    while crawl.log.backlog("archive", "pages.fetched"):
+    while crawl.log.lag("archive", "pages.fetched"):
         crawl.runner.step()
     crawl.die()
     assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN, OPEN]

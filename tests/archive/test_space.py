@@ -89,6 +89,6 @@ def test_a_folder_that_is_a_file_stops_the_run_and_buries_no_page(
     fill(crawl)
     with pytest.raises(GossamerError, match="cannot be written to"):
         crawl.work()
-    assert crawl.log.backlog("archive", "pages.fetched") == COUNT
+    assert crawl.log.lag("archive", "pages.fetched") == COUNT
     assert crawl.events("dead.letters") == []
     crawl.die()

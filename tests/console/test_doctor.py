@@ -146,7 +146,7 @@ def test_missing_topics_and_what_an_operator_has_set_are_told_apart() -> None:
 def test_parts_of_two_fleets_are_found() -> None:
     log, store = SqliteLog(Database(":memory:")), SqliteStore(Database(":memory:"))
     assert "nothing has begun yet" in check_parts(log, store).found
-    assert log.backlog("nobody", "control") == 0, "nothing is stated"
+    assert log.lag("nobody", "control") == 0, "nothing is stated"
     identify(log, store, 1.0)
     assert check_parts(log, store).remedy is None
     other = SqliteLog(Database(":memory:"))

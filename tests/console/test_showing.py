@@ -118,7 +118,7 @@ def test_the_view_has_the_counters_and_says_what_is_being_done() -> None:
     of = progress(
         conditions=Counter(idle=2, ready=1),
         outcomes=Counter({"page": 3, "gone": 1, "robots.txt": 2}),
-        backlogs={"parser": {"pages.fetched": 4}, "archive": {"pages.fetched": 1, "seeds": 0}},
+        lags={"parser": {"pages.fetched": 4}, "archive": {"pages.fetched": 1, "seeds": 0}},
         due_count=5,
     )
     shown = drawn(of)
@@ -178,7 +178,7 @@ def test_it_is_said_to_go_on_only_where_that_does_something() -> None:
     folder, ready = Folder(Path("my data")), progress(conditions=Counter(ready=1))
     for end in (End.PAGES, End.TIME, End.INTERRUPTED):
         assert "Run the same command again to go on." in said(end, ready, 0, folder)
-    under_way = progress(backlogs={"parser": {"pages.fetched": 3}})
+    under_way = progress(lags={"parser": {"pages.fetched": 3}})
     assert "again to go on." in said(End.KILLED, under_way, 0, folder)
     assert "Run the same" not in said(End.DONE, progress(queued=0), 0, folder)
     coming_back = progress(queued=0, revisiting=REVISITING)

@@ -86,17 +86,17 @@ def test_all_figures_are_there() -> None:
         admitted=1200, queued=30, pages=5, received=2048, due_count=7, next_due_at=NOW - 90,
         outcomes=Counter(page=5, gone=2), verdicts=Counter(duplicate=1), refused=Counter(trap=4),
         conditions=Counter({"ready": 1, "checked out": 2, "idle": 0}), dead_letters=1,
-        backlogs={"dedup": {"seeds": 0, "pages.parsed": 3}, "frontier": {"visits.ended": 0}},
+        lags={"dedup": {"seeds": 0, "pages.parsed": 3}, "frontier": {"visits.ended": 0}},
     )  # fmt: skip
     text = said(of)
     for part in (
         "1,200 admitted, 30 queued", "5, 1 of them duplicates", "2.0 KiB", "5 page, 2 gone",
-        "4 trap", "2 checked out, 1 ready\n", "backlog     dedup: 3 pages.parsed\n",
+        "4 trap", "2 checked out, 1 ready\n", "lag     dedup: 3 pages.parsed\n",
         "7 for a later time; the oldest has been due for 1 min 30 s", "1 dead letter: gossamer",
     ):  # fmt: skip
         assert part in text
     assert "frontier" not in text
-    assert "backlog     none" in said(Progress(backlogs={"dedup": {"seeds": 0}}))
+    assert "lag     none" in said(Progress(lags={"dedup": {"seeds": 0}}))
 
 
 def test_when_the_first_is_due_is_said_as_far_as_it_is_known() -> None:
@@ -122,13 +122,13 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     text = shown(capsys, opened)
     assert "3 admitted, 1 queued" in text and "domain('a.example')" in text
     assert f"{HOST} until" in text and "(no connection?[2J)" in text
-    assert "backlog     dedup: 1 seeds\n" in text
+    assert "lag     dedup: 1 seeds\n" in text
     told = json.loads(shown(capsys, opened, "--json"))
     assert told["crawl"] == str(opened.folder.path) and told["idle"] == ""
     assert (told["definition"]["scope"], told["definition"]["paused"]) == (DEFINED.scope, False)
     assert (told["admitted"], told["queued"], told["pages"]) == (3, 1, 1)
     assert told["conditions"] == {"blocked": 1} and told["outcomes"] == {"page": 1}
-    assert told["backlogs"]["dedup"]["seeds"] == 1 and told["dead_letters"] == 0
+    assert told["lags"]["dedup"]["seeds"] == 1 and told["dead_letters"] == 0
     assert told["next_due_at"] == due
 
 

@@ -44,7 +44,7 @@ def work(ports: Ports, say: Say) -> None:
     reader = ports.log.reader(GROUP, [INPUT], ports.store)
     table = ports.store.table(Worked)
     say("begun")
-    while ports.log.backlog(GROUP, INPUT):
+    while ports.log.lag(GROUP, INPUT):
         records = reader.poll(1.0)
         for start in range(0, len(records), 3):
             step = records[start : start + 3]

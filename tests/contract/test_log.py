@@ -148,30 +148,30 @@ def test_groups_are_independent(ports: Ports) -> None:
     parser, archive = reader(ports, "parser", FETCHED), reader(ports, "archive", FETCHED)
     parser.advance(drain(parser, 20), ())
     assert len(drain(archive, 20)) == 20
-    assert (ports.log.backlog("parser", FETCHED), ports.log.backlog("archive", FETCHED)) == (0, 20)
+    assert (ports.log.lag("parser", FETCHED), ports.log.lag("archive", FETCHED)) == (0, 20)
 
 
 def test_a_backlog_is_told_by_partition(ports: Ports) -> None:
     sites = [f"{number}.example" for number in range(30)]
     ports.log.append(message(FETCHED, site, site) for site in sites)
     counts = Counter(partition_of(site, ports.log.partitions) for site in sites)
-    assert +Counter(ports.log.backlogs("parser", FETCHED)) == counts
+    assert +Counter(ports.log.lag_by_partition("parser", FETCHED)) == counts
     parser = reader(ports, "parser", FETCHED)
     records = drain(parser, 30)
     first = min(counts)
     parser.advance([record for record in records if record.partition == first], ())
     del counts[first]
-    assert +Counter(ports.log.backlogs("parser", FETCHED)) == counts
-    assert ports.log.backlog("parser", FETCHED) == counts.total()
+    assert +Counter(ports.log.lag_by_partition("parser", FETCHED)) == counts
+    assert ports.log.lag("parser", FETCHED) == counts.total()
 
 
 def test_lags_are_those_of_all_groups_that_a_topic_waits_for(ports: Ports) -> None:
     ports.log.append(some(FETCHED, 20))
     parser = reader(ports, "parser", FETCHED)
     parser.advance(drain(parser, 20), ())
-    lags = {name.rpartition(".")[2]: lag for name, lag in ports.log.lags(FETCHED).items()}
+    lags = {name.rpartition(".")[2]: lag for name, lag in ports.log.lag_by_group(FETCHED).items()}
     assert {group: sum(lag.values()) for group, lag in lags.items()} == {"parser": 0, "archive": 20}
-    assert dict(lags["archive"]) == dict(ports.log.backlogs("archive", FETCHED))
+    assert dict(lags["archive"]) == dict(ports.log.lag_by_partition("archive", FETCHED))
 
 
 def test_a_record_is_kept_until_the_last_group_has_read_it(
@@ -194,7 +194,7 @@ def test_a_record_is_kept_until_the_last_group_has_read_it(
         left -= sum(len(part) // 2 for part in first.values())
         archive.poll(0.0)
         archive.close()
-    assert ports.log.backlog("archive", FETCHED) == left
+    assert ports.log.lag("archive", FETCHED) == left
 
 
 def test_a_record_comes_once_to_a_reader_and_later_ones_after_it(ports: Ports) -> None:
@@ -250,7 +250,7 @@ def test_advancing_goes_to_the_furthest_of_the_records_in_any_order(ports: Ports
     ports.log.append(message(ORDERED, str(i)) for i in range(5))
     first = reader(ports, "fetcher", ORDERED)
     first.advance(reversed(drain(first, 5)), ())
-    assert ports.log.backlog("fetcher", ORDERED) == 0
+    assert ports.log.lag("fetcher", ORDERED) == 0
 
 
 def test_advancing_appends_the_messages(ports: Ports) -> None:
@@ -275,19 +275,19 @@ def test_what_a_reader_appends_to_its_own_topic_comes_back_to_it(ports: Ports) -
 def test_appending_takes_any_iterable_even_an_empty_one(ports: Ports) -> None:
     ports.log.append(iter([]))
     ports.log.append(iter(some(ORDERED, 3)))
-    assert ports.log.backlog("fetcher", ORDERED) == 3
+    assert ports.log.lag("fetcher", ORDERED) == 3
 
 
 def test_the_backlog_is_what_was_not_moved_past(ports: Ports) -> None:
-    assert ports.log.backlog("fetcher", ORDERED) == 0
+    assert ports.log.lag("fetcher", ORDERED) == 0
     ports.log.append(some(ORDERED, 100))
     mine = reader(ports, "fetcher", ORDERED)
     left = 100
     for part in by_partition(drain(mine, 100)).values():
-        assert ports.log.backlog("fetcher", ORDERED) == left
+        assert ports.log.lag("fetcher", ORDERED) == left
         mine.advance(part, ())
         left -= len(part)
-    assert ports.log.backlog("fetcher", ORDERED) == 0
+    assert ports.log.lag("fetcher", ORDERED) == 0
 
 
 @pytest.mark.parametrize("topic", [PAGES, "control"])
@@ -351,10 +351,10 @@ def test_a_tail_that_begins_beyond_the_end_reads_from_the_beginning(ports: Ports
 def test_tails_move_nobody_and_keep_nothing(ports: Ports) -> None:
     ports.log.append(some(ORDERED, 10))
     drain(ports.log.tail([ORDERED]))
-    assert ports.log.backlog("fetcher", ORDERED) == 10
+    assert ports.log.lag("fetcher", ORDERED) == 10
     mine = reader(ports, "fetcher", ORDERED)
     mine.advance(drain(mine, 10), ())
-    assert ports.log.backlog("fetcher", ORDERED) == 0
+    assert ports.log.lag("fetcher", ORDERED) == 0
 
 
 @pytest.mark.parametrize("size", [10, 7 << 20])
@@ -375,9 +375,9 @@ def test_what_is_too_much_for_one_poll_comes_in_several(ports: Ports, size: int)
 def test_every_record_is_counted_once_whatever_the_size_of_the_steps(ports: Ports) -> None:
     appended = some(ORDERED, 700)
     ports.log.append(appended)
-    assert ports.log.backlog("fetcher", ORDERED) == 700
+    assert ports.log.lag("fetcher", ORDERED) == 700
     seen: Counter[str] = Counter()
-    while ports.log.backlog("fetcher", ORDERED):
+    while ports.log.lag("fetcher", ORDERED):
         mine = reader(ports, "fetcher", ORDERED)
         step = by_partition(mine.poll(1.0))
         for part in step.values():

@@ -20,7 +20,7 @@ def settled(data: Data, total: int) -> int:
     """Compare cursor, output and rows, as another process sees them; return how far they are."""
     ports = data.open()
     output = [value.encode() for value in kept(ports.log, OUTPUT)]
-    passed = total - ports.log.backlog(GROUP, INPUT)
+    passed = total - ports.log.lag(GROUP, INPUT)
     if data.backend.one_step:
         assert len(output) == len(set(output)) == passed
         assert worked(ports) == set(output)

@@ -86,7 +86,7 @@ async def test_orders_in_outcomes_and_pages_out(log: SqliteLog, store: SqliteSto
     assert [(one.outcome, one.last) for one in out.ended] == [("page", False), ("page", True)]
     assert [one.body for one in out.pages] == [b"one", b"two"]
     assert len(out.events) == 5, "the unreadable record is in the dead letters"
-    assert log.backlog("fetcher", VISITS_ORDERED.name) == 0
+    assert log.lag("fetcher", VISITS_ORDERED.name) == 0
     assert metric("gossamer_outcomes_total", outcome="page") == before + 2
     assert metric("gossamer_received_bytes_total") == received + 6
     assert metric("gossamer_fetches_open") == 0
@@ -201,7 +201,7 @@ async def test_without_a_contact_nothing_starts(
     with pytest.raises(BadSettings, match=r"fetcher\.contact.*GOSSAMER_FETCHER__CONTACT"):
         async with serving_orders(log, store, contact=contact):
             pass
-    assert log.backlog("fetcher", VISITS_ORDERED.name) == 1
+    assert log.lag("fetcher", VISITS_ORDERED.name) == 1
 
 
 @pytest.mark.parametrize(("name", "value"), [("product", "my bot"), ("page", "example.org")])
@@ -223,10 +223,10 @@ async def test_a_fetcher_that_is_stopped_leaves_no_order_without_an_end(
         async with serving_orders(
             log, store, orders_limit=5, first_byte_limit=60.0, visit_limit=60.0
         ):
-            while log.backlog("fetcher", VISITS_ORDERED.name) > 15:
+            while log.lag("fetcher", VISITS_ORDERED.name) > 15:
                 await asyncio.sleep(0.001)
         await out.until(5)
-    left = log.backlog("fetcher", VISITS_ORDERED.name)
+    left = log.lag("fetcher", VISITS_ORDERED.name)
     assert len(out.ended) == 20 - left, "what the log has moved past has its end"
     assert {one.outcome for one in out.ended} == {Outcome.UNVISITED}
     assert all(one.last for one in out.ended)

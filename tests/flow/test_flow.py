@@ -156,7 +156,7 @@ def assert_whole(crawl: VirtualCrawl, pages: Pages, seed: str) -> Counter[str]:
     asked = Counter(url for _, _, url in crawl.requests if not url.endswith("/robots.txt"))
     assert set(asked) == wanted
     assert_polite(crawl)
-    assert crawl.backlog() == 0
+    assert crawl.lag() == 0
     assert not list(crawl.log.tail([DEAD_LETTERS.name]).poll(0))
     published = {record.key for record in crawl.log.tail([PAGES.name]).poll(0) if record.value}
     assert published == {url for url in wanted & pages.keys() if not redirects(url, pages)}
@@ -192,7 +192,7 @@ def test_a_paused_crawl_comes_to_rest_and_goes_on(tmp_path: Path) -> None:
     crawl.run(60)
     crawl.sow(paused=True, max_depth=100)
     assert crawl.run()
-    assert crawl.backlog() == 0
+    assert crawl.lag() == 0
     part = len(crawl.requests)
     assert part < 21
     crawl.sow(max_depth=100)

@@ -87,7 +87,7 @@ def pages_after(crawl: VirtualCrawl, count: int) -> None:
         assert not crawl.run(1)
     crawl.sow(paused=True)
     crawl.run(until=crawl.now + 60.0)
-    assert crawl.backlog() == 0
+    assert crawl.lag() == 0
 
 
 def moved(source: VirtualCrawl, target: VirtualCrawl, name: str, behind: float = 0.0) -> None:

@@ -69,7 +69,7 @@ def test_bytes_are_limited_as_they_come(tmp_path: Path) -> None:
     crawl = crawled(tmp_path, hosts=20, delay=1.0, each=100)
     crawl.run(until=START + 20)
     slow = set_speed(crawl, Speed("", bytes=200.0))
-    before = crawl.backlog
+    before = crawl.lag
     crawl.run(until=slow + 150)
     assert before() == 0
     sizes = [len(crawl.web(url, at)[1].body) for at, _, url in crawl.requests if at > slow + 30]  # type: ignore[union-attr]

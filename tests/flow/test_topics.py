@@ -68,4 +68,4 @@ def test_services_append_to_the_topics_that_name_them_and_to_no_others(tmp_path:
         for service in topic.producers
         if service != "operators" and topic is not URLS_SEEN
     }, "a folder has no changelog: its set is a table of the store"
-    assert crawl.log.backlog("nobody", DEAD_LETTERS.name) >= 5
+    assert crawl.log.lag("nobody", DEAD_LETTERS.name) >= 5

@@ -265,10 +265,10 @@ class VirtualCrawl:
             self.now = max(self.now, min(dues))
         return False
 
-    def backlog(self) -> int:
+    def lag(self) -> int:
         """Return how many records are yet to be read by the services that read their topics."""
         return sum(
-            self.log.backlog(reader, topic.name)
+            self.log.lag(reader, topic.name)
             for topic in TOPICS.values()
             if topic.keep is Keep.UNTIL_READ
             for reader in topic.consumers

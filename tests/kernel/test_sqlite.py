@@ -77,7 +77,7 @@ def test_reading_is_one_view(database: Database, other: Database) -> None:
 
 def test_ports_can_be_asked_within_one_view(log: SqliteLog, database: Database) -> None:
     with database.reading():
-        assert log.backlog("dedup", "seeds") == 0
+        assert log.lag("dedup", "seeds") == 0
         assert log.tail(["seeds"]).poll(0) == []
 
 
@@ -205,7 +205,7 @@ def test_a_file_in_memory_needs_no_place() -> None:
     database = Database(":memory:")
     log = SqliteLog(database)
     log.append([Message("seeds", "k", b"v", "k")])
-    assert log.backlog("dedup", "seeds") == 1
+    assert log.lag("dedup", "seeds") == 1
     database.close()
 
 

@@ -32,7 +32,7 @@ def filled(path: Path, count: int = 300) -> Database:
 def records(path: Path) -> int:
     database = Database(path)
     database.check()
-    count = SqliteLog(database).backlog("nobody", TOPIC)
+    count = SqliteLog(database).lag("nobody", TOPIC)
     database.close()
     return count
 
@@ -181,7 +181,7 @@ def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
             log.append([Message(TOPIC, str(kept), b"x" * 10_000, str(kept))] * 2)
             kept += 2
     assert str(small_disk) in str(refused.value)
-    assert log.backlog("nobody", TOPIC) == kept > 0
+    assert log.lag("nobody", TOPIC) == kept > 0
     database.close()
     assert records(path) == kept
 

@@ -113,7 +113,7 @@ def test_kinds_not_known_here_are_skipped_and_named_once(
         log.append([of_later(delay=7.0)])
         runner.step()
     assert "control any()" in sower.calls
-    assert log.backlog("nobody", DEAD_LETTERS.name) == 0
+    assert log.lag("nobody", DEAD_LETTERS.name) == 0
     assert [line["why"].partition(",")[0] for line in lines] == ["delay_set", "page", "speed_set"]
     assert scope_in_force(log) == "any()"
 

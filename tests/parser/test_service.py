@@ -44,7 +44,7 @@ async def served(
     stop = asyncio.Event()
     serving = asyncio.create_task(wiring.serve(settings, log, store, stop))
     async with asyncio.timeout(PATIENCE):
-        while log.backlog("parser", PAGES_FETCHED.name) > upto and not serving.done():
+        while log.lag("parser", PAGES_FETCHED.name) > upto and not serving.done():
             await asyncio.sleep(0.02)
     stop.set()
     await serving
@@ -166,7 +166,7 @@ async def test_no_page_is_started_while_dedup_is_behind(
     async with asyncio.timeout(PATIENCE):
         for number in range(1000):
             await read_elsewhere(log, number)
-            before, parsed = parsed, log.backlogs("dedup", PAGES_PARSED.name).get(HERE, 0)
+            before, parsed = parsed, log.lag_by_partition("dedup", PAGES_PARSED.name).get(HERE, 0)
             if before == parsed > 10:
                 break
     stop.set()
@@ -178,7 +178,7 @@ async def read_elsewhere(log: SqliteLog, number: int) -> None:
     """Wait until a page of another partition is read: the parser goes on, but for what is held."""
     at = ELSEWHERE[number % len(ELSEWHERE)]
     site = next(f"{n}.test" for n in count() if partition_of(f"{n}.test", PARTITIONS) == at)
-    parsed = log.backlogs("dedup", PAGES_PARSED.name).get(at, 0)
+    parsed = log.lag_by_partition("dedup", PAGES_PARSED.name).get(at, 0)
     log.append([encode(replace(page(number), site=site))])
-    while log.backlogs("dedup", PAGES_PARSED.name).get(at, 0) == parsed:
+    while log.lag_by_partition("dedup", PAGES_PARSED.name).get(at, 0) == parsed:
         await asyncio.sleep(0.02)

@@ -20,7 +20,7 @@ class Manual:
 
     def __init__(self, log: SqliteLog) -> None:
         self.started: list[str] = []
-        self.backlogs: list[int] = []
+        self.lags: list[int] = []
         self.controls: list[str] = []
         self.most = 0
         self._log = log
@@ -37,7 +37,7 @@ class Manual:
         """Note the URL, wait for the test, answer."""
         assert isinstance(event, SeedAdded)
         self.started.append(event.url)
-        self.backlogs.append(self._log.backlog("dedup", "seeds"))
+        self.lags.append(self._log.lag("dedup", "seeds"))
         self._open[event.url] = asyncio.get_running_loop().create_future()
         self.most = max(self.most, len(self._open))
         try:
@@ -91,4 +91,4 @@ def letters(log: SqliteLog) -> list[DeadLetter]:
 
 def left(log: SqliteLog) -> int:
     """Return how many seeds the log has not moved past."""
-    return log.backlog("dedup", "seeds")
+    return log.lag("dedup", "seeds")

@@ -135,9 +135,9 @@ async def test_the_log_moves_before_work_that_begins_once(start: Start, log: Sql
         for url in "abcde":
             await until(partial(lambda wanted: wanted in processor.open(), url))
             processor.done(url)
-    assert len(processor.backlogs) == 5
-    backlogs = enumerate(processor.backlogs)
-    assert all(backlog <= 4 - i for i, backlog in backlogs), "moved past before it was begun"
+    assert len(processor.lags) == 5
+    lags = enumerate(processor.lags)
+    assert all(lag <= 4 - i for i, lag in lags), "moved past before it was begun"
 
 
 async def test_other_work_is_begun_before_the_log_moves(
@@ -146,7 +146,7 @@ async def test_other_work_is_begun_before_the_log_moves(
     sow(log, *"abc")
     async with start(manual):
         await until(lambda: len(manual.open()) == 3)
-    assert manual.backlogs == [3, 3, 3]
+    assert manual.lags == [3, 3, 3]
 
 
 async def test_nothing_is_begun_while_others_are_behind(

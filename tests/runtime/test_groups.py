@@ -66,7 +66,7 @@ def test_a_processor_that_is_behind_does_not_rest(
     run_processor(
         Backends(running, ObservedLog(log, running.health), store, "a fleet"), Sower(store)
     )
-    assert not log.backlog("dedup", "seeds")
+    assert not log.lag("dedup", "seeds")
     assert stop.now <= GROUP, "after the last of them alone"
 
 

@@ -44,7 +44,7 @@ def test_the_first_process_states_the_identity_and_the_next_ones_find_it() -> No
     assert isinstance(stated, FleetBegun)
     assert ids == {stated.id}
     assert (stated.partitions, stated.suffix_list) == (4, SUFFIX_LIST)
-    assert log.backlog("nobody", "control") == 1, "restarts append nothing"
+    assert log.lag("nobody", "control") == 1, "restarts append nothing"
 
 
 def test_a_crash_between_store_and_topics_is_made_good() -> None:
@@ -115,7 +115,7 @@ def test_no_command_touches_a_crawl_of_another_list(
     assert main(["seed", "--data", str(tmp_path), "http://a.example/"]) == 0
     opened = folder.open()
     of_another_list("topics", opened.log, opened.store)
-    kept = opened.log.backlog("nobody", "seeds")
+    kept = opened.log.lag("nobody", "seeds")
     assert main([*words, "--data", str(tmp_path), "http://a.example/"]) == 1
     assert OTHER in capsys.readouterr().err
-    assert opened.log.backlog("nobody", "seeds") == kept
+    assert opened.log.lag("nobody", "seeds") == kept

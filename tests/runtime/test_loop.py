@@ -48,7 +48,7 @@ def test_answers_are_appended_and_the_log_moves(runner: Loop, log: SqliteLog) ->
     sow(log, "a", "b")
     assert runner.step() is True
     assert sorted(found(log)) == ["a", "b"]
-    assert log.backlog("dedup", "seeds") == 0
+    assert log.lag("dedup", "seeds") == 0
     assert runner.step() is False
     runner.close()
 
@@ -203,7 +203,7 @@ def test_what_cannot_be_read_is_buried_whole_and_the_rest_goes_on(
     assert (first.service, first.topic, first.key, first.at) == ("dedup", "seeds", "k", 100.0)
     assert (first.offset, second.offset) == (1, 2)
     assert "url" in first.reason and "utf-8" in second.reason
-    assert log.backlog("dedup", "seeds") == 0
+    assert log.lag("dedup", "seeds") == 0
 
 
 class Fussy(Sower):
@@ -234,7 +234,7 @@ def test_what_breaks_a_processor_is_buried_with_the_reason(fussy: Loop, log: Sql
     bad, worse = letters(log)
     assert (bad.value, bad.reason) == (b"bad", "ValueError: not this one")
     assert worse.value == b"worse" and "'javascript:1' is not a URL to visit" in worse.reason
-    assert log.backlog("dedup", "seeds") == 0
+    assert log.lag("dedup", "seeds") == 0
 
 
 def test_a_record_whose_answer_is_too_large_is_buried_whole(
@@ -249,7 +249,7 @@ def test_a_record_whose_answer_is_too_large_is_buried_whole(
     (letter,) = letters(log)
     assert letter.value == large.encode()
     assert "the answer for urls.discovered is too large" in letter.reason
-    assert log.backlog("dedup", "seeds") == 0
+    assert log.lag("dedup", "seeds") == 0
 
 
 def test_a_tombstone_on_control_is_skipped(runner: Loop, sower: Sower, log: SqliteLog) -> None:
@@ -265,7 +265,7 @@ def test_a_failure_that_no_record_caused_stops_the_loop_and_moves_nothing(
     sow(log, "a", "worst", "b")
     with pytest.raises(NoSpace, match="the disk is full"):
         fussy.step()
-    assert log.backlog("dedup", "seeds") == 3
+    assert log.lag("dedup", "seeds") == 3
     assert found(log) == [] and letters(log) == []
 
 
@@ -300,10 +300,10 @@ def test_what_is_held_elsewhere_is_settled_before_the_log_moves(
 ) -> None:
     sow(log, "a")
     seen: list[int] = []
-    monkeypatch.setattr(sower, "settle", lambda: seen.append(log.backlog("dedup", "seeds")))
+    monkeypatch.setattr(sower, "settle", lambda: seen.append(log.lag("dedup", "seeds")))
     runner.step()
     assert seen == [1, 1]
-    assert log.backlog("dedup", "seeds") == 0
+    assert log.lag("dedup", "seeds") == 0
 
 
 @pytest.mark.slow
@@ -317,7 +317,7 @@ def test_a_step_waits_for_records(runner: Loop, log: SqliteLog, database: Databa
     )
     with subprocess.Popen([sys.executable, "-c", code, str(database.path)], cwd=ROOT) as other:
         while not runner.step(60.0):
-            assert other.poll() is None or log.backlog("dedup", "seeds")
+            assert other.poll() is None or log.lag("dedup", "seeds")
     assert found(log) == ["late"]
 
 
@@ -454,7 +454,7 @@ def test_nothing_is_lost_or_answered_twice_by_one_that_is_killed(
         end = subprocess.run([*module, str(most)], cwd=ROOT).returncode
         assert end == (0 if most == 10_000 else -signal.SIGKILL)
         answered = found(log)
-        assert len(answered) == len(set(answered)) == len(urls) - log.backlog("dedup", "seeds")
+        assert len(answered) == len(set(answered)) == len(urls) - log.lag("dedup", "seeds")
         assert sorted(answered) == sorted(url for url in urls if seen.get(url))
     assert sorted(answered) == sorted(urls)
     assert drain(log.tail(["seeds"])) == []

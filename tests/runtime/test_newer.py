@@ -124,7 +124,7 @@ def test_a_newer_record_holds_up_its_partition_alone(
         loop.step()
     assert reader.handled == [here[0], there], "others go on, and nothing is skipped"
     assert reader.assigned == frozenset(range(log.partitions)) - {0}, "nothing is ordered there"
-    assert log.backlog("dedup", TOPIC) == 3
+    assert log.lag("dedup", TOPIC) == 3
     assert not letters(log)
     (report,) = reports
     assert f"upgrade this service: it waits at {TOPIC}, partition 0, offset 1 (urls_" in report
@@ -157,7 +157,7 @@ def test_an_upgraded_process_handles_what_has_waited(
     while loop.step():
         pass
     assert sorted([*older.handled, *upgraded.handled]) == sorted(here[:3])
-    assert log.backlog("dedup", TOPIC) == 0 and not letters(log)
+    assert log.lag("dedup", TOPIC) == 0 and not letters(log)
 
 
 def test_a_broken_record_is_a_dead_letter_all_the_same(
@@ -178,5 +178,5 @@ async def test_work_under_way_in_other_partitions_goes_on(
     log.append([newer(here[0], **NEW_KIND), encode(discovered(here[1], 1.0))])
     async with start(worker):
         log.append([encode(discovered(there, 1.0))])
-        await until(lambda: worker.handled == [there] and log.backlog("parser", TOPIC) == 2)
+        await until(lambda: worker.handled == [there] and log.lag("parser", TOPIC) == 2)
     assert not letters(log)

@@ -143,7 +143,7 @@ def test_a_broker_that_is_killed_has_what_it_acknowledged_and_all_go_on(broker: 
     broker.server.kill()
     for attempt in (
         lambda: hasty.append([Message(TOPIC, "k", b"hasty", "k")]),
-        lambda: hasty.backlog("reads-on", TOPIC),
+        lambda: hasty.lag("reads-on", TOPIC),
     ):
         with pytest.raises(Unavailable, match="does not answer"):
             attempt()
@@ -153,7 +153,7 @@ def test_a_broker_that_is_killed_has_what_it_acknowledged_and_all_go_on(broker: 
     found = sorted(one.value for one in everything(log) if one.key == "n")
     assert found == expected, "lost, or twice"
     answered(lambda: hasty.append([Message(TOPIC, "k", b"later", "k")]))
-    while log.backlog("reads-on", TOPIC):
+    while log.lag("reads-on", TOPIC):
         reader.advance(reader.poll(5.0), ())
     until(lambda: b"later" in {record.value for record in tail.poll(0.1)}, "the tail goes on")
     for opened in (log, hasty):

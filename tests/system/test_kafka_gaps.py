@@ -136,7 +136,7 @@ def test_records_that_the_client_left_out_are_read_again(
     records = read(frontier, 9 - committed)
     assert [one.offset for one in records] == [*range(committed, 9)]
     frontier.advance(records, ())
-    assert log.backlog("frontier", TOPIC) == 0
+    assert log.lag("frontier", TOPIC) == 0
 
 
 def test_reader_at_work_notices_that_all_the_rest_is_deleted(

@@ -78,7 +78,7 @@ def append(log: KafkaLog, many: int = 600) -> None:
 
 
 def left(log: KafkaLog, group: str) -> int:
-    return sum(log.backlog(group, topic) for topic in TOPICS)
+    return sum(log.lag(group, topic) for topic in TOPICS)
 
 
 def heard(log: KafkaLog, group: str, *members: Member) -> bool:

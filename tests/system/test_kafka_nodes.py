@@ -35,4 +35,4 @@ def test_a_log_is_there_while_two_of_three_brokers_are(tmp_path: Path) -> None:
 def use(log: KafkaLog) -> None:
     """Write to every partition, and ask every one how far a group is."""
     log.append([Message("visits.ended", "", b"{}", f"{n}.example") for n in range(50)])
-    assert sum(log.backlogs("frontier", "visits.ended").values()) > 0
+    assert sum(log.lag_by_partition("frontier", "visits.ended").values()) > 0

@@ -63,7 +63,7 @@ def test_whatever_others_produce_is_answered_or_buried(
     assert other.flush(30) == 0
     sower = Sower(store)
     runner = sequential_loop(sower, kafka_log, store, lambda: 1.0)
-    while kafka_log.backlog("dedup", "seeds"):
+    while kafka_log.lag("dedup", "seeds"):
         runner.step(0.1)
     runner.close()
     answers = [decode(record) for record in kept(kafka_log, "urls.discovered")]

@@ -88,7 +88,7 @@ def test_what_both_have_read_is_deleted(
     assert sum(starts(settings, topic)) == len(SITES), "only up to where the archive is"
     read(archive, len(SITES))
     assert sum(starts(settings, topic)) == 2 * len(SITES)
-    assert log.backlog("archive", topic) == 0
+    assert log.lag("archive", topic) == 0
 
 
 def test_every_topic_that_is_kept_until_read_is_trimmed(
@@ -114,14 +114,14 @@ def test_fetched_pages_wait_for_further_groups(
         for reader in readers:
             read(reader, len(SITES))
         assert starts(settings, topic) == [0, 0], "the other program has read nothing"
-        assert sum(log.lags(topic)[indexer].values()) == len(SITES)
+        assert sum(log.lag_by_group(topic)[indexer].values()) == len(SITES)
         consumer = Consumer({"bootstrap.servers": settings.servers, "group.id": indexer})
         name = settings.prefix + topic
         consumer.commit(offsets=[TopicPartition(name, n, 3) for n in range(2)], asynchronous=False)
         consumer.close()
         readers[0].poll(0.0)
         assert starts(settings, topic) == [3, 3]
-        assert sum(log.lags(topic)[indexer].values()) == len(SITES) - 6
+        assert sum(log.lag_by_group(topic)[indexer].values()) == len(SITES) - 6
 
 
 @pytest.mark.slow

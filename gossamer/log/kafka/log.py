@@ -172,11 +172,11 @@ class KafkaLog:
         self._opened.add(tail)
         return tail
 
-    def backlog(self, group: str, topic: str) -> int:
+    def lag(self, group: str, topic: str) -> int:
         """Return how many records *group* has not moved past."""
-        return sum(self.backlogs(group, topic).values())
+        return sum(self.lag_by_partition(group, topic).values())
 
-    def backlogs(self, group: str, topic: str) -> dict[int, int]:
+    def lag_by_partition(self, group: str, topic: str) -> dict[int, int]:
         """Return the same of each partition."""
         (found,) = self._lags([self._settings.prefix + group], topic).values()
         return found
@@ -236,7 +236,7 @@ class KafkaLog:
                 ) from error
             raise
 
-    def lags(self, topic: str) -> dict[str, dict[int, int]]:
+    def lag_by_group(self, topic: str) -> dict[str, dict[int, int]]:
         """Return how many records each group that *topic* waits for has not moved past."""
         return self._lags(groups_of(self._settings, topic), topic)
 
