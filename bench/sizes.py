@@ -58,13 +58,13 @@ from services.frontier.rows import (
     HistoryRow,
     HostRow,
     HostTotals,
-    JudgementRow,
     Origin,
     PlanRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
     UrlRow,
+    VerdictRow,
 )
 from tests.servers import Server
 
@@ -116,7 +116,7 @@ def rows(count: int) -> Iterator[Row]:
             origin=Origin(depth, via=via + before, trace=trace),
             attempt=1,
         )
-        yield JudgementRow(DEFAULT_CRAWL, host, url, "first", at, digest, links=n % 90)
+        yield VerdictRow(DEFAULT_CRAWL, host, url, "first", at, digest, links=n % 90)
         yield HistoryRow(
             DEFAULT_CRAWL, url, at, "page", 200, size=n % 90_000, verdict="first", digest=digest
         )

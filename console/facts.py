@@ -28,7 +28,6 @@ from services.frontier.revisit import Known, unpacked, unpacked_crawl, unpacked_
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
-    JudgementRow,
     PartitionPlansRow,
     PartitionTallyRow,
     PlanRow,
@@ -36,6 +35,7 @@ from services.frontier.rows import (
     RobotsRow,
     SiteRow,
     UrlRow,
+    VerdictRow,
     partition_key,
 )
 from services.frontier.sites import SAMPLE
@@ -45,7 +45,7 @@ EARLIER = 10
 READ = (
     UrlRow,
     HistoryRow,
-    JudgementRow,
+    VerdictRow,
     DocumentRow,
     HostRow,
     SiteRow,
@@ -79,7 +79,7 @@ class UrlFacts:
     """The last visit, or why there was none."""
     history: tuple[HistoryRow, ...] = ()
     """Visits, the newest first."""
-    judgement: JudgementRow | None = None
+    verdict: VerdictRow | None = None
     document: DocumentRow | None = None
     """Whether `pages` has it; None if it never had."""
     captures: tuple[CaptureRow, ...] = ()
@@ -187,7 +187,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
         via=visit.origin.via if visit else queued.origin.via if queued else "",
         visit=visit,
         history=tuple(visits.scan((crawl.id, url), limit=EARLIER)) if visit else (),
-        judgement=store.table(JudgementRow).get((crawl.id, host), url) if visit else None,
+        verdict=store.table(VerdictRow).get((crawl.id, host), url) if visit else None,
         document=store.table(DocumentRow).get((crawl.id, url)),
         captures=tuple(store.table(CaptureRow).scan((crawl.id, url), limit=EARLIER)),
         robots=store.table(RobotsRow).get(host),

@@ -22,7 +22,6 @@ from services.frontier.rows import (
     DueRow,
     HistoryRow,
     HostRow,
-    JudgementRow,
     ListedHost,
     PartitionPlansRow,
     PartitionRow,
@@ -33,6 +32,7 @@ from services.frontier.rows import (
     SiteRow,
     TallyRow,
     UrlRow,
+    VerdictRow,
 )
 
 TABLES: dict[type[Row], Options] = {
@@ -41,7 +41,7 @@ TABLES: dict[type[Row], Options] = {
     RobotsRow: LARGE_ROWS,
     QueuedUrl: SHORT_LIVED,
     UrlRow: SMALL_ROWS,
-    JudgementRow: SMALL_ROWS,
+    VerdictRow: SMALL_ROWS,
     HistoryRow: SMALL_ROWS,
     ListedHost: SHORT_LIVED,
     DueRow: SHORT_LIVED,

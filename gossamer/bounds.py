@@ -54,12 +54,12 @@ def left_out(crawl: CrawlDefined, blocklist: Blocklist, found: Located) -> LeftO
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule))
     if depth > most:
         return LeftOut(Hazard.TRAP_DEPTH, f"depth {depth} is beyond the limit of {most}{of}")
-    judgement = parse_scope(crawl.scope).judge(url, depth)
-    if not judgement.inside:
-        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope, by {judgement.rule}")
-    judgement = parse_scope(party.scope or ANYWHERE).judge(url, depth)
-    if not judgement.inside:
-        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {judgement.rule}")
+    evaluation = parse_scope(crawl.scope).evaluate(url, depth)
+    if not evaluation.inside:
+        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope, by {evaluation.rule}")
+    evaluation = parse_scope(party.scope or ANYWHERE).evaluate(url, depth)
+    if not evaluation.inside:
+        return LeftOut(Hazard.OUT_OF_SCOPE, f"out of scope{of}, by {evaluation.rule}")
     return None
 
 

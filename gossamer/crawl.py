@@ -96,9 +96,9 @@ def define(
         raise BadSettings("name at least one seed: a URL, or --seeds FILE")
     scope = _scope(request, before)
     for seed in request.seeds:
-        judgement = parse_scope(scope).judge(seed, 0)
-        if not judgement.inside:
-            raise BadSettings(f"seed {seed} is out of scope: {judgement.rule}")
+        evaluation = parse_scope(scope).evaluate(seed, 0)
+        if not evaluation.inside:
+            raise BadSettings(f"seed {seed} is out of scope: {evaluation.rule}")
     crawl = CrawlDefined(
         at=now,
         scope=scope,
@@ -145,7 +145,7 @@ def _scope(request: CrawlRequest, before: CrawlDefined | None) -> str:
     if request.scope == "any":
         return ANYWHERE
     old = before.scope if before else ""
-    outside = [s for s in request.seeds if not old or not parse_scope(old).judge(s, 0).inside]
+    outside = [s for s in request.seeds if not old or not parse_scope(old).evaluate(s, 0).inside]
     if old and not outside and not (request.scope and request.seeds):
         return old
     if request.scope or not outside:
@@ -170,9 +170,9 @@ def party_of(
         scope = ANYWHERE if party.scope == "any" else _of_seeds(party.scope, list(seeds))
         party = replace(party, scope=scope)
     for seed in seeds:
-        judgement = parse_scope(party.scope or ANYWHERE).judge(seed, 0)
-        if not judgement.inside:
-            raise BadSettings(f"seed {seed} is out of the party's scope: {judgement.rule}")
+        evaluation = parse_scope(party.scope or ANYWHERE).evaluate(seed, 0)
+        if not evaluation.inside:
+            raise BadSettings(f"seed {seed} is out of the party's scope: {evaluation.rule}")
     return replace(crawl, parties={**crawl.parties, name: party})
 
 

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     for rule in rules:
         word = "is blocked already" if rule in known else "is blocked"
         print(printable(f"{rule} {word}: {meaning(rule)}", LONGEST))
-    print("A request that is under way comes to its end. What waits is set aside for when it is no")
+    print("A request that is under way comes to its end. What waits is parked for when it is no")
     print("longer blocked; gossamer blocked lists the rules.")
     return 0
 

@@ -181,9 +181,9 @@ def requested(
 
 def _judge(seeds: tuple[str, ...], scope: str) -> None:
     for seed in seeds:
-        judgement = parse_scope(scope).judge(seed, 0)
-        if not judgement.inside:
+        evaluation = parse_scope(scope).evaluate(seed, 0)
+        if not evaluation.inside:
             raise BadSettings(
-                f"seed {seed} is out of scope: {judgement.rule}; --scope replaces what may be "
+                f"seed {seed} is out of scope: {evaluation.rule}; --scope replaces what may be "
                 "visited"
             )

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
         )
         print(printable(f"{rule} {text}", block.LONGEST))
     if lifted:
-        print("New URLs that were set aside are admitted again; pages that were known come back by")
+        print("New URLs that were parked are admitted again; pages that were known come back by")
         print("their plans (gossamer refetch has them now), and hosts that were found in a network")
         print("within the hour (gossamer retry).")
     return 0 if lifted else 1

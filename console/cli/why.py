@@ -19,7 +19,7 @@ from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
 from services.dedup.rows import HIDDEN, DocumentRow
 from services.frontier.gates import closed_gates
-from services.frontier.rows import HistoryRow, HostRow, JudgementRow, UrlRow
+from services.frontier.rows import HistoryRow, HostRow, UrlRow, VerdictRow
 
 LONGEST = 5000
 """Characters of a line: longer than two URLs can be."""
@@ -52,8 +52,8 @@ def sentences(facts: UrlFacts, now: float) -> Iterator[str]:
     if facts.visit:
         yield from _visited(facts.visit, facts.history)
     yield from _unlisted(facts)
-    if facts.judgement:
-        yield _judged(facts.judgement)
+    if facts.verdict:
+        yield _judged(facts.verdict)
     if facts.document:
         yield from _document(facts.document)
     yield from map(_captured, facts.captures)
@@ -77,9 +77,9 @@ def _scope(facts: UrlFacts) -> Iterator[str]:
         yield f"site: {facts.override.site} is {spelled(facts.override)}"
     if facts.own:
         yield f"host: {facts.own.host} by itself is {spelled(facts.own)}"
-    judgement = parse_scope(defined.scope).judge(facts.url, 0)
-    yield f"scope: {'inside' if judgement.inside else 'outside'}, by {judgement.rule}"
-    if not judgement.inside or facts.met:
+    evaluation = parse_scope(defined.scope).evaluate(facts.url, 0)
+    yield f"scope: {'inside' if evaluation.inside else 'outside'}, by {evaluation.rule}"
+    if not evaluation.inside or facts.met:
         return
     unlinked = (
         f"no page that was read links to it within the depth limit of {defined.max_depth} "
@@ -129,12 +129,12 @@ def _changed(change: float | None) -> str:
     return f" ({max(1, round(100 * change))} % of it changed)" if change else ""
 
 
-def _judged(judgement: JudgementRow) -> str:
-    of = f" of {judgement.duplicate_of}" if judgement.duplicate_of else ""
-    of += f" to {judgement.redirects_to}" if judgement.redirects_to else ""
-    why = f" ({judgement.reason})" if judgement.reason else ""
-    of += _changed(judgement.change)
-    return f"verdict: {judgement.verdict}{of}; links released: {judgement.links}{why}"
+def _judged(verdict: VerdictRow) -> str:
+    of = f" of {verdict.duplicate_of}" if verdict.duplicate_of else ""
+    of += f" to {verdict.redirects_to}" if verdict.redirects_to else ""
+    why = f" ({verdict.reason})" if verdict.reason else ""
+    of += _changed(verdict.change)
+    return f"verdict: {verdict.verdict}{of}; links released: {verdict.links}{why}"
 
 
 def _document(row: DocumentRow) -> Iterator[str]:

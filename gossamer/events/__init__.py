@@ -115,7 +115,7 @@ from gossamer.events.records import (
     HostCheckedOut as HostCheckedOut,
 )
 from gossamer.events.records import (
-    LinksSetAside as LinksSetAside,
+    LinksParked as LinksParked,
 )
 from gossamer.events.records import (
     OrderId as OrderId,

@@ -186,7 +186,7 @@ HAZARDS: dict[Hazard, Counting] = {
         "A URL that was admitted is outside the scope that the crawl has now."),
     Hazard.BLACKLISTED: Counting(("dedup", "frontier", "fetcher"), (),
         "Somebody has forbidden a URL (gossamer block): when it is admitted, or its turn comes; or "
-        "the network that its host is in. Of links that are set aside counted once a page."),
+        "the network that its host is in. Of links that are parked counted once a page."),
     Hazard.ROBOTS_MALFORMED: Counting(("fetcher",), ("fetcher.robots_limit",),
         "A robots.txt has lines that are not as RFC 9309 has them, and is read as it was meant."),
     Hazard.ROBOTS_EXCLUDED: Counting(

@@ -272,7 +272,7 @@ class PageJudged(Event, frozen=True, kw_only=True, tag="page_judged"):
     None: the crawl's revisit policy does not use them, or the visit did not read the page."""
 
 
-class LinksSetAside(Event, frozen=True, kw_only=True, tag="links_set_aside"):
+class LinksParked(Event, frozen=True, kw_only=True, tag="links_parked"):
     """Links of one page that the crawl's scope or depth leaves out: a wider one takes them up."""
 
     site: str

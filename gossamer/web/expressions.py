@@ -20,7 +20,7 @@ Rules = Mapping[str, Callable[..., Holds[S]]]
 """By name: what makes a rule of the constants in its brackets."""
 
 
-class Judgement(NamedTuple):
+class Evaluation(NamedTuple):
     """What an expression says of a subject, and the rule that decided, as its author wrote it."""
 
     inside: bool | None
@@ -38,13 +38,13 @@ class Expression(Generic[S]):
     conjunction: bool = False
     """Whether all parts must hold, or any one."""
 
-    def judge(self, subject: S) -> Judgement:
+    def evaluate(self, subject: S) -> Evaluation:
         """Judge *subject*."""
         inside = self.holds(subject)
         for part in self.parts:
             if part.holds(subject) == inside and self.conjunction != inside:
-                return part.judge(subject)
-        return Judgement(inside, self.text)
+                return part.evaluate(subject)
+        return Evaluation(inside, self.text)
 
 
 def parse(text: str, rules: Rules[S], what: str) -> Expression[S]:

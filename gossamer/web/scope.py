@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from gossamer.web.expressions import Expression, Holds, Judgement, parse, some
+from gossamer.web.expressions import Evaluation, Expression, Holds, parse, some
 from gossamer.web.url import canonicalize, host_name
 
 _more_than_a_name = re.compile(r"[/@?#\\\s]|^[^\[]*:")
@@ -33,9 +33,9 @@ class Scope(NamedTuple):
 
     expression: Expression[Found]
 
-    def judge(self, url: str, depth: int) -> Judgement:
+    def evaluate(self, url: str, depth: int) -> Evaluation:
         """Judge a canonical *url* found *depth* links from a seed."""
-        return self.expression.judge(Found(url, depth))
+        return self.expression.evaluate(Found(url, depth))
 
 
 @lru_cache(maxsize=4096)

@@ -133,7 +133,7 @@ class Archive(Processor):
             return False
         kind = None if page.status == 304 else whole_type(page.headers, page.body)
         facts = Facts(Found(page.visit.url, page.visit.depth), kind)
-        return parse_relevance(self._relevant).judge(facts).inside is False
+        return parse_relevance(self._relevant).evaluate(facts).inside is False
 
     def _body(self, page: PageFetched) -> Body | None:
         """Return the body that *page*, a 304, leaves out: of the last capture that has it."""

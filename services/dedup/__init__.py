@@ -85,7 +85,7 @@ and is the first again.
 **Why scope and depth are judged before the seen test.** What was remembered is never admitted
 again. If a URL out of scope were remembered, a wider scope in the next run could not find it any
 more; if one too deep were, a shorter way to it would come too late. Besides, most links of most
-pages lead out of scope, and would fill the set for nothing. They are set aside: an event takes them
+pages lead out of scope, and would fill the set for nothing. They are parked: an event takes them
 to the frontier, which sends them back here once the crawl is wide enough (`services.frontier`).
 
 **Who links to a page.** All links to a site pass here, and those to known URLs go no further. So

@@ -12,14 +12,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from gossamer.blocklist import Blocklist
-from gossamer.events import CrawlDefined, LinksSetAside, PageParsed, UrlsDiscovered, Verdict
+from gossamer.events import CrawlDefined, LinksParked, PageParsed, UrlsDiscovered, Verdict
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
-from services.dedup.links import Aside, Links, digest_with_links, links_of, release
+from services.dedup.links import LinkParking, Links, digest_with_links, links_of, release
 from services.dedup.near import Near
 from services.dedup.rows import DocumentRow
 
@@ -46,14 +46,14 @@ class DigestRow(Row, frozen=True):
     """Of a text: which URL it should have instead, as its page says."""
 
 
-class Judgement(NamedTuple):
+class ContentVerdict(NamedTuple):
     """What the content test says of a page."""
 
     verdict: Verdict
     original: str
     """The URL that had the text before, or nearly the same one; "" if none had."""
     released: list[UrlsDiscovered]
-    set_aside: list[LinksSetAside]
+    parked: list[LinksParked]
     reason: str
     """Why links were held back, where a rule did."""
     hazards: tuple[Hazard, ...]
@@ -75,7 +75,7 @@ class Content:
         self._limit, self._canonical = settings.duplicates_limit, settings.canonical
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
-        self._aside, self.blocklist = Aside(), Blocklist()
+        self._parking, self.blocklist = LinkParking(), Blocklist()
         self._linked: dict[str, Linked] = {}
         """By the id of its visit."""
         self._claimed: dict[DigestRow, DigestRow] = {}
@@ -115,7 +115,7 @@ class Content:
 
     def judge(
         self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float
-    ) -> Judgement:
+    ) -> ContentVerdict:
         """Say whether others had the text of *page* or its links, and release these if none had.
 
         *change* is how much it has changed since the visit before; None if there was none.
@@ -134,22 +134,22 @@ class Content:
             Hazard.TRAP_DUPLICATES: trapped,
             Hazard.BLACKLISTED: not reason and Hazard.BLACKLISTED in links.hazards,
         }
-        return Judgement(
+        return ContentVerdict(
             verdict,
             original,
             [] if reason else release(page, links.followed, duplicates, now),
-            [] if reason else [*self._aside.set_aside(page, links.beyond, duplicates, now)],
+            [] if reason else [*self._parking.park(page, links.beyond, duplicates, now)],
             reason,
             tuple(hazard for hazard, met in hazards.items() if met),
         )
 
     def follow(
         self, page: PageParsed, links: Links, now: float
-    ) -> Iterator[UrlsDiscovered | LinksSetAside]:
+    ) -> Iterator[UrlsDiscovered | LinksParked]:
         """Release the *links* of *page*, which has no text to compare, and park the others."""
         duplicates = page.visit.duplicates
         yield from release(page, links.followed, duplicates, now)
-        yield from self._aside.set_aside(page, links.beyond, duplicates, now)
+        yield from self._parking.park(page, links.beyond, duplicates, now)
 
     def with_links(self, page: PageParsed, crawl: CrawlDefined | None) -> Linked:
         """Return *page* with its links as *crawl* follows them."""

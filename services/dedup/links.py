@@ -28,7 +28,7 @@ from gossamer.events import (
     Discovery,
     Entry,
     Link,
-    LinksSetAside,
+    LinksParked,
     PageParsed,
     UrlsDiscovered,
 )
@@ -48,7 +48,7 @@ HAZARDS = frozenset(hazard.value for hazard in Hazard)
 DEEP = "deep"
 APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
 """Links that say nothing of whether two pages are one: only one of a page's names may have them."""
-ASIDE_CACHE_BYTES, SITE_ASIDE_CACHE_BYTES = 16 << 20, 4 << 20
+PARKED_CACHE_BYTES, SITE_PARKED_CACHE_BYTES = 16 << 20, 4 << 20
 """Bytes of the cache of parked links, and of the part of one site."""
 IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
 """Bytes of the counts of links from other sites, and of the part of one linking site."""
@@ -199,7 +199,7 @@ def images_of(
     return by_site(found, of.id, page.crawl, now)
 
 
-class Aside:
+class LinkParking:
     """Parks the links that a crawl leaves out, each only once in a while.
 
     All pages of a site often have the same links to other sites. The links that were parked last
@@ -209,13 +209,13 @@ class Aside:
 
     def __init__(self) -> None:
         self._parked = ByteCache[tuple[str, int], str](
-            ASIDE_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_ASIDE_CACHE_BYTES
+            PARKED_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_PARKED_CACHE_BYTES
         )
         """Trace and depth of a link → the page that parked it (`finder_of`)."""
 
-    def set_aside(
+    def park(
         self, page: PageParsed, beyond: Sequence[Discovery], duplicates: int, now: float
-    ) -> Iterator[LinksSetAside]:
+    ) -> Iterator[LinksParked]:
         """Yield the links *beyond* the crawl, as many in an event as its topic takes."""
         mine = finder_of(page.visit.id)
         fresh = [
@@ -225,7 +225,7 @@ class Aside:
         ]
         for at in range(0, len(fresh), MOST):
             urls = tuple(fresh[at : at + MOST])
-            yield LinksSetAside(
+            yield LinksParked(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
 

@@ -173,32 +173,32 @@ class Pages:
         if self._crawl is None or not self._crawl.relevant:
             return asked
         facts = facts_of(page)
-        judgement = parse_relevance(self._crawl.relevant).judge(facts)
+        relevance = parse_relevance(self._crawl.relevant).evaluate(facts)
         if facts.failures:
             page = replace(page, hazards=(*page.hazards, Hazard.CLASSIFIER_FAILED))
-        if judgement.inside is None:
+        if relevance.inside is None:
             failures = "; ".join(f"{name!r} failed: {why}" for name, why in facts.failures.items())
             return Taken(page, asked.hidden, f"kept, because the classifier {failures}")
-        if judgement.inside:
+        if relevance.inside:
             return asked._replace(page=page)
         links = page.links if self._crawl.follow_irrelevant else ()
         hazards = (*page.hazards, Hazard.IRRELEVANT)
         page = replace(page, noindex=True, links=links, hazards=hazards)
-        reason = f"not relevant, by {judgement.rule}: it is not published"
+        reason = f"not relevant, by {relevance.rule}: it is not published"
         return Taken(page, asked.hidden or Gone.IRRELEVANT, reason)
 
     def _judge(self, taken: Taken, now: float) -> Answer:
         page = taken.page
         version = self._documents.version(page)
-        judgement = self._content.judge(page, version.change, self._crawl, now)
-        verdict, original = judgement.verdict, judgement.original
-        yield from mark_new(judgement.released, version.new_links, page.fetched_at)
-        yield from judgement.set_aside
+        content = self._content.judge(page, version.change, self._crawl, now)
+        verdict, original = content.verdict, content.original
+        yield from mark_new(content.released, version.new_links, page.fetched_at)
+        yield from content.parked
         same = original if verdict is Verdict.DUPLICATE else ""
         images = self._host_steps.learn(page, same, self._crawl)
         yield from images_of(page, images, self._crawl, self.blocklist, now)
         replica = self._host_names.learn(page, same, version.change is None)
-        hazards = (*judgement.hazards, *replica)
+        hazards = (*content.hazards, *replica)
         count_hazards(NAME, hazards)
         yield _verdict_on(
             page,
@@ -207,8 +207,8 @@ class Pages:
             duplicate_of=same,
             change=version.change,
             near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
-            links=sum(len(event.urls) for event in judgement.released),
-            reason="; ".join(filter(None, (judgement.reason, taken.reason))),
+            links=sum(len(event.urls) for event in content.released),
+            reason="; ".join(filter(None, (content.reason, taken.reason))),
             hazards=page.hazards + hazards,
             internal_links=self._sample(page),
         )

@@ -33,7 +33,7 @@ from services.frontier.probes import probed
 from services.frontier.queue import turned
 from services.frontier.revisits import Revisits
 from services.frontier.robots import ELSEWHERE, ROBOTS, RobotsReports, troubled, untroubled, why
-from services.frontier.rows import HistoryRow, HostRow, HostTotals, JudgementRow, Origin, UrlRow
+from services.frontier.rows import HistoryRow, HostRow, HostTotals, Origin, UrlRow, VerdictRow
 
 Ending = Callable[[Partition, Host, HostRow, VisitEnded, float], tuple[HostRow, float]]
 """Takes a host, its row so far, how a visit ended and the time; see `CheckIn._page_ended`."""
@@ -53,7 +53,7 @@ class CheckIn:
         self._settings, self._balance, self._revisits = settings, balance, revisits
         self.robots = RobotsReports(settings, revisits, store)
         self._urls = store.table(UrlRow)
-        self._history, self._judgements = store.table(HistoryRow), store.table(JudgementRow)
+        self._history, self._verdicts = store.table(HistoryRow), store.table(VerdictRow)
 
     def ended(self, partition: Partition, event: VisitEnded, now: float) -> None:
         """Take one outcome in; the last of an order releases the host."""
@@ -242,7 +242,7 @@ class CheckIn:
         )
         if event.visit.earlier and OUTCOMES[event.outcome].judged is Judged.ABSENCE:
             # The verdict may be here already.
-            last = self._judgements.get((event.crawl, event.host), event.visit.url)
+            last = self._verdicts.get((event.crawl, event.host), event.visit.url)
             if last and last.verdict in GONE_VERDICTS and last.at >= row.at:
                 to = last.redirects_to or row.redirects_to
                 row = replace(row, verdict=last.verdict, redirects_to=to)
@@ -254,8 +254,8 @@ class CheckIn:
             sites = partition.sites
             before = sites.unread(event.site, event.host)
             sites.judged(event.site, event.host, count_unread(before, event, self._settings))
-        self._judgements.put(
-            JudgementRow(
+        self._verdicts.put(
+            VerdictRow(
                 crawl=event.crawl,
                 host=event.host,
                 url=event.visit.url,

@@ -31,13 +31,13 @@ from gossamer.store import R, Row, Store
 from gossamer.web.url import host_key
 from services.frontier.memory import Host
 from services.frontier.partition import Partition
-from services.frontier.rows import HistoryRow, JudgementRow, PlanRow, UrlRow
+from services.frontier.rows import HistoryRow, PlanRow, UrlRow, VerdictRow
 
 MOST = 500
 """URLs of one event."""
 LATE = 9999
 """The part of an erasure that is about links which were under way."""
-OF_URLS: tuple[type[UrlRow | JudgementRow | PlanRow], ...] = UrlRow, JudgementRow, PlanRow
+OF_URLS: tuple[type[UrlRow | VerdictRow | PlanRow], ...] = UrlRow, VerdictRow, PlanRow
 
 
 class Erasing:

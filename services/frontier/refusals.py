@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gossamer.blocklist import Blocklist, forbidden_by
 from gossamer.bounds import LeftOut, left_out, limit_state
-from gossamer.events import CrawlDefined, Discovery, LinksSetAside, UrlsDiscovered
+from gossamer.events import CrawlDefined, Discovery, LinksParked, UrlsDiscovered
 from gossamer.events.hazards import Hazard, count_hazards
 from gossamer.events.provenance import by_site
 from gossamer.settings import FrontierSettings
@@ -143,7 +143,7 @@ class Refusals:
         self.write(partition, host.site, found, url.origin, url.earlier, refused, crawl, now)
 
     def park(
-        self, partition: Partition, event: LinksSetAside, crawl: CrawlDefined | None, now: float
+        self, partition: Partition, event: LinksParked, crawl: CrawlDefined | None, now: float
     ) -> Iterator[UrlsDiscovered]:
         """Park the links of *event*; yield those that *crawl* visits.
 

@@ -7,8 +7,8 @@ asked for again after ten minutes, and then more and more rarely.
 **Errands.** A robots.txt may redirect to another host (RFC 9309, 2.3.1.2). That host has a delay, a
 lease and perhaps a frontier of its own, so the fetcher does not follow the redirect within the
 visit. It sends `RobotsRequested` to the frontier of the host where the file lies. That frontier
-queues the URL as an errand, a visit like any other, and answers with `RobotsAnswered`. Meanwhile the
-host that asked waits, as while its robots.txt is unreachable.
+queues the URL as an errand, a visit like any other, and answers with `RobotsAnswered`. Meanwhile
+the first host waits, as while its robots.txt is unreachable.
 
 Known rules need no visit. If the URL is the robots.txt of its own host, the valid rules of that
 host are the answer, also to errands that were queued before the rules were known: however many
@@ -263,7 +263,7 @@ def sitemaps_found(
         Discovery(url, DEPTH, trace=fingerprint(url), purpose=Purpose.SITEMAP)
         for url in event.sitemaps
     ]
-    # What is on the blocklist is refused when it is admitted, and set aside.
+    # What is on the blocklist is refused when it is admitted, and parked.
     found = [one for one in named if left_out(crawl, Blocklist(), one) is None]
     # Of whom it is, wherever it lies: it is that site's word.
     via = event.visit.id if isinstance(event, VisitEnded) else f"robots@{event.host}/robots.txt"

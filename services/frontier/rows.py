@@ -342,10 +342,10 @@ class UrlRow(Row, frozen=True):
     once more."""
 
 
-class JudgementRow(Row, frozen=True):
+class VerdictRow(Row, frozen=True):
     """The last verdict on a URL's content."""
 
-    table = "judgements"
+    table = "verdicts"
     partition_key, sort_key = ("crawl", "host"), "url"
     buckets = BUCKETS
 

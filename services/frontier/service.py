@@ -16,7 +16,7 @@ from gossamer.events import (
     FleetBegun,
     FleetQuiesced,
     HostOverridden,
-    LinksSetAside,
+    LinksParked,
     MissingPageRead,
     PageJudged,
     RefetchRequested,
@@ -54,7 +54,7 @@ from services.frontier.probes import learn
 from services.frontier.refusals import Refusals
 from services.frontier.revisits import Revisits, is_late, plans_of
 from services.frontier.robots import Errands, sitemaps_found
-from services.frontier.rows import DueRow, JudgementRow, PlanRow, Position, UrlRow
+from services.frontier.rows import DueRow, PlanRow, Position, UrlRow, VerdictRow
 
 PartitionHandler = Callable[[Partition, Any, float], Answer | None]
 """Handles one kind of event about a site of the partition."""
@@ -219,7 +219,7 @@ class Frontier(Processor):
             VisitEnded: self._visit_ended,
             PageJudged: self._page_judged,
             MissingPageRead: lambda partition, event, now: learn(partition, event),
-            LinksSetAside: lambda partition, event, now: self._refusals.park(
+            LinksParked: lambda partition, event, now: self._refusals.park(
                 partition, event, self._crawl, now
             ),
             RobotsRequested: lambda partition, event, now: [
@@ -375,7 +375,7 @@ def places_of(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
                 yield from dict.fromkeys((site, host_key(found.url)) for found in urls)
             case RobotsRequested(url=url):
                 yield site, host_key(url)
-            case LinksSetAside():
+            case LinksParked():
                 pass
             case _ if site:
                 yield site, getattr(event, "host", "")
@@ -400,4 +400,4 @@ def urls_of(events: Iterable[Event]) -> Iterator[Key]:
                     yield UrlRow, (event.crawl, event.host), url
             case VisitEnded(crawl=crawl, host=host, visit=visit) if visit.earlier:
                 if OUTCOMES[event.outcome].judged is Judged.ABSENCE:
-                    yield JudgementRow, (crawl, host), visit.url
+                    yield VerdictRow, (crawl, host), visit.url

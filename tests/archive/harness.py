@@ -97,7 +97,7 @@ def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return what lies in the WARC folder, but for what repair has set aside."""
+    """Return what lies in the WARC folder, but for what repair has parked."""
     return [path for path in sorted(folder.iterdir()) if path.suffix != UNCOMMITTED]
 
 

@@ -84,12 +84,12 @@ def test_a_file_that_somebody_moved_is_reported_once(tmp_path: Path) -> None:
     assert restarted(tmp_path) == []
 
 
-def test_a_file_that_was_never_committed_is_set_aside(tmp_path: Path) -> None:
+def test_a_file_that_was_never_committed_is_parked(tmp_path: Path) -> None:
     file = killed(tmp_path)
     orphan = file.with_name(file.name.replace("00001", "00002"))
     orphan.write_bytes(file.read_bytes())
     (warning,) = restarted(tmp_path)
-    assert "set aside" in warning
+    assert "parked" in warning
     (aside,) = (tmp_path / "warc").glob(f"*{UNCOMMITTED}")
     assert len(members(aside)) > 1
     assert len(files(tmp_path / "warc")) == 1

@@ -23,7 +23,7 @@ def request(*seeds: str, scope: str = "", depth: int = 3, pages: int = 0) -> Cra
 
 
 def inside(scope: str, url: str) -> bool:
-    return parse_scope(scope).judge(url, 0).inside is True
+    return parse_scope(scope).evaluate(url, 0).inside is True
 
 
 class TestSeeds:

@@ -34,7 +34,6 @@ from services.frontier.queue import HostQueues
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
-    JudgementRow,
     Lease,
     Origin,
     PartitionTallyRow,
@@ -42,6 +41,7 @@ from services.frontier.rows import (
     RobotsRow,
     SiteRow,
     UrlRow,
+    VerdictRow,
     partition_key,
 )
 from services.frontier.sites import SAMPLE
@@ -136,14 +136,14 @@ def test_a_document_that_is_gone_or_may_be_is_named() -> None:
 
 
 def test_where_a_document_went_is_said() -> None:
-    row = JudgementRow(
+    row = VerdictRow(
         DEFAULT_CRAWL, HOST, URL, "redirect", NOW, redirects_to=f"{HOST}/new", reason="moved"
     )
-    assert f"verdict: redirect to {HOST}/new; links released: 0 (moved)" in why(judgement=row)
+    assert f"verdict: redirect to {HOST}/new; links released: 0 (moved)" in why(verdict=row)
 
 
 def test_why_links_were_held_back_is_said() -> None:
-    row = JudgementRow(
+    row = VerdictRow(
         DEFAULT_CRAWL,
         HOST,
         URL,
@@ -152,17 +152,17 @@ def test_why_links_were_held_back_is_said() -> None:
         duplicate_of=f"{HOST}/",
         reason="more than 10 in a row",
     )
-    assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(judgement=row)
+    assert f"duplicate of {HOST}/; links released: 0 (more than 10 in a row)" in why(verdict=row)
 
 
 def test_how_much_has_changed_is_said() -> None:
-    changed = JudgementRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.0625)
-    assert "verdict: changed (6 % of it changed); links" in why(judgement=changed)
-    little = JudgementRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.001)
-    assert "verdict: changed (1 % of it changed); links" in why(judgement=little)
+    changed = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.0625)
+    assert "verdict: changed (6 % of it changed); links" in why(verdict=changed)
+    little = VerdictRow(DEFAULT_CRAWL, HOST, URL, "changed", NOW, change=0.001)
+    assert "verdict: changed (1 % of it changed); links" in why(verdict=little)
     for change in (0.0, None):
-        row = JudgementRow(DEFAULT_CRAWL, HOST, URL, "unchanged", NOW, change=change)
-        assert "verdict: unchanged; links" in why(judgement=row)
+        row = VerdictRow(DEFAULT_CRAWL, HOST, URL, "unchanged", NOW, change=change)
+        assert "verdict: unchanged; links" in why(verdict=row)
 
 
 def host(**fields: object) -> HostRow:
@@ -219,7 +219,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
     rows = (
         visit(origin=Origin(via="seed")),
         HistoryRow(DEFAULT_CRAWL, url=URL, at=1.0, outcome="page"),
-        JudgementRow(DEFAULT_CRAWL, host=HOST, url=URL, verdict="first", at=1.0, links=4),
+        VerdictRow(DEFAULT_CRAWL, host=HOST, url=URL, verdict="first", at=1.0, links=4),
         CaptureRow(DEFAULT_CRAWL, URL, 1.0, 200, "a.warc.gz", 5, 6, ""),
         RobotsRow(host=HOST, rules=parse_robots(b"", "gossamer", 1.0, 60.0).rules),
         SeenRow(
@@ -237,7 +237,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
         facts = read_facts(crawl, URL)
         nothing = read_facts(crawl, f"{HOST}/other")
     assert facts.definition is not None and facts.definition.scope == DEFINED.scope
-    assert (facts.visit, facts.history, facts.judgement, *facts.captures, facts.robots) == (
+    assert (facts.visit, facts.history, facts.verdict, *facts.captures, facts.robots) == (
         *(rows[0], (rows[1],), rows[2], rows[3], rows[4]),
     )
     assert (facts.via, facts.met, facts.ahead) == ("seed", True, None)

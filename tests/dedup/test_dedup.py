@@ -13,7 +13,7 @@ from gossamer.events import (
     Discovery,
     Event,
     Link,
-    LinksSetAside,
+    LinksParked,
     Page,
     PageJudged,
     PageParsed,
@@ -188,13 +188,13 @@ def test_an_error_page_is_no_document(dedup: Dedup) -> None:
 
 
 def aside(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
-    return [[(f.url, f.depth) for f in event.urls] for event in of_kind(LinksSetAside, answer)]
+    return [[(f.url, f.depth) for f in event.urls] for event in of_kind(LinksParked, answer)]
 
 
-def test_links_beyond_scope_or_depth_are_set_aside_with_who_found_them(dedup: Dedup) -> None:
+def test_links_beyond_scope_or_depth_are_parked_with_who_found_them(dedup: Dedup) -> None:
     links = Link("http://a.test/1"), Link("http://out.test/"), Link("http://out.test/2", "", True)
     answer = list(dedup.handle(parsed("http://a.test/", "d1", *links, depth=2), 1.0))
-    [event] = of_kind(LinksSetAside, answer)
+    [event] = of_kind(LinksParked, answer)
     assert (event.site, event.via) == ("a.test", "1.1.0@http://a.test/")
     assert aside(answer) == [[("http://out.test/", 3)]], "but not what is not to be followed"
     deep = dedup.handle(parsed("http://a.test/1", "d2", Link("http://a.test/3"), depth=3), 1.0)
@@ -206,7 +206,7 @@ def test_links_beyond_scope_or_depth_are_set_aside_with_who_found_them(dedup: De
     assert aside(dedup.handle(unfollowed, 1.0)) == []
 
 
-def test_what_stands_on_every_page_is_set_aside_once_and_again_by_a_page_that_comes_again(
+def test_what_stands_on_every_page_is_parked_once_and_again_by_a_page_that_comes_again(
     dedup: Dedup,
 ) -> None:
     foot = Link("http://out.test/")
@@ -218,11 +218,11 @@ def test_what_stands_on_every_page_is_set_aside_once_and_again_by_a_page_that_co
     assert aside(dedup.handle(deeper, 1.0)) == [[("http://out.test/", 2)]]
 
 
-def test_so_many_links_are_set_aside_in_an_event_as_fit_its_topic(dedup: Dedup) -> None:
+def test_so_many_links_are_parked_in_an_event_as_fit_its_topic(dedup: Dedup) -> None:
     links = [Link(f"http://out.test/{n:04}{'x' * 1960}") for n in range(2500)]
     answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 1.0))
     assert [len(urls) for urls in aside(answer)] == [1000, 1000, 500]
-    assert all(encode(event) for event in of_kind(LinksSetAside, answer))
+    assert all(encode(event) for event in of_kind(LinksParked, answer))
 
 
 def test_a_verdict_tells_once_how_many_other_sites_link_to_its_page(dedup: Dedup) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 from msgspec.structs import replace
 
-from gossamer.events import Link, LinksSetAside, Page, PageKind, UrlsAdmitted, UrlsDiscovered
+from gossamer.events import Link, LinksParked, Page, PageKind, UrlsAdmitted, UrlsDiscovered
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
@@ -127,7 +127,7 @@ def test_guesses_make_no_difference_between_mirrors_and_are_not_published(one: I
     assert not of_kind(UrlsDiscovered, one.dedup.handle(second, 0.0))
 
 
-def test_guesses_beyond_the_crawl_are_not_set_aside(one: Instance) -> None:
+def test_guesses_beyond_the_crawl_are_not_parked(one: Instance) -> None:
     page = parsed(f"{HOST}/", "digest", Link("http://a.test/x", kind="script"))
     deep = replace(page, visit=replace(page.visit, depth=99))
-    assert not of_kind(LinksSetAside, one.dedup.handle(deep, 0.0))
+    assert not of_kind(LinksParked, one.dedup.handle(deep, 0.0))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gossamer.events import (
     CrawlDefined,
-    LinksSetAside,
+    LinksParked,
     PageJudged,
     PageParsed,
     UrlsDiscovered,
@@ -257,7 +257,7 @@ def test_what_a_mirror_links_to_outside_the_crawl_is_not_lost(dedup: Dedup) -> N
     def left_out(host: str, link: str) -> list[str]:
         met = Met(f"{host}/", f"Words <a href=/a>a</a> <a href={link}>b</a>")
         answer = dedup.handle(read(met), NOW)
-        return [f.url for e in answer if isinstance(e, LinksSetAside) for f in e.urls]
+        return [f.url for e in answer if isinstance(e, LinksParked) for f in e.urls]
 
     scope = "not domain('out.test')"
     list(dedup.handle(CrawlDefined(at=1.0, scope=scope, max_depth=MAX_DEPTH), 1.0))

@@ -16,7 +16,7 @@ from gossamer.events import (
     Event,
     EvidenceKind,
     Link,
-    LinksSetAside,
+    LinksParked,
     Listing,
     Page,
     PageJudged,
@@ -209,12 +209,12 @@ def test_a_feed_links_to_other_sites_but_does_not_speak_for_them(dedup: Dedup) -
     assert hints(answer) == [ChangeHint(ONE.url, EvidenceKind.FEED, 5 * DAY, DAY)]
 
 
-def test_what_the_crawl_leaves_out_is_set_aside(dedup: Dedup) -> None:
+def test_what_the_crawl_leaves_out_is_parked(dedup: Dedup) -> None:
     list(dedup.handle(BlocklistChanged(at=0.0, rule="http://a.test/2"), 0.0))
     out = Entry("http://out.test/1")
     answer = told(dedup, listed(ONE, TWO, out, listing=Listing.FEED))
     assert followed(answer) == [ONE.url]
-    [aside] = of_kind(LinksSetAside, answer)
+    [aside] = of_kind(LinksParked, answer)
     assert {one.url for one in aside.urls} == {TWO.url, out.url}
     assert verdict(answer).hazards == (Hazard.BLACKLISTED,)
 

@@ -16,12 +16,12 @@ from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
-    JudgementRow,
     PlanRow,
     QueuedUrl,
     RobotsRow,
     SiteRow,
     UrlRow,
+    VerdictRow,
 )
 from tests.flow.virtual import VirtualCrawl
 
@@ -30,7 +30,7 @@ from .test_flow import virtual_crawl
 
 TABLES: tuple[Any, ...] = (
     UrlRow,
-    JudgementRow,
+    VerdictRow,
     HistoryRow,
     PlanRow,
     HostRow,

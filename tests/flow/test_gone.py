@@ -14,7 +14,7 @@ from gossamer.events.topics import PAGES
 from gossamer.log.codec import encode, tombstone
 from gossamer.web.url import host_key, site_of
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HistoryRow, JudgementRow
+from services.frontier.rows import HistoryRow, VerdictRow
 from tests.flow.torn import Died, Fate
 from tests.flow.virtual import START, VirtualCrawl
 
@@ -117,7 +117,7 @@ def test_the_history_of_what_went_says_so_in_the_words_of_its_tombstone(tmp_path
     for path in ("missing", "moved"):
         visits = store.table(HistoryRow).scan((DEFAULT_CRAWL, f"{SEED}{path}"))
         told[path] = [(row.outcome, row.verdict) for row in reversed(visits)]
-        last = store.table(JudgementRow).get((DEFAULT_CRAWL, SITE), f"{SEED}{path}")
+        last = store.table(VerdictRow).get((DEFAULT_CRAWL, SITE), f"{SEED}{path}")
         assert last and (last.verdict, last.redirects_to) == (
             ("redirect", f"{SEED}new") if path == "moved" else ("gone", "")
         )

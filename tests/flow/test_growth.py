@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.events import DEFAULT_CRAWL, Discovery, LinksSetAside
+from gossamer.events import DEFAULT_CRAWL, Discovery, LinksParked
 from gossamer.events.topics import DEAD_LETTERS, PAGES_ARCHIVED, SEEDS
 from gossamer.log import Message
 from gossamer.log.codec import encode
@@ -83,7 +83,7 @@ def test_only_the_newest_parked_urls_are_kept(tmp_path: Path, limit: int) -> Non
     events = []
     for n in range(300):
         found = (Discovery(f"http://b.test/{n}", 1),)
-        event = LinksSetAside(at=crawl.now, site="a.test", via=f"1.{n}.0@{HOST}/", urls=found)
+        event = LinksParked(at=crawl.now, site="a.test", via=f"1.{n}.0@{HOST}/", urls=found)
         events.append(encode(event))
     crawl.log.append(events)
     crawl.run(until=crawl.now + 1)

@@ -10,7 +10,7 @@ from gossamer.events.topics import DEAD_LETTERS, PAGES, PAGES_ARCHIVED
 from gossamer.log.codec import decode, encode
 from gossamer.store.sqlite import SqliteStore
 from services.fetcher.outcome import Reply
-from services.frontier.rows import JudgementRow
+from services.frontier.rows import VerdictRow
 from tests.flow.test_flow import HTML
 from tests.flow.test_hazards import reported
 from tests.flow.virtual import VirtualCrawl
@@ -62,8 +62,8 @@ def archived(crawl: VirtualCrawl) -> set[str]:
     return {one.url.removeprefix(HOST) for one in captures if isinstance(one, PageArchived)}
 
 
-def judged(crawl: VirtualCrawl, path: str) -> JudgementRow:
-    row = SqliteStore(crawl.database).table(JudgementRow).get((DEFAULT_CRAWL, HOST), HOST + path)
+def judged(crawl: VirtualCrawl, path: str) -> VerdictRow:
+    row = SqliteStore(crawl.database).table(VerdictRow).get((DEFAULT_CRAWL, HOST), HOST + path)
     assert row
     return row
 

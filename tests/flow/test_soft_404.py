@@ -14,7 +14,7 @@ from gossamer.web.url import host_name
 from services.archive.rows import CaptureRow
 from services.dedup.pages import NO_PAGE
 from services.fetcher.outcome import Failure, Reply
-from services.frontier.rows import HostRow, JudgementRow
+from services.frontier.rows import HostRow, VerdictRow
 from tests.archive.harness import files, records
 from tests.flow.virtual import VirtualCrawl
 
@@ -118,7 +118,7 @@ def test_no_host_is_asked_where_that_is_turned_off(tmp_path: Path) -> None:
 
 def judged(crawl: VirtualCrawl, host: str) -> dict[str, str]:
     """Return by path why links of *host* were held back, or documents."""
-    rows = crawl._store().table(JudgementRow).everything()
+    rows = crawl._store().table(VerdictRow).everything()
     return {row.url.removeprefix(row.host): row.reason for row in rows if host in row.host}
 
 

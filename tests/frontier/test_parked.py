@@ -1,6 +1,6 @@
 """Links outside the scope wait in the store until a wider crawl takes them up."""
 
-from gossamer.events import BlocklistChanged, Discovery, LinksSetAside, UrlsDiscovered
+from gossamer.events import BlocklistChanged, Discovery, LinksParked, UrlsDiscovered
 from gossamer.store.sqlite import SqliteTable
 from services.frontier.parked import BUCKET, ParkedRow
 from tests.frontier.simulation import Simulation, crawl
@@ -54,7 +54,7 @@ def park(sim: Simulation, *urls: str) -> None:
     """Park *urls*, each found by a visit of its own."""
     for url in urls:
         found = (Discovery(url, 1),)
-        event = LinksSetAside(at=sim.now, site="a.test", via=f"visit of {url}", urls=found)
+        event = LinksParked(at=sim.now, site="a.test", via=f"visit of {url}", urls=found)
         assert [*sim.frontier.handle(event, sim.now)] == []
 
 

@@ -25,11 +25,11 @@ from services.frontier.revisit import unpacked_crawl
 from services.frontier.rows import (
     DueRow,
     HostRow,
-    JudgementRow,
     PartitionPlansRow,
     PlanRow,
     SiteRow,
     TallyRow,
+    VerdictRow,
 )
 from tests.frontier.simulation import PARTITIONS, START, Answer, Simulation, crawl, page
 
@@ -496,7 +496,7 @@ def test_verdict_names_the_page_that_was_duplicated(field: str) -> None:
     sim.judge = lambda ended: replace(Changing()(ended), **{field: "http://a.test/original"})
     sim.admit(URL)
     sim.run()
-    row = SqliteStore(sim.database).table(JudgementRow).get((DEFAULT_CRAWL, HOST), URL)
+    row = SqliteStore(sim.database).table(VerdictRow).get((DEFAULT_CRAWL, HOST), URL)
     assert row and row.duplicate_of == "http://a.test/original"
 
 

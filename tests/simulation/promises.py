@@ -77,7 +77,7 @@ class Story:
         event.pop("body", None)
         self.fetched.append((now, event))
 
-    def judgement(self, now: float, event: dict[str, Any]) -> None:
+    def verdict(self, now: float, event: dict[str, Any]) -> None:
         if event["event"] == "page_judged":
             self.judged.add(event["visit"]["id"])
 
@@ -103,7 +103,7 @@ _HEARD = {
     "visits.ordered": "order",
     "visits.ended": "outcome",
     "pages.fetched": "page",
-    "pages.judged": "judgement",
+    "pages.judged": "verdict",
     "pages.archived": "capture",
     "urls.admitted": "admission",
     "pages": "document",
@@ -115,7 +115,7 @@ ABOUT = {
     "hosts": ("host",),
     "robots": ("host",),
     "urls": ("url",),
-    "judgements": ("url",),
+    "verdicts": ("url",),
     "page_history": ("url",),
     "plans": ("url",),
     "queues": ("url",),

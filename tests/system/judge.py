@@ -1,6 +1,6 @@
 """What a crawl of a world must have come to: asked as it should, every page there, archives whole.
 
-Each judgement compares what the server recorded or a reader of the folder sees with the world.
+Each check compares what the server recorded or a reader of the folder sees with the world.
 """
 
 import re

@@ -113,7 +113,7 @@ def sow_with_any_client(one: ByHand, web: SynthWeb) -> None:
     done = one.gossamer("seed", ours, "--scope", "any", "--depth", "0")
     assert (done.code, done.err) == (0, "") and "any()" in done.out
     until(one.pages, "the page of a seed")
-    # Its links were set aside, and are taken up.
+    # Its links were parked, and are taken up.
     assert "16 links deep" in one.gossamer("seed", ours, "--depth", "16").out
     seed = json.dumps({"url": tagged, "priority": 1, "by": "another program"}).encode()
     values = (plain.encode(), seed, b"neither \xff", b'{"url": 7}')

@@ -46,10 +46,10 @@ def test_what_is_not_known_yet_decides_nothing(
     text: str, read: bool | None, before: bool | None
 ) -> None:
     relevance = parse_relevance(text)
-    assert relevance.judge(facts_of(PAGE)).inside is read
+    assert relevance.evaluate(facts_of(PAGE)).inside is read
     unread = Facts(Found(URL, 2), "text/html")
-    assert relevance.judge(unread).inside is before
-    assert relevance.judge(replace_type(unread)).inside in (None, before)
+    assert relevance.evaluate(unread).inside is before
+    assert relevance.evaluate(replace_type(unread)).inside in (None, before)
 
 
 def replace_type(facts: Facts) -> Facts:
@@ -59,13 +59,13 @@ def replace_type(facts: Facts) -> Facts:
 
 def test_a_page_without_a_language_is_named_so() -> None:
     nameless = facts_of(replace(PAGE, language=""))
-    assert parse_relevance('language("pt", "")').judge(nameless).inside is True
-    assert parse_relevance('language("pt")').judge(nameless).inside is False
+    assert parse_relevance('language("pt", "")').evaluate(nameless).inside is True
+    assert parse_relevance('language("pt")').evaluate(nameless).inside is False
 
 
 def test_the_rule_that_decided_is_named() -> None:
-    judgement = parse_relevance('type("text/*") and language("en")').judge(facts_of(PAGE))
-    assert judgement == (False, "language('en')")
+    evaluation = parse_relevance('type("text/*") and language("en")').evaluate(facts_of(PAGE))
+    assert evaluation == (False, "language('en')")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ WWW = "https://www.example.org/a/b?c=d"
     ],
 )
 def test_every_rule(rule: str, url: str, depth: int, inside: bool) -> None:
-    assert parse_scope(rule).judge(url, depth).inside is inside
+    assert parse_scope(rule).evaluate(url, depth).inside is inside
 
 
 def test_every_rule_is_tested_above() -> None:
@@ -68,18 +68,18 @@ def test_every_rule_is_tested_above() -> None:
         ("not (depth(1) or depth(9))", 5, False, "not (depth(1) or depth(9))"),
     ],
 )
-def test_the_judgement_names_the_rule(scope: str, depth: int, inside: bool, rule: str) -> None:
-    judgement = parse_scope(scope).judge(WWW, depth)
-    assert (judgement.inside, judgement.rule) == (inside, rule)
+def test_an_evaluation_names_the_rule(scope: str, depth: int, inside: bool, rule: str) -> None:
+    evaluation = parse_scope(scope).evaluate(WWW, depth)
+    assert (evaluation.inside, evaluation.rule) == (inside, rule)
 
 
 def test_the_example_of_the_docstring() -> None:
     text = 'domain("example.org") and not prefix("https://example.org/private/") and depth(5)'
     scope = parse_scope(text)
-    assert scope.judge("https://example.org/", 5).inside
-    private = scope.judge("https://example.org/private/x", 1)
+    assert scope.evaluate("https://example.org/", 5).inside
+    private = scope.evaluate("https://example.org/private/x", 1)
     assert (private.inside, private.rule) == (False, "not prefix('https://example.org/private/')")
-    assert scope.judge("https://example.net/", 1).rule == "domain('example.org')"
+    assert scope.evaluate("https://example.net/", 1).rule == "domain('example.org')"
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_a_pattern_that_cannot_be_matched_in_linear_time_is_refused_with_what_to
 def test_the_longest_url_is_matched_by_an_ambiguous_pattern() -> None:
     slugs = parse_scope(r"""pattern("/([a-z0-9]+-?)+\\.html$")""")
     url = "https://www.example.org/" + "a" * 2000
-    assert not slugs.judge(url, 1).inside
-    assert slugs.judge(f"{url}.html", 1).inside
+    assert not slugs.evaluate(url, 1).inside
+    assert slugs.evaluate(f"{url}.html", 1).inside
 
 
 def test_a_scope_is_never_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,16 +186,16 @@ scopes = st.recursive(
 @given(scopes, st.integers(0, 5))
 def test_any_composition_judges_as_its_parts_do(scope: Brute, depth: int) -> None:
     text, holds = scope
-    judgement = parse_scope(text).judge(WWW, depth)
-    assert judgement.inside is holds(depth)
+    evaluation = parse_scope(text).evaluate(WWW, depth)
+    assert evaluation.inside is holds(depth)
     # The rule that is named decides alike on its own.
-    assert parse_scope(judgement.rule).judge(WWW, depth).inside is judgement.inside
+    assert parse_scope(evaluation.rule).evaluate(WWW, depth).inside is evaluation.inside
 
 
 @pytest.mark.parametrize("name", ["MÜNCHEN.de", "münchen.de.", "xn--mnchen-3ya.de"])
 def test_names_are_compared_as_they_stand_in_a_url(name: str) -> None:
     for rule in (f'host("{name}")', f'domain("{name}")'):
-        assert parse_scope(rule).judge("http://xn--mnchen-3ya.de/", 0).inside
+        assert parse_scope(rule).evaluate("http://xn--mnchen-3ya.de/", 0).inside
 
 
 @pytest.mark.parametrize("name", ["a.test:8080", "a.test/x", "a test", "user@a.test"])

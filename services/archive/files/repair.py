@@ -7,10 +7,10 @@
 | a committed open segment, too short    | power cut                      | salvaged, warning    |
 | a committed open segment, missing      | somebody moved it              | warning              |
 | a full segment still called `.open`    | died before it was renamed     | completed            |
-| `.open`, serial above the committed    | died before its first commit   | set aside, warning   |
+| `.open`, serial above the committed    | died before its first commit   | parked, warning   |
 | any other `.open`                      | the store was lost or replaced | salvaged, warning    |
 
-To *salvage* a file is to keep its whole records and cut off the rest. To *set aside* is to call it
+To *salvage* a file is to keep its whole records and cut off the rest. To *parked* is to call it
 `.uncommitted`: the log brings its pages again, unless the store was put back to an older state, and
 then it is the only copy. A file that holds no whole capture is removed. A complete file is never
 changed, whatever the store says.
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import structlog
 
-from services.archive.files.segment import NAME, OPEN, complete, remove, set_aside, truncate
+from services.archive.files.segment import NAME, OPEN, complete, parked, remove, truncate
 from services.archive.rows import SegmentRow
 
 GZIP = 31
@@ -45,7 +45,7 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
             _restore(folder, file, length)
     for path, serial in _open(folder):
         if row and serial > row.serial:
-            _set_aside(path)
+            _parked(path)
         else:
             logger.warning("segment that nobody finished: its whole records are kept", file=path)
             _salvage(path)
@@ -71,14 +71,14 @@ def _restore(folder: Path, file: str, length: int) -> None:
         complete(folder, file)
 
 
-def _set_aside(path: Path) -> None:
+def _parked(path: Path) -> None:
     if not _captures(path):
         remove(path)
         return
     logger.warning(
-        "segment that was never committed is set aside: its pages come again, so remove it, unless "
+        "segment that was never committed is parked: its pages come again, so remove it, unless "
         "the store was put back to an older state",
-        file=set_aside(path),
+        file=parked(path),
     )
 
 

@@ -16,7 +16,7 @@ from gossamer.sqlite import no_space
 
 OPEN = ".open"
 UNCOMMITTED = ".uncommitted"
-"""Behind the name of a file that was set aside by repair."""
+"""Behind the name of a file that was parked by repair."""
 NAME = re.compile(
     r"gossamer-[A-Za-z0-9._]+-\d{14}-(?P<serial>\d{5,})-[A-Za-z0-9._-]+\.warc\.gz"
     r"(?P<mark>\.open|\.uncommitted)?"
@@ -92,7 +92,7 @@ def truncate(path: Path, length: int) -> None:
         sync(path)
 
 
-def set_aside(path: Path) -> Path:
+def parked(path: Path) -> Path:
     """Rename a file that is `.open`, so that nobody takes it for a segment; durable."""
     aside = path.with_name(path.name.removesuffix(OPEN) + UNCOMMITTED)
     with translate_errors(path.parent):
