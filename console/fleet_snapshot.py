@@ -96,7 +96,7 @@ def take_fleet_snapshot(
     archives = settings.archive.folder
     check_stated_folder(archives, fleet)
     began = clock.steady()
-    with quiesced(log, store, GROUPS, limit) as resting:
+    with quiesced(log, store, GROUPS, limit) as delayed:
         segments = [*store.table(SegmentRow).everything()]
         snapshot = FleetSnapshot(
             version=version("gossamer"),
@@ -108,7 +108,7 @@ def take_fleet_snapshot(
             files=_files(archives, segments),
             elsewhere=[row.writer for row in segments if not (archives / row.writer).is_dir()],
         )
-        copy(resting)
+        copy(delayed)
     seconds = clock.steady() - began
     with translated(target):
         write_whole(target / DESCRIPTION, msgspec.json.format(msgspec.json.encode(snapshot)))

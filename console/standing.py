@@ -111,7 +111,7 @@ def read_standing(crawl: OpenCrawl) -> Standing:
         store.table(row)  # Made where it is missing, while nothing is being read.
     with crawl.reading():
         progress = progress_of(crawl.log, store, crawl.id)
-        blocked = progress.conditions[Condition.BLOCKED]
+        backing_off = progress.conditions[Condition.BACKING_OFF]
         return Standing(
             crawl=crawl.name,
             fleet=crawl.fleet,
@@ -121,5 +121,5 @@ def read_standing(crawl: OpenCrawl) -> Standing:
             hosts=len(host_overrides_of(crawl.log)),
             speed=speed_of(crawl.log),
             blocked=len(blocklist_of(crawl.log).rules),
-            waiting=Waiting() if crawl.fleet else read_waiting(store, blocked),
+            waiting=Waiting() if crawl.fleet else read_waiting(store, backing_off),
         )

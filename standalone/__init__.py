@@ -14,7 +14,7 @@ hosts that were checked out then are free after their delay, without waiting for
 of earlier epochs are void.
 
 **How it ends.** By itself when every topic is read to its end and no host has anything to do; hosts
-that are blocked for longer than `standalone.patience` are left to another run. At a limit or at
+that back off for longer than `standalone.patience` are left to another run. At a limit or at
 Ctrl-C the crawl is paused on the `control` topic, what is under way is finished, and the children
 stop; a second Ctrl-C stops at once.
 

@@ -47,4 +47,4 @@ def _why(opened: Opened, url: str, row: UrlRow | None) -> str:
     if row:
         return f"{row.outcome} ({row.reason})" if row.reason else row.outcome
     host = opened.store.table(HostRow).get(site_of(url), host_key(url))
-    return (host.blocked_why if host else "") or "not visited yet"
+    return (host.backoff_reason if host else "") or "not visited yet"

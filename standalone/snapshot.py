@@ -301,7 +301,7 @@ def _asked_wait(host: HostRow, now: float) -> float:
     if host.condition is Condition.CHECKED_OUT:
         return max(until, now + host.politeness.delay)
     # Rows keep it when the condition changes: an idle host may have been visited a moment ago.
-    troubled = host.condition is Condition.BLOCKED and host.blocked_by != Outcome.BUSY
+    troubled = host.condition is Condition.BACKING_OFF and host.backoff_cause != Outcome.BUSY
     return until if troubled else max(until, host.ready_at)
 
 

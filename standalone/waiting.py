@@ -1,4 +1,4 @@
-"""What a crawl waits for: the blocked hosts, and when the first of all that waits is due."""
+"""What a crawl waits for: the hosts that back off, and when the first of all that waits is due."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ class Waiting:
     first_at: float | None = None
     """When the first host or URL is due; None if none waits."""
     hosts: tuple[HostRow, ...] = ()
-    """The blocked hosts whose wait ends first."""
+    """The hosts whose backoff ends first."""
 
 
-def read_waiting(store: Store, blocked: int) -> Waiting:
-    """Return what waits now in the store of a folder, with *blocked* hosts in all."""
+def read_waiting(store: Store, backing_off: int) -> Waiting:
+    """Return what waits now in the store of a folder, with *backing_off* hosts that back off."""
     first_at, hosts = None, list[HostRow]()
     for due, host in _waiting(store):
         first_at = due.at if first_at is None else first_at
         if host:
             hosts.append(host)
-        if len(hosts) >= min(MOST, blocked):
+        if len(hosts) >= min(MOST, backing_off):
             break
     return Waiting(first_at, tuple(hosts))
 
 
 def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
-    """Yield what waits, the soonest first, with its host where that is blocked."""
+    """Yield what waits, the soonest first, with its host where that backs off."""
     partitions, dues = store.table(PartitionRow), store.table(DueRow)
     hosts, plans = store.table(HostRow), store.table(PlanRow)
     ranges = [row.due for key in partition_keys(PARTITIONS) if (row := partitions.get(key))]
@@ -49,5 +49,5 @@ def _waiting(store: Store) -> Iterator[tuple[DueRow, HostRow | None]]:
                 yield due, None
             continue
         host = hosts.get(due.site, due.host)
-        if host and (host.condition, host.ready_at) == (Condition.BLOCKED, due.at):
+        if host and (host.condition, host.ready_at) == (Condition.BACKING_OFF, due.at):
             yield due, host

@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         if settings.logs.json_lines:
             structlog.get_logger().info("report", end=end.value, pages=progress.pages)
-        waiting = read_waiting(folder.open().store, progress.conditions[Condition.BLOCKED])
+        waiting = read_waiting(folder.open().store, progress.conditions[Condition.BACKING_OFF])
         ended = Ended(end, progress, waiting, took, pages_before, folder)
         print(escaped(report(ended), keep="\n"))
         if failed:

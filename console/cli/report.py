@@ -72,7 +72,7 @@ def totals(progress: Progress, waiting: Waiting) -> list[str]:
     lines.append(f"  hosts       {counts(progress.conditions)}")
     lines += _hosts("  slowest     ", progress.slowest, lambda value: f"{value:.2f} s")
     lines += _hosts("  largest     ", progress.largest, size)
-    return lines + _blocked(progress, waiting)
+    return lines + _backing_off(progress, waiting)
 
 
 def revisits(progress: Progress) -> list[str]:
@@ -132,15 +132,15 @@ def _hosts(title: str, hosts: Mapping[str, float], show: Callable[[float], str])
     return _if_any(title, ", ".join(shown) or "none")
 
 
-def _blocked(progress: Progress, waiting: Waiting) -> list[str]:
+def _backing_off(progress: Progress, waiting: Waiting) -> list[str]:
     lines = [
-        printable(f"{host.host} until {instant(host.ready_at)} ({host.blocked_why})", LONGEST)
+        printable(f"{host.host} until {instant(host.ready_at)} ({host.backoff_reason})", LONGEST)
         for host in waiting.hosts
     ]
-    more = progress.conditions[Condition.BLOCKED] - len(lines)
+    more = progress.conditions[Condition.BACKING_OFF] - len(lines)
     if lines and more > 0:
         lines.append(f"… and {more:,} more")
-    return [f"  {'' if n else 'blocked':<11} {line}" for n, line in enumerate(lines)]
+    return [f"  {'' if n else 'backing off':<11} {line}" for n, line in enumerate(lines)]
 
 
 def _left(run: Ended) -> list[str]:

@@ -86,11 +86,11 @@ def _of_host(key: str, crawl: OpenCrawl) -> tuple[str, RetryRequested | None]:
     row = crawl.store().table(HostRow).get(site_of(f"{key}/"), key)
     if row is None:
         return "no URL of it was ever admitted: gossamer seed asks for one", None
-    until = f"until {instant(row.ready_at)} ({row.blocked_why})"
-    lacks_room = row.blocked_by == Outcome.UNVISITED
-    if not row.blocked_why or lacks_room or row.ready_at <= clock.now():
+    until = f"until {instant(row.ready_at)} ({row.backoff_reason})"
+    lacks_room = row.backoff_cause == Outcome.UNVISITED
+    if not row.backoff_reason or lacks_room or row.ready_at <= clock.now():
         return f"is {row.condition}, and in no trouble", None
-    if row.blocked_by == Outcome.BUSY:
+    if row.backoff_cause == Outcome.BUSY:
         return f"asked to be left alone {until}, and is", None
     return f"was to be left alone {until}: is tried now", _asked(crawl, key)
 

@@ -78,11 +78,11 @@ def _of_fleet(options: argparse.Namespace, settings: Settings) -> int:
             "such as --run 'nodetool snapshot -t TAG KEYSPACE'"
         )
 
-    def copy(resting: Quiesced) -> None:
+    def copy(delayed: Quiesced) -> None:
         if command is None:
-            _wait_for_enter(settings, resting)
+            _wait_for_enter(settings, delayed)
         else:
-            _run(command, resting)
+            _run(command, delayed)
 
     with open_fleet(settings, "snapshot") as (log, store):
         snapshot, held = take_fleet_snapshot(log, store, settings, target, options.limit, copy)
@@ -103,9 +103,9 @@ def _of_fleet(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _run(command: str, resting: Quiesced) -> None:
+def _run(command: str, delayed: Quiesced) -> None:
     try:
-        done = subprocess.run(command, shell=True, timeout=resting.until - clock.now())
+        done = subprocess.run(command, shell=True, timeout=delayed.until - clock.now())
     except subprocess.TimeoutExpired as error:
         raise GossamerError(
             "no snapshot was taken: the command had not ended when services went on. Give it more "
@@ -117,9 +117,9 @@ def _run(command: str, resting: Quiesced) -> None:
         )
 
 
-def _wait_for_enter(settings: Settings, resting: Quiesced) -> None:
+def _wait_for_enter(settings: Settings, delayed: Quiesced) -> None:
     print(
-        f"No service writes until {instant(resting.until)}. Copy the keyspace "
+        f"No service writes until {instant(delayed.until)}. Copy the keyspace "
         f"{settings.cassandra.keyspace} on all nodes now (nodetool snapshot), then press Enter."
     )
     if not sys.stdin.readline():

@@ -162,7 +162,7 @@ class Loop:
     def _step(self, timeout: float | None) -> Blocking[bool]:
         strategy, ready = self._strategy, True
         if timeout is not None:
-            if (yield from self._keep_resting()):
+            if (yield from self._keep_delayed()):
                 return False
             yield from self._assign()
             if ready := strategy.prepare():
@@ -215,7 +215,7 @@ class Loop:
         self._rests = asked
         logger.info("quiesced", service=self._strategy.name)
 
-    def _keep_resting(self) -> Blocking[bool]:
+    def _keep_delayed(self) -> Blocking[bool]:
         """Only poll while the fleet is quiesced; return whether it is.
 
         A member that has just started rests as well, before it claims anything.

@@ -149,11 +149,11 @@ def _await(
             raise GossamerError("another snapshot has begun at the same time: wait for that one")
         is_read = asked.event == event
         notes = _notes(log, store, groups)
-        resting = {at for at, row in notes.items() if row.quiesced == event.id}
+        delayed = {at for at, row in notes.items() if row.quiesced == event.id}
         missing = [
             f"{group}, partition{'' if len(numbers) == 1 else 's'} " + ", ".join(map(str, numbers))
             for group in groups
-            if (numbers := [n for n in range(log.partitions) if (group, n) not in resting])
+            if (numbers := [n for n in range(log.partitions) if (group, n) not in delayed])
         ]
         if is_read and not missing:
             return notes

@@ -296,7 +296,7 @@ class StandaloneSettings(Section):
     """A crawl with everything embedded, as `scripts/crawl` runs it."""
 
     patience: SecondsOrZero = 300.0
-    """How long a run waits for hosts that are blocked when nothing else is left to do; what is due
+    """How long a run waits for hosts that back off when nothing else is left to do; what is due
     later is left to another run."""
     records_limit: Annotated[Natural, unit("records")] = 0
     """Most records of the topics `dead.letters` and `pages.archived` in each of their four

@@ -39,7 +39,7 @@ class Expression(Generic[S]):
     """Whether all parts must hold, or any one."""
 
     def evaluate(self, subject: S) -> Evaluation:
-        """Judge *subject*."""
+        """Evaluate *subject*."""
         inside = self.holds(subject)
         for part in self.parts:
             if part.holds(subject) == inside and self.conjunction != inside:

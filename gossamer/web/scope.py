@@ -34,7 +34,7 @@ class Scope(NamedTuple):
     expression: Expression[Found]
 
     def evaluate(self, url: str, depth: int) -> Evaluation:
-        """Judge a canonical *url* found *depth* links from a seed."""
+        """Evaluate a canonical *url* found *depth* links from a seed."""
         return self.expression.evaluate(Found(url, depth))
 
 

@@ -9,10 +9,10 @@ is. `admission.py`, `checkout.py` and `checkin.py` are the three steps of a URL'
 What waits lies in numbered buckets of a table, which are dropped whole (`bucketed_log.py`).
 
 **How a host lives.** A host is born when the first of its URLs is admitted, and its row
-(`rows.HostRow`) is kept for ever. It is in one of five conditions: idle, ready, resting, checked
-out, blocked. What leads from one to another is a table (`conditions.py`, drawn in
+(`rows.HostRow`) is kept for ever. It is in one of five conditions: idle, ready, delayed, checked
+out, backing off. What leads from one to another is a table (`conditions.py`, drawn in
 `docs/host-conditions.md`). Ready hosts are taken in the order of the request number of the first
-URL in their queue; resting ones become ready when their courtesy delay is over. These are the ready
+URL in their queue; delayed ones become ready when their courtesy delay is over. These are the ready
 queue and the waiting queue of PolyBot (section 3.4), here the workbench.
 
 **Why one partition per site.** Politeness, budgets and order are about a host, and later about the
@@ -51,10 +51,11 @@ application to find the pages that were fetched twice (section 2.1).
 
 **How a URL comes back.** A retry, a revisit, and a new URL that waits for the budget are plans. A
 plan is a row of its URL: when, why, and all that the order needs (`rows.PlanRow`). The calendar is
-an index of plans and of blocked hosts, in due-time buckets (`calendar.py`). When an entry is due,
-the plan says whether it still holds; if so, the URL is queued, behind what was asked for meanwhile.
+an index of plans and of hosts that back off, in due-time buckets (`calendar.py`). When an entry is
+due, the plan says whether it still holds; if so, the URL is queued, behind what was asked for
+meanwhile.
 
-**Why hosts wait in a directory.** Memory holds hosts that have work and are not blocked, up to
+**Why hosts wait in a directory.** Memory holds hosts that have work and do not back off, up to
 `loaded_limit`: row and robots rules. All others with work wait in the store, listed by the request
 number of their first URL (`directory.py`), and are loaded in that order (`loading.py`). A host that
 is ready while one with a lower number waits there makes room for it. A number is a priority, and

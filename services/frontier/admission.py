@@ -277,7 +277,7 @@ class Retries:
 
 def _lift(partition: Partition, host: Host, now: float) -> None:
     row = host.row
-    if not row.blocked_why or row.blocked_by in (Outcome.BUSY, Outcome.UNVISITED):
+    if not row.backoff_reason or row.backoff_cause in (Outcome.BUSY, Outcome.UNVISITED):
         return
     robots = partition.robots(host)
     if robots and robots.rules.forbidden:
@@ -287,7 +287,7 @@ def _lift(partition: Partition, host: Host, now: float) -> None:
     politeness = replace(row.politeness, troubles={})
     ready_at = min(row.ready_at, now + politeness.delay)
     row = replace(row, ready_at=ready_at, politeness=politeness)
-    if row.condition is Condition.BLOCKED:
+    if row.condition is Condition.BACKING_OFF:
         partition.wait_until(host, row)
     elif row.condition is Condition.IDLE:
-        partition.update(host, replace(row, blocked_why=None, blocked_by=None))
+        partition.update(host, replace(row, backoff_reason=None, backoff_cause=None))

@@ -17,7 +17,7 @@ from services.frontier.bucketed_log import PAGE, BucketRange, RangedLog
 from services.frontier.rows import DueRow
 
 HOSTS = "hosts"
-"""The name of the calendar of retries and blocked hosts."""
+"""The name of the calendar of retries and of hosts that back off."""
 BUCKET = 600.0
 AHEAD = 7
 """Buckets whose entries are read before their time, with the current one."""

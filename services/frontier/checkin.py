@@ -62,7 +62,7 @@ class CheckIn:
             partition.wait_again(host)
             self._overtaken(partition, host, event, now)
             return
-        if host.row.condition in (Condition.BLOCKED, Condition.IDLE):
+        if host.row.condition in (Condition.BACKING_OFF, Condition.IDLE):
             # One before it came after the lease, and ended the order.
             self._overtaken(partition, host, event, now)
             return
@@ -78,14 +78,14 @@ class CheckIn:
         if partition.erasures.covers(event.visit):
             partition.tally.erase(event.visit.url)
         partition.sites.noticed(event.site, event.hazards)
-        row, blocked_until = self._ending(partition, event)(partition, host, row, event, now)
+        row, backoff_until = self._ending(partition, event)(partition, host, row, event, now)
         if event.started_at:
             row = self._rested(partition, host, row, event, now)
         elif OUTCOMES[event.outcome].fate is Fate.STAY:
             row = self._handed_back(row, event, now)
         # Not checked out any more: its fetcher was slow, and reports only now.
         if event.last or row.condition is not Condition.CHECKED_OUT:
-            self._release(partition, host, row, blocked_until, event)
+            self._release(partition, host, row, backoff_until, event)
         else:
             partition.update(host, row)
 
@@ -100,12 +100,12 @@ class CheckIn:
             partition.bench.visited(row.host, ready_at, now)
         row = replace(row, ready_at=ready_at, lease=replace(row.lease, done=row.lease.done + 1))
         if wait:
-            row = replace(row, blocked_why=event.reason or None, blocked_by=Outcome.BUSY)
+            row = replace(row, backoff_reason=event.reason or None, backoff_cause=Outcome.BUSY)
         if not event.last and row.condition is Condition.CHECKED_OUT:
             partition.update(host, row)
         elif row.queued:
             row = partition.queues.renumbered(row)
-            (partition.block if wait else partition.rest)(host, row)
+            (partition.back_off if wait else partition.delay)(host, row)
         else:
             partition.unload(host, row, Trigger.EMPTIED)
 
@@ -180,7 +180,7 @@ class CheckIn:
         wait = wait or refused_wait(row.politeness.delay, row.politeness.refused)
         why = event.reason or None
         ready_at = max(row.ready_at, now + wait)
-        return replace(row, ready_at=ready_at, blocked_why=why, blocked_by=event.outcome)
+        return replace(row, ready_at=ready_at, backoff_reason=why, backoff_cause=event.outcome)
 
     def _page_ended(
         self, partition: Partition, host: Host, row: HostRow, event: VisitEnded, now: float
@@ -276,19 +276,21 @@ class CheckIn:
         partition: Partition,
         host: Host,
         row: HostRow,
-        blocked_until: float,
+        backoff_until: float,
         event: VisitEnded,
     ) -> None:
         row = partition.queues.renumbered(self._turned(partition, row, event))
-        if blocked_until:
-            until = max(row.ready_at, blocked_until)
-            row = replace(row, ready_at=until, blocked_why=why(event), blocked_by=event.outcome)
+        if backoff_until:
+            until = max(row.ready_at, backoff_until)
+            row = replace(
+                row, ready_at=until, backoff_reason=why(event), backoff_cause=event.outcome
+            )
         if not row.queued:
             partition.unload(host, row, Trigger.EMPTIED)
-        elif blocked_until:
-            partition.block(host, row)
+        elif backoff_until:
+            partition.back_off(host, row)
         else:
-            partition.rest(host, row)
+            partition.delay(host, row)
 
     def _turned(self, partition: Partition, row: HostRow, event: VisitEnded) -> HostRow:
         """Return the row with the queue whose turn it is, if both wait."""

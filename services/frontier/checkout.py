@@ -113,17 +113,17 @@ class CheckOut:
                 partition.bench.wait_for_name(host)
             case Effect.BEHIND_SITE:
                 partition.bench.wait_for_site(host)
-            case Effect.REST:
+            case Effect.DELAY:
                 row = replace(host.row, ready_at=closed.until)
                 partition.update(host, row, gate.trigger)
-            case Effect.BLOCK:
+            case Effect.BACK_OFF:
                 row = replace(
                     host.row,
                     ready_at=closed.until,
-                    blocked_why=closed.why,
-                    blocked_by=gate.blocked_by,
+                    backoff_reason=closed.why,
+                    backoff_cause=gate.cause,
                 )
-                partition.block(host, row, Trigger.HELD_BACK)
+                partition.back_off(host, row, Trigger.HELD_BACK)
             case Effect.STOP | Effect.WAIT:
                 raise AssertionError(f"{host.row.host} had its turn though {closed.why}")
 
@@ -268,7 +268,12 @@ def _checked_out(row: HostRow, order: HostCheckedOut) -> HostRow:
     )
     politeness = replace(row.politeness, delay=order.pause)
     return replace(
-        row, lease=lease, politeness=politeness, blocked_why=None, blocked_by=None, is_erased=False
+        row,
+        lease=lease,
+        politeness=politeness,
+        backoff_reason=None,
+        backoff_cause=None,
+        is_erased=False,
     )
 
 

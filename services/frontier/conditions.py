@@ -15,20 +15,20 @@ class Condition(StrEnum):
 
     IDLE = "idle"
     READY = "ready"
-    RESTING = "resting"
+    DELAYED = "delayed"
     CHECKED_OUT = "checked out"
-    BLOCKED = "blocked"
+    BACKING_OFF = "backing off"
 
 
 CONDITIONS = {
     Condition.IDLE: "Nothing is in its queue.",
     Condition.READY: "It may be visited now.",
-    Condition.RESTING: "It was visited a moment ago: its courtesy delay is not over.",
+    Condition.DELAYED: "It was visited a moment ago: its courtesy delay is not over.",
     Condition.CHECKED_OUT: "A fetcher has it, under a lease, with a batch of its URLs.",
-    Condition.BLOCKED: "It is down, has no name, or asked for time: no visit before its wait ends.",
+    Condition.BACKING_OFF: "It is down, has no name, or sent Retry-After: it is not visited yet.",
 }
 
-LISTED = (Condition.READY, Condition.RESTING, Condition.CHECKED_OUT)
+LISTED = (Condition.READY, Condition.DELAYED, Condition.CHECKED_OUT)
 """The conditions of a host that has work: it is in the directory, and in memory in its turn."""
 
 
@@ -72,23 +72,23 @@ TRANSITIONS = (
     Transition(
         Condition.IDLE,
         Trigger.QUEUED_EARLY,
-        Condition.RESTING,
+        Condition.DELAYED,
         "The same, but the courtesy delay after its last visit is not over.",
     ),
     Transition(
         Condition.IDLE,
         Trigger.QUEUED_IN_TROUBLE,
-        Condition.BLOCKED,
+        Condition.BACKING_OFF,
         "The same, but the host was in trouble when its queue ran empty, and its wait is not over.",
     ),
     Transition(
-        Condition.BLOCKED,
+        Condition.BACKING_OFF,
         Trigger.WAIT_OVER,
         Condition.READY,
-        "The time it was blocked until has come.",
+        "Its backoff is over.",
     ),
     Transition(
-        Condition.RESTING,
+        Condition.DELAYED,
         Trigger.DELAY_OVER,
         Condition.READY,
         "Its courtesy delay is over.",
@@ -108,7 +108,7 @@ TRANSITIONS = (
     Transition(
         Condition.CHECKED_OUT,
         Trigger.RELEASED,
-        Condition.RESTING,
+        Condition.DELAYED,
         "The order's last outcome has come.",
     ),
     Transition(
@@ -120,31 +120,31 @@ TRANSITIONS = (
     Transition(
         Condition.CHECKED_OUT,
         Trigger.TROUBLED,
-        Condition.BLOCKED,
+        Condition.BACKING_OFF,
         "The same, and the host is down, has no name, is busy, or its robots.txt cannot be had.",
     ),
     Transition(
         Condition.CHECKED_OUT,
         Trigger.LEASE_EXPIRED,
-        Condition.RESTING,
+        Condition.DELAYED,
         "The lease ended before the order's last outcome came: its fetcher is taken for dead.",
     ),
     Transition(
         Condition.CHECKED_OUT,
         Trigger.RESTARTED,
-        Condition.RESTING,
+        Condition.DELAYED,
         "A new run found it checked out, and knows that all fetchers of earlier runs are dead.",
     ),
     Transition(
         Condition.READY,
         Trigger.TAKEN_OVER,
-        Condition.RESTING,
+        Condition.DELAYED,
         "Another frontier had it until a moment ago, or the clock was set: the delay begins anew.",
     ),
     Transition(
         Condition.READY,
         Trigger.HELD_BACK,
-        Condition.BLOCKED,
+        Condition.BACKING_OFF,
         "Its turn has come, and what was set for its site forbids a visit now: it is off, in its "
         "quiet hours, or has had its visits of the day. Or it has asked for time, in a visit that "
         "was told after the next had been ordered.",
@@ -152,23 +152,23 @@ TRANSITIONS = (
     Transition(
         Condition.READY,
         Trigger.NAME_RESTS,
-        Condition.RESTING,
+        Condition.DELAYED,
         "Its turn has come, but a moment ago its server was visited under another scheme or port.",
     ),
     *(
         Transition(
             before, Trigger.ERASED, Condition.IDLE, "What is known of it was erased on demand."
         )
-        for before in (Condition.READY, Condition.RESTING, Condition.BLOCKED)
+        for before in (Condition.READY, Condition.DELAYED, Condition.BACKING_OFF)
     ),
     # The fetcher was slow, not dead: what it reports late still counts until the next order.
     *(
         Transition(before, trigger, after, f"An outcome has come after the lease ended: {so}.")
-        for before in (Condition.RESTING, Condition.READY)
+        for before in (Condition.DELAYED, Condition.READY)
         for trigger, after, so in (
-            (Trigger.RELEASED, Condition.RESTING, "the courtesy delay begins anew"),
+            (Trigger.RELEASED, Condition.DELAYED, "the courtesy delay begins anew"),
             (Trigger.EMPTIED, Condition.IDLE, "nothing is left in the queue"),
-            (Trigger.TROUBLED, Condition.BLOCKED, "the host is in trouble"),
+            (Trigger.TROUBLED, Condition.BACKING_OFF, "the host is in trouble"),
         )
     ),
 )

@@ -60,8 +60,8 @@ class Effect(Enum):
 
     STOP = "no host is ordered"
     WAIT = "the host is not ready, so its turn has not come"
-    BLOCK = "the host is blocked until the gate opens"
-    REST = "the host rests until the gate opens"
+    BACK_OFF = "the host backs off until the gate opens"
+    DELAY = "the host is delayed until the gate opens"
     BEHIND_NAME = "the host is ready once no other host of its name is checked out"
     BEHIND_SITE = "the host is ready once fewer hosts of its site are checked out"
 
@@ -76,8 +76,8 @@ class Gate(NamedTuple):
     closed: Callable[[Situation], Closed | None]
     trigger: Trigger | None = None
     """The trigger of the host's change of condition."""
-    blocked_by: str = ""
-    """The column `blocked_by` of a host that is blocked."""
+    cause: str = ""
+    """The column `backoff_cause` of a host that backs off."""
 
 
 def closed_gates(at: Situation) -> Iterator[tuple[Gate, Closed]]:
@@ -118,17 +118,17 @@ def _lease(at: Situation) -> Closed | None:
 
 def _backoff(at: Situation) -> Closed | None:
     row = at.host
-    if row.condition is not Condition.BLOCKED:
+    if row.condition is not Condition.BACKING_OFF:
         return None
-    return Closed(row.ready_at, row.blocked_why or "it is blocked")
+    return Closed(row.ready_at, row.backoff_reason or "it backs off")
 
 
 def _delay(at: Situation) -> Closed | None:
     row = at.host
-    if row.condition is not Condition.RESTING or row.ready_at <= at.now:
+    if row.condition is not Condition.DELAYED or row.ready_at <= at.now:
         return None
     delay = f"its courtesy delay is {row.politeness.delay:g} s"
-    return Closed(row.ready_at, row.blocked_why or delay)
+    return Closed(row.ready_at, row.backoff_reason or delay)
 
 
 def _overrides(at: Situation) -> Closed | None:
@@ -176,7 +176,12 @@ GATES = (
     Gate("page limit", "The page limit of the crawl is not reached.", Effect.STOP, _page_limit),
     Gate("speed", "The speed of the crawl allows a visit.", Effect.STOP, _speed),
     Gate("lease", "No fetcher has the host under a lease.", Effect.WAIT, _lease),
-    Gate("backoff", "The host is not blocked after trouble or Retry-After.", Effect.WAIT, _backoff),
+    Gate(
+        "backoff",
+        "The host is not in backoff.",
+        Effect.WAIT,
+        _backoff,
+    ),
     Gate("delay", "The courtesy delay after its last visit is over.", Effect.WAIT, _delay),
     Gate("slots", "One more host of its partition may be checked out.", Effect.STOP, _slots),
     Gate("name", "No other scheme or port of its name is visited.", Effect.BEHIND_NAME, _name),
@@ -184,14 +189,14 @@ GATES = (
     Gate(
         "name rests",
         "The courtesy delay of its name is over.",
-        Effect.REST,
+        Effect.DELAY,
         _name_rests,
         Trigger.NAME_RESTS,
     ),
     Gate(
         "retry-after",
         "No Retry-After was reported late, after the host was released.",
-        Effect.BLOCK,
+        Effect.BACK_OFF,
         _retry_after,
         Trigger.HELD_BACK,
         Outcome.BUSY,
@@ -199,7 +204,7 @@ GATES = (
     Gate(
         "overrides",
         "Its site and host are not off, in quiet hours or over their daily budget.",
-        Effect.BLOCK,
+        Effect.BACK_OFF,
         _overrides,
         Trigger.HELD_BACK,
         HELD,
@@ -207,7 +212,7 @@ GATES = (
     Gate(
         "unreadable pages",
         "Its last pages could be read by the parser.",
-        Effect.BLOCK,
+        Effect.BACK_OFF,
         _unreadable,
         Trigger.HELD_BACK,
         HELD,
@@ -215,7 +220,7 @@ GATES = (
     Gate(
         "takeover",
         "The courtesy delay after a visit that a former owner ordered is over.",
-        Effect.REST,
+        Effect.DELAY,
         _taken_over,
         Trigger.TAKEN_OVER,
     ),

@@ -98,7 +98,7 @@ def _cache(
 def size_of_host(host: Host) -> int:
     """Return about how many bytes *host* takes in memory."""
     row = host.row
-    texts = len(row.host) + len(row.blocked_why or "")
+    texts = len(row.host) + len(row.backoff_reason or "")
     return 6 * ENTRY_BYTES + texts + size_of_cookies(row.cookies)
 
 

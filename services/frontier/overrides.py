@@ -1,6 +1,6 @@
 """What operators have set for single sites and hosts, as far as it decides when they are visited.
 
-A host that may not be visited now is held back when its turn comes: it is blocked until it may, and
+A host that may not be visited now is held back when its turn comes: it backs off until it may, and
 its row says why. When what is set for it or its site changes, it comes to its turn again
 (`Partition.recall`).
 """
@@ -18,7 +18,7 @@ from services.frontier.rows import HostRow
 
 DAY = 86400.0
 HELD = "site"
-"""What a host's row says it is blocked by, where that is what was set for its site."""
+"""The `backoff_cause` of a host that the settings of its site exclude now."""
 LOOKED_AT = 3600.0
 """Seconds after which a host that is off is looked at again, if nobody has said that it is not."""
 

@@ -7,7 +7,7 @@ Every change of a host passes :meth:`Partition.update`, which keeps row, workben
 step, and checks each change of condition against the table of `conditions.py`.
 
 A host that gets work enters the directory. It is loaded from there onto the workbench when there is
-room (`loading.py`), and leaves when it has no work, is blocked, or makes room for another.
+room (`loading.py`), and leaves when it has no work, backs off, or makes room for another.
 """
 
 from collections import Counter
@@ -223,13 +223,13 @@ class Partition:
         """Update an idle host that has work now: it is listed, unless its trouble lasts."""
         if row.ready_at <= now:
             self._enlist(host, row, Trigger.QUEUED)
-        elif row.blocked_why:
+        elif row.backoff_reason:
             self._wait(row)
             self.update(host, row, Trigger.QUEUED_IN_TROUBLE)
         else:
             self._enlist(host, row, Trigger.QUEUED_EARLY)
 
-    def rest(self, host: Host, row: HostRow) -> None:
+    def delay(self, host: Host, row: HostRow) -> None:
         """Update a loaded host that was released and has more work."""
         if is_outdated(row.listed, row.number):
             self._directory.delist(row.host, row.listed)
@@ -237,7 +237,7 @@ class Partition:
         else:
             self.update(host, row, Trigger.RELEASED)
 
-    def block(self, host: Host, row: HostRow, trigger: Trigger = Trigger.TROUBLED) -> None:
+    def back_off(self, host: Host, row: HostRow, trigger: Trigger = Trigger.TROUBLED) -> None:
         """Unload a host that waits until `row.ready_at`."""
         self._wait(row)
         self.unload(host, row, trigger)
@@ -257,7 +257,9 @@ class Partition:
 
     def _enlist(self, host: Host, row: HostRow, trigger: Trigger) -> None:
         listed = self._directory.enlist(row.site, row.host, row.number)
-        self.update(host, replace(row, listed=listed, blocked_why=None, blocked_by=None), trigger)
+        self.update(
+            host, replace(row, listed=listed, backoff_reason=None, backoff_cause=None), trigger
+        )
 
     def wait(self, until: float, site: str, host: str, crawl: str, url: str) -> None:
         """Return *url* of *crawl* at *until*."""
@@ -266,7 +268,7 @@ class Partition:
         self.tally.due_count += 1
 
     def _wait(self, row: HostRow) -> None:
-        """Return a blocked host when its wait ends."""
+        """Return a host when its backoff ends."""
         self._add_to_calendar(row)
         self.tally.due_count += 1
 
@@ -274,16 +276,16 @@ class Partition:
         self._calendar.add(DueRow("", row.host, row.ready_at, row.site, row.host))
 
     def wait_until(self, host: Host, row: HostRow) -> None:
-        """Update a blocked host whose wait ends at another time now, `row.ready_at`."""
+        """Update a host whose backoff ends at another time now, `row.ready_at`."""
         self.stop_waiting()
         self._wait(row)
         self.update(host, row)
 
     def wait_again(self, host: Host) -> None:
-        """Have a blocked host in our calendar, where an earlier owner may have put it after our
-        claim."""
+        """Put a host that backs off into our calendar, where an earlier owner may have put it after
+        our claim."""
         row = host.row
-        if row.condition is Condition.BLOCKED:
+        if row.condition is Condition.BACKING_OFF:
             self._add_to_calendar(row)
 
     def due(self) -> float | None:
@@ -294,13 +296,13 @@ class Partition:
         """Remove and return at most *most* URLs and hosts whose time has come."""
         return self._calendar.take(now, most)
 
-    def unblock(self, dues: Sequence[DueRow]) -> None:
+    def end_backoffs(self, dues: Sequence[DueRow]) -> None:
         """List each host that one of *dues* is about, if its wait ends then."""
         ends = {(due.host, due.at) for due in dues}
         last = {due.host: due.at for due in sorted(dues, key=attrgetter("at"))}
         for host in self.find_all(dues):
             row = host.row
-            if row.condition is Condition.BLOCKED and (row.host, row.ready_at) in ends:
+            if row.condition is Condition.BACKING_OFF and (row.host, row.ready_at) in ends:
                 self.stop_waiting()
                 self._enlist(host, row, Trigger.WAIT_OVER)
             elif row.may_go and row.ready_at <= last[row.host]:
@@ -333,10 +335,10 @@ class Partition:
         if row.condition is Condition.CHECKED_OUT:
             self.update(host, kept)
             return
-        if row.condition is Condition.BLOCKED:
+        if row.condition is Condition.BACKING_OFF:
             self.stop_waiting()
-        if row.blocked_by == Outcome.BUSY:
-            kept = replace(kept, blocked_why=row.blocked_why, blocked_by=row.blocked_by)
+        if row.backoff_cause == Outcome.BUSY:
+            kept = replace(kept, backoff_reason=row.backoff_reason, backoff_cause=row.backoff_cause)
         else:
             kept = replace(kept, ready_at=min(row.ready_at, now + row.politeness.delay))
         if row.condition is Condition.IDLE:
@@ -373,9 +375,9 @@ class Partition:
         while rows := self._host_rows.scan(site, after):
             after = rows[-1].host
             for row in rows:
-                if row.condition is Condition.BLOCKED and row.host not in self.bench.hosts:
+                if row.condition is Condition.BACKING_OFF and row.host not in self.bench.hosts:
                     host = self._caches.hosts.get(row.host) or Host(row)
-                    if host.row.blocked_by == HELD:
+                    if host.row.backoff_cause == HELD:
                         self.wait_until(host, replace(host.row, ready_at=now))
 
     def end_leases(self, until: float, now: float) -> None:
@@ -444,7 +446,7 @@ class Partition:
             end = self.claimed_at + lease.expires_at - lease.ordered_at
             lease = replace(lease, ordered_at=self.claimed_at, expires_at=end)
             return replace(row, lease=lease)
-        if row.condition is Condition.RESTING:
+        if row.condition is Condition.DELAYED:
             delay = row.politeness.delay
             rested = max(self.claimed_at + delay, min(row.ready_at, now + delay))
             return replace(row, ready_at=rested)

@@ -178,12 +178,12 @@ class Errands:
         """Give a host that waits its rules; what comes when it does not wait any more is late."""
         host = partition.find(event.site, event.host)
         known = partition.robots(host)
-        if not known or not known.asked or host.row.condition is not Condition.BLOCKED:
+        if not known or not known.asked or host.row.condition is not Condition.BACKING_OFF:
             return
         row, until = self._reports.ended(partition, host, host.row, event, now)
         if until:
             why = event.reason or str(event.outcome)
-            row = replace(row, blocked_why=why, blocked_by=event.outcome)
+            row = replace(row, backoff_reason=why, backoff_cause=event.outcome)
         ready_at = max(until, now + row.politeness.delay)
         partition.wait_until(host, replace(row, ready_at=ready_at))
 

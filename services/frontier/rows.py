@@ -199,13 +199,13 @@ class HostRow(Row, frozen=True):
     host: str
     """The host key: scheme, name and port."""
     condition: Condition = Condition.IDLE
-    """idle, ready, resting, checked out or blocked."""
+    """idle, ready, delayed, checked out or backing off."""
     ready_at: float = 0.0
     """The time before which the host is not visited."""
-    blocked_why: str | None = None
-    """Why the host is blocked, or its last order was returned; null if neither is so."""
-    blocked_by: str | None = None
-    """The outcome that blocked the host or returned its last order; `site` if its site's settings
+    backoff_reason: str | None = None
+    """Why the host backs off, or why its last order was returned."""
+    backoff_cause: str | None = None
+    """The outcome that caused the backoff or returned the last order; `site` if its site's settings
     or unreadable pages did."""
     new: QueueEnds = QueueEnds()
     """The queue of URLs that were never visited."""
@@ -408,8 +408,8 @@ class ListedHost(Row, frozen=True):
 
 
 class DueRow(Row, frozen=True):
-    """A host to unblock, or a URL to visit, at a time. A calendar (`calendar.py`) sets the bucket,
-    and puts the time before the key.
+    """A host whose backoff ends, or a URL to visit, at a time. A calendar (`calendar.py`) sets the
+    bucket, and puts the time before the key.
 
     The row that it is about says whether it still holds: the host's, or the URL's plan.
     """
@@ -448,8 +448,8 @@ def partition_keys(partitions: int) -> list[str]:
 
 
 class PartitionRow(Row, frozen=True):
-    """Where a partition's directory, its calendar of retries and blocked hosts, and its parked URLs
-    are."""
+    """Where a partition's directory, its calendar of retries and of hosts that back off, and its
+    parked URLs are."""
 
     table = "partitions"
     partition_key = "partition"
@@ -458,7 +458,7 @@ class PartitionRow(Row, frozen=True):
     directory: BucketList = BucketList()
     """The buckets of the directory."""
     due: BucketRange = BucketRange()
-    """The buckets of the calendar of retries and blocked hosts."""
+    """The buckets of the calendar of retries and of hosts that back off."""
     parked: tuple[int, ...] = ()
     """The key groups whose URLs were parked."""
 

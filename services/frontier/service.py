@@ -300,7 +300,7 @@ class Frontier(Processor):
         return min(now, self._read_until)
 
     def _bring_back(self, now: float, most: int) -> None:
-        """Queue at most *most* URLs whose time has come, and unblock hosts."""
+        """Queue at most *most* due URLs, and end the backoff of hosts."""
         self._revisits.follow(now, most)
         taken = list[tuple[Partition, list[DueRow], list[DueRow]]]()
         for partition in self._partitions:
@@ -314,7 +314,7 @@ class Frontier(Processor):
         plans = plans_of(one for _, *both in taken for some in both for one in some)
         read_ahead(self._store, chain([plans], self._reads_of(places)))
         for partition, due, visits in taken:
-            partition.unblock([one for one in due if not one.url])
+            partition.end_backoffs([one for one in due if not one.url])
             for one in due:
                 if one.url:
                     self._admission.retry_due(partition, one, now)

@@ -1,6 +1,6 @@
 """The workbench: loaded hosts, ordered by when they may be visited and in what order.
 
-The invariant that makes politeness correct: a loaded host is in exactly one of *ready*, *resting*
+The invariant that makes politeness correct: a loaded host is in exactly one of *ready*, *delayed*
 and *checked out*, and only :meth:`update` changes which.
 
 A host here is a scheme, a name and a port, since robots.txt is about that (RFC 9309, 2.3). What
@@ -97,7 +97,7 @@ class Workbench:
         """… and those that wait for each name or site …"""
         self._held = Schedule()
         """… and those of them all."""
-        self._resting, self._leases = Schedule(), Schedule()
+        self._delayed, self._leases = Schedule(), Schedule()
         self._name_rests = Schedule()
         """Name → until when none of its hosts is visited."""
         self._out = defaultdict[str, set[str]](set)
@@ -160,8 +160,8 @@ class Workbench:
         match host.row.condition:
             case Condition.READY:
                 return self._waiting[host.waits_for] if host.waits_for else self._ready
-            case Condition.RESTING:
-                return self._resting
+            case Condition.DELAYED:
+                return self._delayed
             case Condition.CHECKED_OUT:
                 return self._leases
         return None
@@ -234,7 +234,7 @@ class Workbench:
 
     def rested(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose courtesy delay is over; update each before you take the next."""
-        return self._timed_out(self._resting, now)
+        return self._timed_out(self._delayed, now)
 
     def expired(self, now: float) -> Iterator[Host]:
         """Yield the hosts whose lease is over; update each before you take the next."""
@@ -246,7 +246,7 @@ class Workbench:
 
     def next_rested(self) -> float | None:
         """Return when the next courtesy delay is over."""
-        first = self._resting.first()
+        first = self._delayed.first()
         return first[0] if first else None
 
     def next_expired(self) -> float | None:

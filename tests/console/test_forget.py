@@ -48,7 +48,7 @@ def test_the_frontier_is_asked(
     assert event.requested_by
 
 
-def test_what_is_erased_for_ever_is_blocked(opened: Opened, tmp_path: Path) -> None:
+def test_what_is_erased_for_ever_is_backing_off(opened: Opened, tmp_path: Path) -> None:
     assert forget(tmp_path, "a.example", "--forever") == 0
     keys = [record.key for record in drain(opened.log.tail([CONTROL.name]))]
     assert "blocklist_changed/*.a.example" in keys

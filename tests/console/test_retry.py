@@ -19,7 +19,7 @@ def retry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> AskingCommand:
 def down(host: str, by: Outcome = Outcome.HOST_DOWN) -> HostRow:
     until = clock.now() + 5000.0
     why = "no connection\x1b[2J"
-    return HostRow("a.example", host, Condition.BLOCKED, until, why, blocked_by=by)
+    return HostRow("a.example", host, Condition.BACKING_OFF, until, why, backoff_cause=by)
 
 
 def ended(url: str, outcome: str) -> UrlRow:

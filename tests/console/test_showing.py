@@ -188,16 +188,16 @@ def test_it_is_said_to_go_on_only_where_that_does_something() -> None:
     assert "retry --data 'my data' HOST" in later
 
 
-def test_blocked_hosts_are_named_with_until_when_and_why() -> None:
-    of = progress(conditions=Counter(blocked=3))
+def test_the_report_names_hosts_that_back_off_with_time_and_reason() -> None:
+    of = progress(conditions=Counter({"backing off": 3}))
     hosts = tuple(
-        HostRow("a.example", host, Condition.BLOCKED, 1795471140.0 + n, "refused\x1b[2J")
+        HostRow("a.example", host, Condition.BACKING_OFF, 1795471140.0 + n, "refused\x1b[2J")
         for n, host in enumerate(("http://a.example", "http://b.a.example"))
     )
     shown = said(End.WAITING, of, 0, Folder(Path("data")), Waiting(1795471140.0, hosts))
     assert obeyed(shown) == []
     lines = [line.strip() for line in shown.splitlines()]
-    at = lines.index("blocked     http://a.example until 2026-11-23 21:59:00 UTC (refused?[2J)")
+    at = lines.index("backing off http://a.example until 2026-11-23 21:59:00 UTC (refused?[2J)")
     assert lines[at + 1].startswith("http://b.a.example until 2026-11-23 21:59:01 UTC")
     assert lines[at + 2] == "… and 1 more"
 

@@ -108,15 +108,15 @@ def test_when_the_first_is_due_is_said_as_far_as_it_is_known() -> None:
 
 def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[str]) -> None:
     due = clock.now() + 5000.0
-    blocked = HostRow("a.example", HOST, Condition.BLOCKED, due, "no connection\x1b[2J")
+    failing = HostRow("a.example", HOST, Condition.BACKING_OFF, due, "no connection\x1b[2J")
     keep(
         opened,
         TallyRow(DEFAULT_CRAWL, "0/4", admitted=2, queued=1),
-        PartitionTallyRow("0/4", due_count=1, conditions={"blocked": 1}),
+        PartitionTallyRow("0/4", due_count=1, conditions={"backing off": 1}),
         TallyRow(DEFAULT_CRAWL, "3/4", admitted=1, pages=1, outcomes={"page": 1}),
         PartitionRow("0/4", due=BucketRange(0, 0, (GROUP,))),
         DueRow(f"hosts/{GROUP}/0", "1", due, "a.example", HOST),
-        blocked,
+        failing,
     )
     opened.log.append([encode(DEFINED), encode(SeedAdded(at=1.0, url=f"{HOST}/"))])
     text = shown(capsys, opened)
@@ -127,7 +127,7 @@ def test_a_folder_is_read_whole(opened: Opened, capsys: pytest.CaptureFixture[st
     assert told["crawl"] == str(opened.folder.path) and told["idle"] == ""
     assert (told["definition"]["scope"], told["definition"]["paused"]) == (DEFINED.scope, False)
     assert (told["admitted"], told["queued"], told["pages"]) == (3, 1, 1)
-    assert told["conditions"] == {"blocked": 1} and told["outcomes"] == {"page": 1}
+    assert told["conditions"] == {"backing off": 1} and told["outcomes"] == {"page": 1}
     assert told["lags"]["dedup"]["seeds"] == 1 and told["dead_letters"] == 0
     assert told["next_due_at"] == due
 

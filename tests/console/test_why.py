@@ -171,10 +171,10 @@ def host(**fields: object) -> HostRow:
 
 @pytest.mark.parametrize(("ahead", "words"), [(0, "0 URLs"), (1, "1 URL "), (7, "7 URLs")])
 def test_its_position_in_the_queue_is_named(ahead: int, words: str) -> None:
-    resting = host(condition=Condition.RESTING, ready_at=NOW + 5, blocked_why="it was slow")
-    shown = why(host=resting, ahead=ahead, met=True)
+    delayed = host(condition=Condition.DELAYED, ready_at=NOW + 5, backoff_reason="it was slow")
+    shown = why(host=delayed, ahead=ahead, met=True)
     assert f"queued: behind {words}" in shown
-    assert "host: resting\n" in shown
+    assert "host: delayed\n" in shown
     assert "not visited now until 2033-05-18 03:33:25 UTC: it was slow (delay)" in shown
     ready = host(condition=Condition.READY)
     assert "not visited" not in why(host=ready, ahead=ahead, met=True, definition=DEFINED)

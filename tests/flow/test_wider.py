@@ -42,7 +42,7 @@ def asked(crawl: VirtualCrawl) -> Counter[str]:
 def queued(crawl: VirtualCrawl) -> bool:
     """Whether a URL of the chain waits for its turn, and none is under way."""
     host = SqliteStore(crawl.database).table(HostRow).get("a.test", "http://a.test")
-    return host is not None and host.queued == 1 and host.condition is Condition.RESTING
+    return host is not None and host.queued == 1 and host.condition is Condition.DELAYED
 
 
 def row(crawl: VirtualCrawl, url: str) -> UrlRow:

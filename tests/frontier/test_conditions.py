@@ -81,7 +81,7 @@ def killed() -> Simulation:
 def taken_over() -> Simulation:
     sim = until(simulate(urls=2), OUT, Trigger.RELEASED)
     sim.handle(crawl(paused=True))
-    until(sim, Condition.RESTING, Trigger.DELAY_OVER).start()
+    until(sim, Condition.DELAYED, Trigger.DELAY_OVER).start()
     return until(sim, Condition.READY, Trigger.TAKEN_OVER)
 
 
@@ -94,7 +94,7 @@ def late(before: Condition, urls: int = 1, answer: dict[str, object] = PAGE) -> 
     sim.handle(crawl(paused=True))
     over = Trigger.DELAY_OVER if before is Condition.READY else Trigger.LEASE_EXPIRED
     sim.changes.clear()
-    until(sim, Condition.RESTING if before is Condition.READY else OUT, over)
+    until(sim, Condition.DELAYED if before is Condition.READY else OUT, over)
     sim.handle(report)
     return sim
 
@@ -114,14 +114,14 @@ def name_rests() -> Simulation:
 
 def erased_in(before: Condition) -> Simulation:
     """Erase a host on demand while it is *before*."""
-    sim = simulate(answer=DOWN, retries=1) if before is Condition.BLOCKED else simulate(urls=2)
-    if before is Condition.BLOCKED:
+    sim = simulate(answer=DOWN, retries=1) if before is Condition.BACKING_OFF else simulate(urls=2)
+    if before is Condition.BACKING_OFF:
         until(sim, OUT, Trigger.TROUBLED)
     else:
         until(sim, OUT, Trigger.RELEASED)
     if before is Condition.READY:
         sim.handle(crawl(paused=True))
-        until(sim, Condition.RESTING, Trigger.DELAY_OVER)
+        until(sim, Condition.DELAYED, Trigger.DELAY_OVER)
     sim.handle(ErasureRequested(at=sim.now, site=SITE, host=HOST))
     return sim
 
@@ -130,17 +130,17 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (Condition.IDLE, Trigger.QUEUED): simulate,
     (Condition.IDLE, Trigger.QUEUED_EARLY): lambda: queued_again(simulate()),
     (Condition.IDLE, Trigger.QUEUED_IN_TROUBLE): lambda: queued_again(simulate(answer=DOWN)),
-    (Condition.BLOCKED, Trigger.WAIT_OVER): lambda: until(
-        simulate(answer=DOWN, retries=1), Condition.BLOCKED, Trigger.WAIT_OVER
+    (Condition.BACKING_OFF, Trigger.WAIT_OVER): lambda: until(
+        simulate(answer=DOWN, retries=1), Condition.BACKING_OFF, Trigger.WAIT_OVER
     ),
-    (Condition.RESTING, Trigger.DELAY_OVER): lambda: until(
-        simulate(), Condition.RESTING, Trigger.DELAY_OVER
+    (Condition.DELAYED, Trigger.DELAY_OVER): lambda: until(
+        simulate(), Condition.DELAYED, Trigger.DELAY_OVER
     ),
     (Condition.READY, Trigger.ORDERED): lambda: until(simulate(), Condition.READY, Trigger.ORDERED),
     (Condition.READY, Trigger.LEFT_OUT): left_out,
     (Condition.READY, Trigger.ERASED): lambda: erased_in(Condition.READY),
-    (Condition.RESTING, Trigger.ERASED): lambda: erased_in(Condition.RESTING),
-    (Condition.BLOCKED, Trigger.ERASED): lambda: erased_in(Condition.BLOCKED),
+    (Condition.DELAYED, Trigger.ERASED): lambda: erased_in(Condition.DELAYED),
+    (Condition.BACKING_OFF, Trigger.ERASED): lambda: erased_in(Condition.BACKING_OFF),
     (OUT, Trigger.RELEASED): lambda: until(simulate(), OUT, Trigger.RELEASED),
     (OUT, Trigger.EMPTIED): lambda: until(simulate(), OUT, Trigger.EMPTIED),
     (OUT, Trigger.TROUBLED): lambda: until(simulate(answer=DOWN, retries=1), OUT, Trigger.TROUBLED),
@@ -149,9 +149,9 @@ SCENARIOS: dict[tuple[Condition, Trigger], Callable[[], Simulation]] = {
     (Condition.READY, Trigger.TAKEN_OVER): taken_over,
     (Condition.READY, Trigger.HELD_BACK): quiet,
     (Condition.READY, Trigger.NAME_RESTS): name_rests,
-    (Condition.RESTING, Trigger.RELEASED): lambda: late(Condition.RESTING, urls=2),
-    (Condition.RESTING, Trigger.EMPTIED): lambda: late(Condition.RESTING),
-    (Condition.RESTING, Trigger.TROUBLED): lambda: late(Condition.RESTING, answer=DOWN),
+    (Condition.DELAYED, Trigger.RELEASED): lambda: late(Condition.DELAYED, urls=2),
+    (Condition.DELAYED, Trigger.EMPTIED): lambda: late(Condition.DELAYED),
+    (Condition.DELAYED, Trigger.TROUBLED): lambda: late(Condition.DELAYED, answer=DOWN),
     (Condition.READY, Trigger.RELEASED): lambda: late(Condition.READY, urls=2),
     (Condition.READY, Trigger.EMPTIED): lambda: late(Condition.READY),
     (Condition.READY, Trigger.TROUBLED): lambda: late(Condition.READY, answer=DOWN),

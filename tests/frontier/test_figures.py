@@ -49,7 +49,7 @@ def test_queue_and_hosts_by_condition_are_those_of_the_store(sim: Simulation) ->
         assert shown("urls_queued") == sum(row.queued for row in rows if row)
         for condition, count in conditions().items():
             assert count == sum(row.condition == condition for row in rows if row)
-    assert shown("hosts", condition="blocked") == 1
+    assert shown("hosts", condition="backing off") == 1
     assert shown("hosts_loaded") == 3
 
 

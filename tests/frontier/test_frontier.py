@@ -132,7 +132,7 @@ def test_a_host_that_is_down_waits_longer_each_time_and_its_urls_are_kept() -> N
     given_up = sim.store.table(UrlRow).get((DEFAULT_CRAWL, "http://a.test"), "http://a.test/0")
     assert given_up and given_up.outcome == Outcome.HOST_DOWN
     assert row(sim, "http://a.test").queued == 1
-    assert row(sim, "http://a.test").condition is Condition.BLOCKED
+    assert row(sim, "http://a.test").condition is Condition.BACKING_OFF
 
 
 def test_a_silent_name_server_is_asked_again_soon_and_a_missing_name_next_week() -> None:
@@ -193,7 +193,7 @@ def test_robots_txt_that_cannot_be_had_forbids_everything_for_thirty_days() -> N
     day = 86400.0
     sim.run(until=START + 29 * day)
     assert sim.pages() == []
-    assert row(sim, "http://a.test").blocked_why == "robots.txt answered 503"
+    assert row(sim, "http://a.test").backoff_reason == "robots.txt answered 503"
     sim.run(until=START + 60 * day)
     assert sim.pages() == ["http://a.test/"]
 
@@ -382,8 +382,8 @@ def test_a_host_whose_order_is_handed_back_comes_again_when_it_is_told_and_says_
     sim.run(until=START + 1600.0)
     assert [at - START for at, _ in sim.orders] == pytest.approx([0.0, 500.0, 1000.0, 1500.0])
     waiting = row(sim, "http://a.test")
-    assert (waiting.blocked_by, waiting.blocked_why) == (Outcome.UNVISITED, why)
+    assert (waiting.backoff_cause, waiting.backoff_reason) == (Outcome.UNVISITED, why)
     refusing[0] = False
     sim.run()
     assert sim.pages()[-2:] == urls("a.test", 2)
-    assert row(sim, "http://a.test").blocked_why is None
+    assert row(sim, "http://a.test").backoff_reason is None

@@ -31,8 +31,8 @@ CLOSED = {
     "lease": situation(
         host=replace(HOST, condition=Condition.CHECKED_OUT, lease=Lease(expires_at=NOW + 9))
     ),
-    "backoff": situation(host=replace(HOST, condition=Condition.BLOCKED, ready_at=NOW + 9)),
-    "delay": situation(host=replace(HOST, condition=Condition.RESTING, ready_at=NOW + 9)),
+    "backoff": situation(host=replace(HOST, condition=Condition.BACKING_OFF, ready_at=NOW + 9)),
+    "delay": situation(host=replace(HOST, condition=Condition.DELAYED, ready_at=NOW + 9)),
     "slots": situation(has_slot=False),
     "name": situation(others={"https://a.test"}),
     "site": situation(others={f"http://{n}.a.test" for n in range(4)}),
@@ -62,7 +62,7 @@ def test_gate_closes_alone_and_says_why(name: str) -> None:
 @pytest.mark.parametrize("name", CLOSED)
 def test_gate_that_changes_a_host_says_until_when_and_by_which_trigger(name: str) -> None:
     [(gate, closed)] = closed_gates(CLOSED[name])
-    changes = gate.effect in (Effect.BLOCK, Effect.REST)
+    changes = gate.effect in (Effect.BACK_OFF, Effect.DELAY)
     assert changes == (gate.trigger is not None)
     if changes:
         assert closed.until and closed.until > NOW

@@ -70,7 +70,10 @@ def test_a_host_has_so_many_visits_a_day_and_the_others_go_on() -> None:
     )
     assert asked(sim, OTHER) == MANY + 1
     row = host(sim)
-    assert (row.condition, row.blocked_why) == ("blocked", "it has had its 30 visits of the day")
+    assert (row.condition, row.backoff_reason) == (
+        "backing off",
+        "it has had its 30 visits of the day",
+    )
     sim.handle(different(sim.now, budget=50))
     sim.run(sim.now + HOUR / 2)
     assert asked(sim, HOST, midnight + 2 * DAY) == 50, "those that it has had already count"
@@ -85,7 +88,7 @@ def test_a_site_that_is_off_is_left_alone_until_it_is_not() -> None:
     sim.run(sim.now + 10 * HOUR)
     assert asked(sim, HOST, begun) == 0
     assert asked(sim, OTHER) == MANY + 1
-    assert host(sim).blocked_why == "its site is off"
+    assert host(sim).backoff_reason == "its site is off"
     sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     sim.run(sim.now + 60)
     assert asked(sim, HOST, begun) == 0
@@ -121,7 +124,7 @@ def test_a_host_in_a_forbidden_network_is_looked_at_each_hour_and_forgets_nothin
     sim.admit(*(f"{HOST}/{n}" for n in range(3)))
     sim.run(START + 30.5 * HOUR)
     assert 24 <= len(sim.orders) <= 31
-    assert (host(sim).queued, host(sim).blocked_why) == (3, "192.0.2.7 is")
+    assert (host(sim).queued, host(sim).backoff_reason) == (3, "192.0.2.7 is")
     forbidden[0] = False
     sim.handle(RetryRequested(at=sim.now, site="a.test", host=HOST))
     lifted = sim.now
@@ -169,7 +172,7 @@ def test_one_host_of_a_site_is_off_or_the_only_one_that_is_not() -> None:
     sim.handle(own(off=True))
     sim.run(START + HOUR)
     assert (asked(sim, HOST), asked(sim, NEIGHBOUR)) == (0, 31)
-    assert host(sim).blocked_why == "it is off"
+    assert host(sim).backoff_reason == "it is off"
     sim.handle(own(sim.now, off=False))
     sim.handle(different(sim.now, off=True))
     sim.run(sim.now + HOUR)

@@ -51,7 +51,7 @@ def test_a_host_that_waits_says_why_and_goes_on_when_the_hours_are_over() -> Non
     sim.admit(f"{HOST}/late")
     sim.run(sim.now + HOUR)
     row = SqliteStore(sim.database).table(HostRow).get("a.test", HOST)
-    assert row and row.blocked_why and row.ready_at % DAY == UNTIL
+    assert row and row.backoff_reason and row.ready_at % DAY == UNTIL
     sim.start()
     sim.handle(hours(FROM, UNTIL))
     assert f"{HOST}/late" not in sim.pages()

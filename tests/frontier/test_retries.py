@@ -52,7 +52,7 @@ def test_a_host_in_trouble_is_tried_after_its_courtesy_delay(outcome: Outcome) -
     sim = Simulation(web, delay=7.0)
     sim.admit(URL, "http://a.test/2")
     sim.run(sim.now + 60.0)
-    assert (host(sim).condition, sim.pages()) == (Condition.BLOCKED, [])
+    assert (host(sim).condition, sim.pages()) == (Condition.BACKING_OFF, [])
     web.trouble = {}
     ask(sim)
     ask(sim)
@@ -66,7 +66,7 @@ def test_a_host_in_trouble_is_tried_after_its_courtesy_delay(outcome: Outcome) -
 def test_a_host_that_is_asked_for_at_once_is_still_given_its_delay() -> None:
     sim = Simulation(Mended(outcome=Outcome.HOST_DOWN), delay=7.0)
     sim.admit(URL)
-    while host(sim).condition is not Condition.BLOCKED:
+    while host(sim).condition is not Condition.BACKING_OFF:
         sim.run(steps=1)
     ask(sim)
     sim.run(sim.now + SOON, steps=20)

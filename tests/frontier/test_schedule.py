@@ -40,5 +40,5 @@ def test_memory_does_not_grow_with_the_urls_of_hosts_that_are_ready() -> None:
         sim.frontier.wake(sim.now)
     assert sim.loaded() == 50
     benches = [partition.bench for partition in sim.partitions]
-    schedules = [one for b in benches for one in (b._ready, b._held, b._resting, b._leases)]
+    schedules = [one for b in benches for one in (b._ready, b._held, b._delayed, b._leases)]
     assert sum(schedule.size for schedule in schedules) <= len(schedules) * (100 + SPARE)

@@ -114,7 +114,7 @@ def test_an_outcome_of_a_host_that_is_not_in_memory_is_taken_in() -> None:
             replace(report, outcome=Outcome.BUSY, status=429, retry_after=3600.0, robots=None)
         )
     rows = sim.database._db.execute("SELECT condition, count(*) FROM hosts GROUP BY condition")
-    assert dict(rows.fetchall()) == {Condition.BLOCKED: 4}
+    assert dict(rows.fetchall()) == {Condition.BACKING_OFF: 4}
     orders = len(sim.orders)
     sim.run(until=START + 3600.0)
     assert len(sim.orders) == orders

@@ -78,7 +78,10 @@ def test_a_certificate_that_is_refused_is_no_host_that_is_down() -> None:
     sim.run(until=START + 0.7 * DAY)
     row = sim.store.table(HostRow).get("a.test", HOST)
     assert row is not None and row.politeness.troubles == {"connection": 1, "tls": 1}
-    assert (row.blocked_by, row.blocked_why) == (Outcome.TLS_FAILURE, "certificate has expired")
+    assert (row.backoff_cause, row.backoff_reason) == (
+        Outcome.TLS_FAILURE,
+        "certificate has expired",
+    )
     sim.run()
     half_a_day = 43200.0 * spread(HOST)
     assert waits(sim, "/0") == pytest.approx([half_a_day, half_a_day], abs=2.0)
@@ -107,7 +110,7 @@ def test_the_time_that_a_host_asks_for_counts_though_it_was_ordered_again(
     sim.run(until=told_at + 1800.0)
     row = sim.store.table(HostRow).get("a.test", HOST)
     # Which `gossamer retry` does not lift, and says so.
-    assert row and (row.condition, row.blocked_by) == (Condition.BLOCKED, Outcome.BUSY)
+    assert row and (row.condition, row.backoff_cause) == (Condition.BACKING_OFF, Outcome.BUSY)
     sim.run()
     assert len(sim.visits) > asked and sim.visits[asked][0] >= told_at + 3600.0
 

@@ -57,9 +57,9 @@ def test_after_so_many_in_a_row_one_is_tried_ever_later_and_the_others_go_on() -
     sim.run(START + 300.0)
     assert len(visited(sim, OTHER)) == 40
     row = host(sim)
-    assert row.condition is Condition.BLOCKED
-    assert row.blocked_why and row.blocked_why.startswith("its last ")
-    assert row.blocked_why.endswith(" pages could not be read")
+    assert row.condition is Condition.BACKING_OFF
+    assert row.backoff_reason and row.backoff_reason.startswith("its last ")
+    assert row.backoff_reason.endswith(" pages could not be read")
     sim.run(START + 5 * DAY)
     at = visited(sim)
     # An order that is out is made to its end, and the wait is from the fifth.

@@ -86,8 +86,8 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> There:
 def test_nothing_is_handled_or_written_until_the_end(there: There) -> None:
     sow(there.log, "a")
     there.loop.step()
-    with there.quiesce() as resting:
-        at = {topic for row in resting.notes.values() for topic in row.offsets.items()}
+    with there.quiesce() as delayed:
+        at = {topic for row in delayed.notes.values() for topic in row.offsets.items()}
         assert at == {("seeds", 1)}
         copy = there.copy()
         sow(there.log, "b")
@@ -102,9 +102,9 @@ def test_nothing_is_handled_or_written_until_the_end(there: There) -> None:
 def test_all_that_a_step_handles_is_written_before_it_rests(there: There) -> None:
     there.loop.step()
     sow(there.log, "a")
-    with there.quiesce() as resting:
+    with there.quiesce() as delayed:
         assert found(there.log) == ["a"]
-        assert ("seeds", 1) in {at for row in resting.notes.values() for at in row.offsets.items()}
+        assert ("seeds", 1) in {at for row in delayed.notes.values() for at in row.offsets.items()}
 
 
 def test_members_go_on_by_themselves_when_the_command_was_killed(there: There) -> None:

@@ -140,7 +140,7 @@ class _Snapshot:
             self._sim.later(self._sim.between(*AGE), _stop, run, self._put_back, self._restored)
         self.process.kill()
 
-    def _copy(self, resting: Quiesced) -> None:
+    def _copy(self, delayed: Quiesced) -> None:
         """Copy one table of one node after the other, as nodes do."""
         run, random = self._run, self._sim.random
         run.note("the fleet is quiesced")

@@ -84,17 +84,17 @@ def test_a_column_that_is_missing_is_named_and_then_added(
     made: CassandraSettings, driver: Session
 ) -> None:
     with opened(made) as store:
-        store.table(HostRow).put(HostRow("example.org", "http://example.org", blocked_why="so"))
+        store.table(HostRow).put(HostRow("example.org", "http://example.org", backoff_reason="so"))
         store.flush()
-    driver.execute(f"ALTER TABLE {made.keyspace}.hosts DROP blocked_why", timeout=60)
+    driver.execute(f"ALTER TABLE {made.keyspace}.hosts DROP backoff_reason", timeout=60)
     with opened(made) as store, pytest.raises(GossamerError, match="gossamer store apply") as told:
         store.table(HostRow)
-    assert "table hosts has no column blocked_why" in str(told.value)
+    assert "table hosts has no column backoff_reason" in str(told.value)
     code, out, _ = apply(made)
-    assert (code, out) == (0, "table hosts: column blocked_why added\n")
+    assert (code, out) == (0, "table hosts: column backoff_reason added\n")
     with opened(made) as store:
         found = store.table(HostRow).get("example.org", "http://example.org")
-        assert found and found.blocked_why is None
+        assert found and found.backoff_reason is None
 
 
 def test_options_of_operator_are_named_and_reset_on_request(

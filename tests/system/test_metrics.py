@@ -94,7 +94,7 @@ def test_the_metrics_of_a_running_crawl_agree_with_what_the_servers_saw(tmp_path
             assert 1.0 <= ratio <= (shortest + CLOCKS) / DELAY
             hosts = [
                 watched.shown("hosts", process="processors", condition=condition)
-                for condition in ("idle", "ready", "resting", "checked out", "blocked")
+                for condition in ("idle", "ready", "delayed", "checked out", "backing off")
             ]
             assert sum(hosts) >= len(gaps) and min(hosts) >= 0
             for service, process in (("frontier", "processors"), ("fetcher", "fetcher")):

@@ -177,7 +177,7 @@ class TestWhy:
     def test_a_missing_page_is_gone(self, mixed: Finished) -> None:
         assert "gone 404" in mixed.crawl.why(of_kind(mixed.web.truth, "404"))
 
-    def test_a_host_that_is_down_or_has_no_name_is_blocked(self, mixed: Finished) -> None:
+    def test_a_host_that_is_down_or_has_no_name_is_backing_off(self, mixed: Finished) -> None:
         for kind in ("refused", "unresolved"):
             why = mixed.crawl.why(of_kind(mixed.web.truth, kind))
             assert re.search(r"not visited now until \d{4}-.* UTC: .* \(backoff\)", why), why

@@ -61,7 +61,7 @@ def test_seeds_that_give_no_page_are_a_status_of_their_own(tmp_path: Path) -> No
     assert done.code == NO_PAGE and done.err == ""
     assert f"No seed gave a page: {down}/" in done.out and "Connect call failed" in done.out
     [blocked] = re.findall(
-        r"blocked +(\S+) until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC) \((.*)\)", done.out
+        r"backing off +(\S+) until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC) \((.*)\)", done.out
     )
     assert blocked[0] == down and "Connect call failed" in blocked[2]
     assert f"Nothing is due before {blocked[1]}" in done.out
