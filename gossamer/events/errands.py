@@ -6,11 +6,11 @@ from gossamer.web.robots import RobotsRules
 
 
 class RobotsRequested(Event, frozen=True, kw_only=True, tag="robots_requested"):
-    """A robots.txt redirects to *url*, at another host than *asker*, the one that it is about."""
+    """The robots.txt of the host *on_behalf_of* redirects to *url*, at another host."""
 
     site: str
     url: str
-    asker: str
+    on_behalf_of: str
     hops: int
     """Redirects followed in a row to come there."""
 

@@ -197,9 +197,9 @@ HAZARDS: dict[Hazard, Counting] = {
     Hazard.PARSER_FAULT: Counting(
         ("parser",),
         ("parser.page_limit", "parser.memory_limit", "parser.letters_limit",
-         "frontier.unread_limit", "frontier.unread_wait"),
+         "frontier.unreadable_limit", "frontier.unreadable_wait"),
         "The parser cannot read the page, or does not try as too many of the host could not be "
-        "read: its verdict is `unread`. The first ones of a host are dead letters."),
+        "read: its verdict is `unreadable`. The first ones of a host are dead letters."),
     Hazard.CHARSET_CONFLICT: Counting(("parser",), (),
         "Byte order mark, header, meta element and bytes name different encodings."),
     Hazard.MISREAD_TEXT: Counting(("parser",), ("parser.word_limit",),

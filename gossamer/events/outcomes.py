@@ -69,7 +69,7 @@ class Verdict(StrEnum):
     UNCHANGED = "unchanged"
     DUPLICATE = "duplicate"
     NEAR_DUPLICATE = "near_duplicate"
-    UNREAD = "unread"
+    UNREADABLE = "unreadable"
     GONE = "gone"
     REDIRECT = "redirect"
     """It is gone, and its URL redirects."""

@@ -109,7 +109,7 @@ class PageKind(StrEnum):
     """A sitemap or a feed; `listing` says which."""
     SOFT_404 = "soft_404"
     """A 2xx response that its host sends where it has no page."""
-    UNREAD = "unread"
+    UNREADABLE = "unreadable"
     """A 2xx response that the parser could not read."""
     NOT_MODIFIED = "not_modified"
     """A 304 to a conditional request."""

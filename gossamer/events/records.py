@@ -134,7 +134,7 @@ class Visit(Struct, frozen=True, gc=False):
     trace: str = ""
     duplicates: int = 0
     party: str = ""
-    asker: str = ""
+    on_behalf_of: str = ""
     """The host that a robots.txt is about which lies at another one, and is visited there."""
     earlier: int = 0
     """How many visits to the URL had come to an end before."""

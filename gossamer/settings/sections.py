@@ -86,10 +86,10 @@ class FrontierSettings(Section):
     probe_after: Annotated[Natural, unit("visits")] = 10
     """After so many visits to a host it is asked once for a path that cannot exist, to know how it
     says so: what answers alike is no page (hazard soft_404); 0: never."""
-    unread_limit: Annotated[Natural, unit("pages")] = 5
+    unreadable_limit: Annotated[Natural, unit("pages")] = 5
     """After so many pages of a host in a row that the parser could not read the host is left alone
     for a while (hazard parser_fault); 0: never."""
-    unread_wait: Seconds = 600.0
+    unreadable_wait: Seconds = 600.0
     """How long at first; then one page is visited, and it is twice as long each time that cannot be
     read either, up to a day."""
     hops_limit: Annotated[Natural, unit("redirects")] = 5

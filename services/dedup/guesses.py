@@ -22,7 +22,7 @@ MOST = 100
 """The most room that a host may have."""
 CACHE_BYTES, SITE_CACHE_BYTES = 32 << 20, 2 << 20
 """Bytes of the cache of hosts, and of the part of one site."""
-PAGES = frozenset({PageKind.DOCUMENT, PageKind.LISTING, PageKind.UNREAD})
+PAGES = frozenset({PageKind.DOCUMENT, PageKind.LISTING, PageKind.UNREADABLE})
 UNDECIDED = frozenset({PageKind.MOVED, PageKind.REDIRECTED})
 """Kinds of answers that do not tell whether a guess was right."""
 

@@ -98,7 +98,7 @@ class Pages:
             PageKind.DOCUMENT: self._judge,
             PageKind.SOFT_404: self._judge,
             PageKind.LISTING: self._read_listing,
-            PageKind.UNREAD: self._report_unread,
+            PageKind.UNREADABLE: self._report_unreadable,
             PageKind.NOT_MODIFIED: self._confirm,
             PageKind.MOVED: partial(self._redirect, Gone.MOVED),
             PageKind.REDIRECTED: partial(self._redirect, Gone.REDIRECTED),
@@ -235,8 +235,8 @@ class Pages:
         )
         yield from self._documents.miss(page, Gone.LISTING)
 
-    def _report_unread(self, taken: Taken, now: float) -> Answer:
-        yield _verdict_on(taken.page, Verdict.UNREAD, now)
+    def _report_unreadable(self, taken: Taken, now: float) -> Answer:
+        yield _verdict_on(taken.page, Verdict.UNREADABLE, now)
 
     def _confirm(self, taken: Taken, now: float) -> Answer:
         page = taken.page

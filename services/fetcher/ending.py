@@ -95,20 +95,20 @@ def events(
         hazards = ending.assessment.hazards
         found.append(replace(page, hazards=hazards, usage=ending.usage))
     found.append(_ended(order, index, ending, last, now))
-    asker = visit.asker
+    on_behalf_of = visit.on_behalf_of
     if ending.elsewhere:
-        found.append(_asked(order, asker or order.host, ending.elsewhere, now))
-    elif asker and ending.assessment.outcome is not Outcome.UNVISITED:
+        found.append(_robots_requested(order, on_behalf_of or order.host, ending.elsewhere, now))
+    elif on_behalf_of and ending.assessment.outcome is not Outcome.UNVISITED:
         found.append(_answered(order, visit, ending, now))
     return tuple(found)
 
 
-def _asked(
-    order: HostCheckedOut, asker: str, elsewhere: tuple[str, int], now: float
+def _robots_requested(
+    order: HostCheckedOut, on_behalf_of: str, elsewhere: tuple[str, int], now: float
 ) -> RobotsRequested:
     url, hops = elsewhere
     return RobotsRequested(
-        crawl=order.crawl, at=now, site=site_of(url), url=url, asker=asker, hops=hops
+        crawl=order.crawl, at=now, site=site_of(url), url=url, on_behalf_of=on_behalf_of, hops=hops
     )
 
 
@@ -119,8 +119,8 @@ def _answered(order: HostCheckedOut, visit: Visit, ending: Ending, now: float) -
     return RobotsAnswered(
         crawl=order.crawl,
         at=now,
-        site=site_of(visit.asker),
-        host=visit.asker,
+        site=site_of(visit.on_behalf_of),
+        host=visit.on_behalf_of,
         url=visit.url,
         outcome=Outcome.BROKEN if failed else assessment.outcome,
         reason=rules.forbidden if rules and failed else assessment.reason,
@@ -159,8 +159,8 @@ def _ended(order: HostCheckedOut, index: int, ending: Ending, last: bool, now: f
         took=latest.took if latest else 0.0,
         received=len(reply.body),
         retry_after=assessment.retry_after,
-        robots=None if order.visits[index].asker else ending.robots,
-        sitemaps=() if order.visits[index].asker else ending.sitemaps,
+        robots=None if order.visits[index].on_behalf_of else ending.robots,
+        sitemaps=() if order.visits[index].on_behalf_of else ending.sitemaps,
         cookies=ending.cookies,
         hazards=assessment.hazards,
     )

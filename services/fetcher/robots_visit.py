@@ -39,7 +39,7 @@ def _follow(pace: Pace, visit: Visit, passed: list[Passed]) -> Conversation[Endi
         if answer is None:
             return unvisited(pace.why, pace.wait, passed[-1].reply if passed else None)
         if isinstance(answer, Failure):
-            return _unreachable(pace, answer, elsewhere=bool(visit.asker))
+            return _unreachable(pace, answer, elsewhere=bool(visit.on_behalf_of))
         assessment = assess(answer, at, pace.now)
         if assessment.outcome is not Outcome.REDIRECT or hops == REDIRECTS:
             return _answered(pace, answer, assessment, at)

@@ -40,7 +40,15 @@ from services.frontier.partitions import Partitions
 from services.frontier.refusals import LEFT_OUT, Candidate, Refusals, refusal
 from services.frontier.revisit import Basis, asked_for, packed, unpacked
 from services.frontier.revisits import Revisits
-from services.frontier.rows import DueRow, Origin, PlanRow, Position, QueuedUrl, Unread, UrlRow
+from services.frontier.rows import (
+    DueRow,
+    Origin,
+    PlanRow,
+    Position,
+    QueuedUrl,
+    UnreadablePages,
+    UrlRow,
+)
 
 ASKED = "an operator asked for it"
 IN_DOUBT = 3600.0
@@ -283,7 +291,7 @@ def _lift(partition: Partition, host: Host, now: float) -> None:
     if robots and robots.rules.forbidden:
         rules = replace(robots.rules, expires_at=min(robots.rules.expires_at, now))
         partition.learn_robots(host, replace(robots, rules=rules))
-    partition.sites.judged(row.site, row.host, Unread())
+    partition.sites.judged(row.site, row.host, UnreadablePages())
     politeness = replace(row.politeness, troubles={})
     ready_at = min(row.ready_at, now + politeness.delay)
     row = replace(row, ready_at=ready_at, politeness=politeness)

@@ -20,7 +20,7 @@ from services.frontier.memory import Host
 from services.frontier.overrides import DAY
 from services.frontier.partition import Partition
 from services.frontier.politeness import (
-    count_unread,
+    count_unreadable,
     courtesy_delay,
     is_given_up,
     refused_wait,
@@ -128,7 +128,7 @@ class CheckIn:
         return replace(row, politeness=replace(row.politeness, busy_until=until))
 
     def _ending(self, partition: Partition, event: VisitEnded) -> Ending:
-        if event.visit.asker:
+        if event.visit.on_behalf_of:
             return self._errand_ended
         if event.visit.purpose is Purpose.PROBE:
             return self._probe_ended
@@ -252,8 +252,8 @@ class CheckIn:
         """Write a verdict down, and count the pages in a row that could not be read."""
         if event.verdict not in GONE_VERDICTS:
             sites = partition.sites
-            before = sites.unread(event.site, event.host)
-            sites.judged(event.site, event.host, count_unread(before, event, self._settings))
+            before = sites.unreadable(event.site, event.host)
+            sites.judged(event.site, event.host, count_unreadable(before, event, self._settings))
         self._verdicts.put(
             VerdictRow(
                 crawl=event.crawl,

@@ -91,7 +91,7 @@ class CheckOut:
         self, partition: Partition, host: Host, most: int, crawl: CrawlDefined, now: float
     ) -> Situation:
         row, bench, sites = host.row, partition.bench, partition.sites
-        unread = sites.unread(row.site, row.host)
+        unreadable = sites.unreadable(row.site, row.host)
         return Situation(
             now=now,
             host=row,
@@ -100,8 +100,8 @@ class CheckOut:
             pages_left=most,
             others=bench.others(row),
             site_at_once=self._settings.site_at_once,
-            unreadable=unread.pages,
-            unreadable_until=left_alone_until(unread, self._settings),
+            unreadable=unreadable.pages,
+            unreadable_until=left_alone_until(unreadable, self._settings),
             name_rests_until=bench.name_rests_until(row),
             taken_over_until=lambda: self._taken_over_until(partition, host, now),
         )
@@ -152,7 +152,9 @@ class CheckOut:
         """
         queues, robots = partition.queues, partition.robots(host)
         while queued := queues.first(host.row, count):
-            answers = [known_answer(url, robots, now) if url.asker else None for url in queued]
+            answers = [
+                known_answer(url, robots, now) if url.on_behalf_of else None for url in queued
+            ]
             left = [
                 None if answer or not url.url else self._refusals.left_out(url, crawl)
                 for answer, url in zip(answers, queued, strict=True)
@@ -187,7 +189,7 @@ class CheckOut:
         now: float,
     ) -> bool:
         """Skip *url*; return whether it will be admitted again when nothing leaves it out."""
-        if url.asker:
+        if url.on_behalf_of:
             self._answers.append(forbidden_answer(url, why.reason, now))
             return False
         self._refusals.leave_out(partition, row, url, why, crawl, now)
@@ -198,7 +200,7 @@ class CheckOut:
     def _batch(self, partition: Partition, host: Host, delay: float, most: int, now: float) -> int:
         """Return how many URLs an order may have: at most *most*."""
         row, sites = host.row, partition.sites
-        if is_unreadable(sites.unread(row.site, row.host), self._settings):
+        if is_unreadable(sites.unreadable(row.site, row.host), self._settings):
             return 1
         patient = int(LONGEST_BATCH // delay) if delay else self._settings.batch
         left = sites.overrides.left_today(row, most, now)
@@ -282,7 +284,7 @@ def _visits(order: OrderId, queued: list[QueuedUrl]) -> tuple[Visit, ...]:
         Visit(
             id=f"{order}.{index}@{url.url}",
             url=url.url,
-            asker=url.asker,
+            on_behalf_of=url.on_behalf_of,
             validators=url.validators,
             conditional=url.conditional,
             statistics=url.statistics,

@@ -114,7 +114,7 @@ def size_of_robots(known: RobotsKnown) -> int:
 
 def size_of_site(row: SiteRow) -> int:
     """Return about how many bytes *row* takes in memory."""
-    hosts = [*row.unread, *row.validators]
+    hosts = [*row.unreadable, *row.validators]
     names = sum(ENTRY_BYTES + len(host) for host in hosts)
     return 2 * ENTRY_BYTES + len(row.statistics) + names + size_of_cookies(row.cookies)
 

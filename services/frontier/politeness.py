@@ -18,7 +18,7 @@ from gossamer.events import Outcome, PageJudged, Purpose, Verdict, VisitEnded
 from gossamer.events.outcomes import OUTCOMES, Wait
 from gossamer.log import murmur2
 from gossamer.settings import FrontierSettings
-from services.frontier.rows import HostRow, RobotsRow, Unread
+from services.frontier.rows import HostRow, RobotsRow, UnreadablePages
 
 SHORT_WAIT = 60.0
 """What is worth a second look soon: a 429 without Retry-After, a name server that is silent."""
@@ -134,26 +134,28 @@ LONGEST_UNREADABLE = 86400.0
 """The longest that a host is left alone for it, in seconds."""
 
 
-def is_unreadable(unread: Unread, settings: FrontierSettings) -> bool:
+def is_unreadable(unreadable: UnreadablePages, settings: FrontierSettings) -> bool:
     """Return whether one page at a time is enough, to see if the host is as it was."""
-    return 0 < settings.unread_limit <= unread.pages
+    return 0 < settings.unreadable_limit <= unreadable.pages
 
 
-def left_alone_until(unread: Unread, settings: FrontierSettings) -> float:
+def left_alone_until(unreadable: UnreadablePages, settings: FrontierSettings) -> float:
     """Return until when a host is left alone; 0 if it need not be."""
-    if not is_unreadable(unread, settings):
+    if not is_unreadable(unreadable, settings):
         return 0.0
-    doubled = 2.0 ** min(unread.pages - settings.unread_limit, 30)
-    return unread.at + min(settings.unread_wait * doubled, LONGEST_UNREADABLE)
+    doubled = 2.0 ** min(unreadable.pages - settings.unreadable_limit, 30)
+    return unreadable.at + min(settings.unreadable_wait * doubled, LONGEST_UNREADABLE)
 
 
-def count_unread(before: Unread, event: PageJudged, settings: FrontierSettings) -> Unread:
+def count_unreadable(
+    before: UnreadablePages, event: PageJudged, settings: FrontierSettings
+) -> UnreadablePages:
     """Return what is known once *event* has come: a page that was read ends it.
 
     One that was under way when the host began to be left alone makes that no longer.
     """
-    if event.verdict is not Verdict.UNREAD:
-        return Unread()
+    if event.verdict is not Verdict.UNREADABLE:
+        return UnreadablePages()
     if event.fetched_at < left_alone_until(before, settings):
         return before
-    return Unread(before.pages + 1, event.at)
+    return UnreadablePages(before.pages + 1, event.at)

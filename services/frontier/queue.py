@@ -135,7 +135,7 @@ class HostQueues:
 
     def new_urls(self, host: HostRow) -> set[str]:
         """Return the URLs that were never visited, without errands; all of them are read."""
-        return {queued.url for queued in self._queued(host, False) if not queued.asker}
+        return {queued.url for queued in self._queued(host, False) if not queued.on_behalf_of}
 
     def has_lately(self, host: HostRow, url: str, again: bool) -> bool:
         """Return whether *url* is among the last URLs of a queue, as many as one step appends.
@@ -144,7 +144,7 @@ class HostQueues:
         """
         tail = _ends(host, again).tail
         return any(
-            queued.url == url and not queued.asker
+            queued.url == url and not queued.on_behalf_of
             for queued in self._queued(host, again, tail - LATELY)
         )
 
@@ -161,7 +161,7 @@ class HostQueues:
             # Those before the cursor, too: a bucket is dropped whole.
             queued = [*log.rows(ends.head, ends.tail, end=ends.tail_size)]
             for one in [one for one in queued if one.url == url]:
-                erased = replace(one, url="", asker="", origin=Origin(), statistics=b"")
+                erased = replace(one, url="", on_behalf_of="", origin=Origin(), statistics=b"")
                 self._urls.put(replace(erased, validators=NO_VALIDATORS))
                 self._heads.drop(one.bucket)
                 count += 1

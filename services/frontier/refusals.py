@@ -124,7 +124,7 @@ class Refusals:
 
     def left_out(self, url: QueuedUrl, crawl: CrawlDefined) -> LeftOut | None:
         """Return why *url*, which was admitted, is not visited now; None if it is."""
-        if not url.asker:
+        if not url.on_behalf_of:
             return left_out(crawl, self.blocklist, url.origin.discovery(url.url))
         rule = self.blocklist.of_url(url.url)
         return LeftOut(Hazard.BLACKLISTED, forbidden_by(rule)) if rule else None

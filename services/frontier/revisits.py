@@ -171,7 +171,7 @@ class Revisits:
             return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
         known = _remembered(partition, event.site, visit.statistics)
-        if event.verdict is Verdict.UNREAD:
+        if event.verdict is Verdict.UNREADABLE:
             decision = self._policy.missed(known, visit.url, at, Absence.REFUSED)
             validators = NO_VALIDATORS
         else:

@@ -170,7 +170,7 @@ class Errands:
             event.url,
             self._partitions.next_number(partition, now),
             Origin(hops=event.hops, purpose=Purpose.ROBOTS),
-            asker=event.asker,
+            on_behalf_of=event.on_behalf_of,
         )
         partition.queue(host, host.row, [errand], now)
 
@@ -222,8 +222,8 @@ def _answer(errand: RobotsRequested | QueuedUrl, rules: RobotsRules, now: float)
     return RobotsAnswered(
         crawl=errand.crawl,
         at=now,
-        site=site_of(errand.asker),
-        host=errand.asker,
+        site=site_of(errand.on_behalf_of),
+        host=errand.on_behalf_of,
         url=errand.url,
         outcome=Outcome.PAGE,
         robots=rules,

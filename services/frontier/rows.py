@@ -18,7 +18,7 @@ BUCKETS = 16
 """Cassandra's partitions for the URLs of a host: a million URLs are 16 of some 20 MB."""
 
 
-class Unread(NamedTuple):
+class UnreadablePages(NamedTuple):
     """The last pages of a host, none of which could be read."""
 
     pages: int = 0
@@ -257,7 +257,7 @@ class SiteRow(Row, frozen=True):
     hosts: int = 0
     refused: dict[str, int] = field(default_factory=dict)
     """Rule → how many URLs it has refused for good; the first hundred of them are in `urls`."""
-    unread: dict[str, Unread] = field(default_factory=dict)
+    unreadable: dict[str, UnreadablePages] = field(default_factory=dict)
     """Host → its last pages, if none of them could be read."""
     validators: dict[str, Trust] = field(default_factory=dict)
     """Host → what is thought of its ETags and Last-Modified; a host that is not here is trusted."""
@@ -304,7 +304,7 @@ class QueuedUrl(Row, frozen=True):
     """How often the URL was tried before, in vain and in a row."""
     earlier: int = 0
     """How many visits to the URL had come to an end when it was queued."""
-    asker: str = ""
+    on_behalf_of: str = ""
     """The host that it is an errand for: whose robots.txt lies here."""
     validators: Validators = NO_VALIDATORS
     conditional: bool = False

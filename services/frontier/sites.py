@@ -18,7 +18,7 @@ from services.frontier.memory import CachePart
 from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
 from services.frontier.revisit.times import quiet_time
-from services.frontier.rows import Applied, Position, SiteRow, Unread
+from services.frontier.rows import Applied, Position, SiteRow, UnreadablePages
 
 SAMPLE = 100
 """Of the URLs of a site that a rule refuses for good, so many have a row each."""
@@ -70,11 +70,11 @@ class Sites:
     def host_erased(self, site: str, host: str) -> None:
         """Forget a host; and the site with its last one."""
         row = self._row(site)
-        unread = {other: pages for other, pages in row.unread.items() if other != host}
+        unreadable = {other: pages for other, pages in row.unreadable.items() if other != host}
         trust = {other: known for other, known in row.validators.items() if other != host}
         hosts = max(0, row.hosts - 1)
         if hosts:
-            self._put(replace(row, hosts=hosts, unread=unread, validators=trust))
+            self._put(replace(row, hosts=hosts, unreadable=unreadable, validators=trust))
         else:
             self._cache.remove(site)
             self._rows.erase(site)
@@ -136,16 +136,20 @@ class Sites:
         if row.validators.get(host, Trust()) != trust:
             self._put(replace(row, validators={**row.validators, host: trust}))
 
-    def unread(self, site: str, host: str) -> Unread:
+    def unreadable(self, site: str, host: str) -> UnreadablePages:
         """Return how many of a host's last pages could not be read."""
-        return self._row(site).unread.get(host, Unread())
+        return self._row(site).unreadable.get(host, UnreadablePages())
 
-    def judged(self, site: str, host: str, unread: Unread) -> None:
+    def judged(self, site: str, host: str, unreadable: UnreadablePages) -> None:
         """Remember how many that are now."""
         row = self._row(site)
-        if row.unread.get(host, Unread()) != unread:
-            others = {other: known for other, known in row.unread.items() if other != host}
-            self._put(replace(row, unread={**others, host: unread} if unread.pages else others))
+        if row.unreadable.get(host, UnreadablePages()) != unreadable:
+            others = {other: known for other, known in row.unreadable.items() if other != host}
+            self._put(
+                replace(
+                    row, unreadable={**others, host: unreadable} if unreadable.pages else others
+                )
+            )
 
     def cookies(self, site: str) -> tuple[Cookie, ...]:
         """Return the cookies of the site that go to several hosts."""

@@ -78,7 +78,7 @@ class Tally:
         self.verdicts[event.verdict] += 1
         hazards = event.hazards
         self.hazards.update({*counted_by("parser", hazards), *counted_by("dedup", hazards)})
-        if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREAD:
+        if event.verdict not in GONE_VERDICTS and event.verdict is not Verdict.UNREADABLE:
             self._count_change(event.change, event.fetched_at or event.at)
         return True
 

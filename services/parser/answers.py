@@ -88,7 +88,7 @@ def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
         return PageKind.SOFT_404 if is_success else PageKind.SOFT_404_REDIRECT
     if is_success:
         if parsed is None:
-            return PageKind.UNREAD
+            return PageKind.UNREADABLE
         return PageKind.LISTING if parsed.listing else PageKind.DOCUMENT
     if status in REDIRECTS and parsed and parsed.links:
         return PageKind.MOVED if status in PERMANENT else PageKind.REDIRECTED

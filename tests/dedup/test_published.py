@@ -48,7 +48,7 @@ def not_modified(at: float, url: str = URL, asked: bool = True) -> PageParsed:
 
 def unread(at: float, url: str = URL) -> PageParsed:
     page = parsed(url, THERE, at, digest="", hazards=("parser_fault",))
-    return replace(page, kind=PageKind.UNREAD)
+    return replace(page, kind=PageKind.UNREADABLE)
 
 
 def text(digest: str, at: float, url: str = URL) -> PageParsed:
@@ -192,7 +192,7 @@ def test_a_page_that_cannot_be_read_is_judged_and_its_document_stays() -> None:
     document(one, text("a", 1.0))
     (found,) = one.answer(unread(2.0))
     assert isinstance(found, PageJudged)
-    assert (found.verdict, found.change, found.links) == (Verdict.UNREAD, None, 0)
+    assert (found.verdict, found.change, found.links) == (Verdict.UNREADABLE, None, 0)
     assert found.hazards == ("parser_fault",)
     assert row_of(one).at == 1.0
     assert one.said(text("a", 3.0)) is None, "it was unchanged all the time"

@@ -179,7 +179,7 @@ async def test_a_redirect_to_another_host_is_not_followed_but_asked_for_there() 
     assert (ended.outcome, ended.robots, ended.location) == (Outcome.REDIRECT, None, there)
     (question,) = events_of(emitted, RobotsRequested)
     assert (question.site, question.url, question.hops) == ("localhost", there, 2)
-    assert question.asker == server.root
+    assert question.on_behalf_of == server.root
 
 
 async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server, Emitted]:
@@ -187,7 +187,7 @@ async def errand(robots: Answer, hops: int = 1, **changes: Any) -> tuple[Server,
     async with serving(robots=robots) as server:
         url = f"{server.root}/robots.txt"
         given = order(url, purpose=Purpose.ROBOTS)
-        visit = replace(given.visits[0], asker="https://www.asker.example", hops=hops)
+        visit = replace(given.visits[0], on_behalf_of="https://www.asker.example", hops=hops)
         return server, await fetched(given=replace(given, visits=(visit,)), **changes)
 
 
@@ -204,7 +204,7 @@ async def test_an_errand_that_leads_on_is_asked_for_further_on() -> None:
     moved = page(b"", 301, Location="http://third.example/robots.txt")
     _, emitted = await errand(moved, hops=4)
     (question,) = events_of(emitted, RobotsRequested)
-    assert (question.asker, question.hops) == ("https://www.asker.example", 5)
+    assert (question.on_behalf_of, question.hops) == ("https://www.asker.example", 5)
     assert not events_of(emitted, RobotsAnswered)
     _, emitted = await errand(moved, hops=5)
     (answer,) = events_of(emitted, RobotsAnswered)

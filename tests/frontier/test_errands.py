@@ -12,7 +12,9 @@ ASKERS = [f"http://parked{n}.test" for n in range(30)]
 
 def ask(sim: Simulation, url: str, *askers: str) -> None:
     for asker in askers:
-        sim.handle(RobotsRequested(at=sim.now, site="owner.test", url=url, asker=asker, hops=1))
+        sim.handle(
+            RobotsRequested(at=sim.now, site="owner.test", url=url, on_behalf_of=asker, hops=1)
+        )
 
 
 def test_many_hosts_whose_robots_txt_lies_at_one_cost_it_one_visit() -> None:
@@ -52,7 +54,7 @@ def test_a_page_that_is_a_robots_txt_is_visited_though_there_are_errands_for_it(
     ask(sim, f"{OWNER}/elsewhere.txt", *ASKERS[:2])
     sim.admit(f"{OWNER}/elsewhere.txt", repeated=repeated)
     sim.run()
-    pages = [(url, order.visits[index].asker) for _, order in sim.orders
+    pages = [(url, order.visits[index].on_behalf_of) for _, order in sim.orders
              for index, url in enumerate(visit.url for visit in order.visits)]  # fmt: skip
     assert (f"{OWNER}/elsewhere.txt", "") in pages
     assert not sim.answers, "a file that is no robots.txt there is read for each"

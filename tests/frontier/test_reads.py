@@ -92,7 +92,7 @@ EVENTS: dict[str, Callable[[], list[Event]]] = {
     ],
     "robots.txt elsewhere": lambda: [
         RobotsRequested(
-            at=NOW, site=SITE, url=f"{HOST}/robots.txt", asker="https://a.example", hops=1
+            at=NOW, site=SITE, url=f"{HOST}/robots.txt", on_behalf_of="https://a.example", hops=1
         )
     ],
     "refetch": lambda: [RefetchRequested(at=NOW, site=SITE, host=HOST, urls=URLS)],

@@ -164,6 +164,6 @@ def test_an_errand_for_a_host_within_leads_out_of_scope() -> None:
     sim = Simulation()
     sim.handle(crawl(scope="domain('a.test')", max_depth=0))
     url = "http://b.test/robots.txt"
-    sim.handle(RobotsRequested(at=sim.now, site="b.test", url=url, asker=HOST, hops=1))
+    sim.handle(RobotsRequested(at=sim.now, site="b.test", url=url, on_behalf_of=HOST, hops=1))
     sim.run()
     assert url in [visited for _, _, visited in sim.visits]

@@ -30,7 +30,7 @@ def simulated(readable: Readable = never, count: int = 40, **settings: object) -
             site=ended.site,
             host=ended.host,
             visit=ended.visit,
-            verdict=Verdict.FIRST if readable(ended) else Verdict.UNREAD,
+            verdict=Verdict.FIRST if readable(ended) else Verdict.UNREADABLE,
             digest="d",
             fetched_at=ended.started_at,
         )
@@ -84,7 +84,7 @@ def test_those_that_are_not_in_a_row_hold_nothing_back() -> None:
 
 
 def test_a_limit_of_none_holds_nothing_back() -> None:
-    sim = simulated(unread_limit=0)
+    sim = simulated(unreadable_limit=0)
     sim.run(START + 300.0)
     assert len(visited(sim)) == 40
 

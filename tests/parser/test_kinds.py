@@ -73,7 +73,7 @@ def test_an_answer_as_of_a_missing_page_is_a_soft_404_whatever_else_it_is() -> N
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
-        (fetched(TEXT), PageKind.UNREAD),
+        (fetched(TEXT), PageKind.UNREADABLE),
         (fetched(TEXT, status=404), PageKind.MISSING),
         (fetched(b"", TO, status=301), PageKind.INCONCLUSIVE),
         (fetched(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),

@@ -137,7 +137,7 @@ def forgotten(story: Story, nodes: Nodes, broker: Broker, hosts: dict[str, float
         for table, columns in ABOUT.items():
             rows = [row for rows in nodes.all_named(table).values() for row in rows]
             # Errands are visits for other hosts.
-            rows = [row for row in rows if not row.get("asker")]
+            rows = [row for row in rows if not row.get("on_behalf_of")]
             for name in (str(row[column]) for row in rows for column in columns):
                 again = name in since or any(name == host_key(url) for url in since)
                 if (name == host or name.startswith(f"{host}/")) and not again:

@@ -66,7 +66,7 @@ def probed(known: Known, url: str) -> Decision:
         why += f", {page.missed} times in a row"
     why += f": looked for again after {spelled(wait)}"
     at = page.missed_at + jittered(wait, url, page.visits + page.missed)
-    return placed(known, outside_quiet_hours(known.site, at), wait, (Basis.ABSENT, why))
+    return placed(known, outside_quiet_hours(known.site, at), wait, (Basis.RECHECK, why))
 
 
 def _same(before: Absence | None, now: Absence) -> bool:

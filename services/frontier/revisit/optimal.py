@@ -56,13 +56,13 @@ class Optimal(Policy):
             why = "its change rate is not yet known"
         if (early := early_look(known)) and early < interval:
             why = "its change rate is not yet known, and the budget is idle: an early look"
-            basis, interval = Basis.SOUNDED, early
+            basis, interval = Basis.SAMPLED, early
         elif 2 * sounding < interval and not overasked(known.site):
             why = "it may change much faster than it is believed to: looked at sooner to know"
-            basis, interval = Basis.SOUNDED, sounding
+            basis, interval = Basis.SAMPLED, sounding
         elif interval >= LONGEST:
             basis, why = (
-                Basis.PROBED,
+                Basis.EXPLORED,
                 "it changes so rarely that no visit is worth its price: probed",
             )
         elif promise := promised(known, rate, interval):
@@ -126,10 +126,10 @@ def _by_clock(known: Known, url: str, price: float, rate: Belief) -> Decision:
     at = look_at(page.clock, price)
     if at is None:
         why = f"changes every {every}, which no visit is worth: probed"
-        return after(known, url, LONGEST * DAY, (Basis.PROBED, why), rate)
+        return after(known, url, LONGEST * DAY, (Basis.EXPLORED, why), rate)
     at = outside_quiet_hours(known.site, max(at, page.at + SHORTEST * DAY))
     why = f"changes every {every}: visited when it has"
-    return placed(known, at, at - page.at, (Basis.CLOCK, why), rate)
+    return placed(known, at, at - page.at, (Basis.PERIODIC, why), rate)
 
 
 def promised(known: Known, rate: Belief, interval: float) -> tuple[float, str] | None:

@@ -41,7 +41,7 @@ def visited_as_planned(period: float, count: int) -> tuple[Known, list[float]]:
         known, plan = OPTIMAL.visited(known, Visit(URL, now, changed))
         assert plan.at is not None
         last, now = now, plan.at
-    assert plan.basis is Basis.CLOCK
+    assert plan.basis is Basis.PERIODIC
     return known, delays
 
 
@@ -91,7 +91,7 @@ def test_a_page_that_changes_too_fast_to_be_worth_visits_gets_hardly_any() -> No
         known, plan = OPTIMAL.visited(known, Visit(URL, now, changed=True))
         assert plan.at is not None
         now, visits = plan.at, visits + 1
-    assert plan.basis is Basis.PROBED
+    assert plan.basis is Basis.EXPLORED
     assert visits < 35
 
 
