@@ -6,7 +6,7 @@ is allowed beside another; no value of an enumeration goes; no limit is set or m
 changes, for it is what an old record without the field means.
 
 A field that an older process does not know is ignored by it, and a new value of an enumeration
-waits or is read as another one (`docs/decisions/0119-upgrades.md`).
+waits or is read as another one (`docs/decisions/0119-rolling-upgrades-of-a-fleet.md`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -16,8 +16,7 @@ Why processes. What reads HTML quickly is native code, and hostile HTML can make
 without end or swallow memory; no thread can interrupt it. So only a child imports the native
 parsers, and the process that holds the log never looks inside a page. Each child has a connection
 of its own and shares nothing with the others, so that its death, at whatever instant, costs at most
-one page. The libraries for such pools lose more than that when a worker is killed (docs/decisions,
-"Parser processes of our own").
+one page. The libraries for such pools lose more than that when a worker is killed (decision 4).
 
 Why a fork server. Loading the native parsers and their tables takes most of a second of CPU. One
 process loads them when the first page comes, and forks a child whenever one is wanted: in
@@ -63,8 +62,7 @@ finds no main text to speak of, though a reader sees words, all that is `visible
 what is a comment in a blog is the text in a forum. It leaves navigation out: the pages of a
 paginated list would often be duplicates of each other, and their number in a row is limited. The
 digest that finds duplicates is therefore of the title and all visible text, white space folded;
-where there is none but the title, of the decoded body (docs/decisions, "The digest is of the
-visible text").
+where there is none but the title, of the decoded body (decision 1).
 
 Why a simhash of the main text. Near duplicates are looked for within a site, where menus are the
 same everywhere; the visible text takes its place only where no main text is made. It is what the
