@@ -12,7 +12,7 @@ from console.tables import TABLES
 from console.tables import tables as tables_of
 from gossamer.settings import FrontierSettings, Settings
 from gossamer.store import Row, lifetime_of
-from schemas import tables
+from schemas import table_page, tables
 from services.dedup.seen import SeenRow
 
 FAUSTS = {SeenRow}
@@ -59,3 +59,11 @@ def test_a_setting_is_the_lifetime_of_its_tables() -> None:
 
 def test_no_two_rows_share_a_table() -> None:
     assert len({row.table for row in TABLES}) == len(TABLES)
+
+
+def test_page_of_tables_is_generated_from_the_rows() -> None:
+    assert table_page.FILE.read_text() == table_page.text(), "run scripts/schemas"
+
+
+def test_each_table_has_an_owner_on_the_page() -> None:
+    assert set(map(table_page.owner_of, table_page.ROWS)) == set(table_page.OWNERS)
