@@ -20,7 +20,7 @@ from services.frontier.revisit import (
     SiteState,
     Visit,
 )
-from services.frontier.revisit.budget import next_token_at, paid, refilled
+from services.frontier.revisit.price import next_token_at, paid, refilled
 
 
 class Freshness:

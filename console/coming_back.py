@@ -18,7 +18,7 @@ from services.frontier.revisit import (
     spelled,
     times_likelier,
 )
-from services.frontier.revisit.clock import is_regular
+from services.frontier.revisit.beliefs import is_regular
 from services.frontier.revisit.learning import LEAD
 from services.frontier.revisit.optimal import Optimal, price_of
 from services.frontier.revisit.state import DAY

@@ -13,7 +13,7 @@ import gossamer.overrides
 from gossamer.events import SiteOverridden
 from gossamer.overrides import NOTHING
 from services.frontier.revisit import SiteState
-from services.frontier.revisit.times import outside_quiet_hours
+from services.frontier.revisit.planning import outside_quiet_hours
 from services.frontier.rows import HostRow
 
 DAY = 86400.0

@@ -18,7 +18,7 @@ from services.frontier import revisit
 from services.frontier.bucketed_log import NO_BUCKETS, BucketRange, RangedLog
 from services.frontier.calendar import MOST, Calendar
 from services.frontier.revisit import Basis
-from services.frontier.revisit.budget import next_token_at, paid, refilled, refunded
+from services.frontier.revisit.price import next_token_at, paid, refilled, refunded
 from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
 
 UNREAD = 1

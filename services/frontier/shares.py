@@ -15,7 +15,7 @@ from services.frontier import revisit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.revisit import CrawlState
-from services.frontier.revisit.budget import rebudgeted
+from services.frontier.revisit.price import rebudgeted
 from services.frontier.rows import PartitionPlansRow, partition_keys
 
 AT_LEAST = 60.0

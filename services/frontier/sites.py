@@ -17,7 +17,7 @@ from gossamer.web.validators import Trust
 from services.frontier.memory import CachePart
 from services.frontier.overrides import Overrides
 from services.frontier.revisit import SiteState, packed, unpacked_site
-from services.frontier.revisit.times import quiet_time
+from services.frontier.revisit.planning import quiet_time
 from services.frontier.rows import Applied, Position, SiteRow, UnreadablePages
 
 SAMPLE = 100

@@ -39,15 +39,14 @@ For people, `belief` is what is believed of a page's rate, and `between` how sur
 `packed(state)`, `unpacked(data)`: as bytes, and back; of nothing readable, nothing is known.
 """
 
-from services.frontier.revisit.curve import shares
-from services.frontier.revisit.discovery import discovery_share
+from services.frontier.revisit.beliefs import between
 from services.frontier.revisit.evidence import times_likelier
-from services.frontier.revisit.importance import asked_for, found
-from services.frontier.revisit.learning import belief, forgotten
-from services.frontier.revisit.packing import packed, unpacked, unpacked_crawl, unpacked_site
+from services.frontier.revisit.learning import asked_for, belief, forgotten, found
+from services.frontier.revisit.optimal import discovery_share
+from services.frontier.revisit.planning import spelled
 from services.frontier.revisit.policies import make
 from services.frontier.revisit.policy import Policy
-from services.frontier.revisit.quantiles import between
+from services.frontier.revisit.price import shares
 from services.frontier.revisit.state import (
     DAY,
     Basis,
@@ -61,8 +60,11 @@ from services.frontier.revisit.state import (
     Plan,
     SiteState,
     Visit,
+    packed,
+    unpacked,
+    unpacked_crawl,
+    unpacked_site,
 )
-from services.frontier.revisit.times import spelled
 
 __all__ = [
     "DAY",

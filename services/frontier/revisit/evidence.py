@@ -7,12 +7,33 @@ says "now" says it of what has not changed as well, and so says nothing.
 
 Two kinds are said in advance: until when an answer stays as it is (`expires`), and how often a page
 changes (`changefreq`). They say that it changed when that time is over (`promises`).
+
+[internal_pages] Internal pages, the pages of its own site that a page links to: how many of them have changed.
+
+The state of a page has a sample of its internal links, and the state of its site has the pages that
+visits have lately found changed. Both are bounded, and both are in memory when the page's turn
+comes. Links to other sites are left out, because another partition may have these.
+
+A site with many changes remembers a sample of its pages: those whose short fingerprint is below a
+bound, which is halved whenever too many pages are below it. The links of a page are sampled in the
+same way, so the share is that of the pages in both samples.
 """
+
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from services.frontier.revisit.numbers import rounded
-from services.frontier.revisit.state import DAY, Evidence, Kind, PageState, SiteState, Visit
+from gossamer.web.internal_links import BITS, short_fingerprint
+from services.frontier.revisit.state import (
+    DAY,
+    Evidence,
+    Kind,
+    Known,
+    PageState,
+    SiteState,
+    Visit,
+    rounded,
+)
 
 FADE = 0.98
 """Of what was counted, at each visit to the site that the kind could have spoken of."""
@@ -28,7 +49,7 @@ LISTENED = 10.0
 """Visits after which it is believed that a kind is silent because nothing changed."""
 
 PROMISES = {Kind.EXPIRES, Kind.CHANGEFREQ}
-BITS = {kind: 1 << n for n, kind in enumerate(Kind)}
+KIND_BITS = {kind: 1 << n for n, kind in enumerate(Kind)}
 
 
 def dated(evidence: Evidence, now: float) -> float:
@@ -45,7 +66,7 @@ def says_changed(evidence: Evidence, page: PageState, now: float) -> bool:
 
 def heard(page: PageState, evidence: Evidence) -> PageState:
     """Return the page with a note that this kind has said it changed."""
-    return replace(page, heard=page.heard | BITS[evidence.kind])
+    return replace(page, heard=page.heard | KIND_BITS[evidence.kind])
 
 
 def promised(page: PageState, every: float) -> PageState:
@@ -66,7 +87,7 @@ def weighed(site: SiteState, page: PageState, visit: Visit) -> SiteState:
     """Return the site with what was said of *page* compared with what *visit* found."""
     if not page.visits:
         return site
-    said = {kind for kind in Kind if page.heard & BITS[kind]}
+    said = {kind for kind in Kind if page.heard & KIND_BITS[kind]}
     told = {one.kind: says_changed(one, page, visit.at) for one in visit.evidence}
     told |= {kind: until <= visit.at for kind, until in promises(page).items()}
     said |= {kind for kind, is_so in told.items() if is_so}
@@ -102,3 +123,58 @@ def missed(site: SiteState) -> float:
         if said_so + said_not + so + neither >= LISTENED and neither > said_not:
             least = min(least, (so + 0.5) / (said_so + so + 1))
     return least
+
+
+MAX_CHANGED = 256
+"""Pages of a site that are remembered as changed: some 3 kB."""
+
+
+class Internal(NamedTuple):
+    """The internal pages of a page, as far as they are in both samples."""
+
+    changed: int
+    """How many of them visits have found changed since the last visit to the page."""
+    pages: int
+
+    @property
+    def share(self) -> float:
+        """The share of them that has changed."""
+        return self.changed / self.pages
+
+
+def internal_pages(page: PageState, site: SiteState, since: float) -> Internal | None:
+    """Return how many internal pages of *page* have changed *since* a time; None if none is
+    known."""
+    sampled = [link for link in page.internal_links if _in_sample(link, site.halvings)]
+    changed = sum(site.changed_pages.get(link, 0) > since for link in sampled)
+    return Internal(changed, len(sampled)) if sampled else None
+
+
+def remember_change(site: SiteState, url: str, at: float, since: float) -> SiteState:
+    """Return *site* with the change of the page at *url* that a visit *at* a time found.
+
+    Changes found before *since* are dropped.
+    """
+    changed = {page: seen for page, seen in site.changed_pages.items() if seen >= since}
+    page, halvings = short_fingerprint(url), site.halvings
+    changed[page] = max(round(at), changed.get(page, 0))
+    if not _in_sample(page, halvings):
+        del changed[page]
+    while len(changed) > MAX_CHANGED:
+        halvings += 1
+        changed = {page: seen for page, seen in changed.items() if _in_sample(page, halvings)}
+    return replace(site, changed_pages=changed, halvings=halvings)
+
+
+def without_links(known: Known) -> Known:
+    """Return *known* without what a policy that used internal links has left."""
+    page, site, crawl = known
+    if page.internal_links:
+        page = replace(page, internal_links=())
+    if site.changed_pages:
+        site = replace(site, changed_pages={}, halvings=0)
+    return Known(page, site, crawl)
+
+
+def _in_sample(page: int, halvings: int) -> bool:
+    return page < 1 << BITS - halvings

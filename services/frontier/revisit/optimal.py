@@ -8,17 +8,31 @@ Web crawlers* (2003); Kolobov et al., *Staying up to date with online content ch
 Which of three models a page is visited by, is decided by what has predicted its last visits best: a
 rate that fades slowly, one that fades quickly (bursts, and pages whose life has changed), or a
 clock (`clock`). Evidence counts as far as the site has earned it (`evidence`).
+
+[discovery] How URLs that were never visited and pages to be visited again share the budget.
+
+By what a visit is worth, unless a person has set it. A first visit makes a copy where there was
+none, and brings the days for which that copy is expected to stay fresh until its next visit. The
+last revisit that the budget pays for brings the crawl's price, and at a host where both wait, that
+of its site. Each gets its part of the two. A rule that knows no price makes them equals.
 """
 
-from services.frontier.revisit.clock import is_regular, look_at
+from services.frontier.revisit.beliefs import Belief, is_regular, look_at
 from services.frontier.revisit.evidence import TRUSTED, promises, times_likelier, times_rarer
-from services.frontier.revisit.learning import belief, told, unheard
+from services.frontier.revisit.learning import belief, prior_of, told, unheard
+from services.frontier.revisit.planning import after, outside_quiet_hours, placed, spelled
 from services.frontier.revisit.policy import Policy, unmoved
 from services.frontier.revisit.price import overasked, priced, repriced
-from services.frontier.revisit.rates import Belief
-from services.frontier.revisit.sharing import after, placed
-from services.frontier.revisit.state import DAY, Basis, Decision, Hint, Known, Visit
-from services.frontier.revisit.times import outside_quiet_hours, spelled
+from services.frontier.revisit.state import (
+    DAY,
+    Basis,
+    CrawlState,
+    Decision,
+    Hint,
+    Known,
+    SiteState,
+    Visit,
+)
 
 SHORTEST, LONGEST = 1 / 144, 60.0
 """Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
@@ -172,3 +186,23 @@ def worthwhile(belief: Belief, price: float) -> float:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if belief.worth(middle) >= price else (middle, high)
     return low
+
+
+HALF, LEAST = 0.5, 0.1
+"""Neither is to starve while the other has work."""
+
+
+NEW = SiteState()
+
+
+def discovery_share(crawl: CrawlState, site: SiteState = NEW) -> float:
+    """Return the share of first visits by what they are worth, 0.1 to 0.9; half without a price.
+
+    A visit to a page of weight 1 of *site*, by default of one that is new. Of two kinds of which
+    one has no work, the other may have all: that is up to the frontier.
+    """
+    if not crawl.price:
+        return HALF
+    prior, price = prior_of(site, crawl), crawl.price * site.surcharge
+    worth = prior.fresh(worthwhile(prior, price))
+    return min(max(worth / (worth + price), LEAST), 1 - LEAST)

@@ -12,14 +12,12 @@ to each other alone, and have not changed, would never be visited again: so ther
 
 from msgspec.structs import replace
 
-from services.frontier.revisit.internal_pages import Internal, internal_pages, remember_change
+from services.frontier.revisit.beliefs import Belief
+from services.frontier.revisit.evidence import Internal, internal_pages, remember_change
 from services.frontier.revisit.learning import belief
-from services.frontier.revisit.numbers import rounded
+from services.frontier.revisit.planning import after, jittered, outside_quiet_hours, placed
 from services.frontier.revisit.policy import Policy
-from services.frontier.revisit.rates import Belief
-from services.frontier.revisit.sharing import after, placed
-from services.frontier.revisit.state import DAY, Basis, Decision, Known, PageState, Visit
-from services.frontier.revisit.times import jittered, outside_quiet_hours
+from services.frontier.revisit.state import DAY, Basis, Decision, Known, PageState, Visit, rounded
 
 FIRST_FR_MAX = 2
 """Table 1."""

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.frontier.revisit import CrawlState
-from services.frontier.revisit.budget import SAVED, next_token_at, paid, refilled, refunded
+from services.frontier.revisit.price import SAVED, next_token_at, paid, refilled, refunded
 from services.frontier.revisit.state import DAY
 
 

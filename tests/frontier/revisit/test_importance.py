@@ -17,7 +17,7 @@ from services.frontier.revisit import (
     packed,
     unpacked,
 )
-from services.frontier.revisit.importance import weight_of
+from services.frontier.revisit.learning import weight_of
 from services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gossamer.web.internal_links import MAX_SAMPLE, sample_links, short_fingerprint
 from services.frontier.revisit import PageState, SiteState, packed, unpacked, unpacked_site
-from services.frontier.revisit.internal_pages import MAX_CHANGED, internal_pages, remember_change
+from services.frontier.revisit.evidence import MAX_CHANGED, internal_pages, remember_change
 from services.frontier.revisit.state import DAY
 
 URLS = [f"https://www.example.org/{n}" for n in range(2000)]

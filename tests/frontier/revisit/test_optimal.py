@@ -17,8 +17,8 @@ from services.frontier.revisit import (
     Visit,
     make,
 )
-from services.frontier.revisit.clock import is_regular
-from services.frontier.revisit.curve import cell_of, demand, moved, price_for
+from services.frontier.revisit.beliefs import is_regular
+from services.frontier.revisit.price import cell_of, demand, moved, price_for
 from services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9

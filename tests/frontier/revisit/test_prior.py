@@ -12,7 +12,7 @@ from services.frontier.revisit import (
     forgotten,
     make,
 )
-from services.frontier.revisit.prior import GUESS, prior_of
+from services.frontier.revisit.learning import GUESS, prior_of
 
 BEGIN = 1_700_000_000.0
 OPTIMAL = make("optimal")

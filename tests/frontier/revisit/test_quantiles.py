@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit.quantiles import between, gamma_below, quantile
-from services.frontier.revisit.rates import Belief
+from services.frontier.revisit.beliefs import Belief, between, gamma_below, quantile
 
 
 @given(st.floats(0.001, 0.999), st.floats(1e-3, 1e4))

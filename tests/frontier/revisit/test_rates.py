@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit.optimal import LONGEST, SHORTEST, worthwhile
-from services.frontier.revisit.rates import (
+from services.frontier.revisit.beliefs import (
     Belief,
     after_changed,
     after_unchanged,
@@ -16,6 +15,7 @@ from services.frontier.revisit.rates import (
     digamma,
     fitted,
 )
+from services.frontier.revisit.optimal import LONGEST, SHORTEST, worthwhile
 from services.frontier.revisit.state import Rate
 
 PRIOR = Belief(0.5, 5.0)

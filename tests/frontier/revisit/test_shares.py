@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.frontier.revisit import CrawlState, discovery_share, shares
-from services.frontier.revisit.curve import SHAPES, Curve, cell_of, moved
+from services.frontier.revisit.price import SHAPES, Curve, cell_of, moved
 
 pages = st.lists(
     st.tuples(st.floats(1e-4, 50), st.sampled_from([*SHAPES, None]), st.floats(0.05, 16)),
