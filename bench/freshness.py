@@ -24,7 +24,7 @@ from bench.constant_rates import best_rates, constant
 from bench.revisiting import Crawl, Result, Tally
 from bench.selective import report
 from bench.webs import WEBS, Web, recorded
-from services.frontier.revisit import make
+from services.frontier.revisit import make_policy
 
 POLICIES = ("fixed", "selective_incremental", "adaptive", "optimal")
 
@@ -36,7 +36,7 @@ def measure(web: Web, names: list[str], options: argparse.Namespace) -> dict[str
     best = Tally(web, options.warm, lost)
     results = {"constant": constant(web, rates, best, options.seed)}
     for name in names:
-        policy = make(_at_equal_budget(name, len(web.pages) / options.budget))
+        policy = make_policy(_at_equal_budget(name, len(web.pages) / options.budget))
         results[name] = Crawl(web, policy, options.budget).run(Tally(web, options.warm, lost))
     return results
 

@@ -13,14 +13,14 @@ from services.frontier.revisit import (
     Evidence,
     Hint,
     Kind,
-    Known,
     PageState,
     Plan,
     Policy,
     SiteState,
+    States,
     Visit,
 )
-from services.frontier.revisit.price import next_token_at, paid, refilled
+from services.frontier.revisit.price import next_token_at, refill_tokens, spend_token
 
 
 class Freshness:
@@ -178,7 +178,7 @@ class Crawl:
                 number = self._most_overdue(now)
                 if self._is_left_out(number, now):
                     continue
-                self._crawl = paid(self._crawl)
+                self._crawl = spend_token(self._crawl)
                 site = self._web.pages[number].site
                 self._free_at[site] = now + self._web.delays.get(site, 60.0)
                 self._list(site)
@@ -189,7 +189,7 @@ class Crawl:
 
     def _next_at(self, now: float) -> float:
         """Return when the next planned visit is due, allowed and paid for."""
-        self._crawl = refilled(self._crawl, now)
+        self._crawl = refill_tokens(self._crawl, now)
         while self._hosts:
             at, site = self._hosts[0]
             if self._listed[site] == at:
@@ -207,7 +207,7 @@ class Crawl:
 
     def _most_overdue(self, now: float) -> int:
         _, site = self._hosts[0]
-        self._crawl = refilled(self._crawl, now)
+        self._crawl = refill_tokens(self._crawl, now)
         _, number = heappop(self._due[site])
         self._list(site)
         return number
@@ -215,8 +215,8 @@ class Crawl:
     def _is_left_out(self, number: int, now: float) -> bool:
         """Return whether the policy makes another plan for a visit that is due."""
         page, state = self._web.pages[number], self._pages[number]
-        known = Known(state, self._sites[page.site], self._crawl)
-        if decision := self._policy.turn(known, page.url, now):
+        states = States(state, self._sites[page.site], self._crawl)
+        if decision := self._policy.at_due(states, page.url, now):
             self._keep(number, *decision)
         return decision is not None
 
@@ -224,7 +224,7 @@ class Crawl:
         page, state = self._web.pages[number], self._pages[number]
         seen = bisect_right(page.changes, state.at)
         changed = bool(state.visits) and seen < bisect_right(page.changes, now)
-        known = Known(state, self._sites[page.site], self._crawl)
+        states = States(state, self._sites[page.site], self._crawl)
         visit = Visit(
             page.url,
             now,
@@ -232,7 +232,7 @@ class Crawl:
             evidence=self._last_modified(page, now),
             internal_links=self._links[number],
         )
-        self._keep(number, *self._policy.visited(known, visit))
+        self._keep(number, *self._policy.record_visit(states, visit))
         of_site = self._listed_by.get(page.site, [])
         if changed and number in of_site[:1]:
             self._read_links(of_site[1:], state.at, now)
@@ -247,8 +247,8 @@ class Crawl:
             state = self._pages[number]
             if state.visits:
                 hint = Hint(self._web.pages[number].url, now, Evidence(Kind.LINK, now))
-                known = Known(state, self._sites[site], self._crawl)
-                self._keep(number, *self._policy.hinted(known, hint))
+                states = States(state, self._sites[site], self._crawl)
+                self._keep(number, *self._policy.record_hint(states, hint))
 
     def _has_changed(self, number: int, since: float, now: float) -> bool:
         changes = self._web.pages[number].changes
@@ -273,15 +273,15 @@ class Crawl:
             if not state.visits:
                 continue
             hint = Hint(page.url, now, Evidence(Kind.SITEMAP, self._said(page, now)))
-            known = Known(state, self._sites[site], self._crawl)
-            self._keep(number, *self._policy.hinted(known, hint))
+            states = States(state, self._sites[site], self._crawl)
+            self._keep(number, *self._policy.record_hint(states, hint))
 
-    def _keep(self, number: int, known: Known, plan: Plan) -> None:
+    def _keep(self, number: int, states: States, plan: Plan) -> None:
         site = self._web.pages[number].site
         before = self._pages[number].due_at
-        self._pages[number], self._sites[site], self._crawl = known
+        self._pages[number], self._sites[site], self._crawl = states
         due = self._due[site]
-        if plan.at != before or not known.page.due_at:
+        if plan.at != before or not states.page.due_at:
             due[:] = [entry for entry in due if entry[1] != number]
             if plan.at is not None:
                 due.append((plan.at, number))

@@ -18,8 +18,13 @@ from random import Random
 
 from bench.revisiting import Crawl
 from bench.webs import BEGIN, DAY, Page, Web
-from services.frontier.revisit import make
-from services.frontier.revisit.selective_incremental import FIRST_FR_MAX, LIMIT, mixed, new_fr_max
+from services.frontier.revisit import make_policy
+from services.frontier.revisit.selective_incremental import (
+    FIRST_FR_MAX,
+    RECORD_LIMIT,
+    fr_max_by_internal,
+    new_fr_max,
+)
 
 INTERNAL_PAGES = (586, 718)
 CHANGES = (9, 1)
@@ -57,7 +62,7 @@ def _changes(random: Random, number: int, share: float, day: int) -> bool:
 
 def fewer_downloads(seed: int) -> dict[tuple[int, int], float]:
     """Return which share of all downloads each window of rounds saves, page by page."""
-    web, policy = paper_web(seed), make("selective-incremental:1d")
+    web, policy = paper_web(seed), make_policy("selective-incremental:1d")
     rounds = Counter(int((at - BEGIN) / DAY) for at, _ in Crawl(web, policy, 0.0).visits())
     return {
         (first, last): 1
@@ -79,8 +84,8 @@ def together(rounds: int, fr_max: tuple[int, int]) -> float:
 
 def report(seed: int) -> Iterator[str]:
     """Yield the lines of a table with the paper's figures beside ours."""
-    first, second = (new_fr_max(FIRST_FR_MAX, LIMIT, changes) for changes in CHANGES)
-    with_internal = mixed(second, INTERNAL_CHANGES[1])
+    first, second = (new_fr_max(FIRST_FR_MAX, RECORD_LIMIT, changes) for changes in CHANGES)
+    with_internal = fr_max_by_internal(second, INTERNAL_CHANGES[1])
     yield f"{'selective incremental crawler, section 5':68}{'paper':>8}{'ours':>8}"
     yield f"{'fr_max of the first page after ten crawls':68}{1:8}{first:8}"
     yield f"{'fr_max of the second page after ten crawls':68}{6:8}{second:8}"

@@ -46,12 +46,12 @@ from services.dedup.seen import finder_of, mapping_key
 from services.frontier.parked import ParkedRow
 from services.frontier.revisit import (
     CrawlState,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    make,
-    packed,
+    make_policy,
+    pack,
 )
 from services.frontier.rows import (
     DueRow,
@@ -93,8 +93,8 @@ def urls(count: int) -> Iterator[tuple[str, str]]:
 def rows(count: int) -> Iterator[Row]:
     """Yield what *count* URLs leave in the store, each a page with a next visit."""
     via, before = "1790000000123456.812.0@", "https://www.first.example/"
-    known = list(urls(count))
-    for n, (host, url) in enumerate(known):
+    states = list(urls(count))
+    for n, (host, url) in enumerate(states):
         at, trace, digest = NOW + n * 0.7, fingerprint(url), sha256(url.encode()).hexdigest()[:40]
         depth = n % 7
         if n % A_HOST == 0:
@@ -138,7 +138,7 @@ def rows(count: int) -> Iterator[Row]:
             Origin(depth, via=via + before, trace=trace),
         )
         yield from planned(host, url, trace, Random(n))
-        left_out = (known[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
+        left_out = (states[(n * 11 + k) % count][1] for k in range(LEFT_OUT))
         links = tuple(Discovery(link, depth, trace=fingerprint(link)) for link in left_out)
         yield ParkedRow(DEFAULT_CRAWL, f"0/out_of_scope/{n // 100}", n % 100, via + url, links)
         before = url
@@ -146,14 +146,14 @@ def rows(count: int) -> Iterator[Row]:
 
 def planned(host: str, url: str, trace: str, random: Random) -> Iterator[Row]:
     """Yield when a page is visited next, as it stands after some visits."""
-    policy, site = make("optimal"), site_of(url)
-    known = Known(PageState(weight=0.3), SiteState(), CrawlState(budget=1000.0))
+    policy, site = make_policy("optimal"), site_of(url)
+    states = States(PageState(weight=0.3), SiteState(), CrawlState(budget=1000.0))
     at, every = NOW, 86400 * random.uniform(0.5, 30)
     for _ in range(VISITS):
         before, at = at, at + every * random.uniform(0.9, 1.1)
         changed = random.random() < 0.3
-        known, plan = policy.visited(known, Visit(url, before, changed))
-    next_at, basis, state = plan.at or at, plan.basis or "", packed(known.page)
+        states, plan = policy.record_visit(states, Visit(url, before, changed))
+    next_at, basis, state = plan.at or at, plan.basis or "", pack(states.page)
     validators = Validators(f'"{trace[:20]}"', "Tue, 22 Sep 2026 10:00:00 GMT")
     yield PlanRow(
         DEFAULT_CRAWL,
@@ -235,11 +235,11 @@ def seen(folder: Path, count: int) -> float:
 def documents(count: int) -> Iterator[tuple[Event, Event]]:
     """Yield what is published of each page: the document, and where its capture lies."""
     prose = " ".join(topics.values())
-    known = list(urls(count + 60))
-    for n, (_, url) in enumerate(known[:count]):
+    states = list(urls(count + 60))
+    for n, (_, url) in enumerate(states[:count]):
         at, digest = NOW + n, sha256(url.encode()).hexdigest()
         start = n * TEXT % (len(prose) - TEXT)
-        links = tuple(link for _, link in known[n : n + 60])
+        links = tuple(link for _, link in states[n : n + 60])
         yield (
             Page(
                 at=at, url=url, site=site_of(url), status=200, fetched_at=at,

@@ -10,16 +10,16 @@ from gossamer.web.url import site_of
 from gossamer.web.validators import EVERY, Trust, Validators
 from services.dedup.rows import DocumentRow
 from services.frontier.revisit import (
-    Known,
     PageState,
     SiteState,
+    States,
     belief,
-    between,
-    spelled,
-    times_likelier,
+    credible_interval,
+    format_duration,
+    likelihood_ratio,
 )
 from services.frontier.revisit.beliefs import is_regular
-from services.frontier.revisit.learning import LEAD
+from services.frontier.revisit.learning import MIN_LEAD_NATS
 from services.frontier.revisit.optimal import Optimal, price_of
 from services.frontier.revisit.state import DAY
 from services.frontier.rows import PlanRow
@@ -36,19 +36,19 @@ def coming_back(facts: UrlFacts, now: float) -> Iterator[str]:
     plan = facts.plan
     if plan is None:
         return
-    known = facts.known
-    if known.page.visits:
-        yield _seen(known.page, facts.document)
-        yield f"believed: {_believed(known)}"
-    if known.page.fresh and known.page.visits > 1:
-        share, age = percent(known.page.fresh), spelled(known.page.age * DAY)
+    states = facts.states
+    if states.page.visits:
+        yield _seen(states.page, facts.document)
+        yield f"believed: {_believed(states)}"
+    if states.page.fresh and states.page.visits > 1:
+        share, age = percent(states.page.fresh), format_duration(states.page.age * DAY)
         yield f"freshness: its copy is expected to be right {share} of the time, and {age} behind"
-    if said := _evidence(known.site):
+    if said := _evidence(states.site):
         yield f"evidence: at {site_of(facts.url)} {said}"
-    if known.page.visits:
+    if states.page.visits:
         yield f"validators: {_validators(plan.validators, facts.trust)}"
-    yield f"weight: {known.page.weight:.3g}, where a seed has 1{_reasons(known.page)}" + _price(
-        known, plan.policy
+    yield f"weight: {states.page.weight:.3g}, where a seed has 1{_reasons(states.page)}" + _price(
+        states, plan.policy
     )
     yield from _next(plan, facts, now)
 
@@ -66,18 +66,18 @@ def _seen(page: PageState, document: DocumentRow | None) -> str:
     return f"{times}; first seen {instant(document.first_seen)}, last changed {last}"
 
 
-def _believed(known: Known) -> str:
-    page, clock = known.page, known.page.clock
+def _believed(states: States) -> str:
+    page, clock = states.page, states.page.clock
     if is_regular(clock):
-        next_at, give_or_take = instant(clock.next_at), spelled(sqrt(clock.spread) * DAY)
-        every = spelled(clock.period * DAY)
+        next_at, give_or_take = instant(clock.next_at), format_duration(sqrt(clock.spread) * DAY)
+        every = format_duration(clock.period * DAY)
         return f"it changes every {every}, next about {next_at}, give or take {give_or_take}"
     if page.visits < 2:
         return "not yet known how often it changes"
-    rate = belief(known)
-    low, high = between(rate, SURE)
-    every, fast, slow = (spelled(DAY / max(r, 1e-9)) for r in (rate.mean, high, low))
-    lately = ", by its last visits: its pace has changed" if page.lead > LEAD else ""
+    rate = belief(states)
+    low, high = credible_interval(rate, SURE)
+    every, fast, slow = (format_duration(DAY / max(r, 1e-9)) for r in (rate.mean, high, low))
+    lately = ", by its last visits: its pace has changed" if page.lead > MIN_LEAD_NATS else ""
     return f"it changes every {every} ({fast} to {slow}, nine times in ten){lately}"
 
 
@@ -86,7 +86,7 @@ def _evidence(site: SiteState) -> str:
     for kind, counted in sorted(site.trust.items()):
         if sum(counted) < 1:
             continue
-        likelier = times_likelier(site, kind)
+        likelier = likelihood_ratio(site, kind)
         tells = f"makes a change {likelier:.3g} times likelier" if likelier >= TELLING else ""
         said.append(f"{kind} {tells or 'says nothing'}")
     return ", ".join(said)
@@ -116,15 +116,15 @@ def _reasons(page: PageState) -> str:
     return linked + (f"; asked for {page.requests:.2g} times lately" if page.requests else "")
 
 
-def _price(known: Known, policy: str) -> str:
-    if policy != Optimal.name or not known.crawl.price:
+def _price(states: States, policy: str) -> str:
+    if policy != Optimal.name or not states.crawl.price:
         return ""
-    costs = f"; a visit must bring {spelled(price_of(known) * DAY)} of freshness"
-    if known.site.surcharge < BOUND:
+    costs = f"; a visit must bring {format_duration(price_of(states) * DAY)} of freshness"
+    if states.site.surcharge < BOUND:
         return costs
-    asked, allowed = known.site.demand, known.site.limit
+    asked, allowed = states.site.demand, states.site.limit
     return (
-        f"{costs}, {known.site.surcharge:.3g} times as much as elsewhere: its site's pages ask for "
+        f"{costs}, {states.site.surcharge:.3g} times as much as elsewhere: its site's pages ask for "
         f"{number(asked)} visits a day, and politeness allows {number(allowed)}"
     )
 
@@ -136,7 +136,7 @@ def _next(plan: PlanRow, facts: UrlFacts, now: float) -> Iterator[str]:
     elif plan.at > now:
         yield f"next visit: {instant(plan.at)}, {by}"
     elif facts.ahead is None:
-        budget = facts.known.crawl.budget
+        budget = facts.states.crawl.budget
         waits = f", within the budget of {number(budget)} visits a day" if budget else ""
         yield f"next visit: due since {instant(plan.at)}{waits}; {by}"
     else:

@@ -24,7 +24,7 @@ from services.frontier.conditions import Condition
 from services.frontier.gates import Situation
 from services.frontier.overrides import Overrides
 from services.frontier.queue import HostQueues, is_again
-from services.frontier.revisit import Known, unpacked, unpacked_crawl, unpacked_site
+from services.frontier.revisit import States, unpack_crawl, unpack_page, unpack_site
 from services.frontier.rows import (
     HistoryRow,
     HostRow,
@@ -107,12 +107,12 @@ class UrlFacts:
         return host_key(self.url)
 
     @property
-    def known(self) -> Known:
+    def states(self) -> States:
         """What the revisit policies go by."""
-        return Known(
-            unpacked(self.plan.statistics if self.plan else b""),
-            unpacked_site(self.site.statistics if self.site else b""),
-            unpacked_crawl(self.shared.statistics if self.shared else b""),
+        return States(
+            unpack_page(self.plan.statistics if self.plan else b""),
+            unpack_site(self.site.statistics if self.site else b""),
+            unpack_crawl(self.shared.statistics if self.shared else b""),
         )
 
     @property

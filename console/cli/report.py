@@ -11,7 +11,7 @@ from console.figures import counts, duration, instant, largest, number, percent,
 from gossamer.events import Outcome
 from gossamer.terminal import printable
 from services.frontier.conditions import Condition
-from services.frontier.revisit import spelled
+from services.frontier.revisit import format_duration
 from standalone.folder import Folder
 from standalone.progress import End, Progress
 from standalone.waiting import Waiting
@@ -83,7 +83,7 @@ def revisits(progress: Progress) -> list[str]:
         lines.append(f"  new         {plural(of.waiting, 'URL')} for the budget to pay for")
     if of.active and (kept := freshness(progress)):
         shows = of.mean_price and not of.learning
-        price = f"; a visit must bring {spelled(of.mean_price or 0)} of it" if shows else ""
+        price = f"; a visit must bring {format_duration(of.mean_price or 0)} of it" if shows else ""
         lines.append(f"  freshness   {kept}{price}")
     not_modified = progress.outcomes[Outcome.NOT_MODIFIED]
     if again := sum(of.spent.values()):
@@ -111,7 +111,7 @@ def freshness(progress: Progress) -> str:
         return "not yet known: most pages were visited only once"
     if of.expected_freshness is None or of.expected_age is None:
         return ""
-    share, age = percent(of.expected_freshness), spelled(of.expected_age)
+    share, age = percent(of.expected_freshness), format_duration(of.expected_age)
     return f"{share} of the copies expected to be right, {age} behind on the average"
 
 

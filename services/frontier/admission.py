@@ -38,7 +38,7 @@ from services.frontier.memory import Host
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.refusals import LEFT_OUT, Candidate, Refusals, refusal
-from services.frontier.revisit import Basis, asked_for, packed, unpacked
+from services.frontier.revisit import Basis, add_request, pack, unpack_page
 from services.frontier.revisits import Revisits
 from services.frontier.rows import (
     DueRow,
@@ -195,7 +195,7 @@ class Admission:
         if partition.erasures.is_pending(last.url):
             return
         keys = last.crawl, last.host, last.url
-        plan = self._revisits.known(*keys) or PlanRow(*keys)
+        plan = self._revisits.plan_of(*keys) or PlanRow(*keys)
         is_made = plan.is_outdated(last)
         if last.queued or (plan.queued and not is_made):
             return
@@ -203,7 +203,7 @@ class Admission:
             partition.stop_waiting()
         statistics = plan.statistics
         if basis == Basis.REQUESTED:
-            statistics = packed(asked_for(unpacked(statistics)))
+            statistics = pack(add_request(unpack_page(statistics)))
         known = last if is_made else plan
         plan = replace(
             plan, at=now, why=ASKED, basis=basis, statistics=statistics, number=None,
@@ -259,7 +259,7 @@ def _queued(found: Discovery, event: UrlsAdmitted, linking: str, moment: int) ->
 @lru_cache(maxsize=10_000)
 def _found(depth: int, priority: int, in_links: Sketch, every: float) -> bytes:
     """Return what is known of a page that is new; of most new pages it is the same."""
-    return packed(revisit.found(depth, priority, in_links, every))
+    return pack(revisit.new_page(depth, priority, in_links, every))
 
 
 class Retries:

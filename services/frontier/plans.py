@@ -18,7 +18,7 @@ from services.frontier import revisit
 from services.frontier.bucketed_log import NO_BUCKETS, BucketRange, RangedLog
 from services.frontier.calendar import MOST, Calendar
 from services.frontier.revisit import Basis
-from services.frontier.revisit.price import next_token_at, paid, refilled, refunded
+from services.frontier.revisit.price import next_token_at, refill_tokens, refund_token, spend_token
 from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
 
 UNREAD = 1
@@ -39,7 +39,7 @@ class Plans:
         self._found = row = self._rows.get(keys) or PartitionPlansRow(*keys)
         # As `Partition._written`.
         self._written: PartitionPlansRow | None = None
-        self.crawl = refilled(revisit.unpacked_crawl(row.statistics), now)
+        self.crawl = refill_tokens(revisit.unpack_crawl(row.statistics), now)
         self.policy, self._generation = row.policy, row.generation
         former = self._calendar_name(row.generation - 1)
         self._moving = RangedLog(self._visits, former, row.moving)
@@ -74,13 +74,13 @@ class Plans:
 
     def take(self, now: float, most: int) -> list[DueRow]:
         """Remove and return visits whose time has come and that the budget pays for."""
-        self.crawl = refilled(self.crawl, now)
+        self.crawl = refill_tokens(self.crawl, now)
         if self.crawl.budget:
             most = min(most, int(self.crawl.tokens))
         taken: list[DueRow] = []
         while len(taken) < most and (found := self._next(now)):
             taken += found
-            self.crawl = paid(self.crawl)
+            self.crawl = spend_token(self.crawl)
         return taken
 
     def _next(self, now: float) -> list[DueRow]:
@@ -123,7 +123,7 @@ class Plans:
 
     def refund(self) -> None:
         """Refund one visit that `take` has paid for."""
-        self.crawl = refunded(self.crawl)
+        self.crawl = refund_token(self.crawl)
 
     def lied(self) -> None:
         """Count a host whose validators are not trusted any more."""
@@ -181,7 +181,7 @@ class Plans:
             next_at=None if self.policy == NEVER else self._calendar.next_entry(),
             spent=dict(self.spent),
             liars=self.liars,
-            statistics=revisit.packed(self.crawl),
+            statistics=revisit.pack(self.crawl),
         )
 
     def write(self) -> None:

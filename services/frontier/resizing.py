@@ -203,7 +203,7 @@ def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
 def _plans(crawl: str, key: str, parts: list[Part]) -> PartitionPlansRow:
     (first, *_) = rows = [part.kept.plans for part in parts]
     states = [
-        _portion(revisit.unpacked_crawl(part.kept.plans.statistics), part.share) for part in parts
+        _portion(revisit.unpack_crawl(part.kept.plans.statistics), part.share) for part in parts
     ]
     return PartitionPlansRow(
         crawl,
@@ -217,7 +217,7 @@ def _plans(crawl: str, key: str, parts: list[Part]) -> PartitionPlansRow:
         planned=sum(_divided(part, part.kept.plans.planned) for part in parts),
         spent=_added(part.kept.plans.spent for part in parts if part.is_heir),
         liars=sum(_divided(part, part.kept.plans.liars) for part in parts),
-        statistics=revisit.packed(_together(states)),
+        statistics=revisit.pack(_together(states)),
     )
 
 

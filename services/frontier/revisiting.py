@@ -42,7 +42,7 @@ class Revisiting:
 
     def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
         """Add a partition; *crawl* is what its statistics say, if that was read already."""
-        crawl = crawl or revisit.unpacked_crawl(row.statistics)
+        crawl = crawl or revisit.unpack_crawl(row.statistics)
         if row.policy != NEVER:
             self.policy = row.policy
         self.budget += crawl.budget

@@ -39,8 +39,8 @@ from services.frontier.revisit import (
     Evidence,
     Hint,
     Kind,
-    Known,
     PageState,
+    States,
 )
 from services.frontier.rows import DueRow, HostRow, Origin, PlanRow, QueuedUrl
 from services.frontier.shares import Shares
@@ -59,12 +59,12 @@ class Revisits:
         self._name, self.shares = NEVER, Shares(partitions, store)
         self._asked_again = False
         """Whether the policy is asked again when a visit is due."""
-        self._policy = revisit.make(NEVER)
+        self._policy = revisit.make_policy(NEVER)
 
     def define(self, crawl: CrawlDefined) -> None:
         """Go by the policy and the budget of *crawl*; raise Poison if there is no such policy."""
         try:
-            self._policy = revisit.make(crawl.revisit)
+            self._policy = revisit.make_policy(crawl.revisit)
         except ValueError as error:
             raise Poison(str(error)) from error
         self._name, self._asked_again = crawl.revisit, uses_internal_links(crawl.revisit)
@@ -132,11 +132,11 @@ class Revisits:
         plan = self.due_plan(partition, entry)
         if plan is None or not self._asked_again or not plan.basis or plan.number is not None:
             return plan
-        known = _remembered(partition, entry.site, plan.statistics)
-        decision = self._policy.turn(known, plan.url, now)
+        states = _remembered(partition, entry.site, plan.statistics)
+        decision = self._policy.at_due(states, plan.url, now)
         if decision is None:
             return plan
-        self._keep(partition, entry.site, plan, known.page, decision)
+        self._keep(partition, entry.site, plan, states.page, decision)
         return None
 
     def due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
@@ -170,20 +170,20 @@ class Revisits:
         if is_late(event) and self._has_begun(event):
             return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
-        known = _remembered(partition, event.site, visit.statistics)
+        states = _remembered(partition, event.site, visit.statistics)
         if event.verdict is Verdict.UNREADABLE:
-            decision = self._policy.missed(known, visit.url, at, Absence.REFUSED)
+            decision = self._policy.record_absence(states, visit.url, at, Absence.REFUSED)
             validators = NO_VALIDATORS
         else:
             _weigh(partition, event)
-            decision = self._policy.visited(known, _found(event, at))
+            decision = self._policy.record_visit(states, _found(event, at))
         page = _visited(event, visit, at, validators)
-        self._keep(partition, event.site, page, known.page, decision)
+        self._keep(partition, event.site, page, states.page, decision)
 
     def _has_begun(self, event: PageJudged) -> bool:
         """Return whether the visit after the one that was judged has begun, by an earlier copy of
         the verdict: dedup judges a page again after a crash."""
-        plan, visit = self.known(event.crawl, event.host, event.visit.url), event.visit
+        plan, visit = self.plan_of(event.crawl, event.host, event.visit.url), event.visit
         begun = plan is not None and (plan.queued or plan.is_retry)
         return plan is not None and (plan.earlier, begun) > (visit.earlier + 1, False)
 
@@ -196,15 +196,15 @@ class Revisits:
     ) -> None:
         """Plan the next visit to the URL of *visit*, which has ended without a document."""
         absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
-        known = _remembered(partition, event.site, visit.statistics)
-        decision = self._policy.missed(known, visit.url, at, absence)
+        states = _remembered(partition, event.site, visit.statistics)
+        decision = self._policy.record_absence(states, visit.url, at, absence)
         page = _visited(event, visit, at, NO_VALIDATORS)
-        self._keep(partition, event.site, page, known.page, decision)
+        self._keep(partition, event.site, page, states.page, decision)
 
     def put_off(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
         """Plan the next look at a page that is known, and was left out when its turn came."""
-        known = _remembered(partition, host.site, url.statistics)
-        decision = self._policy.missed(known, url.url, now, Absence.LEFT_OUT)
+        states = _remembered(partition, host.site, url.statistics)
+        decision = self._policy.record_absence(states, url.url, now, Absence.LEFT_OUT)
         page = PlanRow(
             url.crawl,
             host.host,
@@ -214,7 +214,7 @@ class Revisits:
             earlier=url.earlier,
             validators=url.validators,
         )
-        self._keep(partition, host.site, page, known.page, decision)
+        self._keep(partition, host.site, page, states.page, decision)
 
     def hinted(self, partition: Partition, event: ChangesHinted, now: float) -> None:
         """Visit pages sooner that have changed by what is said, as far as that was true before."""
@@ -233,20 +233,20 @@ class Revisits:
         planned_at: float,
         now: float,
     ) -> None:
-        known = _remembered(partition, event.site, row.statistics)
+        states = _remembered(partition, event.site, row.statistics)
         told = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
-        (page, site, crawl), plan = self._policy.hinted(known, told)
-        if page == known.page or not plan.at:
+        (page, site, crawl), plan = self._policy.record_hint(states, told)
+        if page == states.page or not plan.at:
             return
         partition.sites.learn(event.site, site)
         partition.plans.crawl = crawl
-        row = replace(row, statistics=revisit.packed(page))
+        row = replace(row, statistics=revisit.pack(page))
         if plan.at < planned_at:
             row = replace(row, at=plan.at, why=plan.why, basis=plan.basis or "")
             partition.plans.add(_entry(row, plan.at, event.site))
         self._rows.put(row)
 
-    def known(self, crawl: str, host: str, url: str) -> PlanRow | None:
+    def plan_of(self, crawl: str, host: str, url: str) -> PlanRow | None:
         """Read the plan of a URL in *crawl*; None: it has none."""
         return self._rows.get((crawl, host), url)
 
@@ -268,7 +268,7 @@ class Revisits:
             why=plan.why,
             basis=plan.basis or "",
             policy=self._name,
-            statistics=revisit.packed(state),
+            statistics=revisit.pack(state),
         )
         self._rows.put(row)
         self._enter(partition, site, row)
@@ -296,11 +296,11 @@ class Revisits:
 
     def _plan_again(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
         before = _remembered(partition, site, row.statistics)
-        known, plan = self._policy.planned(before, row.url)
+        states, plan = self._policy.replan(before, row.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
-        row = replace(row, visited_at=known.page.at or now)
-        self._keep(partition, site, row, before.page, Decision(known, plan))
+        row = replace(row, visited_at=states.page.at or now)
+        self._keep(partition, site, row, before.page, Decision(states, plan))
 
 
 def _visited(
@@ -332,9 +332,9 @@ def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
     return DueRow("", plan.url, at, site, plan.host, plan.crawl, plan.url)
 
 
-def _remembered(partition: Partition, site: str, statistics: bytes) -> Known:
+def _remembered(partition: Partition, site: str, statistics: bytes) -> States:
     crawl = partition.plans.crawl
-    return Known(revisit.unpacked(statistics), partition.sites.revisits(site), crawl)
+    return States(revisit.unpack_page(statistics), partition.sites.revisits(site), crawl)
 
 
 def _weigh(partition: Partition, event: PageJudged) -> None:

@@ -15,7 +15,7 @@ from services.frontier import revisit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.revisit import CrawlState
-from services.frontier.revisit.price import rebudgeted
+from services.frontier.revisit.price import set_budget
 from services.frontier.rows import PartitionPlansRow, partition_keys
 
 AT_LEAST = 60.0
@@ -62,13 +62,13 @@ class Shares:
         parts = self._parts(stands)
         for partition in claimed:
             plans, (again, new) = partition.plans, parts[partition.number]
-            plans.crawl = rebudgeted(plans.crawl, again + new)
+            plans.crawl = set_budget(plans.crawl, again + new)
             plans.discovery_share = new / (again + new) if new else 0.0
 
     def _parts(self, stands: list[PartitionPlansRow]) -> list[tuple[float, float]]:
         """Return the visits a day of each partition: to known pages, and to new URLs."""
-        crawls = [revisit.unpacked_crawl(row.statistics) for row in stands]
-        again = revisit.shares([crawl.curve for crawl in crawls], self._budget)
+        crawls = [revisit.unpack_crawl(row.statistics) for row in stands]
+        again = revisit.split_budget([crawl.curve for crawl in crawls], self._budget)
         if not any(crawl.curve for crawl in crawls):
             # Each plans its first page as if it had all: whose budget it is shows after that.
             again = [self._budget] * len(stands)

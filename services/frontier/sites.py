@@ -16,7 +16,7 @@ from gossamer.web.cookies import Cookie, merge_cookies
 from gossamer.web.validators import Trust
 from services.frontier.memory import CachePart
 from services.frontier.overrides import Overrides
-from services.frontier.revisit import SiteState, packed, unpacked_site
+from services.frontier.revisit import SiteState, pack, unpack_site
 from services.frontier.revisit.planning import quiet_time
 from services.frontier.rows import Applied, Position, SiteRow, UnreadablePages
 
@@ -101,11 +101,11 @@ class Sites:
 
     def revisits(self, site: str) -> SiteState:
         """Return what the revisit policies know of the pages of *site*."""
-        return self.overrides.quiet(site, unpacked_site(self._row(site).statistics))
+        return self.overrides.quiet(site, unpack_site(self._row(site).statistics))
 
     def learn(self, site: str, state: SiteState) -> None:
         """Remember what they know now."""
-        row, statistics = self._row(site), packed(state)
+        row, statistics = self._row(site), pack(state)
         if row.statistics != statistics:
             self._put(replace(row, statistics=statistics))
 

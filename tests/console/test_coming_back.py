@@ -15,7 +15,15 @@ from gossamer.log.sqlite import PARTITIONS
 from gossamer.settings import Settings
 from gossamer.web.validators import Lie, Trust, Validators
 from services.dedup.rows import DocumentRow
-from services.frontier.revisit import CrawlState, Known, PageState, SiteState, Visit, make, packed
+from services.frontier.revisit import (
+    CrawlState,
+    PageState,
+    SiteState,
+    States,
+    Visit,
+    make_policy,
+    pack,
+)
 from services.frontier.rows import PartitionPlansRow, PlanRow, SiteRow, partition_key
 from standalone.folder import Folder, Opened
 
@@ -26,11 +34,11 @@ NOW, DAY = 2_000_000_000.0, 86400.0
 
 def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0) -> UrlFacts:
     """Return what is known of a page that was visited once and then for each of *changes*."""
-    known = Known(PageState(weight=0.5), SiteState(), CrawlState(budget=budget))
+    states = States(PageState(weight=0.5), SiteState(), CrawlState(budget=budget))
     begun = NOW - every * len(changes)
     for n, has_changed in enumerate((False, *changes)):
         visit = Visit(URL, begun + n * every, has_changed)
-        known, plan = make(policy).visited(known, visit)
+        states, plan = make_policy(policy).record_visit(states, visit)
     row = PlanRow(
         DEFAULT_CRAWL,
         host=HOST,
@@ -39,13 +47,13 @@ def visited(policy: str, *changes: bool, every: float = DAY, budget: float = 5.0
         why=plan.why,
         policy=policy,
         visited_at=NOW,
-        statistics=packed(known.page),
+        statistics=pack(states.page),
     )
     return UrlFacts(
         url=URL,
         plan=row,
-        site=SiteRow(SITE, statistics=packed(known.site)),
-        shared=PartitionPlansRow(DEFAULT_CRAWL, "0", statistics=packed(known.crawl)),
+        site=SiteRow(SITE, statistics=pack(states.site)),
+        shared=PartitionPlansRow(DEFAULT_CRAWL, "0", statistics=pack(states.crawl)),
         met=True,
     )
 
@@ -85,7 +93,7 @@ def test_what_a_visit_must_bring_is_said_where_that_decides() -> None:
     assert "weight: 0.5, where a seed has 1; a visit must bring" in shown
     bound = visited("optimal", False)
     site = SiteState(surcharge=2.5, demand=900.0, limit=360.0)
-    shown = why(bound, site=SiteRow(SITE, statistics=packed(site)))
+    shown = why(bound, site=SiteRow(SITE, statistics=pack(site)))
     assert "2.5 times as much as elsewhere" in shown and "politeness allows 360" in shown
     assert "must bring" not in why(visited("fixed:1d", False))
 
@@ -93,7 +101,7 @@ def test_what_a_visit_must_bring_is_said_where_that_decides() -> None:
 def test_evidence_counts_as_far_as_it_was_true() -> None:
     trust = {"sitemap": (9.0, 1.0, 0.0, 40.0), "last_modified": (20.0, 60.0, 1.0, 2.0)}
     site = changed(SiteState(), trust=trust)
-    shown = why(visited("optimal", True), site=SiteRow(SITE, statistics=packed(site)))
+    shown = why(visited("optimal", True), site=SiteRow(SITE, statistics=pack(site)))
     assert "evidence: at a.example last_modified says nothing, sitemap makes a change 26" in shown
 
 
@@ -153,4 +161,4 @@ def test_all_of_it_is_read_from_the_store(tmp_path: Path) -> None:
     opened.store.flush()
     opened.database.close()
     with open_crawl(Settings(), tmp_path) as crawl:
-        assert read_facts(crawl, URL).known == facts.known
+        assert read_facts(crawl, URL).states == facts.states

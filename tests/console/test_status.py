@@ -20,7 +20,7 @@ from gossamer.log.codec import encode
 from gossamer.store import Row
 from services.frontier.bucketed_log import BucketRange
 from services.frontier.conditions import Condition
-from services.frontier.revisit import CrawlState, packed
+from services.frontier.revisit import CrawlState, pack
 from services.frontier.rows import (
     DueRow,
     HostRow,
@@ -150,7 +150,7 @@ def come_back_twice(opened: Opened) -> None:
             spent=spent,
             liars=number,
         )
-        keep(opened, replace(row, statistics=packed(crawl)))
+        keep(opened, replace(row, statistics=pack(crawl)))
     keep(
         opened, TallyRow(DEFAULT_CRAWL, "0/4", outcomes={"not_modified": 6}, hours={"1": (1, 2, 3)})
     )

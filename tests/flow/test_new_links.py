@@ -61,7 +61,7 @@ def test_new_links_are_believed_as_far_as_what_they_led_to_had_changed(tmp_path:
     def likelier(site: str) -> float:
         row = store.table(SiteRow).get(site)
         assert row
-        return revisit.times_likelier(revisit.unpacked_site(row.statistics), EvidenceKind.LINK)
+        return revisit.likelihood_ratio(revisit.unpack_site(row.statistics), EvidenceKind.LINK)
 
     told = likelier("true.test"), likelier("false.test")
     assert told[0] > 2 and told[1] < 1.5

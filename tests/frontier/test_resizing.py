@@ -45,7 +45,7 @@ def fill(store: SqliteStore, partitions: int, generations: tuple[int, ...] = (1,
         state = CrawlState(pages=12.0, demand=6.0, curve={-3: 2.4}, visits=12)
         plans = PartitionPlansRow(
             DEFAULT_CRAWL, key, "fixed:1d", generation, revisits, planned=13, waiting=7,
-            spent={"a": 2}, statistics=revisit.packed(state),
+            spent={"a": 2}, statistics=revisit.pack(state),
         )  # fmt: skip
         out = {f"http://{site}": site for site in SITES if key_group_of(site) in groups}
         shared = PartitionTallyRow(
@@ -79,7 +79,7 @@ def test_totals_stay_the_same(store: SqliteStore, before: int, after: int) -> No
         13 * before,
         7 * before,
     )
-    states = [revisit.unpacked_crawl(row.statistics) for row in plans]
+    states = [revisit.unpack_crawl(row.statistics) for row in plans]
     assert sum(state.pages for state in states) == pytest.approx(12.0 * before)
     assert sum(state.curve[-3] for state in states) == pytest.approx(2.4 * before)
 

@@ -21,7 +21,7 @@ from gossamer.events import (
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.internal_links import sample_links
 from gossamer.web.validators import NO_VALIDATORS, Lie, Validators
-from services.frontier.revisit import unpacked_crawl
+from services.frontier.revisit import unpack_crawl
 from services.frontier.rows import (
     DueRow,
     HostRow,
@@ -212,7 +212,7 @@ def test_a_page_that_is_left_out_at_its_turn_says_why_and_costs_no_budget() -> N
     assert any("0 of 5 pages that it links to have changed" in why for why in whys)
     assert sum(spent(sim).values()) == len(visits(sim)) - 1
     assert len(visits(sim)) >= 4
-    tokens = [unpacked_crawl(row.statistics).tokens for row in shares(sim)]
+    tokens = [unpack_crawl(row.statistics).tokens for row in shares(sim)]
     assert max(tokens) > 1
 
 
@@ -304,7 +304,7 @@ def test_a_person_has_a_page_visited_before_it_is_due_and_the_plan_goes_on_from_
     assert len(visits(sim)) == 2
     sim.run(START + 12 * DAY)
     assert len(visits(sim)) == 3
-    assert spent(sim) == {"asked": 1, "interval": 1}
+    assert spent(sim) == {"requested": 1, "interval": 1}
 
 
 def told(lies: bool) -> list[float]:

@@ -3,13 +3,13 @@
 import pytest
 
 from gossamer.events import Discovery, RefetchRequested, UrlsAdmitted
-from services.frontier.revisit import unpacked
+from services.frontier.revisit import unpack_page
 from tests.frontier.simulation import START, Simulation
 from tests.frontier.test_revisits import DAY, HOST, URL, plan, simulated, visits
 
 
 def weight(sim: Simulation, url: str = URL) -> float:
-    return unpacked(plan(sim, url).statistics).weight
+    return unpack_page(plan(sim, url).statistics).weight
 
 
 def test_a_page_that_was_found_by_a_link_from_another_site_weighs_more() -> None:

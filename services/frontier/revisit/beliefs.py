@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from services.frontier.revisit.state import DAY, Clock, PageState, Rate, rounded
+from services.frontier.revisit.state import DAY, Clock, PageState, Rate, to_single
 
 
 class Belief(NamedTuple):
@@ -83,19 +83,19 @@ class Belief(NamedTuple):
         return self.fresh(t) - t * self.unchanged(t)
 
 
-def believed(prior: Belief, rate: Rate) -> Belief:
+def posterior(prior: Belief, rate: Rate) -> Belief:
     """Return the belief after what was observed."""
     return Belief(prior.shape + rate.changes, prior.days + rate.exposure)
 
 
-def after_unchanged(rate: Rate, t: float) -> Rate:
+def observe_unchanged(rate: Rate, t: float) -> Rate:
     """Return what is observed with a page unchanged for *t* days."""
     return Rate(rate.changes, rate.exposure + t)
 
 
-def after_changed(rate: Rate, prior: Belief, t: float) -> Rate:
+def observe_changed(rate: Rate, prior: Belief, t: float) -> Rate:
     """Return what is observed with a page that has changed, once or more, within *t* days."""
-    shape, days = believed(prior, rate)
+    shape, days = posterior(prior, rate)
     grown = log1p(t / days)
     changed, more = -expm1(-shape * grown), -expm1(-(shape + 1) * grown)
     mean = shape / days * more / changed
@@ -105,24 +105,24 @@ def after_changed(rate: Rate, prior: Belief, t: float) -> Rate:
     return Rate(max(0.0, shape - prior.shape), max(0.0, shape / mean - prior.days))
 
 
-def after_change_at(rate: Rate, t: float) -> Rate:
+def observe_change_at(rate: Rate, t: float) -> Rate:
     """Return what is observed with a page whose last change is known to be *t* days old."""
     return Rate(rate.changes + 1, rate.exposure + t)
 
 
-def faded(rate: Rate, factor: float) -> Rate:
+def fade(rate: Rate, factor: float) -> Rate:
     """Return *rate* with all that was observed counting by *factor*."""
     return Rate(rate.changes * factor, rate.exposure * factor)
 
 
-LEAST_SHAPE, MOST_SHAPE = 0.15, 20.0
+MIN_PRIOR_SHAPE, MAX_PRIOR_SHAPE = 0.15, 20.0
 """Of a prior: pages differ, but not without end."""
 
 
-def fitted(mean: float, log_mean: float) -> Belief:
+def fit_prior(mean: float, log_mean: float) -> Belief:
     """Return the Gamma with this mean and mean of logarithms, within bounds for a prior."""
     shape = shape_of(max(log(mean) - log_mean, 1e-3))
-    shape = min(max(shape, LEAST_SHAPE), MOST_SHAPE)
+    shape = min(max(shape, MIN_PRIOR_SHAPE), MAX_PRIOR_SHAPE)
     return Belief(shape, shape / mean)
 
 
@@ -155,11 +155,11 @@ def trigamma(x: float) -> float:
     return shift + 1 / x + y / 2 + y / x * (1 / 6 - y * (1 / 30 - y / 42))
 
 
-STEPS = 60
-EPSILON = 1e-12
+BISECTION_STEPS = 60
+MIN_PROBABILITY = 1e-12
 
 
-def between(belief: Belief, share: float = 0.9) -> tuple[float, float]:
+def credible_interval(belief: Belief, share: float = 0.9) -> tuple[float, float]:
     """Return the changes a day below and above which the rate lies equally rarely, and between
     which it lies with the likelihood *share*."""
     rest = (1 - share) / 2
@@ -168,115 +168,126 @@ def between(belief: Belief, share: float = 0.9) -> tuple[float, float]:
 
 def quantile(belief: Belief, below: float) -> float:
     """Return the changes a day below which the rate is with the likelihood *below*."""
-    low, high = log(EPSILON) / min(belief.shape, 1.0), log(belief.shape + 40 + 10 * belief.shape)
-    for _ in range(STEPS):
+    low, high = (
+        log(MIN_PROBABILITY) / min(belief.shape, 1.0),
+        log(belief.shape + 40 + 10 * belief.shape),
+    )
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         low, high = (
-            (middle, high) if gamma_below(belief.shape, exp(middle)) < below else (low, middle)
+            (middle, high) if gamma_cdf(belief.shape, exp(middle)) < below else (low, middle)
         )
     return exp(low) / belief.days
 
 
-def gamma_below(shape: float, x: float) -> float:
+def gamma_cdf(shape: float, x: float) -> float:
     """Return how likely a number of the Gamma distribution of *shape* and rate 1 is below *x*."""
     if x <= 0:
         return 0.0
     term = total = 1 / shape
     n = shape
-    while term > total * EPSILON:
+    while term > total * MIN_PROBABILITY:
         n += 1
         term *= x / n
         total += term
     return min(1.0, total * exp(shape * log(x) - x - lgamma(shape)))
 
 
-IRREGULAR = 0.02
+MIN_DEVIATION_SHARE = 0.02
 """Of a period: the least deviation that is reckoned with."""
-ERROR = 0.05
+CLOCK_ERROR_PROBABILITY = 0.05
 """How likely a page does not do what its clock says."""
-SURPRISE = 1e-3
+MIN_LIKELIHOOD = 1e-3
 """A clock for which what happened was less likely than this is started anew."""
-LEAD_FADE = 0.95
-REGULAR_LEAD = 2.0
+CLOCK_LEAD_FADE = 0.95
+MIN_CLOCK_LEAD_NATS = 2.0
 """So many nats better than a rate without memory must a clock have predicted."""
-SHORTEST_PERIOD = 1 / 144
+MIN_PERIOD_DAYS = 1 / 144
 """Days: nobody visits a page more often than that."""
-SHARP = 0.3
+MAX_DEVIATION_SHARE = 0.3
 """Of a period: what a clock must be exact to."""
 
 
-def ticked(clock: Clock, last_at: float, at: float, changed: bool, other: float) -> Clock:
+def observe_clock(clock: Clock, last_at: float, at: float, changed: bool, other: float) -> Clock:
     """Return *clock* after a visit *at* that followed one *last_at*; *other* is the logarithm of
     how likely what it saw was without a clock."""
     if clock.next_at:
-        low, high = _standing(clock, last_at), _standing(clock, at)
-        before, after = _below(high) - _below(low), 1 - _below(high)
+        low, high = _z_score(clock, last_at), _z_score(clock, at)
+        before, after = _normal_cdf(high) - _normal_cdf(low), 1 - _normal_cdf(high)
         likely = (before if changed else after) / max(before + after, 1e-12)
-        lead = clock.lead * LEAD_FADE + log((1 - ERROR) * likely + ERROR / 2) - other
-        clock = replace(clock, lead=rounded(min(max(lead, -5.0), 20.0)))
-        if likely > SURPRISE and before + after > SURPRISE:
-            return _cut(clock, low, high, at) if changed else _cut(clock, high, 8.0, 0.0)
+        lead = (
+            clock.lead * CLOCK_LEAD_FADE
+            + log((1 - CLOCK_ERROR_PROBABILITY) * likely + CLOCK_ERROR_PROBABILITY / 2)
+            - other
+        )
+        clock = replace(clock, lead=to_single(min(max(lead, -5.0), 20.0)))
+        if likely > MIN_LIKELIHOOD and before + after > MIN_LIKELIHOOD:
+            return (
+                _condition_clock(clock, low, high, at)
+                if changed
+                else _condition_clock(clock, high, 8.0, 0.0)
+            )
         clock = replace(clock, next_at=0.0, lead=min(clock.lead / 2, 0.0))
-    return _started(clock, last_at, at) if changed else clock
+    return _start_clock(clock, last_at, at) if changed else clock
 
 
-def _started(clock: Clock, last_at: float, at: float) -> Clock:
+def _start_clock(clock: Clock, last_at: float, at: float) -> Clock:
     """Return a clock set by this change and the one before, if there was one."""
     middle, width = (last_at + at) / 2, (at - last_at) / DAY
-    new = replace(clock, seen_at=float(round(middle)), width=rounded(width))
+    new = replace(clock, seen_at=float(round(middle)), width=to_single(width))
     if not clock.seen_at:
         return new
-    period = max((middle - clock.seen_at) / DAY, SHORTEST_PERIOD)
+    period = max((middle - clock.seen_at) / DAY, MIN_PERIOD_DAYS)
     spread, before = width * width / 12, clock.width * clock.width / 12
     return replace(
         new,
         next_at=float(round(middle + period * DAY)),
-        period=rounded(period),
-        spread=rounded(4 * spread + before + (IRREGULAR * period) ** 2),
-        shared=rounded(2 * spread + before),
-        period_spread=rounded(spread + before),
+        period=to_single(period),
+        spread=to_single(4 * spread + before + (MIN_DEVIATION_SHARE * period) ** 2),
+        shared=to_single(2 * spread + before),
+        period_spread=to_single(spread + before),
     )
 
 
-def _cut(clock: Clock, low: float, high: float, changed_at: float) -> Clock:
+def _condition_clock(clock: Clock, low: float, high: float, changed_at: float) -> Clock:
     """Return *clock* with the change between two standings, and turned on if it has happened."""
-    mass = max(_below(high) - _below(low), 1e-12)
-    left, right = _density(low), _density(high)
+    mass = max(_normal_cdf(high) - _normal_cdf(low), 1e-12)
+    left, right = _normal_pdf(low), _normal_pdf(high)
     mean = (left - right) / mass
     share = 1 + (low * left - high * right) / mass - mean * mean
     share = min(max(share, 1e-3), 1.0)
     deviation, gain = sqrt(clock.spread), clock.shared / clock.spread
     next_at = clock.next_at + mean * deviation * DAY
-    period = max(clock.period + gain * mean * deviation, SHORTEST_PERIOD)
+    period = max(clock.period + gain * mean * deviation, MIN_PERIOD_DAYS)
     spread, shared = clock.spread * share, clock.shared * share
     period_spread = max(clock.period_spread - gain * gain * (clock.spread - spread), 1e-12)
     if changed_at:
         seen_at = next_at
-        spread += 2 * shared + period_spread + (IRREGULAR * period) ** 2
+        spread += 2 * shared + period_spread + (MIN_DEVIATION_SHARE * period) ** 2
         shared += period_spread
         next_at += period * DAY
         if (skipped := (changed_at - next_at) / (period * DAY)) >= 0:
             next_at += (int(skipped) + 1) * period * DAY
             spread += (int(skipped) + 1) * period_spread
         width = sqrt(12 * clock.spread * share)
-        clock = replace(clock, seen_at=float(round(seen_at)), width=rounded(width))
+        clock = replace(clock, seen_at=float(round(seen_at)), width=to_single(width))
     return replace(
         clock,
         next_at=float(round(next_at)),
-        period=rounded(period),
-        spread=rounded(spread),
-        shared=rounded(shared),
-        period_spread=rounded(period_spread),
+        period=to_single(period),
+        spread=to_single(spread),
+        shared=to_single(shared),
+        period_spread=to_single(period_spread),
     )
 
 
 def is_regular(clock: Clock) -> bool:
     """Return whether the page is to be visited by its clock."""
-    sharp = sqrt(clock.spread) < SHARP * clock.period
-    return bool(clock.next_at) and clock.lead > REGULAR_LEAD and sharp
+    sharp = sqrt(clock.spread) < MAX_DEVIATION_SHARE * clock.period
+    return bool(clock.next_at) and clock.lead > MIN_CLOCK_LEAD_NATS and sharp
 
 
-def look_at(clock: Clock, price: float) -> float | None:
+def best_visit_time(clock: Clock, price: float) -> float | None:
     """Return when a visit that costs *price* days of freshness is best; None: it is worth none."""
     if price >= clock.period:
         return None
@@ -284,39 +295,39 @@ def look_at(clock: Clock, price: float) -> float | None:
     low, high = -4.0, 5.0
     while high - low > 0.05:
         z = (low + high) / 2
-        low, high = (z, high) if _below(z) * deviation < price * _density(z) else (low, z)
+        low, high = (z, high) if _normal_cdf(z) * deviation < price * _normal_pdf(z) else (low, z)
     return clock.next_at + high * deviation * DAY
 
 
-def overdue(clock: Clock, at: float) -> tuple[float, float]:
+def expected_staleness(clock: Clock, at: float) -> tuple[float, float]:
     """Return for how many days, expectedly, the next change lies behind *at*, and the square."""
     deviation = sqrt(clock.spread)
     z = (at - clock.next_at) / DAY / deviation
-    below, density = _below(z), _density(z)
+    below, density = _normal_cdf(z), _normal_pdf(z)
     days = deviation * (z * below + density)
     return max(0.0, days), max(0.0, clock.spread * ((z * z + 1) * below + z * density))
 
 
-def _standing(clock: Clock, at: float) -> float:
+def _z_score(clock: Clock, at: float) -> float:
     """Return how many standard deviations *at* lies behind the expected change."""
     z = (at - clock.next_at) / DAY / sqrt(clock.spread)
     return min(max(z, -8.0), 8.0)
 
 
-def _below(z: float) -> float:
+def _normal_cdf(z: float) -> float:
     return 0.5 * (1 + erf(z / sqrt(2)))
 
 
-def _density(z: float) -> float:
+def _normal_pdf(z: float) -> float:
     return exp(-z * z / 2) / sqrt(2 * pi)
 
 
-TOLD = 0.5
+HINT_DELAY_DAYS = 0.5
 """Days from a change that a site tells of to the visit that it brings: half of those between two
 readings of a sitemap."""
 
 
-def expected(
+def expected_freshness(
     page: PageState, belief: Belief, until: float, told: float = 0.0
 ) -> tuple[float, float]:
     """Return for which share of the time from its last visit *until* the next the page's copy is
@@ -326,7 +337,7 @@ def expected(
     """
     t = max(until - page.at, 1.0) / DAY
     if is_regular(page.clock):
-        stale, squared = overdue(page.clock, until)
+        stale, squared = expected_staleness(page.clock, until)
         return 1 - min(stale / t, 1.0), min(squared / 2 / t, t)
-    aware = 1 / (1 + told * TOLD)
-    return aware * belief.fresh(t) / t, aware * belief.age(t) + (1 - aware) * TOLD / 2
+    aware = 1 / (1 + told * HINT_DELAY_DAYS)
+    return aware * belief.fresh(t) / t, aware * belief.age(t) + (1 - aware) * HINT_DELAY_DAYS / 2

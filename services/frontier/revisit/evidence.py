@@ -6,7 +6,7 @@ likely a change is when it is said, and how many changes happen without a word. 
 says "now" says it of what has not changed as well, and so says nothing.
 
 Two kinds are said in advance: until when an answer stays as it is (`expires`), and how often a page
-changes (`changefreq`). They say that it changed when that time is over (`promises`).
+changes (`changefreq`). They say that it changed when that time is over (`promise_ends`).
 
 [internal_pages] Internal pages, the pages of its own site that a page links to: how many of them have changed.
 
@@ -28,53 +28,57 @@ from services.frontier.revisit.state import (
     DAY,
     Evidence,
     Kind,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    rounded,
+    to_single,
 )
 
-FADE = 0.98
+COUNT_FADE = 0.98
 """Of what was counted, at each visit to the site that the kind could have spoken of."""
-EARLIEST = 725846400.0
+MIN_DATE = 725846400.0
 """1993: no page is older (*Practical issues of crawling the Web*, 5.5)."""
-AHEAD = DAY
+MAX_AHEAD_SECONDS = DAY
 """A date so far in the future is a clock that goes wrong, and means now; further ahead, nothing."""
-LEAST_EVERY, LONGEST_EVERY = 600.0, 365 * DAY
+MIN_STATED_SECONDS, MAX_STATED_SECONDS = 600.0, 365 * DAY
 """Seconds: who says that a page changes more often, or less, has said "always" or "never"."""
-TRUSTED = 5.0
+MIN_TRUSTED_RATIO = 5.0
 """So many times likelier must a kind make a change for a date of it to be gone by."""
-LISTENED = 10.0
+MIN_COUNTED_VISITS = 10.0
 """Visits after which it is believed that a kind is silent because nothing changed."""
 
-PROMISES = {Kind.EXPIRES, Kind.CHANGEFREQ}
+PROMISE_KINDS = {Kind.EXPIRES, Kind.CHANGEFREQ}
 KIND_BITS = {kind: 1 << n for n, kind in enumerate(Kind)}
 
 
-def dated(evidence: Evidence, now: float) -> float:
+def change_date(evidence: Evidence, now: float) -> float:
     """Return when it says the page changed, not later than *now*; 0 if the date is impossible."""
-    if not EARLIEST <= evidence.changed_at <= now + AHEAD:
+    if not MIN_DATE <= evidence.changed_at <= now + MAX_AHEAD_SECONDS:
         return 0.0
     return min(evidence.changed_at, now)
 
 
 def says_changed(evidence: Evidence, page: PageState, now: float) -> bool:
     """Return whether it says that the page has changed since its last visit."""
-    return dated(evidence, now) > page.at
+    return change_date(evidence, now) > page.at
 
 
-def heard(page: PageState, evidence: Evidence) -> PageState:
+def note_hint(page: PageState, evidence: Evidence) -> PageState:
     """Return the page with a note that this kind has said it changed."""
     return replace(page, heard=page.heard | KIND_BITS[evidence.kind])
 
 
-def promised(page: PageState, every: float) -> PageState:
+def note_interval(page: PageState, every: float) -> PageState:
     """Return the page with how often it is said to change."""
-    return replace(page, every=rounded(every)) if LEAST_EVERY <= every <= LONGEST_EVERY else page
+    return (
+        replace(page, every=to_single(every))
+        if MIN_STATED_SECONDS <= every <= MAX_STATED_SECONDS
+        else page
+    )
 
 
-def promises(page: PageState) -> dict[Kind, float]:
+def promise_ends(page: PageState) -> dict[Kind, float]:
     """Return until when the page stays as it is after its last visit, by each kind that says so."""
     said = {
         Kind.EXPIRES: page.expires_at,
@@ -83,23 +87,23 @@ def promises(page: PageState) -> dict[Kind, float]:
     return {kind: until for kind, until in said.items() if until}
 
 
-def weighed(site: SiteState, page: PageState, visit: Visit) -> SiteState:
+def update_trust(site: SiteState, page: PageState, visit: Visit) -> SiteState:
     """Return the site with what was said of *page* compared with what *visit* found."""
     if not page.visits:
         return site
     said = {kind for kind in Kind if page.heard & KIND_BITS[kind]}
     told = {one.kind: says_changed(one, page, visit.at) for one in visit.evidence}
-    told |= {kind: until <= visit.at for kind, until in promises(page).items()}
+    told |= {kind: until <= visit.at for kind, until in promise_ends(page).items()}
     said |= {kind for kind, is_so in told.items() if is_so}
     trust = dict(site.trust)
-    for kind in sorted(said | set(told) | (set(trust) - PROMISES)):
-        counted = [FADE * n for n in trust.get(kind, (0.0, 0.0, 0.0, 0.0))]
+    for kind in sorted(said | set(told) | (set(trust) - PROMISE_KINDS)):
+        counted = [COUNT_FADE * n for n in trust.get(kind, (0.0, 0.0, 0.0, 0.0))]
         counted[2 * (kind not in said) + (not visit.changed)] += 1
         trust[kind] = (counted[0], counted[1], counted[2], counted[3])
-    return replace(site, trust={kind: tuple(map(rounded, row)) for kind, row in trust.items()})
+    return replace(site, trust={kind: tuple(map(to_single, row)) for kind, row in trust.items()})
 
 
-def times_likelier(site: SiteState, kind: Kind) -> float:
+def likelihood_ratio(site: SiteState, kind: Kind) -> float:
     """Return how many times likelier a change becomes when *kind* says so: at least 1."""
     said_so, said_not, so, neither = site.trust.get(kind, (0.0, 0.0, 0.0, 0.0))
     if_changed = (said_so + 0.5) / (said_so + so + 1)
@@ -107,7 +111,7 @@ def times_likelier(site: SiteState, kind: Kind) -> float:
     return max(1.0, if_changed / if_not)
 
 
-def times_rarer(site: SiteState, kind: Kind) -> float:
+def silence_ratio(site: SiteState, kind: Kind) -> float:
     """Return how many times rarer a change is as long as *kind* does not say so: at least 1."""
     said_so, said_not, so, neither = site.trust.get(kind, (0.0, 0.0, 0.0, 0.0))
     if_changed = (so + 0.5) / (said_so + so + 1)
@@ -115,12 +119,12 @@ def times_rarer(site: SiteState, kind: Kind) -> float:
     return max(1.0, if_not / if_changed)
 
 
-def missed(site: SiteState) -> float:
+def unannounced_share(site: SiteState) -> float:
     """Return the share of changes of which nothing is said between visits: 1 if nobody speaks."""
     least = 1.0
     for kind in (Kind.SITEMAP, Kind.FEED):
         said_so, said_not, so, neither = site.trust.get(kind, (0.0, 0.0, 0.0, 0.0))
-        if said_so + said_not + so + neither >= LISTENED and neither > said_not:
+        if said_so + said_not + so + neither >= MIN_COUNTED_VISITS and neither > said_not:
             least = min(least, (so + 0.5) / (said_so + so + 1))
     return least
 
@@ -129,7 +133,7 @@ MAX_CHANGED = 256
 """Pages of a site that are remembered as changed: some 3 kB."""
 
 
-class Internal(NamedTuple):
+class InternalChanges(NamedTuple):
     """The internal pages of a page, as far as they are in both samples."""
 
     changed: int
@@ -142,15 +146,15 @@ class Internal(NamedTuple):
         return self.changed / self.pages
 
 
-def internal_pages(page: PageState, site: SiteState, since: float) -> Internal | None:
+def internal_changes(page: PageState, site: SiteState, since: float) -> InternalChanges | None:
     """Return how many internal pages of *page* have changed *since* a time; None if none is
     known."""
     sampled = [link for link in page.internal_links if _in_sample(link, site.halvings)]
     changed = sum(site.changed_pages.get(link, 0) > since for link in sampled)
-    return Internal(changed, len(sampled)) if sampled else None
+    return InternalChanges(changed, len(sampled)) if sampled else None
 
 
-def remember_change(site: SiteState, url: str, at: float, since: float) -> SiteState:
+def record_change(site: SiteState, url: str, at: float, since: float) -> SiteState:
     """Return *site* with the change of the page at *url* that a visit *at* a time found.
 
     Changes found before *since* are dropped.
@@ -166,14 +170,14 @@ def remember_change(site: SiteState, url: str, at: float, since: float) -> SiteS
     return replace(site, changed_pages=changed, halvings=halvings)
 
 
-def without_links(known: Known) -> Known:
-    """Return *known* without what a policy that used internal links has left."""
-    page, site, crawl = known
+def drop_internal_links(states: States) -> States:
+    """Return *states* without what a policy that used internal links has left."""
+    page, site, crawl = states
     if page.internal_links:
         page = replace(page, internal_links=())
     if site.changed_pages:
         site = replace(site, changed_pages={}, halvings=0)
-    return Known(page, site, crawl)
+    return States(page, site, crawl)
 
 
 def _in_sample(page: int, halvings: int) -> bool:

@@ -34,39 +34,39 @@ from msgspec.structs import replace
 from gossamer.web.in_links import Sketch, sites_in, united
 from services.frontier.revisit.beliefs import (
     Belief,
-    after_change_at,
-    after_changed,
-    after_unchanged,
-    believed,
-    faded,
-    fitted,
+    fade,
+    fit_prior,
     is_regular,
-    ticked,
+    observe_change_at,
+    observe_changed,
+    observe_clock,
+    observe_unchanged,
+    posterior,
 )
 from services.frontier.revisit.evidence import (
-    TRUSTED,
-    dated,
-    missed,
-    promised,
+    MIN_TRUSTED_RATIO,
+    change_date,
+    likelihood_ratio,
+    note_interval,
     says_changed,
-    times_likelier,
-    weighed,
+    unannounced_share,
+    update_trust,
 )
-from services.frontier.revisit.planning import recorded, uncounted
-from services.frontier.revisit.price import cell_of, delayed, moved
+from services.frontier.revisit.planning import count_visit, remove_demand
+from services.frontier.revisit.price import cell_of, move_page, record_lateness
 from services.frontier.revisit.state import (
     DAY,
     CrawlState,
     Kind,
-    Known,
     PageState,
     Rate,
     SiteState,
+    States,
     Visit,
-    rounded,
+    to_single,
 )
 
-GUESS = Belief(0.5, 5.0)
+DEFAULT_PRIOR = Belief(0.5, 5.0)
 """A page changes every ten days, give or take two orders of magnitude."""
 CRAWL_WEIGHT, SITE_WEIGHT = 4.0, 8.0
 """How many pages the guess counts for in a crawl, and the crawl in a site."""
@@ -76,46 +76,46 @@ S = TypeVar("S", SiteState, CrawlState)
 
 def prior_of(site: SiteState, crawl: CrawlState) -> Belief:
     """Return what is believed of a page of *site* that was never visited."""
-    known = crawl.pages - crawl.unseen + CRAWL_WEIGHT
-    mean = (crawl.rates + CRAWL_WEIGHT * GUESS.mean) / known
-    log_mean = (crawl.log_rates + CRAWL_WEIGHT * GUESS.log_mean) / known
+    count = crawl.pages - crawl.unseen + CRAWL_WEIGHT
+    mean = (crawl.rates + CRAWL_WEIGHT * DEFAULT_PRIOR.mean) / count
+    log_mean = (crawl.log_rates + CRAWL_WEIGHT * DEFAULT_PRIOR.log_mean) / count
     pages = site.pages - site.unseen + SITE_WEIGHT
     mean = (site.rates + SITE_WEIGHT * mean) / pages
-    return fitted(mean, (site.log_rates + SITE_WEIGHT * log_mean) / pages)
+    return fit_prior(mean, (site.log_rates + SITE_WEIGHT * log_mean) / pages)
 
 
-def taught(known: Known, belief: Belief) -> Known:
+def add_to_prior(states: States, belief: Belief) -> States:
     """Return what is known with the page's *belief* in the sums, in place of its former one."""
-    page, site, crawl = known
+    page, site, crawl = states
     if page.visits == 1:
-        return Known(page, _counted(site, 1, 1), _counted(crawl, 1, 1))
+        return States(page, _add_to_sums(site, 1, 1), _add_to_sums(crawl, 1, 1))
     seen = 0 if page.expected else -1
-    expected, log_expected = rounded(belief.mean), rounded(belief.log_mean)
+    expected, log_expected = to_single(belief.mean), to_single(belief.log_mean)
     more = expected - page.expected, log_expected - page.log_expected
-    return Known(
+    return States(
         replace(page, expected=expected, log_expected=log_expected),
-        _counted(site, 0, seen, *more),
-        _counted(crawl, 0, seen, *more),
+        _add_to_sums(site, 0, seen, *more),
+        _add_to_sums(crawl, 0, seen, *more),
     )
 
 
-def untaught(known: Known) -> Known:
+def remove_from_prior(states: States) -> States:
     """Return what is known with the page taken out of the sums."""
-    page, site, crawl = known
+    page, site, crawl = states
     if not page.visits:
-        return known
+        return states
     unseen = 0 if page.expected else -1
     less = -page.expected, -page.log_expected
-    own = moved(site.curve, (page.site_cell, page.site_asked), (0, 0.0))
-    curve = moved(crawl.curve, (page.cell, page.asked), (0, 0.0))
-    return Known(
+    own = move_page(site.curve, (page.site_cell, page.site_asked), (0, 0.0))
+    curve = move_page(crawl.curve, (page.cell, page.asked), (0, 0.0))
+    return States(
         replace(page, expected=0.0, log_expected=0.0),
-        replace(_counted(site, -1, unseen, *less), curve=own),
-        replace(_counted(crawl, -1, unseen, *less), curve=curve),
+        replace(_add_to_sums(site, -1, unseen, *less), curve=own),
+        replace(_add_to_sums(crawl, -1, unseen, *less), curve=curve),
     )
 
 
-def _counted(of: S, pages: int, unseen: int, rate: float = 0.0, log_rate: float = 0.0) -> S:
+def _add_to_sums(of: S, pages: int, unseen: int, rate: float = 0.0, log_rate: float = 0.0) -> S:
     return replace(
         of,
         pages=max(0.0, of.pages + pages),
@@ -125,164 +125,168 @@ def _counted(of: S, pages: int, unseen: int, rate: float = 0.0, log_rate: float 
     )
 
 
-FOLLOWED = 2 / 3
-DEEPEST = 7
+FOLLOW_PROBABILITY = 2 / 3
+MAX_WEIGHT_DEPTH = 7
 """Links from a seed, beyond which all pages weigh the same."""
-STEP = 2
+PRIORITY_STEPS_PER_DOUBLING = 2
 """Steps of priority that double a weight; the lower the priority's number, the sooner."""
-MOST = 8
+MAX_PRIORITY_STEPS = 8
 """Steps of priority that count."""
-TOO_FEW = 0.01
+MIN_REQUESTS = 0.01
 """Of a request: it is forgotten."""
 
 
 def weight_of(depth: int, priority: int) -> float:
     """Return the weight of a page *depth* links from a seed; a seed of priority 0 has weight 1."""
-    asked = -min(max(priority, -MOST), MOST) / STEP
-    return float(FOLLOWED ** min(max(depth, 0), DEEPEST) * 2**asked)
+    asked = (
+        -min(max(priority, -MAX_PRIORITY_STEPS), MAX_PRIORITY_STEPS) / PRIORITY_STEPS_PER_DOUBLING
+    )
+    return float(FOLLOW_PROBABILITY ** min(max(depth, 0), MAX_WEIGHT_DEPTH) * 2**asked)
 
 
-MOST_LINKED, MOST_ASKED = 16.0, 4.0
+MAX_LINK_FACTOR, MAX_REQUEST_FACTOR = 16.0, 4.0
 """By which links from other sites, and requests, multiply a weight at most."""
-MONTH = 30 * DAY
+REQUEST_HALF_LIFE = 30 * DAY
 
 
-def found(depth: int, priority: int, in_links: Sketch = 0, every: float = 0.0) -> PageState:
+def new_page(depth: int, priority: int, in_links: Sketch = 0, every: float = 0.0) -> PageState:
     """Return what is known of a page that was found *depth* links from a seed, and is said to
     change *every* so many seconds; 0: that is not said."""
-    base = rounded(weight_of(depth, priority))
-    return _weighed(promised(PageState(base=base, in_links=in_links), every))
+    base = to_single(weight_of(depth, priority))
+    return _apply_weight(note_interval(PageState(base=base, in_links=in_links), every))
 
 
-def asked_for(page: PageState) -> PageState:
+def add_request(page: PageState) -> PageState:
     """Return the page with one request more; it counts from the next visit on."""
-    return replace(page, requests=rounded(page.requests + 1))
+    return replace(page, requests=to_single(page.requests + 1))
 
 
-def reweighted(known: Known, at: float, in_links: Sketch = 0) -> Known:
+def update_weight(states: States, at: float, in_links: Sketch = 0) -> States:
     """Return what is known with the page's weight as it is *at* a visit, with more *in_links*."""
-    page = known.page
-    faded = 0.5 ** (max(0.0, at - page.at) / MONTH) if page.at else 1.0
+    page = states.page
+    faded = 0.5 ** (max(0.0, at - page.at) / REQUEST_HALF_LIFE) if page.at else 1.0
     page = replace(
         page,
         in_links=united(page.in_links, in_links) if in_links else page.in_links,
-        requests=rounded(page.requests * faded) if page.requests > TOO_FEW else 0.0,
+        requests=to_single(page.requests * faded) if page.requests > MIN_REQUESTS else 0.0,
     )
-    weighed = _weighed(replace(page, base=page.base or page.weight))
+    weighed = _apply_weight(replace(page, base=page.base or page.weight))
     if weighed.weight == page.weight:
-        return known._replace(page=page)
-    known = uncounted(known._replace(page=page))
-    return known._replace(page=replace(known.page, base=weighed.base, weight=weighed.weight))
+        return states._replace(page=page)
+    states = remove_demand(states._replace(page=page))
+    return states._replace(page=replace(states.page, base=weighed.base, weight=weighed.weight))
 
 
-def _weighed(page: PageState) -> PageState:
+def _apply_weight(page: PageState) -> PageState:
     if not (page.in_links or page.requests):
         return replace(page, weight=page.base)  # Nearly all.
-    linked = min(sqrt(1 + sites_in(page.in_links)), MOST_LINKED)
-    return replace(page, weight=rounded(page.base * linked * min(1 + page.requests, MOST_ASKED)))
+    linked = min(sqrt(1 + sites_in(page.in_links)), MAX_LINK_FACTOR)
+    return replace(
+        page, weight=to_single(page.base * linked * min(1 + page.requests, MAX_REQUEST_FACTOR))
+    )
 
 
-SLOWLY, QUICKLY = 0.98, 0.8
+SLOW_FADE, QUICK_FADE = 0.98, 0.8
 """What remains of an observation at the next one."""
-LEAD, LEAD_FADE = 1.0, 0.9
+MIN_LEAD_NATS, LEAD_FADE = 1.0, 0.9
 
 
-def learned(known: Known, visit: Visit) -> tuple[Known, Belief]:
+def learn(states: States, visit: Visit) -> tuple[States, Belief]:
     """Return what is known after *visit*, and what is believed of the page's change rate."""
-    if visit.first and known.page.visits:
-        known = forgotten(known)
-    known = reweighted(known, visit.at, visit.in_links)
-    prior = prior_of(known.site, known.crawl)
-    page = learnt(known.page, visit, prior, change_told(known, visit))
-    site = weighed(known.site, known.page, visit)
-    crawl = delayed(known.crawl, site, known.page.due_at, visit.at)
-    known = recorded(Known(page, site, crawl), visit)
+    if visit.first and states.page.visits:
+        states = forget(states)
+    states = update_weight(states, visit.at, visit.in_links)
+    prior = prior_of(states.site, states.crawl)
+    page = observe(states.page, visit, prior, announced_change(states, visit))
+    site = update_trust(states.site, states.page, visit)
+    crawl = record_lateness(states.crawl, site, states.page.due_at, visit.at)
+    states = count_visit(States(page, site, crawl), visit)
     belief = belief_of(page, prior)
-    return asking(taught(known, belief), belief), belief
+    return update_demand_curves(add_to_prior(states, belief), belief), belief
 
 
-def forgotten(known: Known) -> Known:
+def forget(states: States) -> States:
     """Return what is known when the page is gone: nobody counts on visits to it any more."""
-    known = untaught(uncounted(known))
-    page = known.page
+    states = remove_from_prior(remove_demand(states))
+    page = states.page
     again = PageState(
         weight=page.weight, base=page.base, in_links=page.in_links, requests=page.requests
     )
-    return known._replace(page=again)
+    return states._replace(page=again)
 
 
-def belief(known: Known) -> Belief:
+def belief(states: States) -> Belief:
     """Return what is believed of the page's change rate."""
-    return belief_of(known.page, prior_of(known.site, known.crawl))
+    return belief_of(states.page, prior_of(states.site, states.crawl))
 
 
 def belief_of(page: PageState, prior: Belief) -> Belief:
     """Return what is believed of the page's rate by what has predicted it better of late."""
-    return believed(prior, page.recent if page.lead > LEAD else page.rate)
+    return posterior(prior, page.recent if page.lead > MIN_LEAD_NATS else page.rate)
 
 
-def unheard(belief: Belief, site: SiteState) -> Belief:
+def unannounced_belief(belief: Belief, site: SiteState) -> Belief:
     """Return the belief in changes of which nothing would be said."""
-    return Belief(belief.shape, belief.days / missed(site))
+    return Belief(belief.shape, belief.days / unannounced_share(site))
 
 
-def told(belief: Belief, site: SiteState) -> float:
+def announced_rate(belief: Belief, site: SiteState) -> float:
     """Return how many changes a day will be heard of."""
-    return belief.mean * (1 - missed(site))
+    return belief.mean * (1 - unannounced_share(site))
 
 
-def asking(known: Known, belief: Belief) -> Known:
+def update_demand_curves(states: States, belief: Belief) -> States:
     """Return what is known with the page where it belongs in the demand curves."""
-    page, site, crawl = known
+    page, site, crawl = states
     weight, shape = max(page.weight, 1e-9), None if is_regular(page.clock) else belief.shape
-    rate = rounded(unheard(belief, site).mean if shape else 1 / page.clock.period)
+    rate = to_single(unannounced_belief(belief, site).mean if shape else 1 / page.clock.period)
     cell, site_cell = cell_of(rate, shape, weight / site.surcharge), cell_of(rate, shape, weight)
     site_rate = rate if site.limit else 0.0
-    own = moved(site.curve, (page.site_cell, page.site_asked), (site_cell, site_rate))
-    curve = moved(crawl.curve, (page.cell, page.asked), (cell, rate))
+    own = move_page(site.curve, (page.site_cell, page.site_asked), (site_cell, site_rate))
+    curve = move_page(crawl.curve, (page.cell, page.asked), (cell, rate))
     page = replace(page, cell=cell, asked=rate, site_cell=site_cell, site_asked=site_rate)
-    return Known(page, replace(site, curve=own), replace(crawl, curve=curve))
+    return States(page, replace(site, curve=own), replace(crawl, curve=curve))
 
 
-def change_told(known: Known, visit: Visit) -> float:
+def announced_change(states: States, visit: Visit) -> float:
     """Return when the change that *visit* saw happened if Last-Modified is believed, else 0."""
     for one in visit.evidence:
         if one.kind is Kind.LAST_MODIFIED and visit.changed:
-            believable = times_likelier(known.site, one.kind) > TRUSTED
-            if believable and says_changed(one, known.page, visit.at):
-                return dated(one, visit.at)
+            believable = likelihood_ratio(states.site, one.kind) > MIN_TRUSTED_RATIO
+            if believable and says_changed(one, states.page, visit.at):
+                return change_date(one, visit.at)
     return 0.0
 
 
-def learnt(page: PageState, visit: Visit, prior: Belief, told: float = 0.0) -> PageState:
+def observe(page: PageState, visit: Visit, prior: Belief, told: float = 0.0) -> PageState:
     """Return the page with what the visit says of its changes; *told*: when the last one was."""
     if not page.visits:
         return page
     t = max(visit.at - page.at, 1.0) / DAY
-    slow, quick = believed(prior, page.rate), believed(prior, page.recent)
+    slow, quick = posterior(prior, page.rate), posterior(prior, page.recent)
     by_slow, by_quick = (_score(belief, t, visit.changed) for belief in (slow, quick))
     lead = page.lead * LEAD_FADE + by_quick - by_slow
     since = told - 60 if told else page.at
     # Not before the last visit, though the clock was set back or the verdict is late.
     at = max(told or visit.at, since)
-    clock = ticked(page.clock, since, at, visit.changed, max(by_slow, by_quick))
+    clock = observe_clock(page.clock, since, at, visit.changed, max(by_slow, by_quick))
     ago = (visit.at - told) / DAY if told else 0.0
     return replace(
         page,
-        rate=_observed(faded(page.rate, SLOWLY), prior, t, visit.changed, ago),
-        recent=_observed(faded(page.recent, QUICKLY), prior, t, visit.changed, ago),
-        lead=rounded(lead),
+        rate=_observe_rate(fade(page.rate, SLOW_FADE), prior, t, visit.changed, ago),
+        recent=_observe_rate(fade(page.recent, QUICK_FADE), prior, t, visit.changed, ago),
+        lead=to_single(lead),
         clock=clock,
         heard=0,
     )
 
 
-def _observed(rate: Rate, prior: Belief, t: float, changed: bool, ago: float) -> Rate:
+def _observe_rate(rate: Rate, prior: Belief, t: float, changed: bool, ago: float) -> Rate:
     if ago:
-        rate = after_change_at(rate, ago)
+        rate = observe_change_at(rate, ago)
     else:
-        rate = after_changed(rate, prior, t) if changed else after_unchanged(rate, t)
-    return Rate(rounded(rate.changes), rounded(rate.exposure))
+        rate = observe_changed(rate, prior, t) if changed else observe_unchanged(rate, t)
+    return Rate(to_single(rate.changes), to_single(rate.exposure))
 
 
 def _score(belief: Belief, t: float, changed: bool) -> float:

@@ -17,34 +17,44 @@ last revisit that the budget pays for brings the crawl's price, and at a host wh
 of its site. Each gets its part of the two. A rule that knows no price makes them equals.
 """
 
-from services.frontier.revisit.beliefs import Belief, is_regular, look_at
-from services.frontier.revisit.evidence import TRUSTED, promises, times_likelier, times_rarer
-from services.frontier.revisit.learning import belief, prior_of, told, unheard
-from services.frontier.revisit.planning import after, outside_quiet_hours, placed, spelled
-from services.frontier.revisit.policy import Policy, unmoved
-from services.frontier.revisit.price import overasked, priced, repriced
+from services.frontier.revisit.beliefs import Belief, best_visit_time, is_regular
+from services.frontier.revisit.evidence import (
+    MIN_TRUSTED_RATIO,
+    likelihood_ratio,
+    promise_ends,
+    silence_ratio,
+)
+from services.frontier.revisit.learning import announced_rate, belief, prior_of, unannounced_belief
+from services.frontier.revisit.planning import (
+    format_duration,
+    outside_quiet_hours,
+    plan_after,
+    plan_at,
+)
+from services.frontier.revisit.policy import Policy, keep_plan
+from services.frontier.revisit.price import ensure_price, is_overbooked, reprice
 from services.frontier.revisit.state import (
     DAY,
     Basis,
     CrawlState,
     Decision,
     Hint,
-    Known,
     SiteState,
+    States,
     Visit,
 )
 
-SHORTEST, LONGEST = 1 / 144, 60.0
+MIN_INTERVAL_DAYS, MAX_INTERVAL_DAYS = 1 / 144, 60.0
 """Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
-LATER = 60.0
+PROMISE_MARGIN_SECONDS = 60.0
 """Seconds after what was said in advance: clocks differ."""
-NEAR = 0.66
+MIN_EARLY_WEIGHT = 0.66
 """Weight of a page one link from a seed of the usual priority, or linked from several sites."""
-IDLE = 0.5
+IDLE_SHARE = 0.5
 """Share of the budget that pages may ask for while it counts as idle."""
-ENOUGH = 4
+MAX_EARLY_CHANGES = 4
 """Changes seen after which a page has no early looks any more."""
-FOREGONE = 0.05
+MIN_UNCHANGED_PROBABILITY = 0.05
 """A visit that finds a page unchanged less often than this tells next to nothing."""
 
 
@@ -53,60 +63,67 @@ class Optimal(Policy):
 
     name = "optimal"
 
-    def judged(self, known: Known, visit: Visit, since: float) -> Known:
+    def remember(self, states: States, visit: Visit, since: float) -> States:
         """Tune the price."""
-        return repriced(super().judged(known, visit, since), visit.at)
+        return reprice(super().remember(states, visit, since), visit.at)
 
-    def plan(self, known: Known, url: str, rate: Belief) -> Decision:
+    def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Plan the next visit for when it is worth its price."""
-        known = priced(known)
-        price, heard, rate = price_of(known), told(rate, known.site), unheard(rate, known.site)
-        if is_regular(known.page.clock):
-            return _by_clock(known, url, price, rate)
-        interval = worthwhile(rate, price)
-        sounding = sounded(rate, price, interval)
+        states = ensure_price(states)
+        price, heard, rate = (
+            price_of(states),
+            announced_rate(rate, states.site),
+            unannounced_belief(rate, states.site),
+        )
+        if is_regular(states.page.clock):
+            return _plan_by_clock(states, url, price, rate)
+        interval = worthwhile_interval(rate, price)
+        sounding = sampling_interval(rate, price, interval)
         basis, why = Basis.RATE, "a visit is expected to be worth its price then"
-        if known.page.visits == 1:
+        if states.page.visits == 1:
             why = "its change rate is not yet known"
-        if (early := early_look(known)) and early < interval:
+        if (early := early_interval(states)) and early < interval:
             why = "its change rate is not yet known, and the budget is idle: an early look"
             basis, interval = Basis.SAMPLED, early
-        elif 2 * sounding < interval and not overasked(known.site):
+        elif 2 * sounding < interval and not is_overbooked(states.site):
             why = "it may change much faster than it is believed to: looked at sooner to know"
             basis, interval = Basis.SAMPLED, sounding
-        elif interval >= LONGEST:
+        elif interval >= MAX_INTERVAL_DAYS:
             basis, why = (
                 Basis.EXPLORED,
                 "it changes so rarely that no visit is worth its price: probed",
             )
-        elif promise := promised(known, rate, interval):
+        elif promise := plan_by_promise(states, rate, interval):
             days, why = promise
-            at = outside_quiet_hours(known.site, known.page.at + days * DAY)
-            return placed(known, at, days * DAY, (Basis.HINT, why), rate, heard)
-        return after(known, url, interval * DAY, (basis, why), rate, heard)
+            at = outside_quiet_hours(states.site, states.page.at + days * DAY)
+            return plan_at(states, at, days * DAY, (Basis.HINT, why), rate, heard)
+        return plan_after(states, url, interval * DAY, (basis, why), rate, heard)
 
-    def told(self, known: Known, hint: Hint) -> Decision:
+    def plan_hint(self, states: States, hint: Hint) -> Decision:
         """Visit the page the sooner, the likelier it has changed by what was said."""
-        page, rate, known = known.page, belief(known), priced(known)
-        likelier = times_likelier(known.site, hint.evidence.kind)
+        page, rate, states = states.page, belief(states), ensure_price(states)
+        likelier = likelihood_ratio(states.site, hint.evidence.kind)
         gone = (hint.at - page.at) / DAY
-        interval = worthwhile(rate, price_of(known))
-        wait = max(0.0, interval - as_if(rate, gone, likelier))
-        at = outside_quiet_hours(known.site, hint.at + wait * DAY)
-        if interval >= LONGEST or at >= page.due_at:
-            return unmoved(known, "what was said makes no difference")
+        interval = worthwhile_interval(rate, price_of(states))
+        wait = max(0.0, interval - equivalent_days(rate, gone, likelier))
+        at = outside_quiet_hours(states.site, hint.at + wait * DAY)
+        if interval >= MAX_INTERVAL_DAYS or at >= page.due_at:
+            return keep_plan(states, "what was said makes no difference")
         why = f"{hint.evidence.kind} says it has changed, which is {likelier:.3g} times likelier"
-        interval, heard = max(at - page.at, SHORTEST * DAY), told(rate, known.site)
-        rate = unheard(rate, known.site)
-        return placed(known, at, interval, (Basis.HINT, why), rate, heard)
+        interval, heard = (
+            max(at - page.at, MIN_INTERVAL_DAYS * DAY),
+            announced_rate(rate, states.site),
+        )
+        rate = unannounced_belief(rate, states.site)
+        return plan_at(states, at, interval, (Basis.HINT, why), rate, heard)
 
 
-def price_of(known: Known) -> float:
+def price_of(states: States) -> float:
     """Return what a visit to the page costs, in days of its freshness."""
-    return known.crawl.price * known.site.surcharge / max(known.page.weight, 1e-9)
+    return states.crawl.price * states.site.surcharge / max(states.page.weight, 1e-9)
 
 
-def sounded(belief: Belief, price: float, interval: float) -> float:
+def sampling_interval(belief: Belief, price: float, interval: float) -> float:
     """Return after how many days a visit tells how fast a page changes whose next visit, *interval*
     days after the last, would find it changed whatever its rate: half of the changes at its rate,
     or at the rate that is just worth it, are missed by then.
@@ -114,60 +131,64 @@ def sounded(belief: Belief, price: float, interval: float) -> float:
     Without, a page that is hardly worth visits and one that never is cannot be told apart, and
     either would have visits for good that bring nothing.
     """
-    if interval >= LONGEST or belief.unchanged(interval) >= FOREGONE:
+    if interval >= MAX_INTERVAL_DAYS or belief.unchanged(interval) >= MIN_UNCHANGED_PROBABILITY:
         return interval
-    return max(SHORTEST, 1.2 * max(1 / belief.mean, price))
+    return max(MIN_INTERVAL_DAYS, 1.2 * max(1 / belief.mean, price))
 
 
-def early_look(known: Known) -> float | None:
+def early_interval(states: States) -> float | None:
     """Return after how many days an idle budget buys another look at a page near a seed, such as a
     home page, a feed or a hub; None: it buys none.
 
     Looks come later and later, and sooner again after a change, until a few changes were seen. Each
     counts in the demand of the crawl, so early looks never use more than half of the budget.
     """
-    page, crawl = known.page, known.crawl
-    if page.weight < NEAR or page.changes >= ENOUGH or overasked(known.site):
+    page, crawl = states.page, states.crawl
+    if (
+        page.weight < MIN_EARLY_WEIGHT
+        or page.changes >= MAX_EARLY_CHANGES
+        or is_overbooked(states.site)
+    ):
         return None
     unchanged = page.visits - 1 - page.changes
-    days = SHORTEST * 2.0 ** min(max(0, unchanged - page.changes), 20)
-    is_idle = not crawl.budget or crawl.demand - page.pace + 1 / days <= IDLE * crawl.budget
+    days = MIN_INTERVAL_DAYS * 2.0 ** min(max(0, unchanged - page.changes), 20)
+    is_idle = not crawl.budget or crawl.demand - page.pace + 1 / days <= IDLE_SHARE * crawl.budget
     return days if is_idle else None
 
 
-def _by_clock(known: Known, url: str, price: float, rate: Belief) -> Decision:
-    page, every = known.page, spelled(known.page.clock.period * DAY)
-    at = look_at(page.clock, price)
+def _plan_by_clock(states: States, url: str, price: float, rate: Belief) -> Decision:
+    page, every = states.page, format_duration(states.page.clock.period * DAY)
+    at = best_visit_time(page.clock, price)
     if at is None:
         why = f"changes every {every}, which no visit is worth: probed"
-        return after(known, url, LONGEST * DAY, (Basis.EXPLORED, why), rate)
-    at = outside_quiet_hours(known.site, max(at, page.at + SHORTEST * DAY))
+        return plan_after(states, url, MAX_INTERVAL_DAYS * DAY, (Basis.EXPLORED, why), rate)
+    at = outside_quiet_hours(states.site, max(at, page.at + MIN_INTERVAL_DAYS * DAY))
     why = f"changes every {every}: visited when it has"
-    return placed(known, at, at - page.at, (Basis.PERIODIC, why), rate)
+    return plan_at(states, at, at - page.at, (Basis.PERIODIC, why), rate)
 
 
-def promised(known: Known, rate: Belief, interval: float) -> tuple[float, str] | None:
+def plan_by_promise(states: States, rate: Belief, interval: float) -> tuple[float, str] | None:
     """Return after how many days, and why, a page is visited that would be after *interval* where
     its site says in advance until when pages stay as they are, and has mostly been right.
 
     Until then a change is so many times rarer, and the visit later. After that it is likelier.
     """
-    for kind, until in promises(known.page).items():
-        likelier = times_likelier(known.site, kind)
-        gone = (until + LATER - known.page.at) / DAY
-        if likelier < TRUSTED or gone < SHORTEST:
+    for kind, until in promise_ends(states.page).items():
+        likelier = likelihood_ratio(states.site, kind)
+        gone = (until + PROMISE_MARGIN_SECONDS - states.page.at) / DAY
+        if likelier < MIN_TRUSTED_RATIO or gone < MIN_INTERVAL_DAYS:
             continue
         if interval < gone:
-            days = min(gone, interval * times_rarer(known.site, kind))
+            days = min(gone, interval * silence_ratio(states.site, kind))
         else:
-            days = gone + max(0.0, interval - as_if(rate, gone, likelier))
+            days = gone + max(0.0, interval - equivalent_days(rate, gone, likelier))
         if days != interval:
-            why = f"{kind} says that it stays as it is for {spelled(until - known.page.at)}"
+            why = f"{kind} says that it stays as it is for {format_duration(until - states.page.at)}"
             return days, f"{why}, and that is mostly so at its site"
     return None
 
 
-def as_if(belief: Belief, gone: float, likelier: float) -> float:
+def equivalent_days(belief: Belief, gone: float, likelier: float) -> float:
     """Return after how many days without a word a page would be as likely to have changed as it is
     after *gone* days when a change has become so many times *likelier*."""
     unchanged = belief.unchanged(gone)
@@ -175,34 +196,34 @@ def as_if(belief: Belief, gone: float, likelier: float) -> float:
     return min(belief.after(max(unchanged, 1e-9)), 1e4)
 
 
-def worthwhile(belief: Belief, price: float) -> float:
+def worthwhile_interval(belief: Belief, price: float) -> float:
     """Return after how many days a visit is worth *price*, between SHORTEST and LONGEST."""
-    if belief.worth(SHORTEST) >= price:
-        return SHORTEST
-    if belief.worth(LONGEST) <= price:
-        return LONGEST
-    low, high = SHORTEST, LONGEST
+    if belief.worth(MIN_INTERVAL_DAYS) >= price:
+        return MIN_INTERVAL_DAYS
+    if belief.worth(MAX_INTERVAL_DAYS) <= price:
+        return MAX_INTERVAL_DAYS
+    low, high = MIN_INTERVAL_DAYS, MAX_INTERVAL_DAYS
     while high > 1.01 * low:
         middle = (low * high) ** 0.5
         low, high = (low, middle) if belief.worth(middle) >= price else (middle, high)
     return low
 
 
-HALF, LEAST = 0.5, 0.1
+DEFAULT_DISCOVERY_SHARE, MIN_DISCOVERY_SHARE = 0.5, 0.1
 """Neither is to starve while the other has work."""
 
 
-NEW = SiteState()
+NEW_SITE = SiteState()
 
 
-def discovery_share(crawl: CrawlState, site: SiteState = NEW) -> float:
+def discovery_share(crawl: CrawlState, site: SiteState = NEW_SITE) -> float:
     """Return the share of first visits by what they are worth, 0.1 to 0.9; half without a price.
 
     A visit to a page of weight 1 of *site*, by default of one that is new. Of two kinds of which
     one has no work, the other may have all: that is up to the frontier.
     """
     if not crawl.price:
-        return HALF
+        return DEFAULT_DISCOVERY_SHARE
     prior, price = prior_of(site, crawl), crawl.price * site.surcharge
-    worth = prior.fresh(worthwhile(prior, price))
-    return min(max(worth / (worth + price), LEAST), 1 - LEAST)
+    worth = prior.fresh(worthwhile_interval(prior, price))
+    return min(max(worth / (worth + price), MIN_DISCOVERY_SHARE), 1 - MIN_DISCOVERY_SHARE)

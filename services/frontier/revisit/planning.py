@@ -6,34 +6,34 @@
 from msgspec.structs import replace
 
 from gossamer.log import murmur2
-from services.frontier.revisit.beliefs import Belief, expected
+from services.frontier.revisit.beliefs import Belief, expected_freshness
 from services.frontier.revisit.state import (
     DAY,
     Basis,
     Decision,
-    Known,
     Plan,
     SiteState,
+    States,
     Visit,
-    rounded,
-    settled,
+    clear_residue,
+    to_single,
 )
 
 YEAR = 365 * DAY
-LONG = 100 * YEAR
+MAX_SHOWN_SECONDS = 100 * YEAR
 """Longer, nobody wants to know."""
-JITTER = 0.05
+JITTER_SHARE = 0.05
 """Of an interval: so far a visit may lie before or after its time."""
 
 
-def jittered(interval: float, url: str, visits: int) -> float:
+def add_jitter(interval: float, url: str, visits: int) -> float:
     """Return *interval* seconds, up to a twentieth more or less, by *url* and its visit's number.
 
     So the times of visits to a page drift over the day (selective-incremental, 3.1), and pages that
     were found together part.
     """
     drawn = murmur2(f"{visits} {url}".encode()) / 2**32
-    return interval * (1 + JITTER * (2 * drawn - 1))
+    return interval * (1 + JITTER_SHARE * (2 * drawn - 1))
 
 
 def outside_quiet_hours(site: SiteState, at: float) -> float:
@@ -48,23 +48,23 @@ def quiet_time(site: SiteState) -> float:
     return (site.quiet_until - site.quiet_from) % DAY
 
 
-def spelled(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a duration as a person would say it: 20 s, 40 min, 3.5 h, 12 d, 4 y."""
-    if seconds > LONG:
-        return f"over {LONG / YEAR:g} y"
+    if seconds > MAX_SHOWN_SECONDS:
+        return f"over {MAX_SHOWN_SECONDS / YEAR:g} y"
     for unit, length in (("y", YEAR), ("d", DAY), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 1.95 * length:
             return f"{seconds / length:.3g} {unit}"
     return f"{seconds:.3g} s" if seconds >= 1 or not seconds else "under 1 s"
 
 
-LEAST = 1e-6
+MIN_FRESHNESS = 1e-6
 """Of an expected freshness: it is counted."""
 
 
-def recorded(known: Known, visit: Visit) -> Known:
+def count_visit(states: States, visit: Visit) -> States:
     """Return what is known with *visit* counted."""
-    page = known.page
+    page = states.page
     changed = bool(page.visits) and visit.changed
     page = replace(
         page,
@@ -77,11 +77,11 @@ def recorded(known: Known, visit: Visit) -> Known:
         absent=None,
         expires_at=float(round(visit.expires_at)),
     )
-    return known._replace(page=page)
+    return states._replace(page=page)
 
 
-def after(
-    known: Known,
+def plan_after(
+    states: States,
     url: str,
     interval: float,
     why: tuple[Basis, str],
@@ -89,13 +89,13 @@ def after(
     told: float = 0.0,
 ) -> Decision:
     """Plan the next visit *interval* seconds after the last, with jitter; not in quiet hours."""
-    page = known.page
-    at = page.at + jittered(interval, url, page.visits)
-    return placed(known, outside_quiet_hours(known.site, at), interval, why, belief, told)
+    page = states.page
+    at = page.at + add_jitter(interval, url, page.visits)
+    return plan_at(states, outside_quiet_hours(states.site, at), interval, why, belief, told)
 
 
-def placed(
-    known: Known,
+def plan_at(
+    states: States,
     at: float,
     interval: float,
     why: tuple[Basis, str],
@@ -106,40 +106,40 @@ def placed(
     decides that, in a word and in a sentence.
 
     By *belief*, and by how many changes a day are *told*, the crawl knows how fresh the page is
-    kept (`expected`). None: there is nothing to keep fresh.
+    kept (`expected_freshness`). None: there is nothing to keep fresh.
     """
     fresh = age = 0.0
     if belief:
-        fresh, age = expected(known.page, belief, at + known.crawl.lateness, told)
-        fresh, age = max(rounded(fresh), LEAST), rounded(age)
-    known = _counted(known, rounded(DAY / interval), fresh, age)
+        fresh, age = expected_freshness(states.page, belief, at + states.crawl.lateness, told)
+        fresh, age = max(to_single(fresh), MIN_FRESHNESS), to_single(age)
+    states = _set_demand(states, to_single(DAY / interval), fresh, age)
     at = float(round(at))
-    return Decision(known._replace(page=replace(known.page, due_at=at)), Plan(at, why[1], why[0]))
+    return Decision(states._replace(page=replace(states.page, due_at=at)), Plan(at, why[1], why[0]))
 
 
-def uncounted(known: Known) -> Known:
+def remove_demand(states: States) -> States:
     """Return what is known with the page's visits taken out of the demand."""
-    return _counted(known, 0.0, 0.0, 0.0)
+    return _set_demand(states, 0.0, 0.0, 0.0)
 
 
-def _counted(known: Known, pace: float, fresh: float, age: float) -> Known:
+def _set_demand(states: States, pace: float, fresh: float, age: float) -> States:
     """Return what is known with *pace* visits a day to the page, which keep it so *fresh*.
 
     The crawl counts of a site what politeness allows: what is above that, it cannot be asked for.
     """
-    page, site, crawl = known
-    demand = settled(site.demand - page.pace + pace)
+    page, site, crawl = states
+    demand = clear_residue(site.demand - page.pace + pace)
     more = _allowed(site, demand) - _allowed(site, site.demand)
     weight = page.weight
-    return Known(
+    return States(
         replace(page, pace=pace, fresh=fresh, age=age),
         replace(site, demand=demand),
         replace(
             crawl,
-            demand=settled(crawl.demand + more),
-            weights=settled(crawl.weights + weight * (bool(fresh) - bool(page.fresh))),
-            fresh=settled(crawl.fresh + weight * (fresh - page.fresh)),
-            age=settled(crawl.age + weight * (age - page.age)),
+            demand=clear_residue(crawl.demand + more),
+            weights=clear_residue(crawl.weights + weight * (bool(fresh) - bool(page.fresh))),
+            fresh=clear_residue(crawl.fresh + weight * (fresh - page.fresh)),
+            age=clear_residue(crawl.age + weight * (age - page.age)),
         ),
     )
 

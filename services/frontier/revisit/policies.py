@@ -23,10 +23,10 @@ from gossamer.events.outcomes import Absence
 from gossamer.policies import parse_policy
 from services.frontier.revisit.beliefs import Belief
 from services.frontier.revisit.optimal import Optimal
-from services.frontier.revisit.planning import after, spelled, uncounted
-from services.frontier.revisit.policy import Policy, missed
+from services.frontier.revisit.planning import format_duration, plan_after, remove_demand
+from services.frontier.revisit.policy import Policy, record_absence
 from services.frontier.revisit.selective_incremental import SelectiveIncremental
-from services.frontier.revisit.state import DAY, Basis, Decision, Known, Plan, Visit, rounded
+from services.frontier.revisit.state import DAY, Basis, Decision, Plan, States, Visit, to_single
 
 
 class Fixed(Policy):
@@ -37,13 +37,13 @@ class Fixed(Policy):
     def __init__(self, interval: float) -> None:
         self._interval = interval
 
-    def plan(self, known: Known, url: str, rate: Belief) -> Decision:
+    def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Plan the next visit after the interval."""
-        why = Basis.INTERVAL, f"every {spelled(self._interval)}"
-        return after(known, url, self._interval, why, rate)
+        why = Basis.INTERVAL, f"every {format_duration(self._interval)}"
+        return plan_after(states, url, self._interval, why, rate)
 
 
-ONCE = Plan(None, "each page is visited once")
+VISITED_ONCE = Plan(None, "each page is visited once")
 
 
 class Never(Policy):
@@ -51,28 +51,28 @@ class Never(Policy):
 
     name = "none"
 
-    def planned(self, known: Known, url: str) -> Decision:
+    def replan(self, states: States, url: str) -> Decision:
         """Plan none, whatever is known."""
-        return _never(known)
+        return _plan_none(states)
 
-    def missed(self, known: Known, url: str, at: float, kind: Absence) -> Decision:
+    def record_absence(self, states: States, url: str, at: float, kind: Absence) -> Decision:
         """Remember it; plan none."""
-        return _never(missed(known, url, at, kind).known)
+        return _plan_none(record_absence(states, url, at, kind).states)
 
-    def plan(self, known: Known, url: str, rate: Belief) -> Decision:
+    def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Plan none."""
-        return _never(known)
+        return _plan_none(states)
 
 
-def _never(known: Known) -> Decision:
-    known = uncounted(known)
-    return Decision(known._replace(page=replace(known.page, due_at=0.0)), ONCE)
+def _plan_none(states: States) -> Decision:
+    states = remove_demand(states)
+    return Decision(states._replace(page=replace(states.page, due_at=0.0)), VISITED_ONCE)
 
 
-SOONER, LATER = 0.8, 1.2
-SYNCHRONISED = 0.2
+CHANGED_FACTOR, UNCHANGED_FACTOR = 0.8, 1.2
+SYNC_SHARE = 0.2
 """Of the time since the last change: so much sooner is the next visit (Nutch's sync_delta_rate)."""
-SHORTEST, LONGEST = 3600.0, 14 * DAY
+MIN_INTERVAL, MAX_INTERVAL = 3600.0, 14 * DAY
 
 
 class Adaptive(Policy):
@@ -83,28 +83,28 @@ class Adaptive(Policy):
     def __init__(self, first: float = DAY) -> None:
         self._first = first
 
-    def judged(self, known: Known, visit: Visit, since: float) -> Known:
+    def remember(self, states: States, visit: Visit, since: float) -> States:
         """Multiply the interval."""
-        known = super().judged(known, visit, since)
-        page = known.page
+        states = super().remember(states, visit, since)
+        page = states.page
         interval = page.interval or self._first
         if page.visits > 1:
-            factor = SOONER if visit.changed else LATER
+            factor = CHANGED_FACTOR if visit.changed else UNCHANGED_FACTOR
             interval = max(interval * factor, visit.at - page.changed_at)
-        interval = rounded(min(max(interval, SHORTEST), LONGEST))
-        return known._replace(page=replace(page, interval=interval))
+        interval = to_single(min(max(interval, MIN_INTERVAL), MAX_INTERVAL))
+        return states._replace(page=replace(page, interval=interval))
 
-    def plan(self, known: Known, url: str, rate: Belief) -> Decision:
+    def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Plan the next visit after the interval."""
-        page = known.page
+        page = states.page
         interval = page.interval or self._first
-        wait = max(interval - SYNCHRONISED * (page.at - page.changed_at), SHORTEST)
+        wait = max(interval - SYNC_SHARE * (page.at - page.changed_at), MIN_INTERVAL)
         seen = "changed" if page.changed_at == page.at else "unchanged"
-        why = Basis.INTERVAL, f"{seen}: its interval is {spelled(interval)} now"
-        return after(known, url, wait, why, rate)
+        why = Basis.INTERVAL, f"{seen}: its interval is {format_duration(interval)} now"
+        return plan_after(states, url, wait, why, rate)
 
 
-def make(text: str) -> Policy:
+def make_policy(text: str) -> Policy:
     """Return the policy that *text* names, as `gossamer.policies` reads it.
 
     Raise ValueError if there is no such policy, or it takes no interval.

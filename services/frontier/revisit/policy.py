@@ -28,86 +28,91 @@ from msgspec.structs import replace
 
 from gossamer.events.outcomes import Absence
 from services.frontier.revisit.beliefs import Belief
-from services.frontier.revisit.evidence import heard, promised, says_changed, without_links
-from services.frontier.revisit.learning import belief, forgotten, learned
+from services.frontier.revisit.evidence import (
+    drop_internal_links,
+    note_hint,
+    note_interval,
+    says_changed,
+)
+from services.frontier.revisit.learning import belief, forget, learn
 from services.frontier.revisit.planning import (
-    jittered,
+    add_jitter,
+    format_duration,
     outside_quiet_hours,
-    placed,
-    spelled,
-    uncounted,
+    plan_at,
+    remove_demand,
 )
 from services.frontier.revisit.state import (
     DAY,
     Basis,
     Decision,
     Hint,
-    Known,
     PageState,
     Plan,
+    States,
     Visit,
 )
 
-CONFIRMED: dict[Absence, tuple[float, ...]] = {
+CONFIRM_WAITS: dict[Absence, tuple[float, ...]] = {
     Absence.GONE: (DAY / 4, DAY),
     Absence.MOVED: (DAY / 4, DAY),
     Absence.REFUSED: (30 * DAY,),
 }
 """How long after each visit in a row that did not find it a document is looked at again, before it
 is forgotten."""
-NOT_SEEN = {Absence.DOWN: (DAY, 3.0, 60 * DAY), Absence.LEFT_OUT: (DAY, 2.0, 7 * DAY)}
-PROBED = (30 * DAY, 2.0, 180 * DAY)
+OUTAGE_WAITS = {Absence.DOWN: (DAY, 3.0, 60 * DAY), Absence.LEFT_OUT: (DAY, 2.0, 7 * DAY)}
+RECHECK_WAITS = (30 * DAY, 2.0, 180 * DAY)
 """The first wait, by how much the next is longer, and the longest."""
-SAID = {
+ABSENCE_TEXTS = {
     Absence.GONE: "not found (404, 410)",
     Absence.MOVED: "redirects",
     Absence.DOWN: "its server is down",
     Absence.REFUSED: "refused, or of no wanted kind",
     Absence.LEFT_OUT: "left out, by the crawl or the blocklist",
 }
-LOST = frozenset({Absence.GONE, Absence.MOVED})
+GONE_OR_MOVED = frozenset({Absence.GONE, Absence.MOVED})
 
 
-def missed(known: Known, url: str, at: float, kind: Absence) -> Decision:
+def record_absence(states: States, url: str, at: float, kind: Absence) -> Decision:
     """Take in that a visit *at* found no document; plan when to look again.
 
     Of a document, what ends its visits must be the same each time: a server that is down between
     two 404s says nothing, and confirms nothing.
     """
-    page = known.page
+    page = states.page
     times = page.missed + 1 if not page.visits or _same(page.absent, kind) else 1
-    if page.visits and kind in CONFIRMED and times > len(CONFIRMED[kind]):
-        known, times = forgotten(known), 1
-    page = replace(known.page, missed=times, missed_at=float(round(at)), absent=kind)
-    return probed(known._replace(page=page), url)
+    if page.visits and kind in CONFIRM_WAITS and times > len(CONFIRM_WAITS[kind]):
+        states, times = forget(states), 1
+    page = replace(states.page, missed=times, missed_at=float(round(at)), absent=kind)
+    return plan_recheck(states._replace(page=page), url)
 
 
-def probed(known: Known, url: str) -> Decision:
+def plan_recheck(states: States, url: str) -> Decision:
     """Plan the next look at a page that is away."""
-    page, known = known.page, uncounted(known)
-    wait, why = _wait(page), SAID[page.absent or Absence.GONE]
+    page, states = states.page, remove_demand(states)
+    wait, why = _wait(page), ABSENCE_TEXTS[page.absent or Absence.GONE]
     if page.missed > 1:
         why += f", {page.missed} times in a row"
-    why += f": looked for again after {spelled(wait)}"
-    at = page.missed_at + jittered(wait, url, page.visits + page.missed)
-    return placed(known, outside_quiet_hours(known.site, at), wait, (Basis.RECHECK, why))
+    why += f": looked for again after {format_duration(wait)}"
+    at = page.missed_at + add_jitter(wait, url, page.visits + page.missed)
+    return plan_at(states, outside_quiet_hours(states.site, at), wait, (Basis.RECHECK, why))
 
 
 def _same(before: Absence | None, now: Absence) -> bool:
-    return before is now or (before in LOST and now in LOST)
+    return before is now or (before in GONE_OR_MOVED and now in GONE_OR_MOVED)
 
 
 def _wait(page: PageState) -> float:
     times = max(page.missed, 1)
-    if page.absent in NOT_SEEN:
-        return _longer(NOT_SEEN[page.absent], times)
-    confirmed = CONFIRMED.get(page.absent or Absence.GONE, ()) if page.visits else ()
+    if page.absent in OUTAGE_WAITS:
+        return _backoff(OUTAGE_WAITS[page.absent], times)
+    confirmed = CONFIRM_WAITS.get(page.absent or Absence.GONE, ()) if page.visits else ()
     if times <= len(confirmed):
         return confirmed[times - 1]
-    return _longer(PROBED, times)
+    return _backoff(RECHECK_WAITS, times)
 
 
-def _longer(waits: tuple[float, float, float], times: int) -> float:
+def _backoff(waits: tuple[float, float, float], times: int) -> float:
     first, factor, most = waits
     return min(first * factor ** min(times - 1, 9), most)
 
@@ -117,55 +122,55 @@ class Policy(ABC):
 
     name = ""
 
-    def visited(self, known: Known, visit: Visit) -> Decision:
+    def record_visit(self, states: States, visit: Visit) -> Decision:
         """Return what is known after *visit*, and when the next one is."""
-        since = known.page.at
-        known, rate = learned(known, visit)
-        return self.plan(self.judged(known, visit, since), visit.url, rate)
+        since = states.page.at
+        states, rate = learn(states, visit)
+        return self.plan(self.remember(states, visit, since), visit.url, rate)
 
-    def turn(self, known: Known, url: str, now: float) -> Decision | None:
+    def at_due(self, states: States, url: str, now: float) -> Decision | None:
         """Return another plan for a visit that is due *now*; None: it is made."""
         return None
 
-    def hinted(self, known: Known, hint: Hint) -> Decision:
+    def record_hint(self, states: States, hint: Hint) -> Decision:
         """Return what is known after *hint*, and when the next visit is now."""
-        page = promised(known.page, hint.evidence.every)
-        known = known._replace(page=page)
+        page = note_interval(states.page, hint.evidence.every)
+        states = states._replace(page=page)
         if page.absent or not page.visits or not says_changed(hint.evidence, page, hint.at):
-            return unmoved(known, "nothing new was said")
-        again = heard(page, hint.evidence)
+            return keep_plan(states, "nothing new was said")
+        again = note_hint(page, hint.evidence)
         if page == again:
-            return unmoved(known, "the same was said again")
-        return self.told(known._replace(page=again), hint)
+            return keep_plan(states, "the same was said again")
+        return self.plan_hint(states._replace(page=again), hint)
 
-    def planned(self, known: Known, url: str) -> Decision:
+    def replan(self, states: States, url: str) -> Decision:
         """Return the plan by what is known: without a visit, where the crawl's policy is new."""
-        if known.page.absent:
-            return probed(known, url)
-        if not known.page.visits:
-            return Decision(known, Plan(known.page.at, "never visited", Basis.NEW))
-        return self.plan(known, url, belief(known))
+        if states.page.absent:
+            return plan_recheck(states, url)
+        if not states.page.visits:
+            return Decision(states, Plan(states.page.at, "never visited", Basis.NEW))
+        return self.plan(states, url, belief(states))
 
-    def missed(self, known: Known, url: str, at: float, kind: Absence) -> Decision:
+    def record_absence(self, states: States, url: str, at: float, kind: Absence) -> Decision:
         """Return what is known after a visit *at* without a document, and when the next is."""
-        return missed(known, url, at, kind)
+        return record_absence(states, url, at, kind)
 
     @abstractmethod
-    def plan(self, known: Known, url: str, rate: Belief) -> Decision:
+    def plan(self, states: States, url: str, rate: Belief) -> Decision:
         """Return the plan for a page that was visited, and is believed to change at *rate*."""
 
-    def judged(self, known: Known, visit: Visit, since: float) -> Known:
+    def remember(self, states: States, visit: Visit, since: float) -> States:
         """Return what is known with what only this rule remembers of *visit*.
 
         *since*: when the visit before was made.
         """
-        return without_links(known)
+        return drop_internal_links(states)
 
-    def told(self, known: Known, hint: Hint) -> Decision:
+    def plan_hint(self, states: States, hint: Hint) -> Decision:
         """Return the plan where something new was said of a page that has a plan."""
-        return unmoved(known, f"hints are not used by `{self.name}`")
+        return keep_plan(states, f"hints are not used by `{self.name}`")
 
 
-def unmoved(known: Known, why: str) -> Decision:
+def keep_plan(states: States, why: str) -> Decision:
     """Leave the plan as it is."""
-    return Decision(known, Plan(known.page.due_at or None, why))
+    return Decision(states, Plan(states.page.due_at or None, why))

@@ -30,18 +30,25 @@ from math import exp, floor, inf, log2
 from msgspec.structs import replace
 
 from services.frontier.revisit.beliefs import Belief
-from services.frontier.revisit.state import DAY, CrawlState, Known, SiteState, rounded, settled
+from services.frontier.revisit.state import (
+    DAY,
+    CrawlState,
+    SiteState,
+    States,
+    clear_residue,
+    to_single,
+)
 
-STEPS = 4
+STEPS_PER_DOUBLING = 4
 """Cells to a doubling of the rate over the weight; prices have twice as many."""
 SHAPES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 60.0)
 """How sure a rate is; the last place after these is for pages that are visited by their clock."""
-CLOCK = len(SHAPES)
-PLACES = CLOCK + 1
-LEAST, MOST = -20 * 2 * STEPS, 20 * 2 * STEPS
+CLOCK_PLACE = len(SHAPES)
+PLACES = CLOCK_PLACE + 1
+MIN_PRICE_STEP, MAX_PRICE_STEP = -20 * 2 * STEPS_PER_DOUBLING, 20 * 2 * STEPS_PER_DOUBLING
 """Prices that are looked at, in steps: a second to a thousand years."""
 
-EVEN = 0.01
+EVEN_SHARE = 0.01
 """The share of a budget that all partitions get alike."""
 
 Curve = dict[int, float]
@@ -49,18 +56,18 @@ Curve = dict[int, float]
 
 def cell_of(rate: float, shape: float | None, weight: float) -> int:
     """Return the cell of a page with *rate* changes a day; its shape is None if it has a clock."""
-    step = round(STEPS * log2(max(rate / weight, 1e-9)))
+    step = round(STEPS_PER_DOUBLING * log2(max(rate / weight, 1e-9)))
     if shape is None:
-        return step * PLACES + CLOCK
-    return step * PLACES + min(range(CLOCK), key=lambda n: abs(log2(shape / SHAPES[n])))
+        return step * PLACES + CLOCK_PLACE
+    return step * PLACES + min(range(CLOCK_PLACE), key=lambda n: abs(log2(shape / SHAPES[n])))
 
 
-def moved(curve: Curve, page: tuple[int, float], to: tuple[int, float]) -> Curve:
+def move_page(curve: Curve, page: tuple[int, float], to: tuple[int, float]) -> Curve:
     """Return the curve with a page moved from one cell to another, each with its rate there."""
     new = dict(curve)
     for (cell, rate), sign in ((page, -1), (to, 1)):
         if rate:
-            new[cell] = settled(new.get(cell, 0.0) + sign * rate)
+            new[cell] = clear_residue(new.get(cell, 0.0) + sign * rate)
             if not new[cell]:
                 del new[cell]
     return new
@@ -68,16 +75,16 @@ def moved(curve: Curve, page: tuple[int, float], to: tuple[int, float]) -> Curve
 
 def price_for(curve: Curve, budget: float) -> float:
     """Return the price at which pages ask for *budget* visits a day, in days of freshness."""
-    low, high = LEAST, MOST
+    low, high = MIN_PRICE_STEP, MAX_PRICE_STEP
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if demand(curve, middle) > budget else (low, middle)
     more, less = demand(curve, low), demand(curve, high)
     part = (more - budget) / (more - less) if more > less else 0.0
-    return float(2 ** ((low + min(max(part, 0.0), 1.0)) / (2 * STEPS)))
+    return float(2 ** ((low + min(max(part, 0.0), 1.0)) / (2 * STEPS_PER_DOUBLING)))
 
 
-def shares(curves: Sequence[Curve], budget: float) -> list[float]:
+def split_budget(curves: Sequence[Curve], budget: float) -> list[float]:
     """Return the budget of each of several partitions: what its own curve asks for at the price
     at which all together ask for *budget* visits a day.
 
@@ -88,11 +95,11 @@ def shares(curves: Sequence[Curve], budget: float) -> list[float]:
     for curve in curves:
         for cell, rate in curve.items():
             whole[cell] = whole.get(cell, 0.0) + rate
-    price = 2 * STEPS * log2(price_for(whole, budget))
+    price = 2 * STEPS_PER_DOUBLING * log2(price_for(whole, budget))
     asked = [_demand_between(curve, price) for curve in curves]
     total, even = sum(asked), 1 / len(curves) if curves else 0.0
     parts = [one / total if total else even for one in asked]
-    return [budget * (EVEN * even + (1 - EVEN) * part) for part in parts]
+    return [budget * (EVEN_SHARE * even + (1 - EVEN_SHARE) * part) for part in parts]
 
 
 def _demand_between(curve: Curve, price: float) -> float:
@@ -113,8 +120,8 @@ def demand(curve: Curve, price: int) -> float:
 def _interval(worth: int, place: int) -> float:
     """Return how many changes are expected between two visits where a visit must be *worth* so
     much, in steps of the time between two changes."""
-    least = 2 ** (worth / (2 * STEPS))
-    if place == CLOCK:
+    least = 2 ** (worth / (2 * STEPS_PER_DOUBLING))
+    if place == CLOCK_PLACE:
         return 1.0 if least < 1 else inf
     belief = Belief(SHAPES[place], SHAPES[place])
     if belief.worth(1e4) < least:
@@ -126,62 +133,65 @@ def _interval(worth: int, place: int) -> float:
     return low
 
 
-LATE = DAY
+MAX_LATENESS_SECONDS = DAY
 """Visits that are so late count as twice the budget."""
 LATENESS_FADE = 0.98
-ANEW = 300.0
+REPRICINGS_PER_ROUND = 300.0
 """How often a round the price is read from the curve."""
-TRIM = 0.25
+MAX_TRIM = 0.25
 """What is saved of the budget, or late, moves what is allowed by up to e to this."""
 
 
-def repriced(known: Known, at: float) -> Known:
+def reprice(states: States, at: float) -> States:
     """Return what is known with price and surcharge after a visit that took place *at*."""
-    page, site, crawl = known
-    crawl = _repriced(crawl, at)
-    return Known(page, _surcharged(site, crawl, at), crawl)
+    page, site, crawl = states
+    crawl = _reprice_crawl(crawl, at)
+    return States(page, _reprice_site(site, crawl, at), crawl)
 
 
-def priced(known: Known) -> Known:
+def ensure_price(states: States) -> States:
     """Return what is known with a price, if the crawl has none yet."""
-    crawl = known.crawl
-    return known if crawl.price else known._replace(crawl=_repriced(crawl, known.page.at))
+    crawl = states.crawl
+    return states if crawl.price else states._replace(crawl=_reprice_crawl(crawl, states.page.at))
 
 
-def delayed(crawl: CrawlState, site: SiteState, due_at: float, at: float) -> CrawlState:
+def record_lateness(crawl: CrawlState, site: SiteState, due_at: float, at: float) -> CrawlState:
     """Return the crawl with a visit that was due, and took place *at*, in its lateness."""
     if not due_at or _is_bound(site):
         return crawl
     late = crawl.lateness * LATENESS_FADE + max(0.0, at - due_at) * (1 - LATENESS_FADE)
-    return replace(crawl, lateness=rounded(late))
+    return replace(crawl, lateness=to_single(late))
 
 
-def _repriced(crawl: CrawlState, at: float) -> CrawlState:
+def _reprice_crawl(crawl: CrawlState, at: float) -> CrawlState:
     if not crawl.budget:
-        return replace(crawl, price=LEAST_PRICE)
+        return replace(crawl, price=MIN_PRICE_DAYS)
     a_round = max(1.0, crawl.pages) / crawl.budget * DAY
-    if crawl.price and at < crawl.priced_at + a_round / ANEW:
+    if crawl.price and at < crawl.priced_at + a_round / REPRICINGS_PER_ROUND:
         return crawl
-    saved = max(0.0, crawl.tokens - 1.0) / max(1.0, SAVED * crawl.budget)
-    short = saved - min(1.0, crawl.lateness / LATE)
-    allowed = crawl.budget * exp(TRIM * short)
-    price = max(LEAST_PRICE, price_for(crawl.curve, allowed))
-    return replace(crawl, price=rounded(price), priced_at=at)
+    saved = max(0.0, crawl.tokens - 1.0) / max(1.0, MAX_SAVED_DAYS * crawl.budget)
+    short = saved - min(1.0, crawl.lateness / MAX_LATENESS_SECONDS)
+    allowed = crawl.budget * exp(MAX_TRIM * short)
+    price = max(MIN_PRICE_DAYS, price_for(crawl.curve, allowed))
+    return replace(crawl, price=to_single(price), priced_at=at)
 
 
-LEAST_PRICE = 0.01
+MIN_PRICE_DAYS = 0.01
 """Days of freshness: a quarter of an hour. What brings less is not visited however large the budget
 is, or pages that change once a year would be visited each hour, as fast as their servers bear."""
 
 
-def _surcharged(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
-    if not site.limit or at < site.priced_at + max(1.0, site.pages) / site.limit * DAY / ANEW:
+def _reprice_site(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
+    if (
+        not site.limit
+        or at < site.priced_at + max(1.0, site.pages) / site.limit * DAY / REPRICINGS_PER_ROUND
+    ):
         return site
     surcharge = max(1.0, price_for(site.curve, _allowed(site)) / crawl.price)
-    return replace(site, surcharge=rounded(surcharge), priced_at=at)
+    return replace(site, surcharge=to_single(surcharge), priced_at=at)
 
 
-def overasked(site: SiteState) -> bool:
+def is_overbooked(site: SiteState) -> bool:
     """Return whether the pages of *site* ask for more visits than politeness allows."""
     return bool(site.limit) and site.demand > _allowed(site)
 
@@ -195,19 +205,19 @@ def _allowed(site: SiteState) -> float:
     return site.limit * (1 - min(site.discovery, 1.0))
 
 
-ALIKE = 0.1
+MAX_BUDGET_CHANGE = 0.1
 """Of a budget: by so much it may differ with the price as it is."""
-SAVED = 1.0
+MAX_SAVED_DAYS = 1.0
 """Days of the budget that are kept for later."""
 
 
-def refilled(crawl: CrawlState, now: float) -> CrawlState:
+def refill_tokens(crawl: CrawlState, now: float) -> CrawlState:
     """Return the crawl with the tokens that came until *now*; since *now*, where a clock that was
     ahead had it refilled later."""
     if not crawl.tokens_at:
         return replace(crawl, tokens=1.0, tokens_at=now)
     came = crawl.budget * max(0.0, now - crawl.tokens_at) / DAY
-    most = max(1.0, SAVED * crawl.budget)
+    most = max(1.0, MAX_SAVED_DAYS * crawl.budget)
     # Rounded: what is a token but for the last digits of a time is one, or nobody's time comes.
     tokens = round(min(most, crawl.tokens + came), 6)
     return replace(crawl, tokens=tokens, tokens_at=now)
@@ -220,19 +230,19 @@ def next_token_at(crawl: CrawlState) -> float:
     return crawl.tokens_at + max(0.0, 1.0 - crawl.tokens) * DAY / crawl.budget
 
 
-def rebudgeted(crawl: CrawlState, budget: float) -> CrawlState:
+def set_budget(crawl: CrawlState, budget: float) -> CrawlState:
     """Return the crawl with another budget; much another one has its price read anew."""
-    alike = abs(budget - crawl.budget) <= ALIKE * crawl.budget
+    alike = abs(budget - crawl.budget) <= MAX_BUDGET_CHANGE * crawl.budget
     return replace(crawl, budget=budget, price=crawl.price if alike else 0.0)
 
 
-def paid(crawl: CrawlState) -> CrawlState:
+def spend_token(crawl: CrawlState) -> CrawlState:
     """Return the crawl with one visit spent."""
     tokens = max(0.0, crawl.tokens - 1.0) if crawl.budget else crawl.tokens
     return replace(crawl, tokens=tokens, visits=crawl.visits + 1)
 
 
-def refunded(crawl: CrawlState) -> CrawlState:
+def refund_token(crawl: CrawlState) -> CrawlState:
     """Return the crawl with a visit not spent that was paid for."""
     tokens = crawl.tokens + 1.0 if crawl.budget else crawl.tokens
     return replace(crawl, tokens=tokens, visits=max(0, crawl.visits - 1))

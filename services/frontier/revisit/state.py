@@ -265,7 +265,7 @@ class CrawlState(msgspec.Struct, frozen=True, omit_defaults=True):
     age: Amount = 0.0
 
 
-class Known(NamedTuple):
+class States(NamedTuple):
     """All that a policy goes by."""
 
     page: PageState
@@ -286,23 +286,23 @@ class Plan(NamedTuple):
 class Decision(NamedTuple):
     """A policy's answer."""
 
-    known: Known
+    states: States
     plan: Plan
 
 
 SINGLE = Struct(">f")
-NOTHING = 1e-7
+MAX_RESIDUE = 1e-7
 """A sum that is smaller is what adding and subtracting left behind."""
 
 
-def rounded(x: float) -> float:
+def to_single(x: float) -> float:
     """Return *x* with seven digits, as four bytes hold it."""
     return float(SINGLE.unpack(SINGLE.pack(x))[0])
 
 
-def settled(x: float) -> float:
+def clear_residue(x: float) -> float:
     """Return a sum of what is not negative without what adding and subtracting left behind."""
-    return x if x > NOTHING else 0.0
+    return x if x > MAX_RESIDUE else 0.0
 
 
 S = TypeVar("S")
@@ -315,12 +315,14 @@ _PAGE, _SITE, _CRAWL = (
 )
 
 
-def packed(state: PageState | SiteState | CrawlState) -> bytes:
+def pack(state: PageState | SiteState | CrawlState) -> bytes:
     """Return *state* as bytes: at most 200 for a page, and 160 more for its internal links."""
-    return _short(msgspec.to_builtins(state)) if isinstance(state, PageState) else _encode(state)
+    return (
+        _pack_short(msgspec.to_builtins(state)) if isinstance(state, PageState) else _encode(state)
+    )
 
 
-def unpacked(data: bytes) -> PageState:
+def unpack_page(data: bytes) -> PageState:
     """Return the state of a page; an empty one if *data* is none."""
     page = _read(_PAGE, data, PageState())
     clock = page.clock
@@ -329,12 +331,12 @@ def unpacked(data: bytes) -> PageState:
     return page
 
 
-def unpacked_site(data: bytes) -> SiteState:
+def unpack_site(data: bytes) -> SiteState:
     """Return the state of a site; an empty one if *data* is none."""
     return _read(_SITE, data, SiteState())
 
 
-def unpacked_crawl(data: bytes) -> CrawlState:
+def unpack_crawl(data: bytes) -> CrawlState:
     """Return the state of a crawl; an empty one if *data* is none."""
     return _read(_CRAWL, data, CrawlState())
 
@@ -346,11 +348,11 @@ def _read(decoder: msgpack.Decoder[S], data: bytes, empty: S) -> S:
         return empty
 
 
-def _short(value: Any) -> bytes:
+def _pack_short(value: Any) -> bytes:
     if isinstance(value, list | tuple):
         many = len(value)
         head = bytes([0x90 | many]) if many < 16 else b"\xdc" + many.to_bytes(2, "big")
-        return head + b"".join(map(_short, value))
+        return head + b"".join(map(_pack_short, value))
     if not isinstance(value, float):
         return _encode(value)
     if value.is_integer():

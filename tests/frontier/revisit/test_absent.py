@@ -9,54 +9,56 @@ from hypothesis import strategies as st
 from gossamer.events.outcomes import Absence
 from services.frontier.revisit import (
     CrawlState,
-    Known,
     PageState,
     Policy,
     SiteState,
+    States,
     Visit,
-    make,
+    make_policy,
 )
 from services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
-NOTHING = Known(PageState(weight=2.0), SiteState(), CrawlState(budget=100))
-OPTIMAL, NONE = make("optimal"), make("none")
+NOTHING = States(PageState(weight=2.0), SiteState(), CrawlState(budget=100))
+OPTIMAL, NONE = make_policy("optimal"), make_policy("none")
 HOUR = 3600.0
 
 
-def document(policy: Policy = OPTIMAL, visits: int = 5) -> Known:
-    known = NOTHING
+def document(policy: Policy = OPTIMAL, visits: int = 5) -> States:
+    states = NOTHING
     for n in range(visits):
-        known = policy.visited(known, Visit(URL, BEGIN + (n - visits) * DAY, n % 2 == 1)).known
-    return known
+        states = policy.record_visit(
+            states, Visit(URL, BEGIN + (n - visits) * DAY, n % 2 == 1)
+        ).states
+    return states
 
 
-def waits(known: Known, kind: Absence, count: int) -> tuple[Known, list[float]]:
+def waits(states: States, kind: Absence, count: int) -> tuple[States, list[float]]:
     """Miss a page each time that it is looked for; return the hours between."""
     at, found = BEGIN, []
     for _ in range(count):
-        known, plan = OPTIMAL.missed(known, URL, at, kind)
+        states, plan = OPTIMAL.record_absence(states, URL, at, kind)
         assert plan.at is not None
         found.append((plan.at - at) / HOUR)
         at = plan.at
-    return known, found
+    return states, found
 
 
 @pytest.mark.parametrize("kind", [Absence.GONE, Absence.MOVED])
 def test_a_document_that_is_gone_is_looked_for_soon_and_then_rarely_for_ever(kind: Absence) -> None:
-    known, found = waits(document(), kind, 8)
+    states, found = waits(document(), kind, 8)
     assert found == pytest.approx([6, 24, 720, 1440, 2880, 4320, 4320, 4320], rel=0.06)
-    assert known.page.visits == 0
-    assert known.page.weight == 2.0
-    assert known.crawl.pages == known.crawl.fresh == 0
-    assert known.crawl.demand == pytest.approx(1 / 180)
+    assert states.page.visits == 0
+    assert states.page.weight == 2.0
+    assert states.crawl.pages == states.crawl.fresh == 0
+    assert states.crawl.demand == pytest.approx(1 / 180)
 
 
 def test_it_is_not_forgotten_before_it_was_looked_for_twice_more() -> None:
-    known, _ = waits(document(), Absence.GONE, 2)
-    assert known.page.visits == 5
-    known, _ = waits(document(), Absence.GONE, 3)
-    assert known.page.visits == 0
+    states, _ = waits(document(), Absence.GONE, 2)
+    assert states.page.visits == 5
+    states, _ = waits(document(), Absence.GONE, 3)
+    assert states.page.visits == 0
 
 
 def test_a_url_that_never_was_a_document_is_looked_for_rarely_at_once() -> None:
@@ -66,57 +68,59 @@ def test_a_url_that_never_was_a_document_is_looked_for_rarely_at_once() -> None:
 
 def test_a_server_that_is_down_is_waited_for_ever_longer_and_nothing_is_forgotten() -> None:
     before = document()
-    known, found = waits(before, Absence.DOWN, 7)
+    states, found = waits(before, Absence.DOWN, 7)
     assert found == pytest.approx([24, 72, 216, 648, 1440, 1440, 1440], rel=0.06)
-    assert (known.page.visits, known.page.rate) == (before.page.visits, before.page.rate)
+    assert (states.page.visits, states.page.rate) == (before.page.visits, before.page.rate)
 
 
 def test_a_server_that_is_down_does_not_confirm_that_a_page_is_gone() -> None:
-    known = document()
+    states = document()
     for kind in (Absence.GONE, Absence.DOWN, Absence.GONE, Absence.DOWN, Absence.GONE):
-        known = OPTIMAL.missed(known, URL, BEGIN, kind).known
-    assert known.page.visits == 5
+        states = OPTIMAL.record_absence(states, URL, BEGIN, kind).states
+    assert states.page.visits == 5
 
 
 def test_a_refused_document_is_forgotten_after_a_month() -> None:
-    known, found = waits(document(), Absence.REFUSED, 4)
+    states, found = waits(document(), Absence.REFUSED, 4)
     assert found == pytest.approx([720, 720, 1440, 2880], rel=0.06)
-    assert known.page.visits == 0
+    assert states.page.visits == 0
 
 
 def test_a_page_that_returns_starts_over() -> None:
-    known, _ = waits(document(), Absence.GONE, 3)
-    known, plan = OPTIMAL.visited(known, Visit(URL, BEGIN + 40 * DAY))
-    assert (known.page.visits, known.page.changes, known.page.absent) == (1, 0, None)
-    assert known.page.missed == 0
+    states, _ = waits(document(), Absence.GONE, 3)
+    states, plan = OPTIMAL.record_visit(states, Visit(URL, BEGIN + 40 * DAY))
+    assert (states.page.visits, states.page.changes, states.page.absent) == (1, 0, None)
+    assert states.page.missed == 0
     assert plan.at is not None
     assert plan.at < BEGIN + 101 * DAY
 
 
 def test_a_page_that_was_away_for_a_moment_keeps_what_was_learnt() -> None:
-    known, _ = waits(document(), Absence.GONE, 1)
-    known = OPTIMAL.visited(known, Visit(URL, BEGIN + HOUR)).known
-    assert (known.page.visits, known.page.missed) == (6, 0)
+    states, _ = waits(document(), Absence.GONE, 1)
+    states = OPTIMAL.record_visit(states, Visit(URL, BEGIN + HOUR)).states
+    assert (states.page.visits, states.page.missed) == (6, 0)
 
 
 def test_where_the_content_test_knows_no_document_its_history_starts_over() -> None:
-    known = OPTIMAL.visited(document(), Visit(URL, BEGIN, first=True)).known
-    assert (known.page.visits, known.page.rate.exposure) == (1, 0)
-    assert known.crawl.pages == 1
+    states = OPTIMAL.record_visit(document(), Visit(URL, BEGIN, first=True)).states
+    assert (states.page.visits, states.page.rate.exposure) == (1, 0)
+    assert states.crawl.pages == 1
 
 
 def test_pages_that_were_lost_together_are_looked_for_at_different_times() -> None:
-    plans = [OPTIMAL.missed(NOTHING, f"{URL}/{n}", BEGIN, Absence.GONE).plan for n in range(50)]
+    plans = [
+        OPTIMAL.record_absence(NOTHING, f"{URL}/{n}", BEGIN, Absence.GONE).plan for n in range(50)
+    ]
     times = sorted(plan.at or 0 for plan in plans)
     assert times[-1] - times[0] > DAY
     assert all(later - sooner < DAY for sooner, later in pairwise(times))
 
 
 def test_none_never_looks_and_what_it_met_is_known_to_the_policy_after_it() -> None:
-    known, plan = NONE.missed(document(NONE), URL, BEGIN, Absence.GONE)
+    states, plan = NONE.record_absence(document(NONE), URL, BEGIN, Absence.GONE)
     assert plan.at is None
-    assert known.crawl.demand == 0
-    plan = OPTIMAL.planned(known, URL).plan
+    assert states.crawl.demand == 0
+    plan = OPTIMAL.replan(states, URL).plan
     assert plan.at == pytest.approx(BEGIN + 6 * HOUR, abs=HOUR)
 
 
@@ -125,14 +129,14 @@ def test_none_never_looks_and_what_it_met_is_known_to_the_policy_after_it() -> N
 def test_whatever_happens_it_is_looked_for_again_within_half_a_year(
     life: list[tuple[Absence | None, float]],
 ) -> None:
-    known, now = NOTHING, BEGIN
+    states, now = NOTHING, BEGIN
     for kind, wait in life:
         now += wait
         if kind:
-            known, plan = OPTIMAL.missed(known, URL, now, kind)
+            states, plan = OPTIMAL.record_absence(states, URL, now, kind)
         else:
-            known, plan = OPTIMAL.visited(known, Visit(URL, now))
+            states, plan = OPTIMAL.record_visit(states, Visit(URL, now))
         assert plan.at is not None
         assert now < plan.at < now + 190 * DAY
         assert plan.why
-        assert OPTIMAL.planned(known, URL).plan.at == pytest.approx(plan.at, rel=0.3 / 1.7)
+        assert OPTIMAL.replan(states, URL).plan.at == pytest.approx(plan.at, rel=0.3 / 1.7)

@@ -5,7 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.frontier.revisit import CrawlState
-from services.frontier.revisit.price import SAVED, next_token_at, paid, refilled, refunded
+from services.frontier.revisit.price import (
+    MAX_SAVED_DAYS,
+    next_token_at,
+    refill_tokens,
+    refund_token,
+    spend_token,
+)
 from services.frontier.revisit.state import DAY
 
 
@@ -16,32 +22,32 @@ from services.frontier.revisit.state import DAY
 )
 def test_no_more_is_spent_than_came(budget: float, waits: list[float]) -> None:
     now = begun = 1.7e9
-    crawl, spent = refilled(CrawlState(budget=budget), now), 0
+    crawl, spent = refill_tokens(CrawlState(budget=budget), now), 0
     for wait in waits:
         now += wait
-        crawl = refilled(crawl, now)
+        crawl = refill_tokens(crawl, now)
         while next_token_at(crawl) <= now:
-            crawl, spent = paid(crawl), spent + 1
+            crawl, spent = spend_token(crawl), spent + 1
         days = (now - begun) / DAY
         assert spent <= 2 + budget * days
-    assert crawl.tokens <= max(1.0, SAVED * budget)
+    assert crawl.tokens <= max(1.0, MAX_SAVED_DAYS * budget)
 
 
 def test_a_clock_that_was_ahead_holds_nothing_up_and_brings_a_day_at_most() -> None:
-    ahead = refilled(refilled(CrawlState(budget=10), 1.9e9), 2e9)
+    ahead = refill_tokens(refill_tokens(CrawlState(budget=10), 1.9e9), 2e9)
     assert ahead.tokens == pytest.approx(10.0)
-    back = refilled(paid(ahead), 1.9e9)
+    back = refill_tokens(spend_token(ahead), 1.9e9)
     assert back.tokens == pytest.approx(9.0)
     assert next_token_at(back) <= 1.9e9
 
 
 def test_without_a_budget_every_visit_may_be_made() -> None:
-    crawl = refilled(CrawlState(), 2e9)
+    crawl = refill_tokens(CrawlState(), 2e9)
     for _ in range(1000):
-        crawl = paid(crawl)
+        crawl = spend_token(crawl)
     assert next_token_at(crawl) <= 2e9
 
 
 def test_what_was_paid_for_nothing_is_there_again() -> None:
-    crawl = refilled(CrawlState(budget=10), 2e9)
-    assert refunded(paid(crawl)) == crawl
+    crawl = refill_tokens(CrawlState(budget=10), 2e9)
+    assert refund_token(spend_token(crawl)) == crawl

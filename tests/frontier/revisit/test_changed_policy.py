@@ -10,11 +10,11 @@ from services.frontier.revisit import (
     Evidence,
     Hint,
     Kind,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    make,
+    make_policy,
 )
 from services.frontier.revisit.state import DAY
 
@@ -22,44 +22,44 @@ NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
 BEGIN = 1.7e9
 
 
-def lived(name: str, visits: int = 12, url: str = "https://a.test/") -> Known:
-    known, policy = Known(PageState(), SiteState(), CrawlState(budget=2)), make(name)
+def lived(name: str, visits: int = 12, url: str = "https://a.test/") -> States:
+    states, policy = States(PageState(), SiteState(), CrawlState(budget=2)), make_policy(name)
     for n in range(visits):
         at = BEGIN + (n - visits) * DAY
         if n % 4 == 3:
             said = Evidence(Kind.SITEMAP, at - DAY / 2)
-            known = policy.hinted(known, Hint(url, at - DAY / 2, said)).known
-        known = policy.visited(known, Visit(url, at, n % 4 == 3)).known
-    return known
+            states = policy.record_hint(states, Hint(url, at - DAY / 2, said)).states
+        states = policy.record_visit(states, Visit(url, at, n % 4 == 3)).states
+    return states
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_that_was_never_visited_is_visited_at_once(name: str) -> None:
-    known = Known(PageState(), SiteState(), CrawlState())
-    decision = make(name).planned(known, "https://a.test/")
-    assert decision.known == known
+    states = States(PageState(), SiteState(), CrawlState())
+    decision = make_policy(name).replan(states, "https://a.test/")
+    assert decision.states == states
     assert decision.plan.at == (None if name == "none" else 0.0)
 
 
 @pytest.mark.parametrize("before", NAMES)
 def test_what_is_learnt_does_not_depend_on_the_policy(before: str) -> None:
-    known, optimal = lived(before), lived("optimal")
-    assert known.page.rate == optimal.page.rate
-    assert known.page.clock == optimal.page.clock
-    assert known.site.trust == optimal.site.trust
-    assert known.crawl.rates == optimal.crawl.rates
-    assert known.crawl.curve == optimal.crawl.curve
+    states, optimal = lived(before), lived("optimal")
+    assert states.page.rate == optimal.page.rate
+    assert states.page.clock == optimal.page.clock
+    assert states.site.trust == optimal.site.trust
+    assert states.crawl.rates == optimal.crawl.rates
+    assert states.crawl.curve == optimal.crawl.curve
 
 
 @pytest.mark.parametrize("before", NAMES)
 @pytest.mark.parametrize("after", NAMES)
 def test_planning_anew_replaces_the_plan_and_counts_nothing_twice(before: str, after: str) -> None:
-    known = lived(before)
-    once, plan = make(after).planned(known, "https://a.test/")
-    again = make(after).planned(once, "https://a.test/")
+    states = lived(before)
+    once, plan = make_policy(after).replan(states, "https://a.test/")
+    again = make_policy(after).replan(once, "https://a.test/")
     assert again.plan == plan
-    assert again.known.crawl == once.crawl
-    assert again.known.site == once.site
+    assert again.states.crawl == once.crawl
+    assert again.states.site == once.site
     assert (plan.at is None) == (after == "none")
     if plan.at is None:
         assert (once.crawl.demand, once.site.demand, once.crawl.weights) == (0, 0, 0)
@@ -68,7 +68,7 @@ def test_planning_anew_replaces_the_plan_and_counts_nothing_twice(before: str, a
         assert once.crawl.demand == pytest.approx(once.page.pace)
         assert once.crawl.weights == once.page.weight
         assert plan.at > once.page.at
-    assert once.page.visits == known.page.visits
+    assert once.page.visits == states.page.visits
 
 
 lives = st.lists(
@@ -86,16 +86,16 @@ def test_the_sums_are_those_of_the_pages_whatever_is_done(
     site, crawl, now = SiteState(limit=limits[0]), CrawlState(budget=3), BEGIN
     for step, (n, name, what, changed) in enumerate(life):
         site = replace(site, limit=limits[step > len(life) / 2])
-        now, url, policy = now + DAY / 3, f"https://a.test/{n}", make(name)
-        known = Known(pages[n], site, crawl)
+        now, url, policy = now + DAY / 3, f"https://a.test/{n}", make_policy(name)
+        states = States(pages[n], site, crawl)
         if what == "v":
-            known = policy.visited(known, Visit(url, now, changed)).known
+            states = policy.record_visit(states, Visit(url, now, changed)).states
         elif what == "p":
-            known = policy.planned(known, url).known
+            states = policy.replan(states, url).states
         else:
             hint = Hint(url, now, Evidence(Kind.SITEMAP, now))
-            known = policy.hinted(known, hint).known
-        pages[n], site, crawl = known
+            states = policy.record_hint(states, hint).states
+        pages[n], site, crawl = states
     if limits[0] == limits[1] == 0:
         assert crawl.demand == pytest.approx(sum(page.pace for page in pages), abs=1e-6)
     assert site.demand == pytest.approx(sum(page.pace for page in pages), abs=1e-6)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bench.revisiting import Crawl, Tally
 from bench.webs import WEBS
-from services.frontier.revisit import PageState, make
-from services.frontier.revisit.beliefs import Belief, expected
+from services.frontier.revisit import PageState, make_policy
+from services.frontier.revisit.beliefs import Belief, expected_freshness
 from services.frontier.revisit.state import DAY, Clock
 
 shapes, days, times = st.floats(0.05, 500), st.floats(1e-3, 1e4), st.floats(1e-3, 1e3)
@@ -41,7 +41,7 @@ def test_of_a_known_rate_freshness_and_age_are_those_of_cho_and_garcia_molina(
     rate: float, t: float
 ) -> None:
     sure, x = Belief(1e6, 1e6 / rate), rate * t
-    fresh, age = expected(PageState(at=1e9), sure, 1e9 + t * DAY)
+    fresh, age = expected_freshness(PageState(at=1e9), sure, 1e9 + t * DAY)
     assert fresh == pytest.approx((1 - exp(-x)) / x, rel=1e-3)
     assert age == pytest.approx(t * (0.5 - 1 / x + (1 - exp(-x)) / x**2), rel=2e-3, abs=1e-6)
 
@@ -49,7 +49,9 @@ def test_of_a_known_rate_freshness_and_age_are_those_of_cho_and_garcia_molina(
 def test_a_page_that_is_visited_just_after_its_time_is_nearly_always_fresh() -> None:
     clock = Clock(next_at=1e9 + 7 * DAY, period=7.0, spread=0.01, lead=9.0)
     page, belief = PageState(at=1e9, clock=clock), Belief(1.0, 7.0)
-    just_after, late, before = (expected(page, belief, 1e9 + t * DAY) for t in (7.2, 10.5, 6.0))
+    just_after, late, before = (
+        expected_freshness(page, belief, 1e9 + t * DAY) for t in (7.2, 10.5, 6.0)
+    )
     assert just_after[0] == pytest.approx(1 - 0.2 / 7.2, abs=0.005)
     assert late == pytest.approx((1 - 3.5 / 10.5, 3.5**2 / 2 / 10.5), rel=0.01)
     assert before == pytest.approx((1, 0), abs=1e-6)
@@ -67,6 +69,6 @@ def test_a_page_that_is_visited_just_after_its_time_is_nearly_always_fresh() -> 
 )
 def test_a_crawl_knows_how_fresh_it_is_whatever_its_policy(name: str, policy: str) -> None:
     web = WEBS[name](7, 150, 120.0)
-    found = Crawl(web, make(policy), 30.0).run(Tally(web, 40.0, set()))
+    found = Crawl(web, make_policy(policy), 30.0).run(Tally(web, 40.0, set()))
     assert found.expected == pytest.approx(found.freshness, abs=0.05)
     assert found.expected_age == pytest.approx(found.age, rel=0.35)

@@ -7,7 +7,7 @@ import pytest
 from bench.constant_rates import best_rates, constant
 from bench.revisiting import Crawl, Result, Tally
 from bench.webs import WEBS
-from services.frontier.revisit import make
+from services.frontier.revisit import make_policy
 
 PAGES, BUDGET, DAYS, WARM = 150, 30.0, 120.0, 40.0
 
@@ -18,7 +18,7 @@ def fresh(web_name: str, policy: str) -> Result:
     tally = Tally(web, WARM, set())
     if policy == "constant":
         return constant(web, best_rates(web, BUDGET), tally, 7)
-    return Crawl(web, make(policy), BUDGET).run(tally)
+    return Crawl(web, make_policy(policy), BUDGET).run(tally)
 
 
 @pytest.mark.slow

@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 from gossamer.web.in_links import linked
 from services.frontier.revisit import (
     CrawlState,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    asked_for,
-    found,
-    make,
-    packed,
-    unpacked,
+    add_request,
+    make_policy,
+    new_page,
+    pack,
+    unpack_page,
 )
 from services.frontier.revisit.learning import weight_of
 from services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
-OPTIMAL = make("optimal")
+OPTIMAL = make_policy("optimal")
 
 
 def links(count: int) -> int:
@@ -41,21 +41,21 @@ def test_what_lies_deeper_weighs_less_and_what_was_asked_for_first_more() -> Non
     assert weight_of(0, 2) == 0.5
     assert weight_of(0, -100) == 16
     assert weight_of(-1, 0) == 1
-    assert found(2, 0).weight == pytest.approx(weight_of(2, 0))
+    assert new_page(2, 0).weight == pytest.approx(weight_of(2, 0))
 
 
 def weights_after(page: PageState, *visits: Visit) -> list[float]:
-    known, weights = Known(page, SiteState(), CrawlState(budget=10.0)), []
+    states, weights = States(page, SiteState(), CrawlState(budget=10.0)), []
     for visit in visits:
-        known = OPTIMAL.visited(known, visit).known
-        weights.append(known.page.weight)
+        states = OPTIMAL.record_visit(states, visit).states
+        weights.append(states.page.weight)
     return weights
 
 
 def test_a_page_that_many_sites_link_to_weighs_more_from_the_visit_on_that_tells_of_it() -> None:
     few, many = (
         weights_after(
-            found(3, 0), Visit(URL, BEGIN), Visit(URL, BEGIN + DAY, in_links=links(count))
+            new_page(3, 0), Visit(URL, BEGIN), Visit(URL, BEGIN + DAY, in_links=links(count))
         )
         for count in (3, 300)
     )
@@ -65,14 +65,14 @@ def test_a_page_that_many_sites_link_to_weighs_more_from_the_visit_on_that_tells
 
 
 def test_requests_count_and_fade() -> None:
-    asked = asked_for(found(0, 0))
+    asked = add_request(new_page(0, 0))
     weights = weights_after(asked, *(Visit(URL, BEGIN + n * 30 * DAY) for n in range(9)))
     assert weights[0] == 2
     assert weights[1] == pytest.approx(1.5)
     assert weights[-1] == 1
-    often = found(0, 0)
+    often = new_page(0, 0)
     for _ in range(100):
-        often = asked_for(often)
+        often = add_request(often)
     assert weights_after(often, Visit(URL, BEGIN)) == [4]
 
 
@@ -89,13 +89,13 @@ def test_what_was_remembered_before_weights_could_change_keeps_its_weight() -> N
 def test_the_sums_of_a_crawl_follow_the_weights_of_its_pages(
     life: list[tuple[int, bool, int, bool]],
 ) -> None:
-    pages = [found(depth, 0) for depth in range(3)]
+    pages = [new_page(depth, 0) for depth in range(3)]
     site, crawl, now = SiteState(), CrawlState(budget=10.0), BEGIN
     for which, changed, count, asked in life:
         now += DAY / 3
-        page = unpacked(packed(asked_for(pages[which]) if asked else pages[which]))
+        page = unpack_page(pack(add_request(pages[which]) if asked else pages[which]))
         visit = Visit(f"{URL}/{which}", now, changed, in_links=links(count))
-        pages[which], site, crawl = OPTIMAL.visited(Known(page, site, crawl), visit).known
+        pages[which], site, crawl = OPTIMAL.record_visit(States(page, site, crawl), visit).states
     counted = [page for page in pages if page.fresh]
     assert crawl.weights == pytest.approx(sum(page.weight for page in counted), abs=1e-5)
     assert crawl.fresh == pytest.approx(sum(page.weight * page.fresh for page in counted), abs=1e-5)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.web.internal_links import MAX_SAMPLE, sample_links, short_fingerprint
-from services.frontier.revisit import PageState, SiteState, packed, unpacked, unpacked_site
-from services.frontier.revisit.evidence import MAX_CHANGED, internal_pages, remember_change
+from services.frontier.revisit import PageState, SiteState, pack, unpack_page, unpack_site
+from services.frontier.revisit.evidence import MAX_CHANGED, internal_changes, record_change
 from services.frontier.revisit.state import DAY
 
 URLS = [f"https://www.example.org/{n}" for n in range(2000)]
@@ -17,7 +17,7 @@ def changed(found: list[tuple[int, int]], kept: int = 1000) -> SiteState:
     """Return a site on which pages were found changed, each on a day, in the order of the days."""
     site = SiteState()
     for n, day in sorted(found, key=lambda one: one[1]):
-        site = remember_change(site, URLS[n], day * DAY, (day - kept) * DAY)
+        site = record_change(site, URLS[n], day * DAY, (day - kept) * DAY)
     return site
 
 
@@ -30,18 +30,18 @@ def test_the_share_is_that_of_the_internal_pages_in_both_samples(
     sampled = {n for n in linked if short_fingerprint(URLS[n]) in page.internal_links}
     sampled = {n for n in sampled if short_fingerprint(URLS[n]) < 2 ** (32 - site.halvings)}
     later = {n for n, day in found if day > since}
-    internal = internal_pages(page, site, since * DAY)
+    internal = internal_changes(page, site, since * DAY)
     assert internal == ((len(sampled & later), len(sampled)) if sampled else None)
     assert len(site.changed_pages) <= MAX_CHANGED
-    assert unpacked_site(packed(site)) == site
-    assert unpacked(packed(page)) == page
+    assert unpack_site(pack(site)) == site
+    assert unpack_page(pack(page)) == page
 
 
 def test_of_a_large_site_a_page_with_many_links_still_knows_the_share() -> None:
     site = changed([(n, 2) for n in range(2000) if n % 5 < 2] + [(n, 1) for n in range(2000)])
     home = PageState(internal_links=sample_links(URLS))
-    internal = internal_pages(home, site, 1.5 * DAY)
-    assert len(packed(site)) < 4000
+    internal = internal_changes(home, site, 1.5 * DAY)
+    assert len(pack(site)) < 4000
     assert internal
     assert internal.share == pytest.approx(0.4, abs=0.15)
 

@@ -11,18 +11,18 @@ from services.frontier.revisit import (
     Evidence,
     Hint,
     Kind,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    make,
+    make_policy,
 )
 from services.frontier.revisit.beliefs import is_regular
-from services.frontier.revisit.price import cell_of, demand, moved, price_for
+from services.frontier.revisit.price import cell_of, demand, move_page, price_for
 from services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
-OPTIMAL = make("optimal")
+OPTIMAL = make_policy("optimal")
 
 
 def crawl(price: float = 0.05) -> CrawlState:
@@ -30,45 +30,45 @@ def crawl(price: float = 0.05) -> CrawlState:
     return CrawlState(budget=1.0, price=price, priced_at=BEGIN + 1e9)
 
 
-def visited_as_planned(period: float, count: int) -> tuple[Known, list[float]]:
+def visited_as_planned(period: float, count: int) -> tuple[States, list[float]]:
     """Visit a page that changes once in *period* days; return by how much visits came late."""
-    known, now, delays, last = Known(PageState(), SiteState(), crawl()), BEGIN, [], BEGIN
+    states, now, delays, last = States(PageState(), SiteState(), crawl()), BEGIN, [], BEGIN
     for _ in range(count):
         changes = (now - BEGIN) // (period * DAY)
         changed = changes > (last - BEGIN) // (period * DAY)
         if changed:
             delays.append((now - BEGIN) / DAY - changes * period)
-        known, plan = OPTIMAL.visited(known, Visit(URL, now, changed))
+        states, plan = OPTIMAL.record_visit(states, Visit(URL, now, changed))
         assert plan.at is not None
         last, now = now, plan.at
     assert plan.basis is Basis.PERIODIC
-    return known, delays
+    return states, delays
 
 
 def test_a_page_that_changes_at_regular_times_is_visited_just_after_it_changes() -> None:
-    known, delays = visited_as_planned(3.0, 200)
-    assert is_regular(known.page.clock)
-    assert known.page.clock.period == pytest.approx(3.0, rel=0.02)
+    states, delays = visited_as_planned(3.0, 200)
+    assert is_regular(states.page.clock)
+    assert states.page.clock.period == pytest.approx(3.0, rel=0.02)
     assert sorted(delays[-20:])[10] < 0.1
 
 
-def listened(true: bool) -> Known:
+def listened(true: bool) -> States:
     """Visit a page thrice a day for 20 days, whose sitemap is right, or always says "now"."""
-    known = Known(PageState(), SiteState(), crawl(price=0.5))
+    states = States(PageState(), SiteState(), crawl(price=0.5))
     for n in range(60):
         now, changed = BEGIN + n * DAY / 3, n % 6 == 5
         if n and (changed or not true):
             said = Evidence(Kind.SITEMAP, now - 60)
-            known = OPTIMAL.hinted(known, Hint(URL, now - 60, said)).known
-        known = OPTIMAL.visited(known, Visit(URL, now, changed)).known
-    return known
+            states = OPTIMAL.record_hint(states, Hint(URL, now - 60, said)).states
+        states = OPTIMAL.record_visit(states, Visit(URL, now, changed)).states
+    return states
 
 
 def test_a_sitemap_that_was_right_brings_a_visit_at_once_and_one_that_lies_brings_none() -> None:
     for true in (True, False):
-        known = listened(true)
-        soon = known.page.at + 0.1 * DAY
-        plan = OPTIMAL.hinted(known, Hint(URL, soon, Evidence(Kind.SITEMAP, soon))).plan
+        states = listened(true)
+        soon = states.page.at + 0.1 * DAY
+        plan = OPTIMAL.record_hint(states, Hint(URL, soon, Evidence(Kind.SITEMAP, soon))).plan
         assert plan.at is not None
         if true:
             assert plan.at <= soon + 60
@@ -79,16 +79,16 @@ def test_a_sitemap_that_was_right_brings_a_visit_at_once_and_one_that_lies_bring
 
 @pytest.mark.parametrize("date", [0.0, 6e8, BEGIN + 100 * DAY])
 def test_impossible_dates_are_no_evidence(date: float) -> None:
-    known = listened(true=True)
-    hint = Hint(URL, known.page.at + 60, Evidence(Kind.SITEMAP, date))
-    assert OPTIMAL.hinted(known, hint).known == known
+    states = listened(true=True)
+    hint = Hint(URL, states.page.at + 60, Evidence(Kind.SITEMAP, date))
+    assert OPTIMAL.record_hint(states, hint).states == states
 
 
 def test_a_page_that_changes_too_fast_to_be_worth_visits_gets_hardly_any() -> None:
     site = SiteState(pages=500.0, rates=125.0, log_rates=-1250.0)
-    known, now, visits = Known(PageState(), site, crawl(price=0.75)), BEGIN, 0
+    states, now, visits = States(PageState(), site, crawl(price=0.75)), BEGIN, 0
     while now < BEGIN + 365 * DAY:
-        known, plan = OPTIMAL.visited(known, Visit(URL, now, changed=True))
+        states, plan = OPTIMAL.record_visit(states, Visit(URL, now, changed=True))
         assert plan.at is not None
         now, visits = plan.at, visits + 1
     assert plan.basis is Basis.EXPLORED
@@ -98,10 +98,10 @@ def test_a_page_that_changes_too_fast_to_be_worth_visits_gets_hardly_any() -> No
 def test_what_is_worth_more_is_visited_sooner() -> None:
     waits = []
     for weight in (1.0, 10.0):
-        known = Known(PageState(weight=weight), SiteState(), crawl())
+        states = States(PageState(weight=weight), SiteState(), crawl())
         for n in range(20):
             visit = Visit(URL, BEGIN + n * DAY, n in (1, 2, 7, 8, 9, 15))
-            known, plan = OPTIMAL.visited(known, visit)
+            states, plan = OPTIMAL.record_visit(states, visit)
         assert plan.at is not None
         waits.append(plan.at - visit.at)
     assert waits[0] > 1.5 * waits[1]
@@ -113,13 +113,13 @@ def test_a_site_whose_politeness_binds_is_asked_for_what_it_allows() -> None:
     for n in range(400):
         now, url = now + DAY / 2, f"{URL}/{n % 20}"
         visit = Visit(url, now, random.random() < 0.6)
-        (pages[n % 20], site, budget), _ = OPTIMAL.visited(
-            Known(pages[n % 20], site, budget), visit
+        (pages[n % 20], site, budget), _ = OPTIMAL.record_visit(
+            States(pages[n % 20], site, budget), visit
         )
     assert site.surcharge > 2
     assert site.demand == pytest.approx(2.0, rel=0.4)
-    free = OPTIMAL.planned(Known(pages[0], replace(site, surcharge=1.0), budget), URL).plan.at
-    bound = OPTIMAL.planned(Known(pages[0], site, budget), URL).plan.at
+    free = OPTIMAL.replan(States(pages[0], replace(site, surcharge=1.0), budget), URL).plan.at
+    bound = OPTIMAL.replan(States(pages[0], site, budget), URL).plan.at
     assert free is not None
     assert bound is not None
     assert free < bound
@@ -129,11 +129,11 @@ def test_the_price_is_where_pages_ask_for_the_budget() -> None:
     curve: dict[int, float] = {}
     for n in range(200):
         rate = 0.01 * 1.05**n
-        curve = moved(curve, (0, 0.0), (cell_of(rate, 20.0, 1.0), rate))
+        curve = move_page(curve, (0, 0.0), (cell_of(rate, 20.0, 1.0), rate))
     prices = [price_for(curve, budget) for budget in (5.0, 20.0, 80.0)]
     assert prices[0] > prices[1] > prices[2]
     assert demand(curve, -40) > demand(curve, 0) > demand(curve, 40)
     for n in range(200):
         rate = 0.01 * 1.05**n
-        curve = moved(curve, (cell_of(rate, 20.0, 1.0), rate), (0, 0.0))
+        curve = move_page(curve, (cell_of(rate, 20.0, 1.0), rate), (0, 0.0))
     assert curve == {}

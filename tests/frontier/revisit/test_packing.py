@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from services.frontier.revisit import (
     CrawlState,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    make,
-    packed,
-    unpacked,
-    unpacked_crawl,
-    unpacked_site,
+    make_policy,
+    pack,
+    unpack_crawl,
+    unpack_page,
+    unpack_site,
 )
 from services.frontier.revisit.state import Clock, Rate
 
@@ -29,9 +29,9 @@ arrays = st.lists(st.one_of(numbers, st.lists(numbers, max_size=9)), max_size=32
 
 @pytest.mark.parametrize("junk", JUNK)
 def test_what_is_no_state_is_nothing_known(junk: bytes) -> None:
-    assert unpacked(junk) == PageState()
-    assert unpacked_site(junk) == SiteState()
-    assert unpacked_crawl(junk) == CrawlState()
+    assert unpack_page(junk) == PageState()
+    assert unpack_site(junk) == SiteState()
+    assert unpack_crawl(junk) == CrawlState()
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_what_is_no_state_is_nothing_known(junk: bytes) -> None:
     ],
 )
 def test_numbers_that_cannot_be_are_nothing_known(page: PageState) -> None:
-    assert unpacked(packed(page)) == PageState()
+    assert unpack_page(pack(page)) == PageState()
 
 
 def test_fields_that_came_later_are_as_at_first() -> None:
     page = PageState(at=1.7e9, visits=3)
     short = msgspec.msgpack.encode(msgspec.to_builtins(page)[:5])
-    assert unpacked(short) == page
-    assert unpacked(msgspec.msgpack.encode([*msgspec.to_builtins(page), 1, 2])) == page
+    assert unpack_page(short) == page
+    assert unpack_page(msgspec.msgpack.encode([*msgspec.to_builtins(page), 1, 2])) == page
 
 
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader(data: bytes) -> None:
-    unpacked(data), unpacked_site(data), unpacked_crawl(data)
+    unpack_page(data), unpack_site(data), unpack_crawl(data)
 
 
 @given(arrays, st.lists(st.tuples(st.floats(0, 1e7), st.booleans()), max_size=8))
@@ -67,10 +67,10 @@ def test_whatever_was_read_a_policy_can_go_on_with(
 ) -> None:
     whole = msgspec.to_builtins(PageState())
     data = msgspec.msgpack.encode([*values, *whole[len(values) :]])
-    known, now = Known(unpacked(data), SiteState(), CrawlState(budget=10)), 1.7e9
+    states, now = States(unpack_page(data), SiteState(), CrawlState(budget=10)), 1.7e9
     for wait, changed in life:
         now += wait
-        known = make("optimal").visited(known, Visit(URL, now, changed)).known
+        states = make_policy("optimal").record_visit(states, Visit(URL, now, changed)).states
 
 
 pages = st.builds(
@@ -85,4 +85,4 @@ pages = st.builds(
 
 @given(pages)
 def test_what_was_packed_comes_back_to_the_last_digit(page: PageState) -> None:
-    assert unpacked(packed(page)) == page
+    assert unpack_page(pack(page)) == page

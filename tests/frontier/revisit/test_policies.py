@@ -11,29 +11,29 @@ from services.frontier.revisit import (
     Evidence,
     Hint,
     Kind,
-    Known,
     PageState,
     Policy,
     SiteState,
+    States,
     Visit,
-    forgotten,
-    make,
-    packed,
-    spelled,
-    unpacked,
-    unpacked_crawl,
-    unpacked_site,
+    forget,
+    format_duration,
+    make_policy,
+    pack,
+    unpack_crawl,
+    unpack_page,
+    unpack_site,
 )
 from services.frontier.revisit.state import DAY
 
 URL, OTHER = "https://www.example.org/news", "https://www.example.org/old"
 NAMES = ("none", "fixed:12h", "selective-incremental", "adaptive", "optimal")
-POLICIES = {name: make(name) for name in NAMES}
+POLICIES = {name: make_policy(name) for name in NAMES}
 waits = st.floats(0.0, 400 * DAY, allow_subnormal=False)
 lives = st.lists(st.tuples(waits, st.booleans(), st.booleans()), min_size=1, max_size=60)
 
 
-def live(policy: Policy, life: list[tuple[float, bool, bool]], known: Known) -> Known:
+def live(policy: Policy, life: list[tuple[float, bool, bool]], states: States) -> States:
     """Lead a page through visits at any times; every plan must lie ahead."""
     now = 1.7e9
     for wait, changed, not_modified in life:
@@ -46,14 +46,14 @@ def live(policy: Policy, life: list[tuple[float, bool, bool]], known: Known) -> 
             not_modified=not_modified and not changed,
             internal_links=links if uses_internal_links(policy.name) else None,
         )
-        known, plan = policy.visited(known, visit)
+        states, plan = policy.record_visit(states, visit)
         assert plan.at is None or plan.at > now
         assert plan.why and (plan.basis is None) == (plan.at is None)
-        if plan.at and (left_out := policy.turn(known, URL, plan.at)):
-            known = left_out.known
-            assert left_out.plan.at and left_out.plan.at == known.page.due_at > plan.at
+        if plan.at and (left_out := policy.at_due(states, URL, plan.at)):
+            states = left_out.states
+            assert left_out.plan.at and left_out.plan.at == states.page.due_at > plan.at
             assert left_out.plan.why and left_out.plan.basis
-    return known
+    return states
 
 
 @pytest.mark.slow
@@ -63,14 +63,14 @@ def live(policy: Policy, life: list[tuple[float, bool, bool]], known: Known) -> 
 def test_the_next_visit_is_later_and_the_state_is_bounded(
     name: str, life: list[tuple[float, bool, bool]], weight: float
 ) -> None:
-    start = Known(PageState(weight=weight), SiteState(limit=50), CrawlState(budget=100))
-    known = live(POLICIES[name], life, start)
-    assert len(packed(known.page)) <= 200
-    assert len(packed(known.site)) <= 700
-    assert len(packed(known.crawl)) <= 500
-    assert unpacked(packed(known.page)) == known.page
-    assert unpacked_site(packed(known.site)) == known.site
-    assert unpacked_crawl(packed(known.crawl)) == known.crawl
+    start = States(PageState(weight=weight), SiteState(limit=50), CrawlState(budget=100))
+    states = live(POLICIES[name], life, start)
+    assert len(pack(states.page)) <= 200
+    assert len(pack(states.site)) <= 700
+    assert len(pack(states.crawl)) <= 500
+    assert unpack_page(pack(states.page)) == states.page
+    assert unpack_site(pack(states.site)) == states.site
+    assert unpack_crawl(pack(states.crawl)) == states.crawl
 
 
 @pytest.mark.slow
@@ -80,38 +80,42 @@ def test_the_next_visit_is_later_and_the_state_is_bounded(
 def test_a_page_that_is_gone_is_counted_no_more(
     name: str, life: list[tuple[float, bool, bool]]
 ) -> None:
-    start = Known(PageState(), SiteState(), CrawlState(budget=100))
-    known = forgotten(live(POLICIES[name], life, start))
-    assert known.page == PageState()
-    assert (known.site.demand, known.crawl.demand) == (0.0, 0.0)
-    assert (known.crawl.weights, known.crawl.fresh, known.crawl.age) == (0.0, 0.0, 0.0)
-    assert known.crawl.curve == {}
-    assert known.site.pages == known.crawl.pages == 0
-    assert known.crawl.rates == pytest.approx(0.0, abs=1e-6)
+    start = States(PageState(), SiteState(), CrawlState(budget=100))
+    states = forget(live(POLICIES[name], life, start))
+    assert states.page == PageState()
+    assert (states.site.demand, states.crawl.demand) == (0.0, 0.0)
+    assert (states.crawl.weights, states.crawl.fresh, states.crawl.age) == (0.0, 0.0, 0.0)
+    assert states.crawl.curve == {}
+    assert states.site.pages == states.crawl.pages == 0
+    assert states.crawl.rates == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_plans_follow_from_what_they_are_told_alone(name: str) -> None:
     life = [(DAY, n % 3 == 0, False) for n in range(10)]
-    start = Known(PageState(), SiteState(), CrawlState(budget=100))
-    assert live(make(name), life, start) == live(make(name), life, start)
+    start = States(PageState(), SiteState(), CrawlState(budget=100))
+    assert live(make_policy(name), life, start) == live(make_policy(name), life, start)
 
 
 @pytest.mark.parametrize("name", NAMES[1:])
 def test_no_visit_is_planned_in_quiet_hours(name: str) -> None:
     site = SiteState(quiet_from=22 * 3600.0, quiet_until=6 * 3600.0)
-    known, policy = Known(PageState(), site, CrawlState(budget=100)), make(name)
+    states, policy = States(PageState(), site, CrawlState(budget=100)), make_policy(name)
     for n in range(50):
-        known, plan = policy.visited(known, Visit(URL, 1.7e9 + n * 0.7 * DAY, n % 4 == 0))
+        states, plan = policy.record_visit(states, Visit(URL, 1.7e9 + n * 0.7 * DAY, n % 4 == 0))
         assert plan.at is not None
         assert 6 <= plan.at % DAY / 3600 <= 22
 
 
 def test_visits_to_a_page_drift_over_the_day() -> None:
-    known, policy, now = Known(PageState(), SiteState(), CrawlState()), make("fixed:1d"), 1.7e9
+    states, policy, now = (
+        States(PageState(), SiteState(), CrawlState()),
+        make_policy("fixed:1d"),
+        1.7e9,
+    )
     hours = set()
     for _ in range(200):
-        known, plan = policy.visited(known, Visit(URL, now))
+        states, plan = policy.record_visit(states, Visit(URL, now))
         assert plan.at is not None
         now = plan.at
         hours.add(int(now % DAY / 3600))
@@ -120,12 +124,12 @@ def test_visits_to_a_page_drift_over_the_day() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hint_never_makes_a_visit_later(name: str) -> None:
-    known, policy = Known(PageState(), SiteState(), CrawlState(budget=10)), make(name)
+    states, policy = States(PageState(), SiteState(), CrawlState(budget=10)), make_policy(name)
     for n in range(5):
-        known, plan = policy.visited(known, Visit(URL, 1.7e9 + n * DAY, n % 2 == 0))
+        states, plan = policy.record_visit(states, Visit(URL, 1.7e9 + n * DAY, n % 2 == 0))
     now = 1.7e9 + 4.5 * DAY
     hint = Hint(URL, now, Evidence(Kind.SITEMAP, now))
-    _, hinted = policy.hinted(known, hint)
+    _, hinted = policy.record_hint(states, hint)
     if plan.at is None:
         assert hinted.at is None
     else:
@@ -138,15 +142,17 @@ def test_a_hint_never_makes_a_visit_later(name: str) -> None:
 )
 def test_what_is_no_policy_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"no revisit policy|no duration"):
-        make(text)
+        make_policy(text)
 
 
 def test_the_multiplicative_rule_comes_sooner_after_a_change_and_later_without() -> None:
-    policy = make("adaptive:4d")
-    once = policy.visited(Known(PageState(), SiteState(), CrawlState()), Visit(URL, 1.7e9)).known
+    policy = make_policy("adaptive:4d")
+    once = policy.record_visit(
+        States(PageState(), SiteState(), CrawlState()), Visit(URL, 1.7e9)
+    ).states
     after = 1.7e9 + 4 * DAY
-    changed = policy.visited(once, Visit(URL, after, changed=True)).known.page
-    unchanged = policy.visited(once, Visit(URL, after)).known.page
+    changed = policy.record_visit(once, Visit(URL, after, changed=True)).states.page
+    unchanged = policy.record_visit(once, Visit(URL, after)).states.page
     assert changed.interval == pytest.approx(3.2 * DAY)
     assert unchanged.interval == pytest.approx(4.8 * DAY)
 
@@ -165,34 +171,34 @@ def test_the_multiplicative_rule_comes_sooner_after_a_change_and_later_without()
     ],
 )
 def test_durations_are_spelled_for_people(duration: float, text: str) -> None:
-    assert spelled(duration) == text
+    assert format_duration(duration) == text
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_that_use_hints_are_those_that_are_given_them(name: str) -> None:
-    known = Known(PageState(), SiteState(), CrawlState(budget=100))
-    known = live(POLICIES[name], [(DAY, True, False)] * 20, known)
-    said = Evidence(Kind.SITEMAP, changed_at=known.page.at + DAY)
-    _, plan = POLICIES[name].hinted(known, Hint(URL, known.page.at + 1.1 * DAY, said))
+    states = States(PageState(), SiteState(), CrawlState(budget=100))
+    states = live(POLICIES[name], [(DAY, True, False)] * 20, states)
+    said = Evidence(Kind.SITEMAP, changed_at=states.page.at + DAY)
+    _, plan = POLICIES[name].record_hint(states, Hint(URL, states.page.at + 1.1 * DAY, said))
     assert ("hints are not used" in plan.why) is not uses_hints(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_that_use_internal_links_are_those_that_are_given_them(name: str) -> None:
-    known, now = Known(PageState(), SiteState(), CrawlState(budget=100)), 1.7e9
+    states, now = States(PageState(), SiteState(), CrawlState(budget=100)), 1.7e9
     for n in range(8):
         now += DAY
         visit = Visit(URL, now, n == 2, internal_links=sample_links((OTHER,)))
-        known, plan = POLICIES[name].visited(known, visit)
-    left_out = plan.at is not None and POLICIES[name].turn(known, URL, plan.at) is not None
-    kept = bool(known.page.internal_links and known.site.changed_pages)
+        states, plan = POLICIES[name].record_visit(states, visit)
+    left_out = plan.at is not None and POLICIES[name].at_due(states, URL, plan.at) is not None
+    kept = bool(states.page.internal_links and states.site.changed_pages)
     assert left_out is kept is uses_internal_links(name)
 
 
 @pytest.mark.parametrize("name", ["fixed:12h", "adaptive", "optimal"])
 def test_a_policy_that_does_not_use_internal_links_drops_them(name: str) -> None:
-    known = Known(PageState(), SiteState(), CrawlState(budget=100))
-    known = live(POLICIES["selective-incremental"], [(DAY, True, False)] * 4, known)
-    assert known.page.internal_links and known.site.changed_pages
-    known = POLICIES[name].visited(known, Visit(URL, known.page.at + DAY)).known
-    assert not known.page.internal_links and not known.site.changed_pages
+    states = States(PageState(), SiteState(), CrawlState(budget=100))
+    states = live(POLICIES["selective-incremental"], [(DAY, True, False)] * 4, states)
+    assert states.page.internal_links and states.site.changed_pages
+    states = POLICIES[name].record_visit(states, Visit(URL, states.page.at + DAY)).states
+    assert not states.page.internal_links and not states.site.changed_pages

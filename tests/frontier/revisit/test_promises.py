@@ -8,19 +8,19 @@ from services.frontier.revisit import (
     Evidence,
     Hint,
     Kind,
-    Known,
     PageState,
     SiteState,
+    States,
     Visit,
-    make,
-    packed,
-    times_likelier,
-    unpacked,
+    likelihood_ratio,
+    make_policy,
+    pack,
+    unpack_page,
 )
 from services.frontier.revisit.state import DAY
 
 URL, BEGIN = "https://www.example.org/news", 1.7e9
-OPTIMAL = make("optimal")
+OPTIMAL = make_policy("optimal")
 DAYS = 120
 
 
@@ -31,7 +31,7 @@ class Life:
     def __init__(self, changes: list[float], says: Kind, true: bool) -> None:
         self.changes, self.says, self.true = sorted(changes), says, true
         crawl = CrawlState(budget=1.0, price=0.05, priced_at=BEGIN + 1e9)
-        self.known = Known(PageState(), SiteState(), crawl)
+        self.states = States(PageState(), SiteState(), crawl)
         self.late: list[float] = []
         self.visits = 0
         self.bases: list[Basis | None] = []
@@ -49,11 +49,11 @@ class Life:
             until = self.next_change(now) if self.true else now + 600.0
             expires = until if self.says is Kind.EXPIRES else 0.0
             visit = Visit(URL, now, changed, expires_at=expires)
-            self.known, plan = OPTIMAL.visited(self.known, visit)
+            self.states, plan = OPTIMAL.record_visit(self.states, visit)
             if self.says is Kind.CHANGEFREQ:
                 hint = Hint(URL, now, Evidence(Kind.CHANGEFREQ, 0.0, until - now))
-                self.known, _ = OPTIMAL.hinted(self.known, hint)
-                self.known, plan = OPTIMAL.planned(self.known, URL)
+                self.states, _ = OPTIMAL.record_hint(self.states, hint)
+                self.states, plan = OPTIMAL.replan(self.states, URL)
             assert plan.at is not None
             self.visits += 1
             self.bases.append(plan.basis)
@@ -75,7 +75,7 @@ def test_a_page_that_says_when_it_expires_is_visited_just_then_and_with_fewer_vi
     told, silent = Life(changes, Kind.EXPIRES, True), Life(changes, Kind.LINK, True)
     told.live(Random(2))
     silent.live(Random(2))
-    assert times_likelier(told.known.site, Kind.EXPIRES) > 5
+    assert likelihood_ratio(told.states.site, Kind.EXPIRES) > 5
     assert Basis.HINT in told.bases[-5:]
     later = told.late[len(told.late) // 2 :]
     assert sorted(later)[len(later) // 2] < 0.01
@@ -88,7 +88,7 @@ def test_a_page_that_is_always_about_to_expire_is_visited_as_if_nothing_was_said
     told, silent = Life(changes, Kind.EXPIRES, False), Life(changes, Kind.LINK, False)
     told.live(Random(2))
     silent.live(Random(2))
-    assert times_likelier(told.known.site, Kind.EXPIRES) < 2
+    assert likelihood_ratio(told.states.site, Kind.EXPIRES) < 2
     assert Basis.HINT not in told.bases
     assert told.visits == silent.visits
 
@@ -96,26 +96,28 @@ def test_a_page_that_is_always_about_to_expire_is_visited_as_if_nothing_was_said
 def test_how_often_a_page_is_said_to_change_is_counted_by_the_same_rule() -> None:
     life = Life(irregular(Random(3)), Kind.CHANGEFREQ, True)
     life.live(Random(4))
-    assert life.known.page.every
-    assert sum(life.known.site.trust[Kind.CHANGEFREQ]) > 10
-    assert times_likelier(life.known.site, Kind.CHANGEFREQ) > 5
-    assert unpacked(packed(life.known.page)) == life.known.page
+    assert life.states.page.every
+    assert sum(life.states.site.trust[Kind.CHANGEFREQ]) > 10
+    assert likelihood_ratio(life.states.site, Kind.CHANGEFREQ) > 5
+    assert unpack_page(pack(life.states.page)) == life.states.page
 
 
 def test_always_and_never_are_no_promises() -> None:
-    known = OPTIMAL.visited(Known(PageState(), SiteState(), CrawlState()), Visit(URL, BEGIN)).known
+    states = OPTIMAL.record_visit(
+        States(PageState(), SiteState(), CrawlState()), Visit(URL, BEGIN)
+    ).states
     for every in (0.0, 60.0, 1e9):
         hint = Hint(URL, BEGIN + 60, Evidence(Kind.CHANGEFREQ, 0.0, every))
-        assert OPTIMAL.hinted(known, hint).known == known
+        assert OPTIMAL.record_hint(states, hint).states == states
 
 
 def test_a_regular_page_whose_visit_is_reported_late_is_still_planned() -> None:
-    known, plan = Known(PageState(), SiteState(), CrawlState(budget=1.0)), None
+    states, plan = States(PageState(), SiteState(), CrawlState(budget=1.0)), None
     for day in range(20):
-        known, plan = OPTIMAL.visited(known, Visit(URL, BEGIN + day * DAY, day % 2 == 0))
-    due = known.page.clock.next_at
+        states, plan = OPTIMAL.record_visit(states, Visit(URL, BEGIN + day * DAY, day % 2 == 0))
+    due = states.page.clock.next_at
     assert due
-    known, plan = OPTIMAL.visited(known, Visit(URL, due, False))
-    assert known.page.clock.next_at
-    known, plan = OPTIMAL.visited(known, Visit(URL, due - 2 * DAY, True))
+    states, plan = OPTIMAL.record_visit(states, Visit(URL, due, False))
+    assert states.page.clock.next_at
+    states, plan = OPTIMAL.record_visit(states, Visit(URL, due - 2 * DAY, True))
     assert plan and plan.at

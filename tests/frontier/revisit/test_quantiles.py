@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit.beliefs import Belief, between, gamma_below, quantile
+from services.frontier.revisit.beliefs import Belief, credible_interval, gamma_cdf, quantile
 
 
 @given(st.floats(0.001, 0.999), st.floats(1e-3, 1e4))
@@ -20,19 +20,19 @@ def test_of_a_whole_shape_it_is_the_sum_of_poissons(shape: int, x: float) -> Non
     for n in range(shape):
         total += term
         term *= x / (n + 1)
-    assert gamma_below(shape, x) == pytest.approx(1 - exp(-x) * total, rel=1e-9)
+    assert gamma_cdf(shape, x) == pytest.approx(1 - exp(-x) * total, rel=1e-9)
 
 
 @given(st.floats(0.05, 500), st.floats(1e-3, 1e4))
 def test_more_of_the_belief_is_wider_and_holds_so_much(shape: float, days: float) -> None:
     belief = Belief(shape, days)
-    (low, high), (lower, higher) = between(belief, 0.5), between(belief, 0.9)
+    (low, high), (lower, higher) = credible_interval(belief, 0.5), credible_interval(belief, 0.9)
     assert lower < low < high < higher
-    held = gamma_below(shape, higher * days) - gamma_below(shape, lower * days)
+    held = gamma_cdf(shape, higher * days) - gamma_cdf(shape, lower * days)
     assert held == pytest.approx(0.9, abs=1e-6)
 
 
 def test_who_has_seen_more_is_surer() -> None:
-    low, high = between(Belief(0.5, 5.0))
-    lower, higher = between(Belief(30.5, 305.0))
+    low, high = credible_interval(Belief(0.5, 5.0))
+    lower, higher = credible_interval(Belief(30.5, 305.0))
     assert high / low > 100 and higher / lower < 3

@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 
 from services.frontier.revisit.beliefs import (
     Belief,
-    after_changed,
-    after_unchanged,
-    believed,
     digamma,
-    fitted,
+    fit_prior,
+    observe_changed,
+    observe_unchanged,
+    posterior,
 )
-from services.frontier.revisit.optimal import LONGEST, SHORTEST, worthwhile
+from services.frontier.revisit.optimal import (
+    MAX_INTERVAL_DAYS,
+    MIN_INTERVAL_DAYS,
+    worthwhile_interval,
+)
 from services.frontier.revisit.state import Rate
 
 PRIOR = Belief(0.5, 5.0)
@@ -28,8 +32,8 @@ def test_the_rate_is_found_at_irregular_intervals() -> None:
         for _ in range(400):
             t = random.uniform(0.1, 2.0) / true
             changed = random.random() < -expm1(-true * t)
-            rate = after_changed(rate, PRIOR, t) if changed else after_unchanged(rate, t)
-        belief = believed(PRIOR, rate)
+            rate = observe_changed(rate, PRIOR, t) if changed else observe_unchanged(rate, t)
+        belief = posterior(PRIOR, rate)
         assert belief.mean == pytest.approx(true, rel=0.25)
         assert belief.shape > 20
 
@@ -39,15 +43,15 @@ def test_a_change_makes_the_rate_higher_and_the_absence_of_one_lower(
     shape: float, spent: float, t: float
 ) -> None:
     prior = Belief(shape, spent)
-    assert believed(prior, after_unchanged(Rate(), t)).mean <= prior.mean
-    assert believed(prior, after_changed(Rate(), prior, t)).mean >= prior.mean * 0.999
+    assert posterior(prior, observe_unchanged(Rate(), t)).mean <= prior.mean
+    assert posterior(prior, observe_changed(Rate(), prior, t)).mean >= prior.mean * 0.999
 
 
 @given(st.floats(0.01, 10), st.floats(0.01, 100))
 def test_a_sure_belief_is_worth_what_a_known_rate_is(rate: float, t: float) -> None:
     sure = Belief(1e7, 1e7 / rate)
-    known = -expm1(-rate * t) / rate - t * exp(-rate * t)
-    assert sure.worth(t) == pytest.approx(known, rel=1e-3, abs=1e-6)
+    states = -expm1(-rate * t) / rate - t * exp(-rate * t)
+    assert sure.worth(t) == pytest.approx(states, rel=1e-3, abs=1e-6)
 
 
 @given(shapes, days, times, times)
@@ -61,19 +65,26 @@ def test_a_visit_is_worth_more_the_longer_it_was_not_made(
 @given(shapes, days, st.floats(1e-4, 100))
 def test_a_higher_price_means_fewer_visits(shape: float, spent: float, price: float) -> None:
     belief = Belief(shape, spent)
-    assert SHORTEST <= worthwhile(belief, price) <= worthwhile(belief, 2 * price) <= LONGEST
+    assert (
+        MIN_INTERVAL_DAYS
+        <= worthwhile_interval(belief, price)
+        <= worthwhile_interval(belief, 2 * price)
+        <= MAX_INTERVAL_DAYS
+    )
 
 
 def test_a_page_that_changes_too_fast_to_follow_gets_nothing_rather_than_everything() -> None:
     price = 0.1  # days of freshness
-    waits = [worthwhile(Belief(1e6, 1e6 / rate), price) for rate in (0.01, 0.1, 1.0, 5.0, 20.0)]
-    assert waits[0] > waits[1] > waits[2] < LONGEST
-    assert waits[-1] == LONGEST
+    waits = [
+        worthwhile_interval(Belief(1e6, 1e6 / rate), price) for rate in (0.01, 0.1, 1.0, 5.0, 20.0)
+    ]
+    assert waits[0] > waits[1] > waits[2] < MAX_INTERVAL_DAYS
+    assert waits[-1] == MAX_INTERVAL_DAYS
 
 
 def test_a_gamma_is_fitted_to_means() -> None:
     for belief in (Belief(0.3, 2.0), Belief(1.0, 0.1), Belief(8.0, 40.0)):
-        found = fitted(belief.mean, belief.log_mean)
+        found = fit_prior(belief.mean, belief.log_mean)
         assert found.shape == pytest.approx(belief.shape, rel=0.02)
         assert found.mean == pytest.approx(belief.mean)
     assert digamma(1.0) == pytest.approx(-0.5772156649)

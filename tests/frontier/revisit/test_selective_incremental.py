@@ -5,31 +5,35 @@ from msgspec.structs import replace
 
 from bench.selective import fewer_downloads, together
 from gossamer.web.internal_links import sample_links
-from services.frontier.revisit import CrawlState, Known, PageState, SiteState, Visit, make
-from services.frontier.revisit.selective_incremental import adapted, mixed, new_fr_max
+from services.frontier.revisit import CrawlState, PageState, SiteState, States, Visit, make_policy
+from services.frontier.revisit.selective_incremental import (
+    adapt_threshold,
+    fr_max_by_internal,
+    new_fr_max,
+)
 from services.frontier.revisit.state import DAY
 
-POLICY = make("selective-incremental:1d")
+POLICY = make_policy("selective-incremental:1d")
 A, *BEHIND = [f"http://a.test/{name}" for name in "ABCDEFGHIJK"]
 BEGIN = 1_700_000_000.0
 
 
-def stable(links: list[str], visits: int = 3) -> Known:
+def stable(links: list[str], visits: int = 3) -> States:
     """Return what is known of page A, which links to *links* and was not changed at any visit."""
-    known = Known(PageState(), SiteState(), CrawlState())
+    states = States(PageState(), SiteState(), CrawlState())
     for n in range(visits):
         visit = Visit(A, BEGIN + n * DAY, internal_links=sample_links(links))
-        known = POLICY.visited(known, visit).known
-    return known
+        states = POLICY.record_visit(states, visit).states
+    return states
 
 
-def found_changed(known: Known, urls: list[str], at: float) -> Known:
+def found_changed(states: States, urls: list[str], at: float) -> States:
     """Return what is known of page A after visits found *urls* changed."""
     for url in urls:
-        other = known._replace(page=PageState(at=BEGIN, visits=3))
-        _, site, crawl = POLICY.visited(other, Visit(url, at, changed=True)).known
-        known = Known(known.page, site, crawl)
-    return known
+        other = states._replace(page=PageState(at=BEGIN, visits=3))
+        _, site, crawl = POLICY.record_visit(other, Visit(url, at, changed=True)).states
+        states = States(states.page, site, crawl)
+    return states
 
 
 @pytest.mark.parametrize(
@@ -49,23 +53,25 @@ def test_fr_max_is_that_of_the_paper(
 
 
 def test_pages_behind_it_that_change_bring_a_page_back_sooner() -> None:
-    assert mixed(6, 0.89) == 3  # Section 5.
-    assert mixed(6, 0.0) == 6
-    assert mixed(1, 1.0) == 1
+    assert fr_max_by_internal(6, 0.89) == 3  # Section 5.
+    assert fr_max_by_internal(6, 0.0) == 6
+    assert fr_max_by_internal(1, 1.0) == 1
 
 
 def test_the_share_follows_what_it_met() -> None:
-    assert adapted(0.4, 0.8) == pytest.approx(0.6)
-    assert adapted(0.4, 0.0) == pytest.approx(0.2)
+    assert adapt_threshold(0.4, 0.8) == pytest.approx(0.6)
+    assert adapt_threshold(0.4, 0.0) == pytest.approx(0.2)
 
 
 def test_a_page_that_never_changes_waits_longer_each_time_and_one_that_does_a_round() -> None:
-    policy = make("selective-incremental:1d")
+    policy = make_policy("selective-incremental:1d")
     waits = {}
     for changes in (False, True):
-        known, now = Known(PageState(), SiteState(), CrawlState()), 1e9
+        states, now = States(PageState(), SiteState(), CrawlState()), 1e9
         for _ in range(12):
-            known, plan = policy.visited(known, Visit("http://a.test/", now, changed=changes))
+            states, plan = policy.record_visit(
+                states, Visit("http://a.test/", now, changed=changes)
+            )
             assert plan.at is not None
             waits[changes], now = plan.at - now, plan.at
     assert waits[False] == pytest.approx(9 * DAY, rel=0.06)
@@ -73,68 +79,68 @@ def test_a_page_that_never_changes_waits_longer_each_time_and_one_that_does_a_ro
 
 
 def test_an_unchanged_page_is_visited_if_enough_internal_pages_have_changed() -> None:
-    known = stable(BEHIND)
-    due = known.page.due_at
-    few = found_changed(known, BEHIND[:1], due - 60)
-    many = found_changed(known, BEHIND[:4], due - 60)
-    left_out = POLICY.turn(few, A, due)
+    states = stable(BEHIND)
+    due = states.page.due_at
+    few = found_changed(states, BEHIND[:1], due - 60)
+    many = found_changed(states, BEHIND[:4], due - 60)
+    left_out = POLICY.at_due(few, A, due)
     assert left_out
     assert (
-        left_out.plan.at == left_out.known.page.due_at == pytest.approx(due + DAY, abs=0.06 * DAY)
+        left_out.plan.at == left_out.states.page.due_at == pytest.approx(due + DAY, abs=0.06 * DAY)
     )
     assert "1 of 10 pages" in left_out.plan.why
-    assert POLICY.turn(many, A, due) is None
+    assert POLICY.at_due(many, A, due) is None
 
 
 def test_only_changes_since_the_last_visit_to_the_page_count() -> None:
-    known = stable(BEHIND)
-    before = found_changed(known, BEHIND, known.page.at - 60)
-    assert POLICY.turn(before, A, known.page.due_at)
+    states = stable(BEHIND)
+    before = found_changed(states, BEHIND, states.page.at - 60)
+    assert POLICY.at_due(before, A, states.page.due_at)
 
 
 def test_a_page_that_had_changed_or_has_no_internal_links_is_visited_at_its_turn() -> None:
-    known = stable(BEHIND)
-    at = known.page.due_at
-    changed = POLICY.visited(known, Visit(A, at, changed=True)).known
-    assert POLICY.turn(changed, A, changed.page.due_at) is None
+    states = stable(BEHIND)
+    at = states.page.due_at
+    changed = POLICY.record_visit(states, Visit(A, at, changed=True)).states
+    assert POLICY.at_due(changed, A, changed.page.due_at) is None
     alone = stable([])
-    assert POLICY.turn(alone, A, alone.page.due_at) is None
+    assert POLICY.at_due(alone, A, alone.page.due_at) is None
 
 
 def test_the_share_falls_at_each_turn_that_met_few_changes() -> None:
-    known = stable(BEHIND, visits=12)
-    known = found_changed(known, BEHIND[:3], known.page.due_at - 60)
-    known = known._replace(page=replace(known.page, share=0.4))
-    first = POLICY.turn(known, A, known.page.due_at)
+    states = stable(BEHIND, visits=12)
+    states = found_changed(states, BEHIND[:3], states.page.due_at - 60)
+    states = states._replace(page=replace(states.page, share=0.4))
+    first = POLICY.at_due(states, A, states.page.due_at)
     assert first
-    assert first.known.page.share == pytest.approx(0.35)
-    second = POLICY.turn(first.known, A, first.known.page.due_at)
+    assert first.states.page.share == pytest.approx(0.35)
+    second = POLICY.at_due(first.states, A, first.states.page.due_at)
     assert second
-    assert second.known.page.share == pytest.approx(0.325)
+    assert second.states.page.share == pytest.approx(0.325)
 
 
 def test_pages_that_link_to_each_other_alone_are_still_visited() -> None:
-    known, turns = stable(BEHIND[:1], visits=12), 0
-    rounds, at = known.page.rounds, known.page.due_at
-    while decision := POLICY.turn(known, A, at):
-        known, turns = decision.known, turns + 1
-        at = known.page.due_at
+    states, turns = stable(BEHIND[:1], visits=12), 0
+    rounds, at = states.page.rounds, states.page.due_at
+    while decision := POLICY.at_due(states, A, at):
+        states, turns = decision.states, turns + 1
+        at = states.page.due_at
     assert turns > 1
-    assert at - known.page.at < (2 * rounds + 1.5) * DAY
+    assert at - states.page.at < (2 * rounds + 1.5) * DAY
 
 
 def test_internal_pages_that_change_bring_an_unchanged_page_back_sooner() -> None:
-    known = stable(BEHIND, visits=12)
-    at = known.page.due_at
-    many = found_changed(known, BEHIND[:9], at - 60)
-    quiet, moved = (POLICY.visited(one, Visit(A, at)).known.page for one in (known, many))
-    assert moved.rounds == mixed(quiet.rounds, 0.9) < quiet.rounds
+    states = stable(BEHIND, visits=12)
+    at = states.page.due_at
+    many = found_changed(states, BEHIND[:9], at - 60)
+    quiet, moved = (POLICY.record_visit(one, Visit(A, at)).states.page for one in (states, many))
+    assert moved.rounds == fr_max_by_internal(quiet.rounds, 0.9) < quiet.rounds
 
 
 def test_a_304_leaves_the_internal_links_as_they_were() -> None:
-    known = stable(BEHIND)
-    after = POLICY.visited(known, Visit(A, known.page.due_at, not_modified=True)).known
-    assert after.page.internal_links == known.page.internal_links != ()
+    states = stable(BEHIND)
+    after = POLICY.record_visit(states, Visit(A, states.page.due_at, not_modified=True)).states
+    assert after.page.internal_links == states.page.internal_links != ()
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.frontier.revisit import CrawlState, discovery_share, shares
-from services.frontier.revisit.price import SHAPES, Curve, cell_of, moved
+from services.frontier.revisit import CrawlState, discovery_share, split_budget
+from services.frontier.revisit.price import SHAPES, Curve, cell_of, move_page
 
 pages = st.lists(
     st.tuples(st.floats(1e-4, 50), st.sampled_from([*SHAPES, None]), st.floats(0.05, 16)),
@@ -17,7 +17,7 @@ budgets = st.floats(0.01, 1e6)
 def curve(some: list[tuple[float, float | None, float]]) -> Curve:
     made: Curve = {}
     for rate, shape, weight in some:
-        made = moved(made, (0, 0.0), (cell_of(rate, shape, weight), rate))
+        made = move_page(made, (0, 0.0), (cell_of(rate, shape, weight), rate))
     return made
 
 
@@ -26,7 +26,7 @@ def curve(some: list[tuple[float, float | None, float]]) -> Curve:
 def test_partitions_get_the_budget_and_none_gets_nothing(
     partitions: list[list[tuple[float, float | None, float]]], budget: float
 ) -> None:
-    found = shares([curve(some) for some in partitions], budget)
+    found = split_budget([curve(some) for some in partitions], budget)
     assert sum(found) == pytest.approx(budget)
     assert min(found) > 0
 
@@ -35,11 +35,11 @@ def test_partitions_get_the_budget_and_none_gets_nothing(
 def test_partitions_with_equal_pages_get_equal_shares(
     some: list[tuple[float, float | None, float]], budget: float, count: int
 ) -> None:
-    assert shares([curve(some)] * count, budget) == pytest.approx([budget / count] * count)
+    assert split_budget([curve(some)] * count, budget) == pytest.approx([budget / count] * count)
 
 
 def test_a_partition_without_pages_leaves_its_share_to_the_others() -> None:
-    empty, full = shares([{}, curve([(0.1, 2.0, 1.0)] * 100)], 10.0)
+    empty, full = split_budget([{}, curve([(0.1, 2.0, 1.0)] * 100)], 10.0)
     assert empty == pytest.approx(0.05)
     assert full == pytest.approx(9.95)
 
@@ -48,9 +48,9 @@ def test_pages_that_change_more_or_weigh_more_bring_their_partition_more() -> No
     slow, fast, heavy = (
         curve([(rate, 20.0, weight)] * 50) for rate, weight in ((0.02, 1), (0.2, 1), (0.02, 8))
     )
-    assert shares([slow, fast], 5.0)[0] < shares([slow, fast], 5.0)[1]
-    assert shares([slow, heavy], 1.0)[0] < shares([slow, heavy], 1.0)[1]
-    assert shares([], 5.0) == []
+    assert split_budget([slow, fast], 5.0)[0] < split_budget([slow, fast], 5.0)[1]
+    assert split_budget([slow, heavy], 1.0)[0] < split_budget([slow, heavy], 1.0)[1]
+    assert split_budget([], 5.0) == []
 
 
 def test_first_visits_get_the_more_the_less_a_revisit_is_worth() -> None:
