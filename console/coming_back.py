@@ -124,7 +124,7 @@ def _price(states: States, policy: str) -> str:
         return costs
     asked, allowed = states.site.demand, states.site.limit
     return (
-        f"{costs}, {states.site.surcharge:.3g} times as much as elsewhere: its site's pages ask for "
+        f"{costs}, {states.site.surcharge:.3g} times as much as elsewhere: its site needs "
         f"{number(asked)} visits a day, and politeness allows {number(allowed)}"
     )
 

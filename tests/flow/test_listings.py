@@ -149,7 +149,7 @@ def test_a_date_brings_the_next_visit_forward(tmp_path: Path, form: str) -> None
         crawl.run(until=crawl.now + DAY / 4)
         for n in range(4):
             row = plans.get((DEFAULT_CRAWL, A), f"{A}/{n}")
-            if row and f"{form} says it has changed" in row.why:
+            if row and f"{form} announced a change" in row.why:
                 # That is written only of a visit that is sooner for it.
                 assert n % 2, "of the others nothing was ever said"
                 return

@@ -1,42 +1,37 @@
-"""When to come back to a page: the policies, pure, and what they remember.
+"""Revisit policies: pure functions that plan the next visit to a page.
 
-The life of a page, as a policy sees it. A visit ends and is judged: changed or not. The policy is
-told (`Visit`) together with what is known so far (`States`: the page, its site, the crawl), and
-answers with what is known now and a `Plan`: when next, and why. Nothing else happens: no clock is
-read, no page but this one is looked at, and no list grows beyond a limit. So the state of a page
-can lie in its row or travel with its order, and each frontier of a fleet can decide for its own
-partitions.
-
-Between two visits a page may be heard of: a sitemap gives it a new date, a link to it is new. That
-is a `Hint`, and it is answered with a plan as well. Whether a hint counts, the site has earned.
+**Input.** A visit (`Visit`), a hint between two visits (`Hint`), or an absence, together with the
+states of the page, of its site and of the crawl (`States`). **Output.** The updated states, and a
+`Plan`: the time of the next visit, its reason and its basis. A policy reads no clock and no other
+page, and its states are bounded. So the state of a page can be stored in its row or travel with its
+order, and each frontier of a fleet plans for its own partitions.
 
 | policy | when a page is visited again |
 |---|---|
 | `none` | never |
-| `fixed` | after the same time, always |
-| `selective_incremental` | after fr_max rounds, which follow the share of records that differ; if |
-| | it was unchanged, and so were the pages that it links to (`internal_pages`), later |
-| `adaptive` | sooner by a factor if it had changed, later by a factor if not |
-| `optimal` | when a visit is worth as much as every other visit that the budget allows |
+| `fixed` | after a constant interval |
+| `selective_incremental` | after fr_max rounds, which follow the fraction of visits that found a
+change; later if the page and its internal pages are unchanged (*Selective incremental*, 3 and 5) |
+| `adaptive` | earlier by a factor after a change, later by a factor otherwise (Nutch) |
+| `optimal` | when a visit is worth its price (Cho and Garcia-Molina 2003; Kolobov 2019) |
 
-What a crawl may spend is kept by `budget`: a token for each visit. A page that is due without a
-token waits, the most overdue first. `discovery_share` says how much of it first visits are worth,
-and `split_budget` what each frontier of a fleet gets. `new_page` is a new page, weighed beside others.
+**Settings.** `revisit` names the policy and its interval, `budget` the visits a day. For example
+`make_policy("fixed:1d").record_visit(States(PageState(), SiteState(), CrawlState()), Visit(url,
+at))` plans a visit about a day after *at*.
 
-Of the modules behind `optimal`, `rates` is what is believed of a page that changes without memory,
-`clock` of one that changes at regular times, `prior` what a site's pages have in common, `evidence`
-what is said beside visits and how far it is believed, `curve` and `price` what a visit costs.
+**Reading order.** `state` (the data), `policy` (what all policies do, and rechecks of missing
+pages), `policies` (three simple ones), `selective_incremental`; then, for `optimal`: `beliefs`
+(change rates and clocks), `learning` (what a visit teaches), `evidence` (announced changes and
+trust in them), `price` (demand, price, budget), `optimal` itself, and `planning` (jitter, quiet
+hours, sums).
 
-Whatever policy plans, a visit teaches all that it can (`learning`), so that a crawl may change its
-policy while it runs, and is told how fresh its pages are (`expected`).
-
-What to call: `make_policy("fixed:1d")` gives the policy. After a visit that ended with a document
-`policy.record_visit(known, visit)`, after any other `policy.record_absence(known, url, at, kind)` (`absent`).
-When something was heard `policy.record_hint(known, hint)`. When a visit is due
-`policy.at_due(known, url, now)`, which is None if it is to be made. Where the crawl has a new policy
-`policy.replan(known, url)`, for each page. `forget(known)` where a page is given up.
-For people, `belief` is what is believed of a page's rate, and `credible_interval` how sure.
-`pack(state)`, `unpack_page(data)`: as bytes, and back; of nothing readable, nothing is known.
+**Use.** `make_policy(text)` returns a policy. After a visit with a document call
+`policy.record_visit(states, visit)`, after any other `policy.record_absence(states, url, at,
+kind)`, after a hint `policy.record_hint(states, hint)`. When a visit is due, `policy.at_due(states,
+url, now)` returns None to make it, or another plan. After a change of the policy call
+`policy.replan(states, url)` for each page. `forget(states)` removes a page from all sums. `belief`
+and `credible_interval` describe a page's change rate for people. `pack` and the `unpack_…`
+functions convert states to bytes and back.
 """
 
 from services.frontier.revisit.beliefs import credible_interval

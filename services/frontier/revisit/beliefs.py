@@ -1,25 +1,17 @@
-"""What is believed of a page's change rate: a Gamma distribution, and the sums that go with it.
+"""Beliefs about when a page changes: Gamma distributions of rates, and clocks.
 
-Only "changed or not since the last visit" is seen, at irregular intervals (Cho and Garcia-Molina,
-*Estimating frequency of change*, 2003). Unchanged for t days multiplies the belief by exp(-rate t),
-which a Gamma takes as it is. Changed multiplies it by 1 - exp(-rate t): the nearest Gamma, which
-has the same mean and the same mean logarithm, takes its place. Rates are per day, times in days.
+**Rates.** A visit shows only whether the page has changed since the last one, and visits come at
+irregular intervals (Cho and Garcia-Molina, *Estimating frequency of change*, 2003). No change in t
+days multiplies the belief by exp(-rate t), and the result is a Gamma distribution again. A change
+multiplies it by 1 - exp(-rate t). The result is replaced by the Gamma distribution with the same
+mean and the same mean logarithm. Rates are in changes a day, times in days.
 
-[quantiles] How sure a belief is, for people: between which rates the true one lies most of the time.
-
-A quantile of a Gamma distribution by bisection, and its distribution function by the series of the
-incomplete gamma function (Abramowitz and Stegun, 6.5.29), whose terms are all positive.
-
-[clock] Pages that change at regular times: when the next change is due, and when to look for it.
-
-The time of the next change and the period are believed as two Gaussians that go together, and a
-visit cuts them: changed, so it lay between the last visit and this one; unchanged, so it is still
-to come (a Kalman filter whose observations are intervals). A visit is best where waiting costs as
-much as it saves: a moment longer costs freshness if the change has happened, and saves a visit made
-in vain if it has not. So a page is visited just after it changes, and a few visits on either side
-of it narrow it down. Times are in days, instants in epoch seconds.
-
-[expected] How fresh a page's copy will be, by what is believed: what a crawl knows without looking.
+**Clocks.** Some pages change at regular times. The time of the next change and the period are two
+correlated Gaussian variables. A visit truncates them: if the page has changed, the change lies
+between the last visit and this one; if not, it is still to come (a Kalman filter whose observations
+are intervals). The best time for a visit is when waiting longer costs as much freshness as it saves
+visits in vain. So a page is visited just after its change, and a few visits around it narrow the
+estimate. Durations are in days, times in seconds since 1970.
 """
 
 from math import erf, exp, expm1, lgamma, log, log1p, pi, sqrt
@@ -47,15 +39,15 @@ class Belief(NamedTuple):
         return digamma(self.shape) - log(self.days)
 
     def unchanged(self, t: float) -> float:
-        """Return how likely a page is as it was *t* days ago."""
+        """Return the probability that the page has not changed in *t* days."""
         return exp(-self.shape * log1p(t / self.days))
 
     def after(self, unchanged: float) -> float:
-        """Return after how many days a page is as it was with the likelihood *unchanged*."""
+        """Return the days after which the page is unchanged with probability *unchanged*."""
         return self.days * expm1(min(-log(unchanged) / self.shape, 50.0))
 
     def fresh(self, t: float) -> float:
-        """Return for how many of the next *t* days the page is expected to stay as it is."""
+        """Return the expected days until the first change, at most *t*."""
         rest = self.shape - 1
         grown = log1p(t / self.days)
         if abs(rest) < 1e-6:
@@ -63,9 +55,10 @@ class Belief(NamedTuple):
         return -self.days / rest * expm1(-rest * grown)
 
     def age(self, t: float) -> float:
-        """Return for how many days a copy that is renewed every *t* days has been out of date, on
-        the average over time (Cho and Garcia-Molina 2003, section 2): t / 2 less the mean of what
-        was fresh until then.
+        """Return the mean age in days of a copy that is renewed every *t* days.
+
+        The age is the time since the copy stopped being fresh (Cho and Garcia-Molina 2003, section
+        2): t / 2 minus the mean of the fresh time.
         """
         rest = self.shape - 1
         if abs(rest) < 1e-3:
@@ -74,60 +67,66 @@ class Belief(NamedTuple):
         return min(max(0.0, t / 2 - fresh / t), t / 2)
 
     def worth(self, t: float) -> float:
-        """Return what a visit is worth when the last one was *t* days ago, in days of freshness.
+        """Return the value of a visit *t* days after the last one, in days of freshness.
 
-        Visits at constant intervals are best where the next costs as much as it brings: fresh(t) -
-        t unchanged(t). It grows with t towards 1 / rate: a page that changes faster than it is
-        worth is never visited (Cho and Garcia-Molina, *Effective page refresh policies*, 2003).
+        It is fresh(t) - t unchanged(t), the marginal freshness of visits at constant intervals. It
+        grows with t towards 1 / rate, so a page that changes too fast for its price is never
+        visited (Cho and Garcia-Molina, *Effective page refresh policies*, 2003).
         """
         return self.fresh(t) - t * self.unchanged(t)
 
 
 def posterior(prior: Belief, rate: Rate) -> Belief:
-    """Return the belief after what was observed."""
+    """Return the belief that follows from *prior* and the observations in *rate*."""
     return Belief(prior.shape + rate.changes, prior.days + rate.exposure)
 
 
 def observe_unchanged(rate: Rate, t: float) -> Rate:
-    """Return what is observed with a page unchanged for *t* days."""
+    """Add to *rate* that the page did not change in *t* days."""
     return Rate(rate.changes, rate.exposure + t)
 
 
 def observe_changed(rate: Rate, prior: Belief, t: float) -> Rate:
-    """Return what is observed with a page that has changed, once or more, within *t* days."""
+    """Add to *rate* that the page changed at least once in *t* days."""
     shape, days = posterior(prior, rate)
     grown = log1p(t / days)
     changed, more = -expm1(-shape * grown), -expm1(-(shape + 1) * grown)
     mean = shape / days * more / changed
-    # Of the logarithm: the derivative of E[rate**s] at s = 0.
+    # The mean logarithm is the derivative of E[rate**s] at s = 0.
     log_mean = digamma(shape) - log(days) + (1 - changed) * grown / changed
     shape = shape_of(max(log(mean) - log_mean, 1e-4))
     return Rate(max(0.0, shape - prior.shape), max(0.0, shape / mean - prior.days))
 
 
 def observe_change_at(rate: Rate, t: float) -> Rate:
-    """Return what is observed with a page whose last change is known to be *t* days old."""
+    """Add to *rate* that the last change happened *t* days before the visit."""
     return Rate(rate.changes + 1, rate.exposure + t)
 
 
 def fade(rate: Rate, factor: float) -> Rate:
-    """Return *rate* with all that was observed counting by *factor*."""
+    """Multiply the weight of all observations in *rate* by *factor*."""
     return Rate(rate.changes * factor, rate.exposure * factor)
 
 
 MIN_PRIOR_SHAPE, MAX_PRIOR_SHAPE = 0.15, 20.0
-"""Of a prior: pages differ, but not without end."""
+"""Bounds for the shape of a prior: pages differ, but within limits."""
 
 
 def fit_prior(mean: float, log_mean: float) -> Belief:
-    """Return the Gamma with this mean and mean of logarithms, within bounds for a prior."""
+    """Return the Gamma distribution with *mean* and mean logarithm *log_mean*.
+
+    Its shape is limited to the bounds of a prior.
+    """
     shape = shape_of(max(log(mean) - log_mean, 1e-3))
     shape = min(max(shape, MIN_PRIOR_SHAPE), MAX_PRIOR_SHAPE)
     return Belief(shape, shape / mean)
 
 
 def shape_of(gap: float) -> float:
-    """Return the shape whose logarithm is *gap* above its digamma: Minka's guess, and Newton."""
+    """Return the shape for which log(shape) - digamma(shape) is *gap*.
+
+    Minka's approximation, refined by two Newton steps.
+    """
     shape = (3 - gap + sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap)
     for _ in range(2):
         error = log(shape) - digamma(shape) - gap
@@ -160,14 +159,14 @@ MIN_PROBABILITY = 1e-12
 
 
 def credible_interval(belief: Belief, share: float = 0.9) -> tuple[float, float]:
-    """Return the changes a day below and above which the rate lies equally rarely, and between
-    which it lies with the likelihood *share*."""
+    """Return the central interval, in changes a day, that contains the rate with probability
+    *share*."""
     rest = (1 - share) / 2
     return quantile(belief, rest), quantile(belief, 1 - rest)
 
 
 def quantile(belief: Belief, below: float) -> float:
-    """Return the changes a day below which the rate is with the likelihood *below*."""
+    """Return the changes a day that the rate does not reach with probability *below*."""
     low, high = (
         log(MIN_PROBABILITY) / min(belief.shape, 1.0),
         log(belief.shape + 40 + 10 * belief.shape),
@@ -181,7 +180,11 @@ def quantile(belief: Belief, below: float) -> float:
 
 
 def gamma_cdf(shape: float, x: float) -> float:
-    """Return how likely a number of the Gamma distribution of *shape* and rate 1 is below *x*."""
+    """Return the distribution function at *x* of the Gamma distribution with *shape* and rate 1.
+
+    The series of the incomplete gamma function (Abramowitz and Stegun, 6.5.29): all terms are
+    positive.
+    """
     if x <= 0:
         return 0.0
     term = total = 1 / shape
@@ -194,23 +197,26 @@ def gamma_cdf(shape: float, x: float) -> float:
 
 
 MIN_DEVIATION_SHARE = 0.02
-"""Of a period: the least deviation that is reckoned with."""
+"""The minimum standard deviation of a change, as a fraction of the period."""
 CLOCK_ERROR_PROBABILITY = 0.05
-"""How likely a page does not do what its clock says."""
+"""The probability that a page does not follow its clock at one visit."""
 MIN_LIKELIHOOD = 1e-3
-"""A clock for which what happened was less likely than this is started anew."""
+"""A clock that gave an observation a lower probability is reset."""
 CLOCK_LEAD_FADE = 0.95
+"""The factor of a clock's lead at each visit."""
 MIN_CLOCK_LEAD_NATS = 2.0
-"""So many nats better than a rate without memory must a clock have predicted."""
+"""A clock is used if its predictions were better than those of a rate by this lead."""
 MIN_PERIOD_DAYS = 1 / 144
-"""Days: nobody visits a page more often than that."""
+"""The shortest period, in days: ten minutes, the shortest interval between visits."""
 MAX_DEVIATION_SHARE = 0.3
-"""Of a period: what a clock must be exact to."""
+"""A clock is used if its deviation is below this fraction of the period."""
 
 
 def observe_clock(clock: Clock, last_at: float, at: float, changed: bool, other: float) -> Clock:
-    """Return *clock* after a visit *at* that followed one *last_at*; *other* is the logarithm of
-    how likely what it saw was without a clock."""
+    """Update *clock* by a visit at *at*; the visit before was at *last_at*.
+
+    *other* is the logarithm of the probability that the best rate gave to the observation.
+    """
     if clock.next_at:
         low, high = _z_score(clock, last_at), _z_score(clock, at)
         before, after = _normal_cdf(high) - _normal_cdf(low), 1 - _normal_cdf(high)
@@ -232,7 +238,7 @@ def observe_clock(clock: Clock, last_at: float, at: float, changed: bool, other:
 
 
 def _start_clock(clock: Clock, last_at: float, at: float) -> Clock:
-    """Return a clock set by this change and the one before, if there was one."""
+    """Return a clock set by this change and by the change before, if there was one."""
     middle, width = (last_at + at) / 2, (at - last_at) / DAY
     new = replace(clock, seen_at=float(round(middle)), width=to_single(width))
     if not clock.seen_at:
@@ -250,7 +256,11 @@ def _start_clock(clock: Clock, last_at: float, at: float) -> Clock:
 
 
 def _condition_clock(clock: Clock, low: float, high: float, changed_at: float) -> Clock:
-    """Return *clock* with the change between two standings, and turned on if it has happened."""
+    """Condition *clock* on a change between the z-scores *low* and *high*.
+
+    *changed_at* is the visit that found the change, or 0 if the change is still to come. After a
+    change the clock advances to the next one.
+    """
     mass = max(_normal_cdf(high) - _normal_cdf(low), 1e-12)
     left, right = _normal_pdf(low), _normal_pdf(high)
     mean = (left - right) / mass
@@ -282,13 +292,16 @@ def _condition_clock(clock: Clock, low: float, high: float, changed_at: float) -
 
 
 def is_regular(clock: Clock) -> bool:
-    """Return whether the page is to be visited by its clock."""
+    """Return whether *clock* is exact enough to plan visits."""
     sharp = sqrt(clock.spread) < MAX_DEVIATION_SHARE * clock.period
     return bool(clock.next_at) and clock.lead > MIN_CLOCK_LEAD_NATS and sharp
 
 
 def best_visit_time(clock: Clock, price: float) -> float | None:
-    """Return when a visit that costs *price* days of freshness is best; None: it is worth none."""
+    """Return the best time for a visit that costs *price* days of freshness.
+
+    None if no visit is worth the price.
+    """
     if price >= clock.period:
         return None
     deviation = sqrt(clock.spread)
@@ -300,7 +313,7 @@ def best_visit_time(clock: Clock, price: float) -> float | None:
 
 
 def expected_staleness(clock: Clock, at: float) -> tuple[float, float]:
-    """Return for how many days, expectedly, the next change lies behind *at*, and the square."""
+    """Return the expected days from the next change to *at*, and their expected square."""
     deviation = sqrt(clock.spread)
     z = (at - clock.next_at) / DAY / deviation
     below, density = _normal_cdf(z), _normal_pdf(z)
@@ -309,7 +322,7 @@ def expected_staleness(clock: Clock, at: float) -> tuple[float, float]:
 
 
 def _z_score(clock: Clock, at: float) -> float:
-    """Return how many standard deviations *at* lies behind the expected change."""
+    """Return by how many standard deviations *at* is later than the expected change."""
     z = (at - clock.next_at) / DAY / sqrt(clock.spread)
     return min(max(z, -8.0), 8.0)
 
@@ -323,21 +336,21 @@ def _normal_pdf(z: float) -> float:
 
 
 HINT_DELAY_DAYS = 0.5
-"""Days from a change that a site tells of to the visit that it brings: half of those between two
-readings of a sitemap."""
+"""The mean delay, in days, from a change that a site announces to the visit that follows: half
+the time between two visits to a sitemap."""
 
 
 def expected_freshness(
-    page: PageState, belief: Belief, until: float, told: float = 0.0
+    page: PageState, belief: Belief, until: float, announced: float = 0.0
 ) -> tuple[float, float]:
-    """Return for which share of the time from its last visit *until* the next the page's copy is
-    expected to be fresh, and for how many days it has been out of date, on the average over it.
+    """Return the expected freshness (0 to 1) and the mean age in days of the page's copy.
 
-    *told* are changes a day besides those of *belief*, of which is heard, and which bring a visit.
+    Both are means from the last visit to the next, at *until*. *announced* is the number of changes
+    a day that the site announces, each of which causes a visit. They are not part of *belief*.
     """
     t = max(until - page.at, 1.0) / DAY
     if is_regular(page.clock):
         stale, squared = expected_staleness(page.clock, until)
         return 1 - min(stale / t, 1.0), min(squared / 2 / t, t)
-    aware = 1 / (1 + told * HINT_DELAY_DAYS)
+    aware = 1 / (1 + announced * HINT_DELAY_DAYS)
     return aware * belief.fresh(t) / t, aware * belief.age(t) + (1 - aware) * HINT_DELAY_DAYS / 2

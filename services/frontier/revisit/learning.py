@@ -1,29 +1,21 @@
-"""The prior of a page's change rate, learnt from the pages of its site, and of the crawl.
+"""What a visit teaches, whatever the policy: priors, weights, rates and demand.
 
-Each page that was visited twice adds what is expected of its rate and of the rate's logarithm to
-the sums of its site and of the crawl; a Gamma is fitted to them (empirical Bayes: the M step of EM,
-a page at a time). A page that was visited once knows nothing but the prior: it would only hold fast
-what was guessed. A new site begins with what the crawl knows, a new crawl with a guess.
+**The prior** of a page's change rate is fitted to the pages of its site and of the crawl (empirical
+Bayes: the M step of EM, one page at a time). Each page with two visits or more adds its expected
+rate and log rate to the sums of its site and of the crawl. A page with one visit has no information
+beyond the prior. A new site begins with the crawl's prior, a new crawl with a default.
 
-[importance] How much the freshness of a page is worth beside that of others: its weight.
+**The weight** of a page is the importance of its freshness. It begins with the depth and the
+priority of the URL. A reader follows one more link with probability 2/3: in Baeza-Yates and
+Castillo (*Crawling the infinite Web: five levels are enough*, 2004) 90 % of page views are within
+three to five links of the start, which is 0.56 to 0.68 for each link. So weights halve every 1.7
+links, down to the seventh. Later the weight grows with the square root of the number of sites that
+link to the page, and with requests by operators, which fade by half each month. A weight changes
+only at a visit, because sums over pages contain it.
 
-What is known of a URL when it is first planned: how many links it lies from a seed, and the
-priority that was asked for. A reader who goes from page to page follows one more link with a
-likelihood of some 2/3: on the sites that Baeza-Yates and Castillo looked at (*Crawling the infinite
-Web: five levels are enough*, 2004), nine of ten page views lay within three to five links of the
-start, which is 0.56 to 0.68 a link. So weights halve every 1.7 links, and stay there from the
-eighth on: what lies deep is worth little, and not nothing.
-
-To that come what is learnt later: the weight grows with the square root of the number of other
-sites that link to the page (a page that many link to is read by many, and more links are made to
-what is read), and with each time that it was asked for, which counts for half a month later. A
-weight changes when the page is visited: sums over pages hold it.
-
-[learning] What is learnt from a visit, whatever policy plans the next one.
-
-How often the page changes, what its site's pages have in common, which evidence was true, and what
-the page would ask for at any price. So a crawl whose policy is changed knows all it could know, and
-how fresh the pages are can be told of every policy.
+**Learning** from a visit updates the rate, the prior, the trust in evidence and the demand curves.
+Every policy does it, so a crawl can change its policy without loss, and freshness is computed for
+every policy.
 """
 
 from math import log, sqrt
@@ -67,15 +59,15 @@ from services.frontier.revisit.state import (
 )
 
 DEFAULT_PRIOR = Belief(0.5, 5.0)
-"""A page changes every ten days, give or take two orders of magnitude."""
+"""One change in ten days, within two orders of magnitude."""
 CRAWL_WEIGHT, SITE_WEIGHT = 4.0, 8.0
-"""How many pages the guess counts for in a crawl, and the crawl in a site."""
+"""The weight of the default in the crawl's prior, and of the crawl in a site's prior, in pages."""
 
 S = TypeVar("S", SiteState, CrawlState)
 
 
 def prior_of(site: SiteState, crawl: CrawlState) -> Belief:
-    """Return what is believed of a page of *site* that was never visited."""
+    """Return the prior for pages of *site*."""
     count = crawl.pages - crawl.unseen + CRAWL_WEIGHT
     mean = (crawl.rates + CRAWL_WEIGHT * DEFAULT_PRIOR.mean) / count
     log_mean = (crawl.log_rates + CRAWL_WEIGHT * DEFAULT_PRIOR.log_mean) / count
@@ -85,7 +77,7 @@ def prior_of(site: SiteState, crawl: CrawlState) -> Belief:
 
 
 def add_to_prior(states: States, belief: Belief) -> States:
-    """Return what is known with the page's *belief* in the sums, in place of its former one."""
+    """Replace the page's contribution to the sums of its site and of the crawl by *belief*."""
     page, site, crawl = states
     if page.visits == 1:
         return States(page, _add_to_sums(site, 1, 1), _add_to_sums(crawl, 1, 1))
@@ -100,7 +92,7 @@ def add_to_prior(states: States, belief: Belief) -> States:
 
 
 def remove_from_prior(states: States) -> States:
-    """Return what is known with the page taken out of the sums."""
+    """Remove the page from the sums and the demand curves."""
     page, site, crawl = states
     if not page.visits:
         return states
@@ -127,13 +119,13 @@ def _add_to_sums(of: S, pages: int, unseen: int, rate: float = 0.0, log_rate: fl
 
 FOLLOW_PROBABILITY = 2 / 3
 MAX_WEIGHT_DEPTH = 7
-"""Links from a seed, beyond which all pages weigh the same."""
+"""The depth beyond which weights stay constant."""
 PRIORITY_STEPS_PER_DOUBLING = 2
-"""Steps of priority that double a weight; the lower the priority's number, the sooner."""
+"""The steps of priority that double a weight. A lower number is a higher priority."""
 MAX_PRIORITY_STEPS = 8
-"""Steps of priority that count."""
+"""The steps of priority that change a weight."""
 MIN_REQUESTS = 0.01
-"""Of a request: it is forgotten."""
+"""A faded number of requests below this is treated as 0."""
 
 
 def weight_of(depth: int, priority: int) -> float:
@@ -145,24 +137,27 @@ def weight_of(depth: int, priority: int) -> float:
 
 
 MAX_LINK_FACTOR, MAX_REQUEST_FACTOR = 16.0, 4.0
-"""By which links from other sites, and requests, multiply a weight at most."""
+"""The maximum factors of a weight by links from other sites, and by requests."""
 REQUEST_HALF_LIFE = 30 * DAY
+"""Seconds in which a request loses half of its weight."""
 
 
 def new_page(depth: int, priority: int, in_links: Sketch = 0, every: float = 0.0) -> PageState:
-    """Return what is known of a page that was found *depth* links from a seed, and is said to
-    change *every* so many seconds; 0: that is not said."""
+    """Return the state of a new page.
+
+    *depth* is in links from a seed, *every* the stated change interval in seconds or 0.
+    """
     base = to_single(weight_of(depth, priority))
     return _apply_weight(note_interval(PageState(base=base, in_links=in_links), every))
 
 
 def add_request(page: PageState) -> PageState:
-    """Return the page with one request more; it counts from the next visit on."""
+    """Add a request by an operator; it changes the weight at the next visit."""
     return replace(page, requests=to_single(page.requests + 1))
 
 
 def update_weight(states: States, at: float, in_links: Sketch = 0) -> States:
-    """Return what is known with the page's weight as it is *at* a visit, with more *in_links*."""
+    """Update the page's weight at a visit at *at*, with new *in_links*."""
     page = states.page
     faded = 0.5 ** (max(0.0, at - page.at) / REQUEST_HALF_LIFE) if page.at else 1.0
     page = replace(
@@ -179,7 +174,7 @@ def update_weight(states: States, at: float, in_links: Sketch = 0) -> States:
 
 def _apply_weight(page: PageState) -> PageState:
     if not (page.in_links or page.requests):
-        return replace(page, weight=page.base)  # Nearly all.
+        return replace(page, weight=page.base)  # Most pages.
     linked = min(sqrt(1 + sites_in(page.in_links)), MAX_LINK_FACTOR)
     return replace(
         page, weight=to_single(page.base * linked * min(1 + page.requests, MAX_REQUEST_FACTOR))
@@ -187,12 +182,13 @@ def _apply_weight(page: PageState) -> PageState:
 
 
 SLOW_FADE, QUICK_FADE = 0.98, 0.8
-"""What remains of an observation at the next one."""
+"""The factors of old observations at each visit."""
 MIN_LEAD_NATS, LEAD_FADE = 1.0, 0.9
+"""The lead at which the quickly fading rate is used, and the factor of a lead at each visit."""
 
 
 def learn(states: States, visit: Visit) -> tuple[States, Belief]:
-    """Return what is known after *visit*, and what is believed of the page's change rate."""
+    """Return the states after *visit*, and the belief about the page's change rate."""
     if visit.first and states.page.visits:
         states = forget(states)
     states = update_weight(states, visit.at, visit.in_links)
@@ -206,7 +202,7 @@ def learn(states: States, visit: Visit) -> tuple[States, Belief]:
 
 
 def forget(states: States) -> States:
-    """Return what is known when the page is gone: nobody counts on visits to it any more."""
+    """Remove a page that is gone from all sums; only its weight stays."""
     states = remove_from_prior(remove_demand(states))
     page = states.page
     again = PageState(
@@ -216,27 +212,27 @@ def forget(states: States) -> States:
 
 
 def belief(states: States) -> Belief:
-    """Return what is believed of the page's change rate."""
+    """Return the belief about the page's change rate."""
     return belief_of(states.page, prior_of(states.site, states.crawl))
 
 
 def belief_of(page: PageState, prior: Belief) -> Belief:
-    """Return what is believed of the page's rate by what has predicted it better of late."""
+    """Return the belief by the rate that predicted recent visits better."""
     return posterior(prior, page.recent if page.lead > MIN_LEAD_NATS else page.rate)
 
 
 def unannounced_belief(belief: Belief, site: SiteState) -> Belief:
-    """Return the belief in changes of which nothing would be said."""
+    """Return the belief about changes that the site does not announce."""
     return Belief(belief.shape, belief.days / unannounced_share(site))
 
 
 def announced_rate(belief: Belief, site: SiteState) -> float:
-    """Return how many changes a day will be heard of."""
+    """Return the expected changes a day that the site announces."""
     return belief.mean * (1 - unannounced_share(site))
 
 
 def update_demand_curves(states: States, belief: Belief) -> States:
-    """Return what is known with the page where it belongs in the demand curves."""
+    """Move the page to its cells in the demand curves of its site and of the crawl."""
     page, site, crawl = states
     weight, shape = max(page.weight, 1e-9), None if is_regular(page.clock) else belief.shape
     rate = to_single(unannounced_belief(belief, site).mean if shape else 1 / page.clock.period)
@@ -249,7 +245,7 @@ def update_demand_curves(states: States, belief: Belief) -> States:
 
 
 def announced_change(states: States, visit: Visit) -> float:
-    """Return when the change that *visit* saw happened if Last-Modified is believed, else 0."""
+    """Return the time of the change by Last-Modified if that is trusted, else 0."""
     for one in visit.evidence:
         if one.kind is Kind.LAST_MODIFIED and visit.changed:
             believable = likelihood_ratio(states.site, one.kind) > MIN_TRUSTED_RATIO
@@ -258,19 +254,22 @@ def announced_change(states: States, visit: Visit) -> float:
     return 0.0
 
 
-def observe(page: PageState, visit: Visit, prior: Belief, told: float = 0.0) -> PageState:
-    """Return the page with what the visit says of its changes; *told*: when the last one was."""
+def observe(page: PageState, visit: Visit, prior: Belief, changed_at: float = 0.0) -> PageState:
+    """Update the page's rates and clock by *visit*.
+
+    *changed_at* is the announced time of the last change, or 0.
+    """
     if not page.visits:
         return page
     t = max(visit.at - page.at, 1.0) / DAY
     slow, quick = posterior(prior, page.rate), posterior(prior, page.recent)
     by_slow, by_quick = (_score(belief, t, visit.changed) for belief in (slow, quick))
     lead = page.lead * LEAD_FADE + by_quick - by_slow
-    since = told - 60 if told else page.at
-    # Not before the last visit, though the clock was set back or the verdict is late.
-    at = max(told or visit.at, since)
+    since = changed_at - 60 if changed_at else page.at
+    # The clock may have been set back, or the verdict may be late.
+    at = max(changed_at or visit.at, since)
     clock = observe_clock(page.clock, since, at, visit.changed, max(by_slow, by_quick))
-    ago = (visit.at - told) / DAY if told else 0.0
+    ago = (visit.at - changed_at) / DAY if changed_at else 0.0
     return replace(
         page,
         rate=_observe_rate(fade(page.rate, SLOW_FADE), prior, t, visit.changed, ago),

@@ -1,20 +1,19 @@
-"""The policy `optimal`: a page is visited when a visit is worth what it costs everywhere else.
+"""The policy `optimal`: a page is visited when a visit is worth its price.
 
-A visit is worth the freshness that it brings (`rates.Belief.worth`), times the page's weight. It
-costs the crawl's price, times its site's surcharge (`price`). The rate is believed with the site's
-prior (`prior`) and fading observations. Cho and Garcia-Molina, *Effective page refresh policies for
-Web crawlers* (2003); Kolobov et al., *Staying up to date with online content changes* (2019).
+A visit is worth the freshness that it yields (`Belief.worth`), times the page's weight. It costs
+the crawl's price times the surcharge of its site (`price`). The change rate is estimated from
+fading observations and the site's prior (`learning`). Cho and Garcia-Molina, *Effective page
+refresh policies for Web crawlers* (2003); Kolobov et al., *Staying up to date with online content
+changes* (2019).
 
-Which of three models a page is visited by, is decided by what has predicted its last visits best: a
-rate that fades slowly, one that fades quickly (bursts, and pages whose life has changed), or a
-clock (`clock`). Evidence counts as far as the site has earned it (`evidence`).
+Three models predict a page's changes: a rate that fades slowly, a rate that fades quickly (bursts,
+and pages that have begun to change differently), and a clock. The model with the best recent
+predictions plans the visits. Evidence counts according to the trust in it (`evidence`).
 
-[discovery] How URLs that were never visited and pages to be visited again share the budget.
-
-By what a visit is worth, unless a person has set it. A first visit makes a copy where there was
-none, and brings the days for which that copy is expected to stay fresh until its next visit. The
-last revisit that the budget pays for brings the crawl's price, and at a host where both wait, that
-of its site. Each gets its part of the two. A rule that knows no price makes them equals.
+**Discovery.** First visits and revisits share the budget by what a visit is worth, unless an
+operator has set the share. A first visit yields the days for which the new copy is expected to stay
+fresh until the next visit. The marginal revisit yields the price. Each kind receives its part of
+the sum of the two. A policy without a price splits the budget evenly.
 """
 
 from services.frontier.revisit.beliefs import Belief, best_visit_time, is_regular
@@ -45,62 +44,59 @@ from services.frontier.revisit.state import (
 )
 
 MIN_INTERVAL_DAYS, MAX_INTERVAL_DAYS = 1 / 144, 60.0
-"""Days between two visits of a page: ten minutes; what is not worth a visit is probed."""
+"""Bounds of the interval between two visits to a page, in days: ten minutes and sixty days."""
 PROMISE_MARGIN_SECONDS = 60.0
-"""Seconds after what was said in advance: clocks differ."""
+"""Seconds after the end of a promise until a visit, because clocks differ."""
 MIN_EARLY_WEIGHT = 0.66
-"""Weight of a page one link from a seed of the usual priority, or linked from several sites."""
+"""The minimum weight for early visits: that of a page one link from a seed."""
 IDLE_SHARE = 0.5
-"""Share of the budget that pages may ask for while it counts as idle."""
+"""The fraction of the budget up to which it counts as idle."""
 MAX_EARLY_CHANGES = 4
-"""Changes seen after which a page has no early looks any more."""
+"""The number of seen changes after which early visits end."""
 MIN_UNCHANGED_PROBABILITY = 0.05
-"""A visit that finds a page unchanged less often than this tells next to nothing."""
+"""A visit teaches almost nothing if the page is unchanged with a lower probability."""
 
 
 class Optimal(Policy):
-    """Equal worth everywhere."""
+    """Visit each page when a visit is worth its price."""
 
     name = "optimal"
 
     def remember(self, states: States, visit: Visit, since: float) -> States:
-        """Tune the price."""
+        """Update the price."""
         return reprice(super().remember(states, visit, since), visit.at)
 
     def plan(self, states: States, url: str, rate: Belief) -> Decision:
-        """Plan the next visit for when it is worth its price."""
+        """Plan the next visit for the time at which it is worth its price."""
         states = ensure_price(states)
-        price, heard, rate = (
-            price_of(states),
-            announced_rate(rate, states.site),
-            unannounced_belief(rate, states.site),
-        )
+        price, announced = price_of(states), announced_rate(rate, states.site)
+        rate = unannounced_belief(rate, states.site)
         if is_regular(states.page.clock):
             return _plan_by_clock(states, url, price, rate)
         interval = worthwhile_interval(rate, price)
-        sounding = sampling_interval(rate, price, interval)
-        basis, why = Basis.RATE, "a visit is expected to be worth its price then"
+        sample = sampling_interval(rate, price, interval)
+        basis, why = Basis.RATE, "a visit is expected to be worth its price at that time"
         if states.page.visits == 1:
             why = "its change rate is not yet known"
         if (early := early_interval(states)) and early < interval:
-            why = "its change rate is not yet known, and the budget is idle: an early look"
+            why = "its change rate is not yet known, and the budget is idle: an early visit"
             basis, interval = Basis.SAMPLED, early
-        elif 2 * sounding < interval and not is_overbooked(states.site):
-            why = "it may change much faster than it is believed to: looked at sooner to know"
-            basis, interval = Basis.SAMPLED, sounding
+        elif 2 * sample < interval and not is_overbooked(states.site):
+            why = "it may change much faster than estimated: an early visit will tell"
+            basis, interval = Basis.SAMPLED, sample
         elif interval >= MAX_INTERVAL_DAYS:
             basis, why = (
                 Basis.EXPLORED,
-                "it changes so rarely that no visit is worth its price: probed",
+                "it changes so rarely that no visit is worth its price: a rare check",
             )
         elif promise := plan_by_promise(states, rate, interval):
             days, why = promise
             at = outside_quiet_hours(states.site, states.page.at + days * DAY)
-            return plan_at(states, at, days * DAY, (Basis.HINT, why), rate, heard)
-        return plan_after(states, url, interval * DAY, (basis, why), rate, heard)
+            return plan_at(states, at, days * DAY, (Basis.HINT, why), rate, announced)
+        return plan_after(states, url, interval * DAY, (basis, why), rate, announced)
 
     def plan_hint(self, states: States, hint: Hint) -> Decision:
-        """Visit the page the sooner, the likelier it has changed by what was said."""
+        """Plan the next visit the earlier, the likelier the hint makes a change."""
         page, rate, states = states.page, belief(states), ensure_price(states)
         likelier = likelihood_ratio(states.site, hint.evidence.kind)
         gone = (hint.at - page.at) / DAY
@@ -108,28 +104,29 @@ class Optimal(Policy):
         wait = max(0.0, interval - equivalent_days(rate, gone, likelier))
         at = outside_quiet_hours(states.site, hint.at + wait * DAY)
         if interval >= MAX_INTERVAL_DAYS or at >= page.due_at:
-            return keep_plan(states, "what was said makes no difference")
-        why = f"{hint.evidence.kind} says it has changed, which is {likelier:.3g} times likelier"
-        interval, heard = (
+            return keep_plan(states, "the hint makes no difference")
+        kind = hint.evidence.kind
+        why = f"{kind} announced a change, which makes one {likelier:.3g} times likelier"
+        interval, announced = (
             max(at - page.at, MIN_INTERVAL_DAYS * DAY),
             announced_rate(rate, states.site),
         )
         rate = unannounced_belief(rate, states.site)
-        return plan_at(states, at, interval, (Basis.HINT, why), rate, heard)
+        return plan_at(states, at, interval, (Basis.HINT, why), rate, announced)
 
 
 def price_of(states: States) -> float:
-    """Return what a visit to the page costs, in days of its freshness."""
+    """Return the price of a visit to the page, in days of its freshness."""
     return states.crawl.price * states.site.surcharge / max(states.page.weight, 1e-9)
 
 
 def sampling_interval(belief: Belief, price: float, interval: float) -> float:
-    """Return after how many days a visit tells how fast a page changes whose next visit, *interval*
-    days after the last, would find it changed whatever its rate: half of the changes at its rate,
-    or at the rate that is just worth it, are missed by then.
+    """Return the days after which a visit teaches the change rate, at most *interval*.
 
-    Without, a page that is hardly worth visits and one that never is cannot be told apart, and
-    either would have visits for good that bring nothing.
+    If a visit after *interval* days would almost certainly find a change, it teaches nothing. Half
+    of the changes, at the estimated rate or at the rate that is just worth the price, are missed
+    after the returned time. Without such visits a page that is just worth its price and a page that
+    never is would be indistinguishable, and both would be visited for ever without a gain.
     """
     if interval >= MAX_INTERVAL_DAYS or belief.unchanged(interval) >= MIN_UNCHANGED_PROBABILITY:
         return interval
@@ -137,11 +134,11 @@ def sampling_interval(belief: Belief, price: float, interval: float) -> float:
 
 
 def early_interval(states: States) -> float | None:
-    """Return after how many days an idle budget buys another look at a page near a seed, such as a
-    home page, a feed or a hub; None: it buys none.
+    """Return the days until an early visit to a page near a seed, paid by an idle budget.
 
-    Looks come later and later, and sooner again after a change, until a few changes were seen. Each
-    counts in the demand of the crawl, so early looks never use more than half of the budget.
+    None if there is no early visit. Pages near a seed are home pages, feeds and hubs. The interval
+    doubles after each visit without a change, and shrinks after a change, until a few changes were
+    seen. Early visits count in the demand, so they use at most half of the budget.
     """
     page, crawl = states.page, states.crawl
     if (
@@ -160,18 +157,18 @@ def _plan_by_clock(states: States, url: str, price: float, rate: Belief) -> Deci
     page, every = states.page, format_duration(states.page.clock.period * DAY)
     at = best_visit_time(page.clock, price)
     if at is None:
-        why = f"changes every {every}, which no visit is worth: probed"
+        why = f"changes every {every}, so no visit is worth its price: a rare check"
         return plan_after(states, url, MAX_INTERVAL_DAYS * DAY, (Basis.EXPLORED, why), rate)
     at = outside_quiet_hours(states.site, max(at, page.at + MIN_INTERVAL_DAYS * DAY))
-    why = f"changes every {every}: visited when it has"
+    why = f"changes every {every}: visited after the next change"
     return plan_at(states, at, at - page.at, (Basis.PERIODIC, why), rate)
 
 
 def plan_by_promise(states: States, rate: Belief, interval: float) -> tuple[float, str] | None:
-    """Return after how many days, and why, a page is visited that would be after *interval* where
-    its site says in advance until when pages stay as they are, and has mostly been right.
+    """Return days and a reason for the next visit if the page has a promise from a trusted kind.
 
-    Until then a change is so many times rarer, and the visit later. After that it is likelier.
+    None without such a promise. *interval* is the planned interval in days without it. Before the
+    end of the promise a change is rarer, so the visit is later; after it a change is likelier.
     """
     for kind, until in promise_ends(states.page).items():
         likelier = likelihood_ratio(states.site, kind)
@@ -183,21 +180,21 @@ def plan_by_promise(states: States, rate: Belief, interval: float) -> tuple[floa
         else:
             days = gone + max(0.0, interval - equivalent_days(rate, gone, likelier))
         if days != interval:
-            why = f"{kind} says that it stays as it is for {format_duration(until - states.page.at)}"
-            return days, f"{why}, and that is mostly so at its site"
+            why = f"{kind} promises no change for {format_duration(until - states.page.at)}"
+            return days, f"{why}, and its site mostly keeps such promises"
     return None
 
 
 def equivalent_days(belief: Belief, gone: float, likelier: float) -> float:
-    """Return after how many days without a word a page would be as likely to have changed as it is
-    after *gone* days when a change has become so many times *likelier*."""
+    """Return the days without evidence that make a change as probable as *gone* days with evidence
+    that makes it *likelier* times as likely."""
     unchanged = belief.unchanged(gone)
     unchanged /= unchanged + (1 - unchanged) * likelier
     return min(belief.after(max(unchanged, 1e-9)), 1e4)
 
 
 def worthwhile_interval(belief: Belief, price: float) -> float:
-    """Return after how many days a visit is worth *price*, between SHORTEST and LONGEST."""
+    """Return the days after which a visit is worth *price*, within the bounds of an interval."""
     if belief.worth(MIN_INTERVAL_DAYS) >= price:
         return MIN_INTERVAL_DAYS
     if belief.worth(MAX_INTERVAL_DAYS) <= price:
@@ -210,17 +207,17 @@ def worthwhile_interval(belief: Belief, price: float) -> float:
 
 
 DEFAULT_DISCOVERY_SHARE, MIN_DISCOVERY_SHARE = 0.5, 0.1
-"""Neither is to starve while the other has work."""
+"""Neither first visits nor revisits starve."""
 
 
 NEW_SITE = SiteState()
 
 
 def discovery_share(crawl: CrawlState, site: SiteState = NEW_SITE) -> float:
-    """Return the share of first visits by what they are worth, 0.1 to 0.9; half without a price.
+    """Return the fraction of the budget for first visits: 0.1 to 0.9, or 0.5 without a price.
 
-    A visit to a page of weight 1 of *site*, by default of one that is new. Of two kinds of which
-    one has no work, the other may have all: that is up to the frontier.
+    It compares first visits to pages of weight 1 of *site*, by default a new site, with revisits.
+    If one kind has no work, the frontier gives its part to the other.
     """
     if not crawl.price:
         return DEFAULT_DISCOVERY_SHARE

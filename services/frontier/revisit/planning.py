@@ -1,7 +1,4 @@
-"""Instants of planned visits: jitter that differs each time, and a site's quiet hours.
-
-[sharing] What every policy does with a visit and with an interval: keep count, and keep the sums right.
-"""
+"""Plans: times of visits with jitter and outside quiet hours, and the sums of site and crawl."""
 
 from msgspec.structs import replace
 
@@ -21,35 +18,35 @@ from services.frontier.revisit.state import (
 
 YEAR = 365 * DAY
 MAX_SHOWN_SECONDS = 100 * YEAR
-"""Longer, nobody wants to know."""
+"""A longer duration is shown as "over 100 y"."""
 JITTER_SHARE = 0.05
-"""Of an interval: so far a visit may lie before or after its time."""
+"""The maximum jitter of a visit, as a fraction of the interval."""
 
 
 def add_jitter(interval: float, url: str, visits: int) -> float:
-    """Return *interval* seconds, up to a twentieth more or less, by *url* and its visit's number.
+    """Return *interval* seconds with a jitter of up to 5 %, derived from *url* and *visits*.
 
-    So the times of visits to a page drift over the day (selective-incremental, 3.1), and pages that
-    were found together part.
+    The jitter lets the visits to a page drift over the day (*Selective incremental*, 3.1), and
+    separates pages that were found together.
     """
     drawn = murmur2(f"{visits} {url}".encode()) / 2**32
     return interval * (1 + JITTER_SHARE * (2 * drawn - 1))
 
 
 def outside_quiet_hours(site: SiteState, at: float) -> float:
-    """Return *at*, or the end of the quiet hours that it lies in."""
-    long = quiet_time(site)
+    """Return *at*, or the end of the site's quiet hours if *at* is in them."""
+    quiet = quiet_time(site)
     into = (at - site.quiet_from) % DAY
-    return at - into + long if into < long else at
+    return at - into + quiet if into < quiet else at
 
 
 def quiet_time(site: SiteState) -> float:
-    """Return how many seconds of a day are quiet."""
+    """Return the seconds of a day that are quiet hours."""
     return (site.quiet_until - site.quiet_from) % DAY
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as a person would say it: 20 s, 40 min, 3.5 h, 12 d, 4 y."""
+    """Format a duration with one unit: 20 s, 40 min, 3.5 h, 12 d, 4 y."""
     if seconds > MAX_SHOWN_SECONDS:
         return f"over {MAX_SHOWN_SECONDS / YEAR:g} y"
     for unit, length in (("y", YEAR), ("d", DAY), ("h", 3600.0), ("min", 60.0)):
@@ -59,11 +56,11 @@ def format_duration(seconds: float) -> str:
 
 
 MIN_FRESHNESS = 1e-6
-"""Of an expected freshness: it is counted."""
+"""The minimum expected freshness: a page with planned visits is never counted as 0."""
 
 
 def count_visit(states: States, visit: Visit) -> States:
-    """Return what is known with *visit* counted."""
+    """Count *visit* in the state of the page."""
     page = states.page
     changed = bool(page.visits) and visit.changed
     page = replace(
@@ -86,12 +83,12 @@ def plan_after(
     interval: float,
     why: tuple[Basis, str],
     belief: Belief,
-    told: float = 0.0,
+    announced: float = 0.0,
 ) -> Decision:
-    """Plan the next visit *interval* seconds after the last, with jitter; not in quiet hours."""
+    """Plan the next visit *interval* seconds after the last one, with jitter."""
     page = states.page
     at = page.at + add_jitter(interval, url, page.visits)
-    return plan_at(states, outside_quiet_hours(states.site, at), interval, why, belief, told)
+    return plan_at(states, outside_quiet_hours(states.site, at), interval, why, belief, announced)
 
 
 def plan_at(
@@ -100,17 +97,16 @@ def plan_at(
     interval: float,
     why: tuple[Basis, str],
     belief: Belief | None = None,
-    told: float = 0.0,
+    announced: float = 0.0,
 ) -> Decision:
-    """Plan the next visit for *at*; the demand counts one in *interval* seconds. *why*: what
-    decides that, in a word and in a sentence.
+    """Plan the next visit for *at*; the demand counts one visit in *interval* seconds.
 
-    By *belief*, and by how many changes a day are *told*, the crawl knows how fresh the page is
-    kept (`expected_freshness`). None: there is nothing to keep fresh.
+    *why* is the basis and a sentence. *belief* and *announced* (changes a day that the site
+    announces) give the expected freshness. *belief* is None if there is no document.
     """
     fresh = age = 0.0
     if belief:
-        fresh, age = expected_freshness(states.page, belief, at + states.crawl.lateness, told)
+        fresh, age = expected_freshness(states.page, belief, at + states.crawl.lateness, announced)
         fresh, age = max(to_single(fresh), MIN_FRESHNESS), to_single(age)
     states = _set_demand(states, to_single(DAY / interval), fresh, age)
     at = float(round(at))
@@ -118,14 +114,14 @@ def plan_at(
 
 
 def remove_demand(states: States) -> States:
-    """Return what is known with the page's visits taken out of the demand."""
+    """Remove the page's visits from the demand."""
     return _set_demand(states, 0.0, 0.0, 0.0)
 
 
 def _set_demand(states: States, pace: float, fresh: float, age: float) -> States:
-    """Return what is known with *pace* visits a day to the page, which keep it so *fresh*.
+    """Set the page's demand to *pace* visits a day, with the freshness and age that result.
 
-    The crawl counts of a site what politeness allows: what is above that, it cannot be asked for.
+    The crawl counts the demand of a site only up to what politeness allows.
     """
     page, site, crawl = states
     demand = clear_residue(site.demand - page.pace + pace)

@@ -1,20 +1,13 @@
-"""The policy `fixed`: every page after the same time.
+"""The simple policies `none`, `fixed` and `adaptive`, and the names of all policies.
 
-Cho and Garcia-Molina, *Effective page refresh policies for Web crawlers* (2003), section 4, show
-that it is never worse than visits in proportion to how often pages change: the least that a policy
-has to beat.
+`fixed`: Cho and Garcia-Molina, *Effective page refresh policies for Web crawlers* (2003), section
+4, show that it is never worse than visits in proportion to change rates. So it is the least that
+another policy has to beat.
 
-[none] The policy `none`: a page is visited once. What `gossamer crawl` does unless it is told.
-
-[adaptive] The policy `adaptive`: sooner by a factor when a page had changed, later by a factor when not.
-
-The rule of Nutch's AdaptiveFetchSchedule (the interval times 0.8 or 1.2, its synchronisation with
-the time of the change included) with the bounds of StormCrawler's AdaptiveScheduler (an hour, two
-weeks). It is here to be compared with: it knows no budget, a page that changes faster than can be
-followed gets the most visits of all, and an interval that follows how often a page *was seen*
-changed is no estimate of how often it changes.
-
-[policies] Which policies there are: each by the name that a person gives it.
+`adaptive` is the rule of Nutch's AdaptiveFetchSchedule (the interval times 0.8 or 1.2, with its
+synchronisation to the time of the change) with the bounds of StormCrawler's AdaptiveScheduler (an
+hour, two weeks). It exists for comparison: it has no budget, it visits most often the pages that
+change too fast to follow, and its interval is not an estimate of the change rate.
 """
 
 from msgspec.structs import replace
@@ -30,7 +23,7 @@ from services.frontier.revisit.state import DAY, Basis, Decision, Plan, States, 
 
 
 class Fixed(Policy):
-    """Every *interval* seconds, with jitter."""
+    """Visit every page each *interval* seconds, with jitter."""
 
     name = "fixed"
 
@@ -47,20 +40,20 @@ VISITED_ONCE = Plan(None, "each page is visited once")
 
 
 class Never(Policy):
-    """Never again."""
+    """Visit every page once."""
 
     name = "none"
 
     def replan(self, states: States, url: str) -> Decision:
-        """Plan none, whatever is known."""
+        """Plan no visit."""
         return _plan_none(states)
 
     def record_absence(self, states: States, url: str, at: float, kind: Absence) -> Decision:
-        """Remember it; plan none."""
+        """Record the absence; plan no visit."""
         return _plan_none(record_absence(states, url, at, kind).states)
 
     def plan(self, states: States, url: str, rate: Belief) -> Decision:
-        """Plan none."""
+        """Plan no visit."""
         return _plan_none(states)
 
 
@@ -70,13 +63,16 @@ def _plan_none(states: States) -> Decision:
 
 
 CHANGED_FACTOR, UNCHANGED_FACTOR = 0.8, 1.2
+"""The factors of the interval after a visit."""
 SYNC_SHARE = 0.2
-"""Of the time since the last change: so much sooner is the next visit (Nutch's sync_delta_rate)."""
+"""The next visit is earlier by this fraction of the time since the last change (Nutch's
+sync_delta_rate)."""
 MIN_INTERVAL, MAX_INTERVAL = 3600.0, 14 * DAY
+"""Bounds of the interval, in seconds."""
 
 
 class Adaptive(Policy):
-    """*first* is the interval of a page that was visited once, in seconds."""
+    """Shorten the interval after a change, lengthen it otherwise; *first* is in seconds."""
 
     name = "adaptive"
 
@@ -84,7 +80,7 @@ class Adaptive(Policy):
         self._first = first
 
     def remember(self, states: States, visit: Visit, since: float) -> States:
-        """Multiply the interval."""
+        """Update the interval."""
         states = super().remember(states, visit, since)
         page = states.page
         interval = page.interval or self._first
@@ -100,14 +96,14 @@ class Adaptive(Policy):
         interval = page.interval or self._first
         wait = max(interval - SYNC_SHARE * (page.at - page.changed_at), MIN_INTERVAL)
         seen = "changed" if page.changed_at == page.at else "unchanged"
-        why = Basis.INTERVAL, f"{seen}: its interval is {format_duration(interval)} now"
+        why = Basis.INTERVAL, f"{seen}: its interval is now {format_duration(interval)}"
         return plan_after(states, url, wait, why, rate)
 
 
 def make_policy(text: str) -> Policy:
-    """Return the policy that *text* names, as `gossamer.policies` reads it.
+    """Return the policy that *text* names, in the syntax of `gossamer.policies`.
 
-    Raise ValueError if there is no such policy, or it takes no interval.
+    Raise ValueError if the policy is unknown or does not accept an interval.
     """
     name, interval = parse_policy(text)
     match name:

@@ -1,25 +1,23 @@
-"""Pages that a visit did not find: when to look again, and when they are given up.
+"""The base of all policies, and the rechecks of missing pages.
 
-Servers are down for days or weeks and come back, and so do their pages: they are comatose rather
-than dead (*Practical issues of crawling the Web*, 3.1), and a name that does not resolve is worth
-another try after a week (4.2). So nothing is given up for ever; it is only looked for more rarely.
+A policy is a rule that plans the next visit. It may also store data of its own (`remember`), skip a
+due visit (`at_due`), use hints (`plan_hint`), and plan rechecks differently (`record_absence`).
 
-| a visit ends with | a page that was a document | any other URL |
+**Missing pages.** Servers are down for days or weeks and come back, with their pages: such pages
+are comatose rather than dead (*Practical issues of crawling the Web*, 3.1), and a name that does
+not resolve is worth another try after a week (4.2). So no page is given up for ever; it is
+rechecked less and less often.
+
+| a visit ends with | recheck of a document | recheck of any other URL |
 |---|---|---|
 | 404, 410, a redirect | after 6 h, after a day, then it is forgotten | after 30 d, 60 d … 180 d |
-| a server that is down | after a day, 3 d, 9 d … 60 d | the same |
+| a server that is down | after a day, 3 d, 9 d … 60 d | after a day, 3 d, 9 d … 60 d |
 | a refusal | after 30 d, then it is forgotten | after 30 d, 60 d … 180 d |
-| the blocklist, or a narrower crawl | after a day, 2 d, 4 d, 7 d | the same |
+| the blocklist, or a narrower crawl | after a day, 2 d, 4 d, 7 d | after a day, 2 d, 4 d, 7 d |
 
-It is forgotten after `pages` has its tombstone (`gossamer.events.gone`): a visit that then finds it
-is its first. A server that is down says nothing of its pages, nor does a visit that was not made:
-what was learnt of them stays.
-
-[policy] What every policy does: learn, ask its rule for a plan, and come back to what is away.
-
-A policy is a rule, and four more places where a rule may differ from the others: what it remembers
-of a visit for itself, whether it makes a visit that is due, what it makes of a hint, and how it
-looks for pages that are away.
+A page is forgotten after its tombstone was published (`gossamer.events.gone`): a later visit that
+finds it is its first visit. A server that is down and a visit that was not made give no information
+about pages, so the states keep what visits have taught.
 """
 
 from abc import ABC, abstractmethod
@@ -58,29 +56,29 @@ CONFIRM_WAITS: dict[Absence, tuple[float, ...]] = {
     Absence.MOVED: (DAY / 4, DAY),
     Absence.REFUSED: (30 * DAY,),
 }
-"""How long after each visit in a row that did not find it a document is looked at again, before it
-is forgotten."""
+"""The waits in seconds before the rechecks of a missing document. After the last one it is
+forgotten."""
 OUTAGE_WAITS = {Absence.DOWN: (DAY, 3.0, 60 * DAY), Absence.LEFT_OUT: (DAY, 2.0, 7 * DAY)}
 RECHECK_WAITS = (30 * DAY, 2.0, 180 * DAY)
-"""The first wait, by how much the next is longer, and the longest."""
+"""The first wait in seconds, the factor of each further wait, and the longest wait."""
 ABSENCE_TEXTS = {
     Absence.GONE: "not found (404, 410)",
     Absence.MOVED: "redirects",
     Absence.DOWN: "its server is down",
-    Absence.REFUSED: "refused, or of no wanted kind",
-    Absence.LEFT_OUT: "left out, by the crawl or the blocklist",
+    Absence.REFUSED: "refused, or of a type that is not crawled",
+    Absence.LEFT_OUT: "excluded by the crawl or the blocklist",
 }
 GONE_OR_MOVED = frozenset({Absence.GONE, Absence.MOVED})
 
 
 def record_absence(states: States, url: str, at: float, kind: Absence) -> Decision:
-    """Take in that a visit *at* found no document; plan when to look again.
+    """Record that a visit at *at* found no document, and plan a recheck.
 
-    Of a document, what ends its visits must be the same each time: a server that is down between
-    two 404s says nothing, and confirms nothing.
+    A document is forgotten only after consecutive visits with the same kind of absence: a server
+    that is down between two 404s confirms nothing.
     """
     page = states.page
-    times = page.missed + 1 if not page.visits or _same(page.absent, kind) else 1
+    times = page.missed + 1 if not page.visits or _is_same(page.absent, kind) else 1
     if page.visits and kind in CONFIRM_WAITS and times > len(CONFIRM_WAITS[kind]):
         states, times = forget(states), 1
     page = replace(states.page, missed=times, missed_at=float(round(at)), absent=kind)
@@ -88,17 +86,17 @@ def record_absence(states: States, url: str, at: float, kind: Absence) -> Decisi
 
 
 def plan_recheck(states: States, url: str) -> Decision:
-    """Plan the next look at a page that is away."""
+    """Plan the next recheck of a missing page."""
     page, states = states.page, remove_demand(states)
     wait, why = _wait(page), ABSENCE_TEXTS[page.absent or Absence.GONE]
     if page.missed > 1:
         why += f", {page.missed} times in a row"
-    why += f": looked for again after {format_duration(wait)}"
+    why += f"; recheck after {format_duration(wait)}"
     at = page.missed_at + add_jitter(wait, url, page.visits + page.missed)
     return plan_at(states, outside_quiet_hours(states.site, at), wait, (Basis.RECHECK, why))
 
 
-def _same(before: Absence | None, now: Absence) -> bool:
+def _is_same(before: Absence | None, now: Absence) -> bool:
     return before is now or (before in GONE_OR_MOVED and now in GONE_OR_MOVED)
 
 
@@ -118,33 +116,33 @@ def _backoff(waits: tuple[float, float, float], times: int) -> float:
 
 
 class Policy(ABC):
-    """A rule for when to come back."""
+    """A rule that plans revisits."""
 
     name = ""
 
     def record_visit(self, states: States, visit: Visit) -> Decision:
-        """Return what is known after *visit*, and when the next one is."""
+        """Learn from *visit*, and plan the next one."""
         since = states.page.at
         states, rate = learn(states, visit)
         return self.plan(self.remember(states, visit, since), visit.url, rate)
 
     def at_due(self, states: States, url: str, now: float) -> Decision | None:
-        """Return another plan for a visit that is due *now*; None: it is made."""
+        """Return another plan for a visit that is due at *now*; None to make the visit."""
         return None
 
     def record_hint(self, states: States, hint: Hint) -> Decision:
-        """Return what is known after *hint*, and when the next visit is now."""
+        """Record *hint*, and plan the next visit."""
         page = note_interval(states.page, hint.evidence.every)
         states = states._replace(page=page)
         if page.absent or not page.visits or not says_changed(hint.evidence, page, hint.at):
-            return keep_plan(states, "nothing new was said")
+            return keep_plan(states, "the hint is not new")
         again = note_hint(page, hint.evidence)
         if page == again:
-            return keep_plan(states, "the same was said again")
+            return keep_plan(states, "the hint was received before")
         return self.plan_hint(states._replace(page=again), hint)
 
     def replan(self, states: States, url: str) -> Decision:
-        """Return the plan by what is known: without a visit, where the crawl's policy is new."""
+        """Plan the next visit without a new visit: the crawl's policy has changed."""
         if states.page.absent:
             return plan_recheck(states, url)
         if not states.page.visits:
@@ -152,25 +150,22 @@ class Policy(ABC):
         return self.plan(states, url, belief(states))
 
     def record_absence(self, states: States, url: str, at: float, kind: Absence) -> Decision:
-        """Return what is known after a visit *at* without a document, and when the next is."""
+        """Record that a visit at *at* found no document, and plan a recheck."""
         return record_absence(states, url, at, kind)
 
     @abstractmethod
     def plan(self, states: States, url: str, rate: Belief) -> Decision:
-        """Return the plan for a page that was visited, and is believed to change at *rate*."""
+        """Plan the next visit to a page with the belief *rate* about its change rate."""
 
     def remember(self, states: States, visit: Visit, since: float) -> States:
-        """Return what is known with what only this rule remembers of *visit*.
-
-        *since*: when the visit before was made.
-        """
+        """Store the data of this policy about *visit*; *since* is the time of the visit before."""
         return drop_internal_links(states)
 
     def plan_hint(self, states: States, hint: Hint) -> Decision:
-        """Return the plan where something new was said of a page that has a plan."""
+        """Plan the next visit after a new hint about a page that has a plan."""
         return keep_plan(states, f"hints are not used by `{self.name}`")
 
 
 def keep_plan(states: States, why: str) -> Decision:
-    """Leave the plan as it is."""
+    """Return the plan unchanged."""
     return Decision(states, Plan(states.page.due_at or None, why))

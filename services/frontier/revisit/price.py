@@ -1,26 +1,24 @@
-"""How many visits a day all pages would ask for, at any price: the crawl's demand curve.
+"""The price of a visit: demand curves, the price that fits a budget, and the budget's tokens.
 
-Pages that want the same at the same price share a cell: by their change rate over their weight, and
-by how sure the rate is. A cell holds the sum of its pages' rates, so that one page is moved in
-constant time, the curve is read from a few hundred cells however many pages there are, and curves
-of several frontiers can be added.
+**The demand curve** says how many visits a day all pages need at any price. Pages that need the
+same number of visits at the same price share a cell: by their change rate divided by their weight,
+and by the shape of the rate's belief. A cell holds the sum of its pages' rates. So a page is moved
+in constant time, the curve is evaluated from a few hundred cells however many pages there are, and
+the curves of several frontiers can be added.
 
-[price] The price of a visit: the Lagrange multiplier of the budget, without a look at all pages.
+**The price** is the Lagrange multiplier of the budget: the price at which the pages need as many
+visits as the budget allows. Each visit keeps the curve up to date, so a frontier computes the price
+from its own pages and its share of the budget. Late visits and unused tokens change the price a
+little. A control loop on the spent budget alone would oscillate, because a page learns of a price
+only at its next visit.
 
-Every page is visited when a visit is worth the price. The price is read from the crawl's demand
-curve (`curve`), which each visit keeps right in constant time: where pages ask for as many visits
-as the budget pays for. So a frontier of a fleet can do it with its own pages and its share of the
-budget. Visits that come late, or are saved, move it a little: a loop that did it all by what was
-spent would swing, since a page hears of a price at its next visit only.
+Where politeness allows a site fewer visits than its pages need, the price is multiplied by a
+surcharge, computed from the demand curve of the site's own pages. The part of the limit that first
+visits use does not count.
 
-Where the politeness of a site allows less than its pages ask for, a visit there has a surcharge: a
-curve of the site's own pages says at which price they ask for what is allowed. What first visits
-have of that is not theirs to ask for.
-
-[budget] What a crawl may spend on revisits: a token a visit, which come evenly and are kept for a while.
-
-The frontier takes the most overdue page when there is a token; so an outage of a week brings back
-no more than what was saved of it, and what is due too early for the budget waits.
+**Tokens** limit the spending: one token for each visit, produced evenly and saved for at most a
+day. The frontier spends a token on the most overdue page. So an outage of a week does not cause a
+burst beyond the saved tokens, and pages that are due too early for the budget wait.
 """
 
 from collections.abc import Sequence
@@ -40,22 +38,22 @@ from services.frontier.revisit.state import (
 )
 
 STEPS_PER_DOUBLING = 4
-"""Cells to a doubling of the rate over the weight; prices have twice as many."""
+"""Cells for each doubling of rate / weight. Prices have twice as many steps."""
 SHAPES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0, 60.0)
-"""How sure a rate is; the last place after these is for pages that are visited by their clock."""
+"""Shapes of beliefs that have a cell. Pages with a clock have the place after the last one."""
 CLOCK_PLACE = len(SHAPES)
 PLACES = CLOCK_PLACE + 1
 MIN_PRICE_STEP, MAX_PRICE_STEP = -20 * 2 * STEPS_PER_DOUBLING, 20 * 2 * STEPS_PER_DOUBLING
-"""Prices that are looked at, in steps: a second to a thousand years."""
+"""Bounds of prices in steps: a second to a thousand years."""
 
 EVEN_SHARE = 0.01
-"""The share of a budget that all partitions get alike."""
+"""The fraction of a budget that is split evenly among partitions."""
 
 Curve = dict[int, float]
 
 
 def cell_of(rate: float, shape: float | None, weight: float) -> int:
-    """Return the cell of a page with *rate* changes a day; its shape is None if it has a clock."""
+    """Return the cell of a page with *rate* changes a day; *shape* is None for a clock."""
     step = round(STEPS_PER_DOUBLING * log2(max(rate / weight, 1e-9)))
     if shape is None:
         return step * PLACES + CLOCK_PLACE
@@ -63,7 +61,7 @@ def cell_of(rate: float, shape: float | None, weight: float) -> int:
 
 
 def move_page(curve: Curve, page: tuple[int, float], to: tuple[int, float]) -> Curve:
-    """Return the curve with a page moved from one cell to another, each with its rate there."""
+    """Move a page in *curve* from one (cell, rate) to another. A rate of 0 means no entry."""
     new = dict(curve)
     for (cell, rate), sign in ((page, -1), (to, 1)):
         if rate:
@@ -74,7 +72,7 @@ def move_page(curve: Curve, page: tuple[int, float], to: tuple[int, float]) -> C
 
 
 def price_for(curve: Curve, budget: float) -> float:
-    """Return the price at which pages ask for *budget* visits a day, in days of freshness."""
+    """Return the price, in days of freshness, at which pages need *budget* visits a day."""
     low, high = MIN_PRICE_STEP, MAX_PRICE_STEP
     while high - low > 1:
         middle = (low + high) // 2
@@ -85,20 +83,20 @@ def price_for(curve: Curve, budget: float) -> float:
 
 
 def split_budget(curves: Sequence[Curve], budget: float) -> list[float]:
-    """Return the budget of each of several partitions: what its own curve asks for at the price
-    at which all together ask for *budget* visits a day.
+    """Split *budget* (visits a day) among partitions by their demand curves.
 
-    They add up to *budget*. None is 0, which would mean no limit: a hundredth is shared evenly, so
-    that a partition without pages can begin. Without any demand all of it is.
+    Each partition receives what its curve needs at the common price. The parts add up to *budget*.
+    No part is 0, which would mean no limit: 1 % is split evenly, so that a partition without pages
+    can begin. Without any demand all of it is split evenly.
     """
     whole: Curve = {}
     for curve in curves:
         for cell, rate in curve.items():
             whole[cell] = whole.get(cell, 0.0) + rate
     price = 2 * STEPS_PER_DOUBLING * log2(price_for(whole, budget))
-    asked = [_demand_between(curve, price) for curve in curves]
-    total, even = sum(asked), 1 / len(curves) if curves else 0.0
-    parts = [one / total if total else even for one in asked]
+    demands = [_demand_between(curve, price) for curve in curves]
+    total, even = sum(demands), 1 / len(curves) if curves else 0.0
+    parts = [one / total if total else even for one in demands]
     return [budget * (EVEN_SHARE * even + (1 - EVEN_SHARE) * part) for part in parts]
 
 
@@ -108,7 +106,7 @@ def _demand_between(curve: Curve, price: float) -> float:
 
 
 def demand(curve: Curve, price: int) -> float:
-    """Return the visits a day that pages ask for at a price given in steps."""
+    """Return the visits a day that pages need at *price*, in steps."""
     total = 0.0
     for cell, rate in curve.items():
         step, place = divmod(cell, PLACES)
@@ -118,8 +116,8 @@ def demand(curve: Curve, price: int) -> float:
 
 @lru_cache(maxsize=20_000)
 def _interval(worth: int, place: int) -> float:
-    """Return how many changes are expected between two visits where a visit must be *worth* so
-    much, in steps of the time between two changes."""
+    """Return the expected changes between two visits if a visit must be worth *worth*, in price
+    steps relative to the time between two changes."""
     least = 2 ** (worth / (2 * STEPS_PER_DOUBLING))
     if place == CLOCK_PLACE:
         return 1.0 if least < 1 else inf
@@ -134,29 +132,30 @@ def _interval(worth: int, place: int) -> float:
 
 
 MAX_LATENESS_SECONDS = DAY
-"""Visits that are so late count as twice the budget."""
+"""The lateness, in seconds, that lowers the allowed visits the most."""
 LATENESS_FADE = 0.98
+"""The factor of the mean lateness at each visit."""
 REPRICINGS_PER_ROUND = 300.0
-"""How often a round the price is read from the curve."""
+"""How often the price is computed in the time in which the budget visits every page once."""
 MAX_TRIM = 0.25
-"""What is saved of the budget, or late, moves what is allowed by up to e to this."""
+"""Saved tokens or lateness scale the allowed visits by at most e**±MAX_TRIM."""
 
 
 def reprice(states: States, at: float) -> States:
-    """Return what is known with price and surcharge after a visit that took place *at*."""
+    """Update the price and the surcharge after a visit at *at*."""
     page, site, crawl = states
     crawl = _reprice_crawl(crawl, at)
     return States(page, _reprice_site(site, crawl, at), crawl)
 
 
 def ensure_price(states: States) -> States:
-    """Return what is known with a price, if the crawl has none yet."""
+    """Compute the price of the crawl if it has none yet."""
     crawl = states.crawl
     return states if crawl.price else states._replace(crawl=_reprice_crawl(crawl, states.page.at))
 
 
 def record_lateness(crawl: CrawlState, site: SiteState, due_at: float, at: float) -> CrawlState:
-    """Return the crawl with a visit that was due, and took place *at*, in its lateness."""
+    """Add the delay of a visit that was planned for *due_at* and made at *at* to the lateness."""
     if not due_at or _is_bound(site):
         return crawl
     late = crawl.lateness * LATENESS_FADE + max(0.0, at - due_at) * (1 - LATENESS_FADE)
@@ -177,8 +176,8 @@ def _reprice_crawl(crawl: CrawlState, at: float) -> CrawlState:
 
 
 MIN_PRICE_DAYS = 0.01
-"""Days of freshness: a quarter of an hour. What brings less is not visited however large the budget
-is, or pages that change once a year would be visited each hour, as fast as their servers bear."""
+"""The minimum price in days of freshness: a quarter of an hour. Without it a large budget would
+visit pages that change once a year every hour."""
 
 
 def _reprice_site(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
@@ -192,7 +191,7 @@ def _reprice_site(site: SiteState, crawl: CrawlState, at: float) -> SiteState:
 
 
 def is_overbooked(site: SiteState) -> bool:
-    """Return whether the pages of *site* ask for more visits than politeness allows."""
+    """Return whether the pages of *site* need more visits than politeness allows."""
     return bool(site.limit) and site.demand > _allowed(site)
 
 
@@ -201,48 +200,50 @@ def _is_bound(site: SiteState) -> bool:
 
 
 def _allowed(site: SiteState) -> float:
-    """Return the visits a day to pages that are known, for which politeness leaves room."""
+    """Return the visits a day that politeness allows for revisits."""
     return site.limit * (1 - min(site.discovery, 1.0))
 
 
 MAX_BUDGET_CHANGE = 0.1
-"""Of a budget: by so much it may differ with the price as it is."""
+"""The relative change of a budget up to which the price stays valid."""
 MAX_SAVED_DAYS = 1.0
-"""Days of the budget that are kept for later."""
+"""The days of budget that can be saved as tokens."""
 
 
 def refill_tokens(crawl: CrawlState, now: float) -> CrawlState:
-    """Return the crawl with the tokens that came until *now*; since *now*, where a clock that was
-    ahead had it refilled later."""
+    """Add the tokens that were produced until *now*.
+
+    If the clock was set back, production starts again at *now*.
+    """
     if not crawl.tokens_at:
         return replace(crawl, tokens=1.0, tokens_at=now)
-    came = crawl.budget * max(0.0, now - crawl.tokens_at) / DAY
-    most = max(1.0, MAX_SAVED_DAYS * crawl.budget)
-    # Rounded: what is a token but for the last digits of a time is one, or nobody's time comes.
-    tokens = round(min(most, crawl.tokens + came), 6)
+    produced = crawl.budget * max(0.0, now - crawl.tokens_at) / DAY
+    limit = max(1.0, MAX_SAVED_DAYS * crawl.budget)
+    # Rounded, so that 0.9999999 tokens are one token: otherwise the next token would never come.
+    tokens = round(min(limit, crawl.tokens + produced), 6)
     return replace(crawl, tokens=tokens, tokens_at=now)
 
 
 def next_token_at(crawl: CrawlState) -> float:
-    """Return when a visit may be paid for: the past if it may be now."""
+    """Return the time of the next token; a time in the past if there is one."""
     if not crawl.budget:
         return crawl.tokens_at
     return crawl.tokens_at + max(0.0, 1.0 - crawl.tokens) * DAY / crawl.budget
 
 
 def set_budget(crawl: CrawlState, budget: float) -> CrawlState:
-    """Return the crawl with another budget; much another one has its price read anew."""
-    alike = abs(budget - crawl.budget) <= MAX_BUDGET_CHANGE * crawl.budget
-    return replace(crawl, budget=budget, price=crawl.price if alike else 0.0)
+    """Set the budget. The price is computed again if the budget changes by more than 10 %."""
+    is_similar = abs(budget - crawl.budget) <= MAX_BUDGET_CHANGE * crawl.budget
+    return replace(crawl, budget=budget, price=crawl.price if is_similar else 0.0)
 
 
 def spend_token(crawl: CrawlState) -> CrawlState:
-    """Return the crawl with one visit spent."""
+    """Spend a token, and count the visit."""
     tokens = max(0.0, crawl.tokens - 1.0) if crawl.budget else crawl.tokens
     return replace(crawl, tokens=tokens, visits=crawl.visits + 1)
 
 
 def refund_token(crawl: CrawlState) -> CrawlState:
-    """Return the crawl with a visit not spent that was paid for."""
+    """Return the token of a visit that was not made."""
     tokens = crawl.tokens + 1.0 if crawl.budget else crawl.tokens
     return replace(crawl, tokens=tokens, visits=max(0, crawl.visits - 1))

@@ -1,13 +1,13 @@
 """The policy `selective_incremental`: a page waits fr_max rounds, and fr_max follows its records.
 
-The rule of *A selective incremental crawler*: section 3.2 for fr_max, which moves half of the way
-to one round for each change among the last records; section 3.3 for a page that has not changed
-while its internal pages have (`internal_changes`); section 5 for how that lowers fr_max.
+The rules are those of *A selective incremental crawler*. Section 3.2: fr_max moves halfway to the
+number of records per change. Section 3.3: an unchanged page is visited if enough of its internal
+pages have changed. Section 5: internal changes lower fr_max.
 
-A page that had changed at its last visit is visited when its turn comes. The internal pages of any
-other page are examined then, and the page is visited if the share of those that have changed since
-its last visit is high enough. The paper gives a page that is left out no limit. Two pages that link
-to each other alone, and have not changed, would never be visited again: so there is one.
+A page that changed at its last visit is visited when it is due. For any other page the internal
+pages are examined: the page is visited if the fraction of them that changed since its last visit
+reaches a threshold. The paper sets no limit to skipping. Two unchanged pages that link only to each
+other would never be visited again, so a page is skipped for at most twice fr_max rounds.
 """
 
 from msgspec.structs import replace
@@ -28,43 +28,43 @@ from services.frontier.revisit.state import (
 )
 
 FIRST_FR_MAX = 2
-"""Table 1."""
+"""The first fr_max, in rounds (table 1)."""
 RECORD_LIMIT = 10
-"""Records looked at. Table 2."""
+"""The number of recent records that count (table 2)."""
 FIRST_THRESHOLD = 0.4
-"""Section 3.3: "when 40% of its pages have changed"."""
+"""The first threshold (section 3.3: "when 40% of its pages have changed")."""
 MAX_WAIT_FACTOR = 2
-"""Times fr_max rounds, within which a page is visited whatever its internal pages do."""
+"""A page is visited after fr_max rounds times this factor, whatever its internal pages do."""
 CHANGE_RETENTION_ROUNDS = 2 * MAX_WAIT_FACTOR * RECORD_LIMIT
-"""Rounds for which a change is remembered: twice as long as a page waits that is not late."""
+"""Rounds for which a change is stored: twice the longest wait of a page."""
 
 
 def new_fr_max(fr_max: int, records: int, changed: int, limit: int = RECORD_LIMIT) -> int:
-    """Return fr_max after *changed* of the last *records* differed (3.2); at least 1."""
+    """Return fr_max after *changed* of the last *records* were changes (3.2); at least 1."""
     x = min(records, limit)
     b = x / changed if changed else x
     return max(1, int((fr_max + b) / 2))
 
 
 def fr_max_by_internal(fr_max: int, internal: float) -> int:
-    """Return fr_max where the share *internal* of the internal pages has changed (5); at least 1.
+    """Return fr_max after the fraction *internal* of internal pages changed (5); at least 1.
 
-    The paper writes [fr_max + (changes [%] * fr_max)] / 2 and reaches 3 from 6 with 89 % changed:
-    so it is the share that has *not* changed that fr_max is multiplied with.
+    The paper writes [fr_max + (changes [%] * fr_max)] / 2 and computes 3 from 6 with 89 % changed,
+    so the factor is the fraction that has *not* changed.
     """
     return max(1, int((fr_max + (1 - internal) * fr_max) / 2))
 
 
 def adapt_threshold(share: float, internal: float) -> float:
-    """Return the share of 3.3 after *internal* was met at the page's turn: half of the way there.
+    """Return the threshold after the fraction *internal* of internal pages changed: the mean.
 
-    The paper says only that it rises and falls in proportion to the pages that have changed.
+    The paper says only that it rises and falls in proportion to the changed pages (3.3).
     """
     return (share + internal) / 2
 
 
 class SelectiveIncremental(Policy):
-    """*round_time* is how many seconds lie between two rounds of the crawl."""
+    """The policy with rounds of *round_time* seconds."""
 
     name = "selective-incremental"
 
@@ -72,30 +72,30 @@ class SelectiveIncremental(Policy):
         self._round = round_time
 
     def at_due(self, states: States, url: str, now: float) -> Decision | None:
-        """Leave out a page that was unchanged, if too few of its internal pages have changed.
+        """Skip an unchanged page if too few of its internal pages have changed.
 
-        Its turn comes again in the next round. It is visited if none of its internal pages is
-        known, and after twice fr_max rounds in any case.
+        A skipped page is due again in the next round. A page without known internal pages, and a
+        page that waited twice fr_max rounds, is visited.
         """
         page = states.page
         internal = internal_changes(page, states.site, page.at)
-        last_turn = page.at + MAX_WAIT_FACTOR * _fr_max(page) * self._round
-        if page.absent or page.changed_at == page.at or internal is None or now >= last_turn:
+        last_time = page.at + MAX_WAIT_FACTOR * _fr_max(page) * self._round
+        if page.absent or page.changed_at == page.at or internal is None or now >= last_time:
             return None
-        share = page.share or FIRST_THRESHOLD
-        if internal.share >= share:
+        threshold = page.share or FIRST_THRESHOLD
+        if internal.share >= threshold:
             return None
-        page = replace(page, share=to_single(adapt_threshold(share, internal.share)))
+        page = replace(page, share=to_single(adapt_threshold(threshold, internal.share)))
         states = states._replace(page=page)
         why = (
             f"{internal.changed} of {internal.pages} pages that it links to have changed, which is"
-            f" less than {share:.0%}: its turn comes again after a round"
+            f" less than {threshold:.0%}: skipped for a round"
         )
         at = outside_quiet_hours(states.site, now + add_jitter(self._round, url, page.visits))
         return plan_at(states, at, at - page.at, (Basis.INTERVAL, why), belief(states))
 
     def remember(self, states: States, visit: Visit, since: float) -> States:
-        """Compute fr_max, and remember the page's links and its change."""
+        """Update fr_max, and store the page's links and its change."""
         internal = internal_changes(states.page, states.site, since)
         page, site = _record(states.page, visit, internal), states.site
         if visit.internal_links is not None:
@@ -107,7 +107,7 @@ class SelectiveIncremental(Policy):
         return states._replace(page=page, site=site)
 
     def plan(self, states: States, url: str, rate: Belief) -> Decision:
-        """Plan the next turn after fr_max rounds."""
+        """Plan the next visit after fr_max rounds."""
         rounds = _fr_max(states.page)
         why = Basis.INTERVAL, f"fr_max is {rounds} rounds"
         return plan_after(states, url, rounds * self._round, why, rate)

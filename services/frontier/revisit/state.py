@@ -1,16 +1,12 @@
-"""What is remembered of a page, a site and a crawl, what a policy is told, and what it answers.
+"""The states of a page, a site and a crawl, the input of a policy, and its output.
 
-All of it is bounded, so that it can lie in a row and travel with an order: a page in some 150 bytes
-(`packing`), whatever its age. What is learnt of a page does not depend on the policy, and each rule
-has fields of its own: a crawl that changes its policy loses nothing.
+All states are bounded, so that they fit in a row and travel with an order: a page takes some 150
+bytes whatever its age. Each policy has fields of its own, and all learn the same from a visit. So a
+crawl that changes its policy loses nothing.
 
-[numbers] Numbers as they are kept: short.
-
-[packing] What is remembered, as bytes: MessagePack, for a row and for an order.
-
-Many pages make the size of a page count: whole numbers go as such, and what four bytes hold goes in
-four. Reading gives back what was written; fields that are missing at the end are as at first. Bytes
-that are no such state mean that nothing is known.
+**Bytes.** States are stored as MessagePack. Whole numbers are written as integers, and numbers that
+fit in four bytes as four bytes, because there are many pages. Fields that are missing at the end
+have their defaults. Bytes that are not a valid state are read as an empty state.
 """
 
 from enum import StrEnum
@@ -31,11 +27,11 @@ Kind = EvidenceKind
 Real: TypeAlias = Annotated[float, Meta(ge=-1e12, le=1e12)]
 Amount: TypeAlias = Annotated[float, Meta(ge=0, le=1e12)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=10**12)]
-"""What is kept, as it is checked when it is read: bytes that came from elsewhere break no sum."""
+"""Types with bounds that are checked at reading: foreign bytes cannot break a sum."""
 
 
 Cell: TypeAlias = Annotated[int, Meta(ge=-2000, le=2000)]
-"""Of the demand curve."""
+"""A cell of the demand curve."""
 
 
 Fingerprint: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << BITS)]
@@ -43,63 +39,63 @@ Fingerprint: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << BITS)]
 
 
 class Basis(StrEnum):
-    """What decides when a page is visited again, in a word."""
+    """What decided the time of a planned visit."""
 
     RATE = "rate"
-    """How often it is believed to change: a visit is worth its price then."""
+    """The estimated change rate: a visit is worth its price at that time."""
     SAMPLED = "sampled"
-    """The same, but it is looked at sooner to know how fast it is."""
+    """A visit earlier than the rate requires, to learn the rate."""
     PERIODIC = "periodic"
-    """It changes at regular times."""
+    """The page changes at regular times."""
     EXPLORED = "explored"
-    """No visit is worth its price, and one comes all the same, rarely."""
+    """No visit is worth its price; rare visits check whether that is still true."""
     HINT = "hint"
-    """Something was said of it."""
+    """A sitemap, a feed, a link or the response announced a change."""
     INTERVAL = "interval"
-    """A rule that knows no price: `fixed`, `selective-incremental`, `adaptive`."""
+    """An interval of the policies `fixed`, `selective-incremental` or `adaptive`."""
     RECHECK = "recheck"
-    """It was not found, and is looked for."""
+    """The page was missing at the last visit."""
     NEW = "new"
-    """It was never visited."""
+    """The page has never been visited."""
     REQUESTED = "requested"
     """An operator requested the visit."""
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that was said about when a page changed."""
+    """A statement about when a page changed."""
 
     kind: Kind
     changed_at: float
-    """The date that was given, as epoch seconds; of a new link, when the link was seen."""
+    """The stated date in seconds since 1970; for a new link, the time at which it was seen."""
     every: float = 0.0
-    """How often it is said to change, in seconds; 0: that is not said."""
+    """The stated time between two changes, in seconds; 0 if it is not stated."""
 
 
 class Visit(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A visit that ended with the page's content, or with "not modified"."""
+    """A visit that returned the page, or 304 Not Modified."""
 
     url: str
     at: float
     changed: bool = False
-    """Whether a reader would see a difference; of a first visit, false."""
+    """Whether a reader would see a difference; false at a first visit."""
     amount: float = 1.0
-    """How much of it changed, if it changed: 0 to 1."""
+    """The fraction of the page that changed, if it changed: 0 to 1."""
     not_modified: bool = False
-    """It was a 304: what the server believes, not what we compared."""
+    """Whether the response was a 304, so that no content was compared."""
     evidence: tuple[Evidence, ...] = ()
     first: bool = False
-    """There was no document here before, whatever is remembered: its history starts over."""
+    """Whether no document existed before this visit: the page's history starts over."""
     expires_at: float = 0.0
-    """Until when the answer says that it stays as it is; 0: it does not say."""
+    """The time until which the response claims to be fresh; 0 if it does not claim any."""
     in_links: Sketch = 0
-    """The other sites that link to it, of which was heard since the last visit, or before."""
+    """A sketch of the other sites that link to the page."""
     internal_links: tuple[int, ...] | None = None
-    """A sample of the pages of its own site that it links to (`gossamer.web.internal_links`); None:
-    the visit did not find out."""
+    """A sample of the page's internal links (`gossamer.web.internal_links`); None if the visit did
+    not read them."""
 
 
 class Hint(msgspec.Struct, frozen=True):
-    """Something heard about a page between two visits."""
+    """Evidence about a page that arrives between two visits."""
 
     url: str
     at: float
@@ -107,140 +103,144 @@ class Hint(msgspec.Struct, frozen=True):
 
 
 class Rate(msgspec.Struct, frozen=True, array_like=True):
-    """What observations add to the prior of a change rate."""
+    """What observations add to the prior of a change rate: changes, and days of exposure."""
 
     changes: Amount = 0.0
     exposure: Amount = 0.0
-    """In days."""
+    """The observed time, in days."""
 
 
 class Clock(msgspec.Struct, frozen=True, array_like=True):
-    """When a page that changes at regular times changes next. Variances are in days squared."""
+    """The estimate of a page that changes at regular times. Variances are in days squared."""
 
     seen_at: Amount = 0.0
-    """About when the last seen change happened; 0: none was seen."""
+    """The estimated time of the last change; 0 if no change was seen."""
     width: Amount = 0.0
-    """The days between the visits that saw it."""
+    """The days between the two visits around the last change."""
     next_at: Amount = 0.0
-    """When the next change is expected; 0: the clock is not set."""
+    """The expected time of the next change; 0 if the clock is not set."""
     period: Amount = 0.0
-    """In days."""
+    """The days between two changes."""
     spread: Amount = 0.0
+    """The variance of the next change."""
     shared: Real = 0.0
     """The covariance of the next change and the period."""
     period_spread: Amount = 0.0
+    """The variance of the period."""
     lead: Real = 0.0
-    """By how much the clock has predicted better of late than the rate, in nats."""
+    """How much better than the rate the clock predicted recent visits, in nats."""
 
 
 class PageState(msgspec.Struct, frozen=True, array_like=True):
-    """What all policies remember of one page. Short: an array; new fields come last."""
+    """The state of one page, for all policies. It is stored as an array: new fields come last."""
 
     at: Amount = 0.0
-    """Its last visit; 0: none yet."""
+    """The time of the last visit; 0 before the first one."""
     changed_at: Amount = 0.0
-    """The visit that last saw a change."""
+    """The time of the last visit that saw a change."""
     due_at: Amount = 0.0
-    """When its next visit is planned; 0: not."""
+    """The planned time of the next visit; 0 if none is planned."""
     visits: Count = 0
     changes: Count = 0
     weight: Amount = 1.0
-    """How much its freshness is worth, beside other pages."""
+    """The importance of the page's freshness; a seed has 1."""
     pace: Amount = 0.0
-    """Visits a day that the crawl's demand counts for it."""
+    """The page's part of the crawl's demand, in visits a day."""
     interval: Amount = 0.0
-    """`adaptive`: seconds; 0: as it is at first."""
+    """The interval of `adaptive`, in seconds; 0 for the first interval."""
     records: Annotated[int, Meta(ge=1, lt=2048)] = 1
-    """`selective_incremental`: a bit for each of the last visits, behind a one: 1 is a change."""
+    """The records of `selective_incremental`: a leading 1, then a bit for each visit: 1 is a
+    change."""
     share: Amount = 0.0
-    """`selective_incremental`: the adapting share of 3.3; 0: as it is at first."""
+    """The adaptive threshold of `selective_incremental` (3.3); 0 for the first threshold."""
     rate: Rate = Rate()
-    """The change rate as observed, old observations faded slowly."""
+    """The observed change rate; old observations fade slowly."""
     recent: Rate = Rate()
-    """The same, faded quickly."""
+    """The observed change rate; old observations fade quickly."""
     expected: Amount = 0.0
-    """Changes a day, as the sums of its site and of the crawl have it."""
+    """The changes a day that the sums of the site and of the crawl contain for the page."""
     log_expected: Real = 0.0
+    """The logarithm of the rate that the sums of the site and of the crawl contain."""
     cell: Cell = 0
-    """Where the page is in the crawl's demand curve…"""
+    """The page's cell in the crawl's demand curve."""
     asked: Amount = 0.0
-    """…and its changes a day as they are counted there."""
+    """The changes a day that the crawl's demand curve counts for the page."""
     lead: Real = 0.0
-    """By how much the quick one has predicted better of late, in nats."""
+    """How much better than `rate` the rate `recent` predicted recent visits, in nats."""
     clock: Clock = Clock()
-    """What is known of regular times of change."""
+    """The estimate of regular change times."""
     heard: Count = 0
-    """A bit for each kind of evidence that has said it changed since the last visit."""
+    """A bit for each kind of evidence that announced a change since the last visit."""
     rounds: Count = 0
-    """`selective_incremental`: fr_max; 0: as it is at first."""
+    """The fr_max of `selective_incremental`; 0 for the first fr_max."""
     fresh: Amount = 0.0
-    """The share of the time for which its copy is expected to be as the page is, if visits come as
-    planned; 0: it is not counted, since no visit to a document is planned."""
+    """The expected fraction of time in which the copy equals the page, if visits come as planned; 0
+    if no visit to a document is planned."""
     age: Amount = 0.0
-    """For how many days its copy is expected to have been out of date, on the average over time."""
+    """The expected mean age of the copy, in days."""
     missed: Count = 0
-    """How many visits in a row found no document…"""
+    """The number of consecutive visits that found no document."""
     missed_at: Amount = 0.0
-    """…the last of them…"""
+    """The time of the last visit that found no document."""
     absent: Absence | None = None
-    """…for this reason."""
+    """Why the last visit found no document; None if it found one."""
     site_cell: Cell = 0
-    """Where the page is in its site's demand curve…"""
+    """The page's cell in its site's demand curve."""
     site_asked: Amount = 0.0
-    """…and its changes a day as they are counted there; 0 where the site has no limit."""
+    """The changes a day that the site's demand curve counts; 0 if the site has no limit."""
     expires_at: Amount = 0.0
-    """Until when its last answer said that it stays as it is; 0: it did not say."""
+    """The time until which the last response claimed to be fresh; 0 if it did not claim any."""
     every: Amount = 0.0
-    """How often it is said to change, in seconds; 0: that is not said."""
+    """The stated time between two changes, in seconds; 0 if it is not stated."""
     base: Amount = 0.0
-    """Its weight by depth and priority alone; 0: as `weight`."""
+    """The weight by depth and priority alone; 0 if it equals `weight`."""
     in_links: Annotated[int, Meta(ge=0, lt=2**32)] = 0
-    """The other sites that link to it (`gossamer.web.in_links`)."""
+    """A sketch of the other sites that link to the page (`gossamer.web.in_links`)."""
     requests: Amount = 0.0
-    """How often it was asked for; old requests fade."""
+    """The number of requests for the page by operators; old requests fade."""
     internal_links: Annotated[tuple[Fingerprint, ...], Meta(max_length=MAX_SAMPLE)] = ()
-    """`selective_incremental`: a sample of the pages of its own site that it links to."""
+    """A sample of the page's internal links, for `selective_incremental`."""
 
 
 class SiteState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is remembered of one site: what its pages have in common."""
+    """The state of one site: the statistics of its pages."""
 
     pages: Amount = 0.0
     unseen: Amount = 0.0
-    """How many of them were visited only once: they are not in these sums."""
+    """The number of pages that were visited only once: the sums do not contain them."""
     rates: Amount = 0.0
-    """Sum of the expected changes a day of each."""
+    """The sum of the pages' expected changes a day."""
     log_rates: Real = 0.0
-    """Sum of the expected logarithms of the same."""
+    """The sum of the expected logarithms of the pages' rates."""
     demand: Amount = 0.0
-    """Visits a day that its pages ask for."""
+    """The visits a day that the pages need."""
     limit: Amount = 0.0
-    """Visits a day that politeness allows; 0: not known to bind."""
+    """The visits a day that politeness allows; 0 if no limit is known."""
     discovery: Amount = 0.0
-    """The share of these that first visits have, of late: while new URLs wait there."""
+    """The fraction of the limit that first visits used recently, while new URLs wait."""
     surcharge: Amount = 1.0
-    """What a visit costs here, as a multiple of what it costs elsewhere: politeness binds."""
+    """The factor of the price at this site, at least 1: above 1 where politeness limits visits."""
     priced_at: Amount = 0.0
     quiet_from: Amount = 0.0
-    """Seconds after midnight UTC; no planned visit from here…"""
+    """The begin of quiet hours without planned visits, in seconds after midnight UTC."""
     quiet_until: Amount = 0.0
-    """…until here. Equal: no quiet hours."""
+    """The end of quiet hours; equal to `quiet_from` if there are none."""
     curve: dict[Cell, Amount] = {}
-    """What its pages would ask for at any price, as `curve` has it; empty if no limit is known."""
+    """The demand curve of the site's pages (`price`); empty if the site has no limit."""
     trust: dict[Kind, tuple[Amount, Amount, Amount, Amount]] = {}
-    """Kind of evidence → visits that found: said and so, said and not so, not said but so,
-    neither; old ones fade."""
+    """Kind of evidence → the number of visits that found: announced and changed, announced and
+    unchanged, not announced and changed, not announced and unchanged. Old visits fade."""
     changed_pages: dict[Fingerprint, Count] = {}
-    """`selective_incremental`: page → when a visit last found it changed; of some pages…"""
+    """Page → the time of the last visit that found it changed, for a sample of pages."""
     halvings: Annotated[int, Meta(ge=0, le=BITS)] = 0
-    """…those with the smallest fingerprints: one in two to the power of this."""
+    """The sample of `changed_pages` is one page in 2**halvings, by fingerprint."""
 
 
 class CrawlState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is remembered of the crawl, or of the share of it that one frontier has."""
+    """The state of a crawl, or of the part of a crawl that one frontier owns."""
 
     budget: Amount = 0.0
-    """Visits a day; 0: as many as politeness allows."""
+    """The visits a day that the crawl may make; 0 for as many as politeness allows."""
     tokens: Amount = 0.0
     tokens_at: Amount = 0.0
     visits: Count = 0
@@ -249,24 +249,25 @@ class CrawlState(msgspec.Struct, frozen=True, omit_defaults=True):
     rates: Amount = 0.0
     log_rates: Real = 0.0
     demand: Amount = 0.0
-    """Visits a day that all pages ask for."""
+    """The visits a day that all pages need."""
     curve: dict[Cell, Amount] = {}
-    """What all pages would ask for at any price, as `curve` has it."""
+    """The demand curve of all pages (`price`)."""
     price: Amount = 0.0
-    """What a visit must be worth, in seconds of freshness of a page of weight 1: the Lagrange
-    multiplier. 0: not yet known."""
+    """The price of a visit, in days of freshness of a page of weight 1: the Lagrange multiplier of
+    the budget. 0 before it is computed."""
     priced_at: Amount = 0.0
     lateness: Amount = 0.0
-    """Seconds by which visits come later than planned."""
+    """The mean delay of visits after their planned time, in seconds."""
     weights: Amount = 0.0
-    """Sum of the weights of the pages that are kept fresh…"""
+    """The sum of the weights of pages with planned visits."""
     fresh: Amount = 0.0
-    """…of their expected freshness times their weights, and of their expected age times them."""
+    """The sum of the weights times the expected freshness of these pages."""
     age: Amount = 0.0
+    """The sum of the weights times the expected mean age of these pages, in days."""
 
 
 class States(NamedTuple):
-    """All that a policy goes by."""
+    """The input of a policy: the states of a page, its site and the crawl."""
 
     page: PageState
     site: SiteState
@@ -274,17 +275,17 @@ class States(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """When a page is visited next, and why."""
+    """The next visit to a page."""
 
     at: float | None
-    """None: never."""
+    """The time of the visit in seconds since 1970; None if the page is not visited again."""
     why: str
     basis: Basis | None = None
-    """None: there is no plan, or it is as it was."""
+    """None if there is no plan, or if the plan did not change."""
 
 
 class Decision(NamedTuple):
-    """A policy's answer."""
+    """The output of a policy."""
 
     states: States
     plan: Plan
@@ -292,16 +293,16 @@ class Decision(NamedTuple):
 
 SINGLE = Struct(">f")
 MAX_RESIDUE = 1e-7
-"""A sum that is smaller is what adding and subtracting left behind."""
+"""A sum below this value is a rounding residue."""
 
 
 def to_single(x: float) -> float:
-    """Return *x* with seven digits, as four bytes hold it."""
+    """Round *x* to single precision (seven digits), which takes four bytes."""
     return float(SINGLE.unpack(SINGLE.pack(x))[0])
 
 
 def clear_residue(x: float) -> float:
-    """Return a sum of what is not negative without what adding and subtracting left behind."""
+    """Return *x*, or 0 if *x* is a rounding residue of a sum that cannot be negative."""
     return x if x > MAX_RESIDUE else 0.0
 
 
@@ -316,14 +317,14 @@ _PAGE, _SITE, _CRAWL = (
 
 
 def pack(state: PageState | SiteState | CrawlState) -> bytes:
-    """Return *state* as bytes: at most 200 for a page, and 160 more for its internal links."""
+    """Encode *state*: at most 200 bytes for a page, and 160 more for its internal links."""
     return (
         _pack_short(msgspec.to_builtins(state)) if isinstance(state, PageState) else _encode(state)
     )
 
 
 def unpack_page(data: bytes) -> PageState:
-    """Return the state of a page; an empty one if *data* is none."""
+    """Decode the state of a page; an empty state if *data* is invalid."""
     page = _read(_PAGE, data, PageState())
     clock = page.clock
     if not page.weight or (clock.next_at and not (clock.spread and clock.period)):
@@ -332,12 +333,12 @@ def unpack_page(data: bytes) -> PageState:
 
 
 def unpack_site(data: bytes) -> SiteState:
-    """Return the state of a site; an empty one if *data* is none."""
+    """Decode the state of a site; an empty state if *data* is invalid."""
     return _read(_SITE, data, SiteState())
 
 
 def unpack_crawl(data: bytes) -> CrawlState:
-    """Return the state of a crawl; an empty one if *data* is none."""
+    """Decode the state of a crawl; an empty state if *data* is invalid."""
     return _read(_CRAWL, data, CrawlState())
 
 
