@@ -14,7 +14,7 @@ from gossamer.store import Store
 from gossamer.store.claims import ClaimRow
 from services.frontier.conditions import LISTED, Condition
 from services.frontier.parked import ParkedLimitRow
-from services.frontier.revisiting import Revisiting
+from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import PartitionPlansRow, PartitionTallyRow, TallyRow, partition_keys
 from standalone.folder import Opened
 
@@ -50,7 +50,7 @@ class Progress:
     due_count: int = 0
     hours: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Hour, since 1970 → pages that were new, changed, unchanged; at least the last 24."""
-    revisiting: Revisiting = field(default_factory=Revisiting)
+    revisiting: RevisitTotals = field(default_factory=RevisitTotals)
     lags: dict[str, dict[str, int]] = field(default_factory=dict)
     """Group → topic → records that it has not moved past."""
     dead_letters: int = 0

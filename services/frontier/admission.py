@@ -146,7 +146,7 @@ class Admission:
         first = self._partitions.next_moment(partition, now, len(accepted))
         linking = linking_site(event.via, event.site)
         urls = [_queued(found, event, linking, first + n) for n, found in enumerate(accepted)]
-        if self._revisits.shares.limited:
+        if self._revisits.allocation.limited:
             partition.update(host, row)
             for url in urls:
                 self._revisits.hold(partition, row, url, now)
@@ -158,7 +158,7 @@ class Admission:
 
         Refund the visit if the entry does not hold any more, or the policy leaves the page out.
         """
-        plan = self._revisits.take_turn(partition, entry, now)
+        plan = self._revisits.take_due(partition, entry, now)
         if plan is None or not self._queue_due(partition, entry.site, plan, now):
             partition.plans.refund()
 
@@ -219,7 +219,7 @@ class Admission:
         host, trust = partition.find(site, plan.host), partition.sites.validators(site, plan.host)
         lately = now < partition.opened_at + IN_DOUBT
         if lately and partition.queues.has_lately(host.row, plan.url, plan.earlier > 0):
-            self._revisits.queued(plan)
+            self._revisits.mark_queued(plan)
             return False
         number = plan.number
         if number is None:
@@ -240,7 +240,7 @@ class Admission:
             earlier=plan.earlier,
         )
         partition.queue(host, host.row, [url], now)
-        self._revisits.queued(plan)
+        self._revisits.mark_queued(plan)
         return True
 
 

@@ -197,7 +197,7 @@ class CheckIn:
         elif fate is Fate.WAIT and not given_up:
             self._written(event, earlier, attempt, now, queued=True)
         elif fate is not Fate.STAY and self._written(event, earlier + 1, 0, now):
-            self._revisits.missed(partition, event, event.visit, event.started_at or now)
+            self._revisits.record_absence(partition, event, event.visit, event.started_at or now)
         if fate in (Fate.DONE, Fate.AGAIN) or (fate is Fate.WAIT and given_up):
             row = partition.queues.advance(row)
         in_trouble = fate is Fate.WAIT or (fate is Fate.AGAIN and given_up)
@@ -295,7 +295,7 @@ class CheckIn:
     def _turned(self, partition: Partition, row: HostRow, event: VisitEnded) -> HostRow:
         """Return the row with the queue whose turn it is, if both wait."""
         new = row.new.queued
-        share = self._revisits.shares.of_new(partition, event.site) if new else 0.0
+        share = self._revisits.allocation.discovery_share(partition, event.site) if new else 0.0
         partition.sites.shared(event.site, share)
         if not (new and row.again.queued):
             return replace(row, owed=0.0) if row.owed else row

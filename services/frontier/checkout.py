@@ -173,7 +173,7 @@ class CheckOut:
                 for url, why in zip(queued[:alike], left, strict=False)
                 if why
             )
-            partition.plans.left_out(queued[:alike])
+            partition.plans.refund_excluded(queued[:alike])
             row = queues.passed(host.row, alike)
             totals = replace(row.totals, admitted=max(0, row.totals.admitted - again))
             partition.update(host, replace(row, totals=totals))
@@ -194,7 +194,7 @@ class CheckOut:
             return False
         self._refusals.leave_out(partition, row, url, why, crawl, now)
         if url.earlier:
-            self._revisits.put_off(partition, row, url, now)
+            self._revisits.postpone_excluded(partition, row, url, now)
         return not url.earlier
 
     def _batch(self, partition: Partition, host: Host, delay: float, most: int, now: float) -> int:
@@ -250,7 +250,7 @@ class CheckOut:
             return (_robots_visit(order, row.host),)
         if is_due(row, self._settings.probe_after):
             return (probe(order, row.host),)
-        partition.plans.ordered(queued)
+        partition.plans.count_ordered(queued)
         return _visits(order, queued)
 
 

@@ -10,7 +10,7 @@ from gossamer.events import HostCheckedOut, OrderId
 from gossamer.telemetry import gauge, gauge_age, gauges
 from services.frontier.conditions import Condition
 from services.frontier.partitions import Partitions
-from services.frontier.revisiting import Revisiting
+from services.frontier.revisit_totals import RevisitTotals
 
 
 class Ordered(NamedTuple):
@@ -45,7 +45,7 @@ class Figures:
         self._show_revisits()
 
     def _show_revisits(self) -> None:
-        standing = Revisiting()
+        standing = RevisitTotals()
         for partition in self._partitions:
             standing.add(partition.plans.row, partition.plans.crawl)
         gauges("gossamer_revisit_policy", "policy", {standing.policy: 1})

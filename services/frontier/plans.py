@@ -1,9 +1,9 @@
-"""The plans of one partition: which URLs are visited again at what time, and how plans are changed.
+"""The plans of one partition: its calendar of revisits, its budget, and changes of the policy.
 
-A plan is a row of its URL (`rows.PlanRow`), and the calendar has an entry for each. A policy that
-says "never" keeps entries as well, under the time of the last visit, and takes none: another policy
-may plan these pages. When the crawl's policy changes, the entries are moved into a new calendar, a
-few a step, and each page is planned again on the way.
+A plan is a row of its URL (`rows.PlanRow`), and the calendar has an entry for each plan. The policy
+`none` also keeps entries, at the time of the last visit, and never pops them, because another
+policy may plan these pages. When the crawl's policy changes, the entries move to a new calendar, a
+few in each step, and each page is planned again.
 """
 
 from collections import Counter
@@ -21,16 +21,16 @@ from services.frontier.revisit import Basis
 from services.frontier.revisit.price import next_token_at, refill_tokens, refund_token, spend_token
 from services.frontier.rows import DueRow, PartitionPlansRow, QueuedUrl
 
-UNREAD = 1
-"""Entries in memory of a calendar that nobody takes from."""
-HALF = 0.5
-LOOKED_INTO = 20
-"""Most buckets that a step reads to replan their visits."""
+IDLE_READ_AHEAD = 1
+"""The entries that are read ahead while the policy never revisits."""
+DEFAULT_DISCOVERY_SHARE = 0.5
+"""The fraction of visits that are first visits, before the first allocation."""
+MAX_MOVED_BUCKETS = 20
+"""The maximum number of buckets that a step reads to replan their visits."""
 
 
 class Plans:
-    """The visits of the crawl *crawl_id* that *partition* has planned, and what its pages have in
-    common. Their calendars have buckets of their own."""
+    """The planned visits of the crawl *crawl_id* in *partition*, and the state of the crawl."""
 
     def __init__(self, crawl_id: str, partition: str, store: Store, now: float) -> None:
         self.partition, self._crawl_id = partition, crawl_id
@@ -43,48 +43,48 @@ class Plans:
         self.policy, self._generation = row.policy, row.generation
         former = self._calendar_name(row.generation - 1)
         self._moving = RangedLog(self._visits, former, row.moving)
-        """The calendar of the policy before."""
+        """The calendar of the former policy, while its entries are moved."""
         self._moved_to: str | None = None
-        """The last key of the bucket that is being moved that has been."""
+        """The last moved key of the bucket that is being moved."""
         self.planned, self.spent, self.liars = row.planned, Counter(row.spent), row.liars
         self._calendar = self._opened(row.revisits, now)
         new = new_calendar_name(crawl_id)
         self._new = Calendar(self._visits, new, row.new, now)
         self._waiting = row.waiting
-        self.discovery_share, self._credit = HALF, 0.0
-        self._settled = self.standing()
+        self.discovery_share, self._credit = DEFAULT_DISCOVERY_SHARE, 0.0
+        self._written_totals = self.to_row()
 
     def _opened(self, found: BucketRange, now: float) -> Calendar:
-        most = UNREAD if self.policy == NEVER else MOST
+        read_ahead = IDLE_READ_AHEAD if self.policy == NEVER else MOST
         name = self._calendar_name(self._generation)
-        return Calendar(self._visits, name, found, now, most)
+        return Calendar(self._visits, name, found, now, read_ahead)
 
     def _calendar_name(self, generation: int) -> str:
         return calendar_name(self._crawl_id, generation)
 
     def add(self, entry: DueRow) -> None:
-        """Return *entry* at its time, once if it is added again."""
+        """Add *entry* to the calendar; adding it twice has no effect."""
         self._calendar.add(entry)
 
     def due(self) -> float | None:
-        """Return when a visit may be taken, or more must be read; None if never."""
+        """Return when `take` can return a visit, or must read entries; None if never."""
         ends = [self._new.due(), None if self.policy == NEVER else self._calendar.due()]
         at = min((end for end in ends if end is not None), default=None)
         return None if at is None else max(at, next_token_at(self.crawl))
 
-    def take(self, now: float, most: int) -> list[DueRow]:
-        """Remove and return visits whose time has come and that the budget pays for."""
+    def take(self, now: float, limit: int) -> list[DueRow]:
+        """Pop at most *limit* due visits that the budget allows."""
         self.crawl = refill_tokens(self.crawl, now)
         if self.crawl.budget:
-            most = min(most, int(self.crawl.tokens))
+            limit = min(limit, int(self.crawl.tokens))
         taken: list[DueRow] = []
-        while len(taken) < most and (found := self._next(now)):
+        while len(taken) < limit and (found := self._next(now)):
             taken += found
             self.crawl = spend_token(self.crawl)
         return taken
 
     def _next(self, now: float) -> list[DueRow]:
-        """Remove and return the visit whose turn it is: a first one as often as its share says."""
+        """Pop the next due visit: first visits have the fraction `discovery_share`."""
         self._credit = min(self._credit + self.discovery_share, 2.0)
         if self._credit >= 1.0 and (new := self._take_new(now)):
             return new
@@ -98,40 +98,40 @@ class Plans:
         return new
 
     def hold(self, entry: DueRow) -> None:
-        """Have a URL that was never visited wait for the budget."""
+        """Let a URL without a visit wait for the budget."""
         self._new.add(entry)
         self._waiting += 1
 
     @property
     def waiting(self) -> int:
-        """How many URLs that were never visited wait for the budget."""
-        # Whatever was counted before a crash: where none is left, none has a share of the budget.
+        """The number of URLs without a visit that wait for the budget."""
+        # The count may be wrong after a crash, so an empty calendar counts as 0.
         return 0 if self._new.due() is None else max(self._waiting, len(self._new))
 
-    def ordered(self, visits: Iterable[QueuedUrl]) -> None:
-        """Count those of *visits* that come back to a page."""
+    def count_ordered(self, visits: Iterable[QueuedUrl]) -> None:
+        """Count the revisits among ordered *visits*."""
         for visit in visits:
             if visit.basis:
                 self.spent[visit.basis] += 1
                 count("gossamer_revisits_total", basis=visit.basis)
 
-    def left_out(self, visits: Iterable[QueuedUrl]) -> None:
-        """Refund what was paid for *visits* that are not made."""
+    def refund_excluded(self, visits: Iterable[QueuedUrl]) -> None:
+        """Return the tokens of *visits* that are not made."""
         for visit in visits:
             if visit.basis and visit.basis != Basis.REQUESTED:
                 self.refund()
 
     def refund(self) -> None:
-        """Refund one visit that `take` has paid for."""
+        """Return the token of one visit."""
         self.crawl = refund_token(self.crawl)
 
-    def lied(self) -> None:
-        """Count a host whose validators are not trusted any more."""
+    def count_distrusted(self) -> None:
+        """Count a host whose validators are no longer trusted."""
         self.liars += 1
         count("gossamer_lying_validators_total")
 
     def is_behind(self, policy: str) -> bool:
-        """Whether some visits are still to be planned by *policy*."""
+        """Return whether some visits are not yet planned by *policy*."""
         return policy != self.policy or self._is_moving
 
     @property
@@ -139,27 +139,27 @@ class Plans:
         return self._moving.first <= self._moving.last
 
     def follow(self, policy: str, now: float) -> None:
-        """Have all visits planned by *policy* from now on, once those of before are moved."""
+        """Change the policy to *policy*, unless an earlier change is still in progress."""
         if policy == self.policy or self._is_moving:
             return
         self.policy, self._generation = policy, self._generation + 1
         self._moving = self._calendar.log
         self._calendar = self._opened(NO_BUCKETS, now)
 
-    def moved(self, most: int) -> Sequence[DueRow]:
-        """Remove and return at most *most* entries of the former policy's calendar."""
+    def pop_moved(self, limit: int) -> Sequence[DueRow]:
+        """Pop at most *limit* entries of the former policy's calendar."""
         moved: list[DueRow] = []
-        for _ in range(LOOKED_INTO):
-            if not self._is_moving or len(moved) >= most:
+        for _ in range(MAX_MOVED_BUCKETS):
+            if not self._is_moving or len(moved) >= limit:
                 break
-            moved += self._moved_of_a_bucket(most - len(moved))
+            moved += self._pop_moved_bucket(limit - len(moved))
         return moved
 
-    def _moved_of_a_bucket(self, most: int) -> list[DueRow]:
+    def _pop_moved_bucket(self, limit: int) -> list[DueRow]:
         bucket = self._moving.first
-        found = self._moving.page(bucket, self._moved_to, most)
+        found = self._moving.page(bucket, self._moved_to, limit)
         self._moved_to = found[-1].key if found else None
-        if len(found) < most:
+        if len(found) < limit:
             self._moving.drop(bucket)
             self._moving.leave(bucket + 1)
             self._moved_to = None
@@ -167,11 +167,11 @@ class Plans:
 
     @property
     def row(self) -> PartitionPlansRow:
-        """How they stood at the last write."""
-        return self._settled
+        """The totals at the last write."""
+        return self._written_totals
 
-    def standing(self) -> PartitionPlansRow:
-        """Return how the plans stand; `write` adds the buckets of their calendars."""
+    def to_row(self) -> PartitionPlansRow:
+        """Return the totals; `write` adds the buckets of the calendars."""
         return replace(
             self._found,
             policy=self.policy,
@@ -185,14 +185,14 @@ class Plans:
         )
 
     def write(self) -> None:
-        """Put what has changed into the store.
+        """Write the totals and the buckets of the calendars, if they have changed.
 
-        The row names dropped buckets until the next write: after a crash before the rows of the
-        hosts are written that have queued what was there, it must still be found.
+        The row names dropped buckets until the next write. After a crash before the rows of the
+        hosts that queued their URLs are written, the entries must still be found.
         """
-        self._settled = self.standing()
+        self._written_totals = self.to_row()
         row = replace(
-            self._settled,
+            self._written_totals,
             revisits=self._calendar.log.range_to_write(),
             moving=self._moving.range_to_write(),
             new=self._new.log.range_to_write(),
@@ -203,10 +203,10 @@ class Plans:
 
 
 def calendar_name(crawl_id: str, generation: int) -> str:
-    """Return the name of the calendar of all visits to known pages."""
+    """Return the name of the calendar of revisits."""
     return f"{crawl_id}/{generation}"
 
 
 def new_calendar_name(crawl_id: str) -> str:
-    """Return the name of the calendar of URLs that were never visited."""
+    """Return the name of the calendar of URLs without a visit."""
     return f"{crawl_id}/new"

@@ -1,9 +1,9 @@
-"""Coming back: the shell around the revisit policies.
+"""Revisits: the shell around the revisit policies.
 
-The state of a page travels with its visit, and comes back with the verdict. The state of a site is
-in the site's row, and the state of the crawl is in a row of the partition. So a verdict reads
-nothing, unless it is late: then it may be a second copy, and the next visit may have begun. The
-policy returns the page's next visit: that is its plan, a row of the URL. The calendar of the
+The state of a page travels with its visit and returns with the verdict. The state of a site is in
+the site's row, the state of the crawl in a row of the partition. So a verdict causes no read,
+unless it is late: then it may be a second copy, and the next visit may have begun. A policy returns
+the next visit to the page, which is stored as a plan, a row of the URL. The calendar of the
 partition (`plans.py`) has an entry for each plan.
 """
 
@@ -32,7 +32,7 @@ from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
-from services.frontier.plans import LOOKED_INTO
+from services.frontier.plans import MAX_MOVED_BUCKETS
 from services.frontier.revisit import (
     Basis,
     Decision,
@@ -43,41 +43,41 @@ from services.frontier.revisit import (
     States,
 )
 from services.frontier.rows import DueRow, HostRow, Origin, PlanRow, QueuedUrl
-from services.frontier.shares import Shares
+from services.frontier.budget import BudgetAllocation
 
-LATE = 30.0
-"""Seconds from a visit to its verdict after which a verdict is late: the next visit may have begun.
-Policies plan visits that are minutes apart, and more."""
+LATE_SECONDS = 30.0
+"""Seconds after a visit from which its verdict is late: the next visit may have begun. Policies
+plan visits at least ten minutes apart."""
 
 
 class Revisits:
-    """Plans when the URLs of the claimed partitions are visited again."""
+    """Plans revisits to the URLs of the claimed partitions."""
 
     def __init__(self, partitions: Partitions, store: Store) -> None:
         self._partitions, self._store = partitions, store
         self._rows = store.table(PlanRow)
-        self._name, self.shares = NEVER, Shares(partitions, store)
-        self._asked_again = False
-        """Whether the policy is asked again when a visit is due."""
+        self._name, self.allocation = NEVER, BudgetAllocation(partitions, store)
+        self._is_asked_when_due = False
+        """Whether the policy may skip a visit that is due."""
         self._policy = revisit.make_policy(NEVER)
 
     def define(self, crawl: CrawlDefined) -> None:
-        """Go by the policy and the budget of *crawl*; raise Poison if there is no such policy."""
+        """Use the policy and the budget of *crawl*; raise Poison if the policy is unknown."""
         try:
             self._policy = revisit.make_policy(crawl.revisit)
         except ValueError as error:
             raise Poison(str(error)) from error
-        self._name, self._asked_again = crawl.revisit, uses_internal_links(crawl.revisit)
-        self.shares.define(crawl)
+        self._name, self._is_asked_when_due = crawl.revisit, uses_internal_links(crawl.revisit)
+        self.allocation.define(crawl)
 
     def hold(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
-        """Have a URL that was never visited wait for its part of the budget."""
+        """Let a URL that has never been visited wait for the budget."""
         row = PlanRow(
             crawl=url.crawl,
             host=host.host,
             url=url.url,
             at=now,
-            why="it waits for its share of the budget",
+            why="it waits for the budget",
             basis=Basis.NEW,
             policy=self._name,
             number=url.number,
@@ -88,14 +88,14 @@ class Revisits:
         self.enter_held(partition, host.site, row)
 
     def enter_held(self, partition: Partition, site: str, plan: PlanRow) -> None:
-        """Have an entry for a URL that was never visited in the calendar, once."""
+        """Add the plan of a URL that has never been visited to the calendar, once."""
         if plan.at is not None and plan.number is not None:
             key = f"{plan.number:020d} {plan.url}"
             entry = DueRow("", key, plan.at, site, plan.host, plan.crawl, plan.url)
             partition.plans.hold(entry)
 
     def retry(self, partition: Partition, event: VisitEnded, at: float) -> None:
-        """Plan one more attempt *at* a visit that has failed."""
+        """Plan another attempt at *at* for a visit that failed."""
         visit, attempt = event.visit, event.visit.attempt + 1
         row = PlanRow(
             crawl=event.crawl,
@@ -114,7 +114,7 @@ class Revisits:
         partition.wait(at, event.site, event.host, event.crawl, visit.url)
 
     def postpone(self, partition: Partition, site: str, plan: PlanRow, at: float) -> None:
-        """Have *plan*, whose entry was taken from its calendar, due again *at*."""
+        """Move *plan*, whose entry was popped from its calendar, to *at*."""
         plan = replace(plan, at=at)
         self._rows.put(plan)
         if plan.number is not None:
@@ -124,15 +124,15 @@ class Revisits:
         else:
             partition.plans.add(_entry(plan, at, site))
 
-    def take_turn(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
-        """Return the plan of a due *entry* if its visit is made.
+    def take_due(self, partition: Partition, entry: DueRow, now: float) -> PlanRow | None:
+        """Return the plan of a due *entry* if its visit is to be made.
 
-        None: the entry does not hold, or the policy has planned another visit instead.
+        None if the entry is obsolete, or if the policy has planned another visit instead.
         """
         plan = self.due_plan(partition, entry)
-        if plan is None or not self._asked_again or not plan.basis or plan.number is not None:
+        if plan is None or not self._is_asked_when_due or not plan.basis or plan.number is not None:
             return plan
-        states = _remembered(partition, entry.site, plan.statistics)
+        states = _states(partition, entry.site, plan.statistics)
         decision = self._policy.at_due(states, plan.url, now)
         if decision is None:
             return plan
@@ -140,70 +140,74 @@ class Revisits:
         return None
 
     def due_plan(self, partition: Partition, entry: DueRow) -> PlanRow | None:
-        """Return the plan of a due *entry* of the calendar; None if the entry does not hold."""
+        """Return the plan of a due *entry*; None if the entry is obsolete."""
         plan = self._rows.get(*entry.plan) if entry.plan else None
         if plan is None or plan.waits_until == entry.at:
             return plan
-        # A crash may have come between the plan and its own entry.
+        # A crash may have happened between the writes of the plan and of its entry.
         self._enter(partition, entry.site, plan)
         return None
 
     def _enter(self, partition: Partition, site: str, plan: PlanRow) -> None:
-        """Have an entry for a revisit in the calendar, once.
+        """Add an entry for a revisit to the calendar, once.
 
-        Under the policy `none` nobody takes the entry, but another policy moves it.
+        Under the policy `none` the entry is never due, but another policy may move it.
         """
         at, is_planned = plan.waits_until, plan.at is not None or plan.policy == NEVER
         if at is not None and is_planned and plan.number is None and not plan.is_retry:
             partition.plans.add(_entry(plan, at, site))
 
-    def queued(self, plan: PlanRow) -> None:
-        """Note that the URL of *plan* is in its host's queue now."""
-        # Last: as long as the store's queue lacks the URL, its plan must be found due again.
+    def mark_queued(self, plan: PlanRow) -> None:
+        """Record that the URL of *plan* is in its host's queue."""
+        # Written last: until the stored queue has the URL, its plan must be found due again.
         self._rows.put(replace(plan, queued=True), last=True)
 
-    def judged(self, partition: Partition, event: PageJudged) -> None:
+    def record_verdict(self, partition: Partition, event: PageJudged) -> None:
         """Learn from a verdict, and plan the next visit."""
         if event.verdict in GONE_VERDICTS:
-            # The outcome of the visit has said it: `missed`.
+            # The outcome of the visit was recorded by `record_absence`.
             return
         if is_late(event) and self._has_begun(event):
             return
         at, visit, validators = event.fetched_at or event.at, event.visit, event.validators
-        states = _remembered(partition, event.site, visit.statistics)
+        states = _states(partition, event.site, visit.statistics)
         if event.verdict is Verdict.UNREADABLE:
             decision = self._policy.record_absence(states, visit.url, at, Absence.REFUSED)
             validators = NO_VALIDATORS
         else:
-            _weigh(partition, event)
-            decision = self._policy.record_visit(states, _found(event, at))
-        page = _visited(event, visit, at, validators)
+            _update_trust(partition, event)
+            decision = self._policy.record_visit(states, _visit_of(event, at))
+        page = _plan_row(event, visit, at, validators)
         self._keep(partition, event.site, page, states.page, decision)
 
     def _has_begun(self, event: PageJudged) -> bool:
-        """Return whether the visit after the one that was judged has begun, by an earlier copy of
-        the verdict: dedup judges a page again after a crash."""
+        """Return whether the visit after the one in *event* has begun.
+
+        Dedup repeats a verdict after a crash, so an earlier copy may have caused that visit.
+        """
         plan, visit = self.plan_of(event.crawl, event.host, event.visit.url), event.visit
         begun = plan is not None and (plan.queued or plan.is_retry)
         return plan is not None and (plan.earlier, begun) > (visit.earlier + 1, False)
 
-    def missed(
+    def record_absence(
         self,
         partition: Partition,
         event: VisitEnded | RobotsAnswered,
         visit: Visit | QueuedUrl,
         at: float,
     ) -> None:
-        """Plan the next visit to the URL of *visit*, which has ended without a document."""
+        """Plan a recheck of the URL of *visit*, which returned no document."""
         absence = OUTCOMES[event.outcome].absence or Absence.REFUSED
-        states = _remembered(partition, event.site, visit.statistics)
+        states = _states(partition, event.site, visit.statistics)
         decision = self._policy.record_absence(states, visit.url, at, absence)
-        page = _visited(event, visit, at, NO_VALIDATORS)
+        page = _plan_row(event, visit, at, NO_VALIDATORS)
         self._keep(partition, event.site, page, states.page, decision)
 
-    def put_off(self, partition: Partition, host: HostRow, url: QueuedUrl, now: float) -> None:
-        """Plan the next look at a page that is known, and was left out when its turn came."""
-        states = _remembered(partition, host.site, url.statistics)
+    def postpone_excluded(
+        self, partition: Partition, host: HostRow, url: QueuedUrl, now: float
+    ) -> None:
+        """Plan the next check of a known page that was excluded when it was due."""
+        states = _states(partition, host.site, url.statistics)
         decision = self._policy.record_absence(states, url.url, now, Absence.LEFT_OUT)
         page = PlanRow(
             url.crawl,
@@ -216,12 +220,13 @@ class Revisits:
         )
         self._keep(partition, host.site, page, states.page, decision)
 
-    def hinted(self, partition: Partition, event: ChangesHinted, now: float) -> None:
-        """Visit pages sooner that have changed by what is said, as far as that was true before."""
+    def record_hints(self, partition: Partition, event: ChangesHinted, now: float) -> None:
+        """Plan earlier visits to pages with announced changes, as far as announcements are
+        trusted."""
         for hint in event.hints:
             row = self._rows.get((event.crawl, event.host), hint.url)
-            waits = row and row.basis and not row.queued
-            if row and waits and row.at is not None and row.at > now:
+            is_planned = row and row.basis and not row.queued
+            if row and is_planned and row.at is not None and row.at > now:
                 self._hint(partition, event, hint, row, row.at, now)
 
     def _hint(
@@ -233,9 +238,9 @@ class Revisits:
         planned_at: float,
         now: float,
     ) -> None:
-        states = _remembered(partition, event.site, row.statistics)
-        told = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
-        (page, site, crawl), plan = self._policy.record_hint(states, told)
+        states = _states(partition, event.site, row.statistics)
+        evidence = Hint(hint.url, now, Evidence(hint.kind, hint.changed_at, hint.every))
+        (page, site, crawl), plan = self._policy.record_hint(states, evidence)
         if page == states.page or not plan.at:
             return
         partition.sites.learn(event.site, site)
@@ -247,7 +252,7 @@ class Revisits:
         self._rows.put(row)
 
     def plan_of(self, crawl: str, host: str, url: str) -> PlanRow | None:
-        """Read the plan of a URL in *crawl*; None: it has none."""
+        """Read the plan of a URL in *crawl*; None if there is no plan."""
         return self._rows.get((crawl, host), url)
 
     def plans(self, crawl: str, host: str, urls: Sequence[str]) -> list[PlanRow]:
@@ -257,9 +262,9 @@ class Revisits:
     def _keep(
         self, partition: Partition, site: str, page: PlanRow, before: PageState, decision: Decision
     ) -> None:
-        """Plan the next visit to *page*, and remember what was learnt."""
-        (state, its_site, crawl), plan = decision
-        partition.sites.learn(site, its_site)
+        """Store the plan of *decision* for *page*, and the updated states."""
+        (state, site_state, crawl), plan = decision
+        partition.sites.learn(site, site_state)
         partition.plans.crawl = crawl
         partition.plans.planned += bool(state.due_at) - bool(before.due_at)
         row = replace(
@@ -274,28 +279,28 @@ class Revisits:
         self._enter(partition, site, row)
 
     def due(self) -> float | None:
-        """Return when a visit is due that the budget pays for, or plans are to be made anew."""
+        """Return when a visit is due that the budget allows, or 0 if plans must be replanned."""
         if any(partition.plans.is_behind(self._name) for partition in self._partitions):
             return 0.0
         ends = [partition.plans.due() for partition in self._partitions]
         return min((end for end in ends if end is not None), default=None)
 
-    def follow(self, now: float, most: int) -> None:
-        """Share the budget out, and replan at most *most* visits that another policy planned."""
-        self.shares.share_out(now)
+    def follow(self, now: float, limit: int) -> None:
+        """Allocate the budget, and replan at most *limit* visits that another policy planned."""
+        self.allocation.allocate(now)
         for partition in self._partitions:
             plans = partition.plans
             plans.follow(self._name, now)
-            if most > 0 and plans.is_behind(self._name):
-                moved = plans.moved(most)
-                most -= max(len(moved), LOOKED_INTO)
+            if limit > 0 and plans.is_behind(self._name):
+                moved = plans.pop_moved(limit)
+                limit -= max(len(moved), MAX_MOVED_BUCKETS)
                 read_ahead(self._store, [plans_of(moved)])
                 for entry in moved:
                     if row := self.due_plan(partition, entry):
-                        self._plan_again(partition, entry.site, row, now)
+                        self._replan(partition, entry.site, row, now)
 
-    def _plan_again(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
-        before = _remembered(partition, site, row.statistics)
+    def _replan(self, partition: Partition, site: str, row: PlanRow, now: float) -> None:
+        before = _states(partition, site, row.statistics)
         states, plan = self._policy.replan(before, row.url)
         if plan.at == 0:
             plan = plan._replace(at=now)
@@ -303,13 +308,13 @@ class Revisits:
         self._keep(partition, site, row, before.page, Decision(states, plan))
 
 
-def _visited(
+def _plan_row(
     event: PageJudged | VisitEnded | RobotsAnswered,
     visit: Visit | QueuedUrl,
     at: float,
     validators: Validators,
 ) -> PlanRow:
-    """Return the page of *visit*, which has ended, without a next visit yet."""
+    """Return the plan row of *visit*, which has ended, without a next visit."""
     origin = visit.origin if isinstance(visit, QueuedUrl) else Origin.of(visit, visit.via)
     return PlanRow(
         event.crawl,
@@ -323,8 +328,8 @@ def _visited(
 
 
 def is_late(event: PageJudged) -> bool:
-    """Return whether a verdict is compared with the plan of its URL."""
-    return event.at - (event.fetched_at or event.at) > LATE
+    """Return whether a verdict is late, so that it must be compared with its URL's plan."""
+    return event.at - (event.fetched_at or event.at) > LATE_SECONDS
 
 
 def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
@@ -332,30 +337,30 @@ def _entry(plan: PlanRow, at: float, site: str) -> DueRow:
     return DueRow("", plan.url, at, site, plan.host, plan.crawl, plan.url)
 
 
-def _remembered(partition: Partition, site: str, statistics: bytes) -> States:
+def _states(partition: Partition, site: str, statistics: bytes) -> States:
     crawl = partition.plans.crawl
     return States(revisit.unpack_page(statistics), partition.sites.revisits(site), crawl)
 
 
-def _weigh(partition: Partition, event: PageJudged) -> None:
-    """Learn from a whole answer whether the validators of its host can be trusted."""
+def _update_trust(partition: Partition, event: PageJudged) -> None:
+    """Update the trust in the validators of the host after a complete response."""
     if event.status != NOT_MODIFIED and event.change is not None:
         trust = partition.sites.validators(event.site, event.host)
         after = trust.after(event.visit.validators, event.validators, event.change)
         partition.sites.trust(event.site, event.host, after)
         if after.lie and not trust.lie:
-            partition.plans.lied()
+            partition.plans.count_distrusted()
 
 
-def _found(event: PageJudged, at: float) -> revisit.Visit:
-    said, change = event.validators.changed_at, event.change
+def _visit_of(event: PageJudged, at: float) -> revisit.Visit:
+    stated_at, change = event.validators.changed_at, event.change
     return revisit.Visit(
         event.visit.url,
         at,
         changed=bool(change),
         amount=change or 1.0,
         not_modified=event.status == NOT_MODIFIED,
-        evidence=(Evidence(Kind.LAST_MODIFIED, said),) if said else (),
+        evidence=(Evidence(Kind.LAST_MODIFIED, stated_at),) if stated_at else (),
         first=change is None,
         expires_at=event.expires_at,
         in_links=event.in_links,
@@ -364,7 +369,7 @@ def _found(event: PageJudged, at: float) -> revisit.Visit:
 
 
 def plans_of(entries: Iterable[DueRow]) -> Iterator[Key]:
-    """Yield the keys of the plans that *entries* of the calendar are about."""
+    """Yield the keys of the plans of calendar *entries*."""
     for entry in entries:
         if entry.plan:
             yield PlanRow, *entry.plan

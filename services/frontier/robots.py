@@ -137,7 +137,7 @@ class RobotsReports:
         if not first.url:
             return partition.queues.advance(row)
         self._urls.put(_url_row(row, first, event, now))
-        self._revisits.missed(partition, event, first, now)
+        self._revisits.record_absence(partition, event, first, now)
         return partition.queues.advance(row)
 
 

@@ -228,7 +228,7 @@ class Frontier(Processor):
             RobotsAnswered: self._robots_answered,
             RetryRequested: self._retries.asked,
             RefetchRequested: self._retries.refetch,
-            ChangesHinted: self._revisits.hinted,
+            ChangesHinted: self._revisits.record_hints,
             ErasureRequested: lambda partition, event, now: [
                 *self._erasing.begin(partition, event, now)
             ],
@@ -252,7 +252,7 @@ class Frontier(Processor):
             return
         if partition.count_verdict(event, self._position(event)):
             self._check_in.judged(partition, event)
-            self._revisits.judged(partition, event)
+            self._revisits.record_verdict(partition, event)
 
     def _robots_answered(self, partition: Partition, event: RobotsAnswered, now: float) -> Answer:
         if not partition.find(event.site, event.host).stored:

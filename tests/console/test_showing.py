@@ -16,7 +16,7 @@ from console.figures import counts, duration, plural, size
 from gossamer.events import DEFAULT_CRAWL, Outcome
 from gossamer.terminal import printable
 from services.frontier.conditions import Condition
-from services.frontier.revisiting import Revisiting
+from services.frontier.revisit_totals import RevisitTotals
 from services.frontier.rows import HostRow, UrlRow
 from standalone.folder import Folder, Opened
 from standalone.progress import End, Progress
@@ -28,7 +28,7 @@ HOSTILE = (
 )
 
 
-REVISITING = Revisiting(
+REVISITING = RevisitTotals(
     "optimal",
     2000.0,
     1234,
@@ -140,7 +140,7 @@ def test_how_coming_back_stands_is_seen_while_visits_are_planned() -> None:
         "1 host whose",
     ):
         assert part in shown
-    once = drawn(progress(revisiting=Revisiting(planned=7)))
+    once = drawn(progress(revisiting=RevisitTotals(planned=7)))
     assert "revisits" not in once and "planned" not in once
 
 

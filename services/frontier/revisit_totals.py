@@ -1,4 +1,4 @@
-"""How coming back stands: what the plans of all partitions come to, for people and for metrics."""
+"""Totals of the plans of all partitions, for people and for metrics."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,38 +10,38 @@ from services.frontier.rows import PartitionPlansRow
 
 
 @dataclass
-class Revisiting:
-    """Sums over partitions; begin with none, and `add` each."""
+class RevisitTotals:
+    """Sums over partitions. Begin empty, and `add` each partition."""
 
     policy: str = NEVER
-    """In force; while a new one is taken up, in some partition at least."""
+    """The active policy. During a change, the policy of at least one partition."""
     budget: float = 0.0
-    """Visits a day; 0: as many as politeness allows."""
+    """The visits a day that the crawl may make; 0 for as many as politeness allows."""
     planned: int = 0
-    """Visits that are planned; where pages are visited once, pages that are remembered."""
+    """The planned visits; under the policy `none`, the pages with a state."""
     next_at: float | None = None
-    """When the next planned visit is due; None: not within the hour."""
+    """The time of the next planned visit; None if none is due within the hour."""
     spent: Counter[str] = field(default_factory=Counter)
-    """What decided when (`services.frontier.revisit.Basis`) → how many visits were ordered."""
+    """Basis (`services.frontier.revisit.Basis`) → the number of ordered visits."""
     liars: int = 0
-    """Hosts whose validators have lied."""
+    """The number of hosts whose validators are distrusted."""
     weights: float = 0.0
-    """Of the pages to which a visit is planned, in all…"""
+    """The sum of the weights of pages with planned visits."""
     fresh: float = 0.0
-    """…each with its expected freshness…"""
+    """The sum of weights times expected freshness."""
     age: float = 0.0
-    """…its expected age in days…"""
+    """The sum of weights times expected age in days."""
     price: float = 0.0
-    """…and the days of freshness that a visit must bring."""
+    """The sum of weights times the price in days of freshness."""
     pages: float = 0.0
-    """Pages that were visited …"""
+    """The number of visited pages."""
     unseen: float = 0.0
-    """… and those of them that were visited once."""
+    """The number of pages that were visited once."""
     waiting: int = 0
-    """URLs that were never visited, and wait for the budget."""
+    """The number of URLs without a visit that wait for the budget."""
 
     def add(self, row: PartitionPlansRow, crawl: CrawlState | None = None) -> None:
-        """Add a partition; *crawl* is what its statistics say, if that was read already."""
+        """Add a partition; *crawl* is its decoded statistics, if available."""
         crawl = crawl or revisit.unpack_crawl(row.statistics)
         if row.policy != NEVER:
             self.policy = row.policy
@@ -61,32 +61,32 @@ class Revisiting:
 
     @property
     def active(self) -> bool:
-        """Whether any page is to be visited again."""
+        """Whether any revisit is planned."""
         return self.policy != NEVER and bool(self.planned)
 
     @property
     def learning(self) -> bool:
-        """Whether most pages were visited only once, so that their change rates are guesses."""
+        """Whether most pages were visited only once, so that change rates are not yet known."""
         return self.unseen > self.pages / 2
 
     @property
     def expected_freshness(self) -> float | None:
-        """The share of the pages, by weight, whose copy is expected to be as the page is.
+        """The expected fraction of pages, by weight, whose copy equals the page: 0 to 1.
 
-        None: no page is kept fresh, or change rates are not yet known.
+        None without planned visits, or if change rates are not yet known.
         """
         return self.fresh / self.weights if self.weights and not self.learning else None
 
     @property
     def expected_age(self) -> float | None:
-        """For how many seconds copies are expected to have been out of date, on the average.
+        """The expected mean age of copies, in seconds.
 
-        None: as of `expected_freshness`.
+        None without planned visits, or if change rates are not yet known.
         """
         return self.age / self.weights * revisit.DAY if self.weights and not self.learning else None
 
     @property
     def mean_price(self) -> float | None:
-        """The seconds of freshness of a page of weight 1 that a visit must bring; None: no price
-        decides."""
+        """The mean price of a visit, in seconds of freshness of a page of weight 1; None without a
+        price."""
         return self.price / self.weights * revisit.DAY if self.price else None
