@@ -30,6 +30,7 @@ from gossamer.store import Store
 from gossamer.web.http import NOT_MODIFIED
 from gossamer.web.validators import NO_VALIDATORS, Validators
 from services.frontier import revisit
+from services.frontier.budget import BudgetAllocation
 from services.frontier.partition import Partition
 from services.frontier.partitions import Partitions
 from services.frontier.plans import MAX_MOVED_BUCKETS
@@ -43,7 +44,6 @@ from services.frontier.revisit import (
     States,
 )
 from services.frontier.rows import DueRow, HostRow, Origin, PlanRow, QueuedUrl
-from services.frontier.budget import BudgetAllocation
 
 LATE_SECONDS = 30.0
 """Seconds after a visit from which its verdict is late: the next visit may have begun. Policies
