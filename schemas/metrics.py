@@ -15,7 +15,7 @@ HEAD = """# Metrics
 Every process of a fleet answers `GET /metrics`. A crawl embedded in one folder does so on 127.0.0.1
 with `gossamer crawl --metrics-port N`, for all its processes: there every metric has one label
 more, `process`. A gauge or a histogram is there once its process has a value for it. How to read
-them: [operations](operations.md#reading-the-metrics).
+them: [operations](operations/reference.md#reading-the-metrics).
 
 This page is written by `scripts/schemas` from `gossamer/telemetry/metrics.py`.
 """

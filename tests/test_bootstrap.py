@@ -84,12 +84,15 @@ def test_unknown_kind_is_refused_with_those_there_are(checkout: Checkout) -> Non
 
 
 def locked(kind: str = "") -> dict[str, str]:
-    """Return the packages of a lock file, with their versions and markers."""
+    """Return the packages of a lock file, with their versions.
+
+    Markers are left out: a package that one kind needs on Windows may be needed everywhere by dev.
+    """
     lines = (ROOT / f"requirements{kind}.lock").read_text(encoding="utf-8").splitlines()
     found: dict[str, str] = {}
     for line in lines:
         if not line.startswith((" ", "#")):
-            name, _, version = line.rstrip("\\ ").partition("==")
+            name, _, version = line.partition(" ")[0].partition("==")
             found[name] = f"{found.get(name, '')} {version}"
     return found
 

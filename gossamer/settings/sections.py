@@ -110,7 +110,7 @@ class FrontierSettings(Section):
     none (RFC 9309, 2.3.1.4)."""
     history_age: Annotated[SecondsOrZero, kept_at_least(DAY)] = 365 * DAY
     """How long a visit stays in the history of its page (table `page_history`); 0: for ever. See
-    [limits of growth](operations.md#limits-of-growth)."""
+    [limits of growth](operations/sizing.md#limits-of-growth)."""
     erasures_age: Annotated[SecondsOrZero, kept_at_least(30 * DAY)] = 0.0
     """How long it is recorded what `gossamer forget` erased (table `erasures`); 0: for ever. Pages
     that were fetched before, and are read later than this, bring back what was erased."""
@@ -194,7 +194,7 @@ class FetcherSettings(Section):
     """A cookie of more bytes, with its name, domain and path, is not kept."""
     access_file: Path | None = None
     """A TOML file that says of single hosts how they are asked: user and password, headers, proxy.
-    See [operations](operations.md#hosts-that-ask-who-we-are-and-proxies)."""
+    See [operations](operations/controls.md#passwords-headers-and-proxies)."""
     allow_networks: Networks = ()
     """Private or loopback networks that may be visited all the same."""
     nameserver: Annotated[str, unit("`ADDRESS` or `ADDRESS:PORT`")] = ""

@@ -1,5 +1,5 @@
 """Two versions of a simulated fleet, side by side: it is upgraded, and perhaps rolled back, one
-process after the other and in the order of docs/operations.md.
+process after the other and in the order of docs/operations/changes.md.
 
 The newer version is the same code, and gives the events of its services a higher version.
 """

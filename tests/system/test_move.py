@@ -19,7 +19,7 @@ DELAY = 0.3
 
 
 def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
-    """Do what docs/operations.md says; return what was printed."""
+    """Follow docs/operations/changes.md; return the output."""
     for job in ("topics", "store"):
         assert there.gossamer(job, "apply").code == 0
     done = there.gossamer("move", str(laptop.data))
@@ -32,7 +32,7 @@ def move_to_fleet(there: Fleet, laptop: Crawl) -> Done:
 
 
 def move_to_folder(there: Fleet, folder: Path) -> Done:
-    """Do what docs/operations.md says; return what was printed."""
+    """Follow docs/operations/changes.md; return the output."""
     assert there.gossamer("speed", "0").code == 0
     until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
     refused = there.gossamer("move", "--to", str(folder))

@@ -17,7 +17,7 @@ BATCH, DELAY = 3, 0.3
 
 
 def resize(there: Fleet, partitions: int) -> None:
-    """Do what docs/operations.md says."""
+    """Follow docs/operations/changes.md."""
     assert there.gossamer("speed", "0").code == 0
     until(lambda: not any(there.lag().values()) and there.idle(), "the fleet is at rest")
     refused = there.gossamer("topics", "resize", str(partitions))
