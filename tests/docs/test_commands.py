@@ -1,0 +1,47 @@
+"""The commands in the documentation exist, with their options."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from console.cli.main import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
+    *ROOT.glob("docs/operations/*.md"),
+    *ROOT.glob("docs/recipes/*.md"),
+]
+COMMAND = re.compile(
+    r"(?<![\w./-])(?:\.venv/bin/)?(gossamer (?=[a-z])|scripts/crawl )([^\n`|&;#]*)"
+)
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+def commands(text: str) -> set[tuple[str, str]]:
+    """Return the commands in a document, each with one of its options, or with none."""
+    found = set()
+    for program, arguments in COMMAND.findall(text.replace("\\\n", " ")):
+        words = QUOTED.sub("", arguments).split()
+        name = "crawl" if program == "scripts/crawl " else words.pop(0)
+        if name in COMMANDS:
+            options = {word for word in words if re.fullmatch(r"--[a-z-]+", word)}
+            found |= {(name, option) for option in options or {""}}
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_and_their_options_exist(
+    document: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, option in sorted(commands(document.read_text(encoding="utf-8"))):
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        assert option in capsys.readouterr().out, f"gossamer {name} {option}"
+
+
+def test_every_command_is_documented() -> None:
+    documented = {name for path in DOCUMENTS for name, _ in commands(path.read_text())}
+    assert set(COMMANDS) - documented == set()
