@@ -45,3 +45,13 @@ def test_commands_and_their_options_exist(
 def test_every_command_is_documented() -> None:
     documented = {name for path in DOCUMENTS for name, _ in commands(path.read_text())}
     assert set(COMMANDS) - documented == set()
+
+
+MODULE = re.compile(r"(?:python -m |`)((?:bench|services|schemas|tests)\.[a-z_.]*[a-z_])(?![\w(/])")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_exist(document: Path) -> None:
+    for name in MODULE.findall(document.read_text(encoding="utf-8")):
+        module = ROOT / name.replace(".", "/")
+        assert module.with_suffix(".py").exists() or (module / "__main__.py").exists(), name
