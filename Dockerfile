@@ -3,8 +3,8 @@ FROM python:3.13-slim-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/gossamer
 COPY requirements-fleet.lock requirements-parquet.lock /app/
-# Wheels only: what would have to be compiled is not in the lock files, and no compiler is here.
-# A lock file is complete, hence --no-deps. What is in both has the same version.
+# Wheels only: no locked package needs compiling, and the image has no compiler.
+# A lock file is complete, hence --no-deps. Packages in both files have the same version.
 RUN for kind in fleet parquet; do \
       /opt/gossamer/bin/pip install --no-deps --require-hashes --only-binary=:all: -r /app/requirements-$kind.lock || exit 1; \
     done
@@ -15,13 +15,13 @@ COPY standalone /app/standalone
 COPY local_fleet /app/local_fleet
 COPY console /app/console
 COPY schemas /app/schemas
-# Editable, so that the image holds the code once.
+# Editable, so that the image contains the code once.
 RUN /opt/gossamer/bin/pip install --no-build-isolation --no-deps --editable /app \
  && /opt/gossamer/bin/pip uninstall --yes hatchling editables pip \
  && /opt/gossamer/bin/python -m compileall -q /app
 
 FROM python:3.13-slim-trixie
-# The number is fixed: volumes and pod security settings name it.
+# The user id is fixed: volumes and pod security settings name it.
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /usr/sbin/nologin gossamer \
  && install --directory --owner=gossamer --group=gossamer /data
 COPY --from=build /opt/gossamer /opt/gossamer

@@ -1,4 +1,4 @@
-"""Setting up: which lock file each kind installs, and what they hold."""
+"""scripts/bootstrap: which lock file each kind installs, and their contents."""
 
 import os
 import re
@@ -16,7 +16,7 @@ CLIENTS = {"aiokafka", "cassandra-driver", "confluent-kafka", "faust-streaming",
 
 
 class Checkout:
-    """A checkout in which a stand-in for uv writes down what it is asked to install."""
+    """A checkout in which a stand-in for uv records its arguments."""
 
     def __init__(self, folder: Path) -> None:
         self._root, self._uv = folder / "checkout", folder / "bin" / "uv"
@@ -62,7 +62,7 @@ def test_kinds_installed_one_after_another_stay_installed(checkout: Checkout) ->
 
 
 @pytest.mark.slow
-def test_dev_holds_all_other_kinds(checkout: Checkout) -> None:
+def test_dev_contains_all_other_kinds(checkout: Checkout) -> None:
     assert checkout.installed_by("dev") == ["requirements-dev.lock"]
     for kind in ("run", "parquet", "fleet"):
         assert checkout.installed_by(kind) == []
@@ -77,10 +77,10 @@ def test_changed_lock_file_installs_every_kind_again(checkout: Checkout) -> None
     assert checkout.installed_by("parquet") == ["requirements-parquet.lock"]
 
 
-def test_unknown_kind_is_refused_with_those_there_are(checkout: Checkout) -> None:
+def test_unknown_kind_is_refused_with_the_known_ones(checkout: Checkout) -> None:
     done = checkout.run("flet")
     assert done.returncode == 2
-    assert done.stderr == "scripts/bootstrap [run|parquet|fleet|dev]: there is no flet\n"
+    assert done.stderr == "scripts/bootstrap [run|parquet|fleet|dev]: unknown kind: flet\n"
 
 
 def locked(kind: str = "") -> dict[str, str]:
@@ -106,10 +106,10 @@ def test_parquet_adds_only_pyarrow_and_a_fleet_only_its_clients() -> None:
 
 
 @pytest.mark.parametrize("kind", ["-parquet", "-fleet", "-dev"])
-def test_a_kind_holds_a_crawl_in_the_same_versions(kind: str) -> None:
+def test_every_kind_has_the_packages_of_a_crawl_in_the_same_versions(kind: str) -> None:
     assert locked(kind).items() >= locked().items()
 
 
 @pytest.mark.parametrize("kind", ["-parquet", "-fleet"])
-def test_dev_holds_every_kind_in_the_same_versions(kind: str) -> None:
+def test_dev_has_the_packages_of_every_kind_in_the_same_versions(kind: str) -> None:
     assert locked("-dev").items() >= locked(kind).items()

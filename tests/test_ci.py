@@ -1,4 +1,4 @@
-"""CI runs what `.ci/run` runs: whoever passes here passes there."""
+"""The CI workflows run the same scripts as `.ci/run`."""
 
 import re
 from pathlib import Path
@@ -17,16 +17,16 @@ def commands(workflow: str, job: str) -> list[str]:
     return [step["run"] for step in read["jobs"][job]["steps"] if "run" in step]
 
 
-def test_the_workflow_runs_the_parts_of_ci_run_in_their_order() -> None:
+def test_ci_workflow_runs_the_scripts_of_ci_run_in_order() -> None:
     parts = re.findall(r"^scripts/.*$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
     assert commands("ci.yml", "ci") == [*SET_UP, *parts]
 
 
-def test_what_is_too_long_for_every_change_runs_each_night() -> None:
+def test_nightly_workflow_runs_the_long_tests() -> None:
     assert commands("nightly.yml", "long") == [*SET_UP, "scripts/test long"]
 
 
-def test_hooks_fetch_nothing() -> None:
+def test_pre_commit_hooks_use_installed_tools_only() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
     for hook in hooks["repos"][0]["hooks"]:

@@ -1,4 +1,4 @@
-"""Every link from one document of the repository to another leads to a file and a heading."""
+"""Links between documents of the repository lead to existing files and headings."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
 
 
 def anchors(path: Path) -> set[str]:
-    """Return the headings as a link names them."""
+    """Return the anchors of the headings of a document."""
     titles = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -25,5 +25,5 @@ def broken(document: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(document: Path) -> None:
+def test_links_lead_to_files_and_headings(document: Path) -> None:
     assert list(broken(document)) == []

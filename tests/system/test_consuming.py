@@ -1,4 +1,4 @@
-"""A consumer in another language: the one that `docs/consuming.md` shows, on a real Kafka."""
+"""The Java consumer of `docs/consuming.md`, on a real Kafka."""
 
 import subprocess
 from collections.abc import Iterator
@@ -52,13 +52,13 @@ def kafka_log(settings: KafkaSettings) -> Iterator[KafkaLog]:
 
 
 def libraries() -> str:
-    """The folder of Kafka's client; Jackson lies beside it."""
+    """Return the folder with Kafka's client and Jackson."""
     command = [str(ROOT / "scripts" / "servers" / "fetch"), "kafka"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def consume(folder: Path, settings: KafkaSettings) -> list[str]:
-    """What the program in the documentation prints."""
+    """Run the program in the documentation; return the lines that it prints."""
     documented = (ROOT / "docs" / "consuming.md").read_text(encoding="utf-8")
     program = folder / "Consume.java"
     program.write_text(documented.partition("```java\n")[2].partition("```")[0], encoding="utf-8")
