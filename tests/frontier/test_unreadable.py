@@ -35,7 +35,7 @@ def simulated(readable: Readable = never, count: int = 40, **settings: object) -
             fetched_at=ended.started_at,
         )
 
-    given = {"unread_limit": LIMIT, "unread_wait": WAIT, "delay": DELAY, **settings}
+    given = {"unreadable_limit": LIMIT, "unreadable_wait": WAIT, "delay": DELAY, **settings}
     sim = Simulation(**given)  # type: ignore[arg-type]
     sim.judge = judge
     sim.admit(*(f"{host}/{number}" for number in range(count) for host in (HOST, OTHER)))
