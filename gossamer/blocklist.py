@@ -54,6 +54,8 @@ def parse_rule(text: str) -> str:
         rule = f"{authority}/{path}{'*' * prefix}"
         if _network(rule):
             raise _ambiguous(text, rule)
+        if rule.endswith("*") and not prefix:
+            raise BadSettings(f"{text}: a URL that ends with * cannot be a rule; drop the fragment")
         return rule
     return _network(authority.strip("[]")) or authority
 

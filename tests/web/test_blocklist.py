@@ -123,6 +123,7 @@ def test_whoever_has_set_something_aside_sees_that_a_rule_was_lifted() -> None:
 
 
 @example("1/1")
+@example("1/*#")
 @given(st.text(st.sampled_from("ab.:/*?%2[]1-#@ü "), max_size=12))
 def test_a_rule_that_is_spelt_is_spelt_so(text: str) -> None:
     try:
