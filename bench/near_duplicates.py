@@ -22,10 +22,10 @@ from gossamer.settings import Settings
 from gossamer.text.folding import folded
 from gossamer.text.sketch import change, sketch_of
 from services.dedup.near import distance
-from services.parser.document import read
-from services.parser.scan import sane
+from services.parser.html.cost import sane
+from services.parser.html.document import read
+from services.parser.html.text import main_text
 from services.parser.simhash import simhash_of
-from services.parser.text import main_text
 from services.parser.wiring import options_of
 from tests.conformance.measures import SIMHASH_WORDS, Compared, compare_pairs, count_found
 from tests.suites import data_folder

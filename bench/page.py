@@ -215,7 +215,7 @@ async def bare(seeds: list[str], bodies: Path, text: bool) -> None:
 
 
 def _extractor() -> Callable[[str], str | None]:
-    from services.parser.text import main_text
+    from services.parser.html.text import main_text
 
     return main_text
 

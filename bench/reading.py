@@ -22,24 +22,26 @@ from typing import Any
 
 from gossamer.events import PageFetched, PageParsed, Visit
 from gossamer.settings import Settings
-from services.parser import document, extraction, links, page
+from services.parser import links, page, text
+from services.parser.html import document
+from services.parser.html import text as html_text
 from services.parser.options import Options
-from services.parser.readers import html, received
+from services.parser.readers import base, html
 from services.parser.wiring import options_of
 
 RUN = 4
 STEPS: tuple[tuple[str, ModuleType | type, str], ...] = (
     ("content coding", page, "decoded"),
     ("type", page, "media_type"),
-    ("decode", received, "characters"),
+    ("decode", base, "characters"),
     ("scan", html, "sane"),
     ("tree", document, "LexborHTMLParser"),
     ("links", links.Links, "add"),
     ("rest of the document", document, "read"),
-    ("main text", extraction, "main_text"),
-    ("visible text", extraction, "visible_text"),
-    ("misread text", extraction, "without_misread"),
-    ("language", extraction, "language_of"),
+    ("main text", html_text, "main_text"),
+    ("visible text", html_text, "visible_text"),
+    ("misread text", text, "without_misread"),
+    ("language", text, "language_of"),
     ("headings", document, "headings"),
     ("digests", html, "digest_of"),
     ("digests", page, "digest_of"),

@@ -14,10 +14,10 @@ REST = "the rest"
 STAGES: tuple[tuple[str, str], ...] = (
     ("fetch", r"services/fetcher/|aiohttp/|yarl/|aiodns|multidict"),
     ("pipes", r"services/parser/(pool|service|wiring)"),
-    ("decode", r"services/parser/(charset|readers/received|scan|tokens)"),
-    ("links", r"services/parser/(links|collected|targets|requisites|positions|elements|guess)"),
+    ("decode", r"services/parser/(charset|readers/base|html/cost)"),
+    ("links", r"services/parser/(links|html/links|html/elements)"),
     ("language", r"language_of|fasttext/"),
-    ("text", r"services/parser/(extraction|rendering|visible|inline)|trafilatura|justext|lxml"),
+    ("text", r"services/parser/(text|html/text)|trafilatura|justext|lxml"),
     ("simhash", r"services/parser/simhash"),
     ("digest", r"digest_of|gossamer/text/(sketch|blocks)"),
     ("what a page says", r"services/parser/"),

@@ -2,10 +2,15 @@
 
 Bytes are limited besides the number: a long base makes long URLs of short ones, and a page that is
 small would make an event that no log takes.
+
+
+What the headers of a response lead to: Link (RFC 8288) and Refresh.
+
+Where the elements of a page lead, by the HTML standard, and what they call it.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 from msgspec import json
@@ -14,8 +19,9 @@ from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
 from gossamer.text.folding import folded
+from gossamer.web.http import Headers, all_values, first_value
 from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize, host_key
-from services.parser.labels import codec_of
+from services.parser.charset import codec_of
 from services.parser.options import Options
 
 TEXT_LIMIT = 200
@@ -146,3 +152,103 @@ def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str, position: s
         kind=kind.value if kind is LinkKind.LINK else before.kind,
         position=before.position or position,
     )
+
+
+HEADER_LINKS = 100
+"""Most links of a response's headers."""
+
+_link = re.compile(r"[\s,]*<([^<>]*)>((?:[^,<\"]+|\"(?:[^\"\\]|\\.)*\"?)*)", re.DOTALL)
+_parameter = re.compile(
+    r""";\s*([\w!#$%&'*+.^`|~-]+)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"?|([^\s;,"]*)))?""", re.DOTALL
+)
+_escape = re.compile(r"\\(.)", re.DOTALL)
+
+Parameters = dict[str, str]
+
+
+def header_links(headers: Headers, url: str) -> tuple[Link, ...]:
+    """Return where the headers of a response from the canonical *url* lead, each URL once."""
+    found: dict[str, Link] = {}
+    for target, kind, said in _targets(headers):
+        leads_to = _canonical(target, url)
+        if leads_to and leads_to != url and len(found) < HEADER_LINKS:
+            rel = folded(said.get("rel", "").lower())[:REL_LIMIT]
+            text = folded(said.get("title", ""))[:TEXT_LIMIT]
+            found.setdefault(leads_to, Link(leads_to, text, rel=rel, kind=kind.value))
+    return tuple(found.values())
+
+
+def link_values(value: str) -> Iterator[tuple[str, Parameters]]:
+    """Yield the targets in a Link header, as they stand there, each with its parameters; of one
+    that is there twice the first counts (section 3.3)."""
+    for found in _link.finditer(value):
+        said: Parameters = {}
+        for name, quoted, plain in _parameter.findall(found[2]):
+            said.setdefault(name.lower(), _escape.sub(r"\1", quoted) or plain)
+        yield found[1].strip(), said
+
+
+def _targets(headers: Headers) -> Iterator[tuple[str, LinkKind, Parameters]]:
+    for value in all_values(headers, "link"):
+        for target, said in link_values(value):
+            rel = said.get("rel", "").lower().split()
+            kind = relation(rel, said.get("type", ""), "hreflang" in said)
+            # With an anchor it is a link of another document (section 3.2).
+            if kind and "anchor" not in said:
+                yield target, kind, said
+    if refresh := refresh_target(first_value(headers, "refresh")):
+        yield refresh, LinkKind.REFRESH, {}
+
+
+def _canonical(target: str, url: str) -> str:
+    try:
+        return canonicalize(target, url) if target else ""
+    except BadUrl:
+        return ""
+
+
+FEEDS = frozenset(
+    (
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+        "application/feed+json",
+        "application/xml",
+        "text/xml",
+    )
+)
+RELATIONS = {
+    "canonical": LinkKind.CANONICAL,
+    "next": LinkKind.NEXT,
+    "prev": LinkKind.PREVIOUS,
+    "previous": LinkKind.PREVIOUS,
+    "amphtml": LinkKind.AMP,
+}
+"""Relations of a link element, or of a Link header, that lead to other documents by themselves."""
+
+_refresh = re.compile(
+    r"""[\s\0]*[\d.]+[;,\s]\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def relation(rel: list[str], media_type: str, has_language: bool) -> LinkKind | None:
+    """Return as what a link element, or a Link header, leads to another document; None if it does
+    not.
+
+    Of alternates only feeds and other languages: most of the others are interfaces for programs.
+    """
+    if "stylesheet" in rel:
+        return None
+    if "alternate" in rel:
+        if media_type.partition(";")[0].strip().lower() in FEEDS:
+            return LinkKind.FEED
+        return LinkKind.ALTERNATE if has_language else None
+    return next((RELATIONS[word] for word in rel if word in RELATIONS), None)
+
+
+def refresh_target(value: str) -> str:
+    """Return where a Refresh header or meta element leads (HTML standard, 4.2.4.3); "" if nowhere:
+    to the same page, after a while."""
+    found = _refresh.match(value)
+    return next((part for part in found.groups() if part), "").strip() if found else ""

@@ -25,13 +25,13 @@ from gossamer.web.http import (
 )
 from gossamer.web.sniffing import GZIP, PACKED_XML, WHOLE, media_type, whole_type
 from gossamer.web.validators import kept, validators_of
-from services.parser.answers import passed_on, with_hazards
-from services.parser.headers import header_links
+from services.parser.dates import parse_loose_date
+from services.parser.links import header_links
 from services.parser.options import Options
 from services.parser.readers import read
-from services.parser.readers.received import Received
+from services.parser.readers.base import Received
+from services.parser.result import passed_on, with_hazards
 from services.parser.text import digest_of
-from services.parser.times import instant
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
@@ -104,7 +104,7 @@ def _with_headers(parsed: PageParsed, page: PageFetched) -> PageParsed:
 def _obeyed(parsed: PageParsed, options: Options) -> PageParsed:
     """Return *parsed* with what it asks for, as far as the settings take it for that."""
     said = parsed.directives
-    after = instant(value_of(UNAVAILABLE_AFTER, said), inf)
+    after = parse_loose_date(value_of(UNAVAILABLE_AFTER, said), inf)
     asked = signals(said, parsed.usage, 0.0 < after <= parsed.fetched_at)
     noindex = not asked.isdisjoint(options.not_indexed)
     nofollow = not asked.isdisjoint(options.not_followed)

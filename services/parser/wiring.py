@@ -10,10 +10,9 @@ from gossamer.runtime.concurrent import ConcurrentRunner
 from gossamer.runtime.loop import Report, ignore
 from gossamer.settings import Settings
 from gossamer.store import Store
-from services.parser.letters import Letters
 from services.parser.options import Options
 from services.parser.pool.pool import Pool
-from services.parser.service import Parser
+from services.parser.service import Letters, Parser
 
 
 async def serve(

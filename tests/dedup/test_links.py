@@ -27,8 +27,8 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import marked
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 WWW = "http://www.example.org"

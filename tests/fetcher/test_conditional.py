@@ -10,8 +10,8 @@ from gossamer.events import HostCheckedOut, Outcome
 from gossamer.events.hazards import Hazard
 from gossamer.web.http import first_value
 from gossamer.web.validators import Validators
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import marked
 from tests.fetcher.orders import fetched, order
 from tests.fetcher.servers import Server, page, raw, serving, versioned
 from tests.parser.pages import NOW, OPTIONS

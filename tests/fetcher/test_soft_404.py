@@ -3,8 +3,8 @@
 from gossamer.events import Outcome, PageFetched, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.soft_404 import Signature, missing_page
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import marked
 from tests.fetcher.orders import fetched, order
 from tests.fetcher.servers import page, raw, serving
 from tests.parser.pages import NOW, OPTIONS

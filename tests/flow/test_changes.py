@@ -15,8 +15,8 @@ from gossamer.text.volatile import LIMIT, SURE
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import marked
 from tests.parser.pages import OPTIONS, URL, fetched
 
 DAY = 86400.0

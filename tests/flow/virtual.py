@@ -41,10 +41,10 @@ from services.fetcher.steps import Conversation, Emit, Fetch, Rest, StepResult, 
 from services.fetcher.visit import converse, refusal
 from services.fetcher.wanted import wanting
 from services.frontier.service import Frontier
-from services.parser.inline import InlineParser
 from services.parser.options import Options
 from tests.flow.torn import Fate, TornLog, TornStore
 from tests.support.conditional import as_asked
+from tests.support.inline_parser import InlineParser
 from tests.support.memory_disk import MemoryDisk
 
 START = 1_700_000_000.0

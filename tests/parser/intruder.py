@@ -19,11 +19,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gossamer.events import PageFetched, PageParsed
-from services.parser.answers import passed_on
 from services.parser.options import Options
-from services.parser.pool import child
+from services.parser.pool import child, sandbox
 from services.parser.pool.messages import LENGTH
-from services.parser.sandbox import entering
+from services.parser.result import passed_on
 
 _libc = ctypes.CDLL(None, use_errno=True)
 BLANK = ctypes.create_string_buffer(128)
@@ -128,7 +127,7 @@ def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
 def main() -> None:
     """Be a child, without the walls that are named before its own arguments."""
     for wall in sys.argv[1:-2]:
-        del entering.WALLS[wall]
+        del sandbox.WALLS[wall]
     del sys.argv[1:-2]
     child.parse = attempt  # type: ignore[attr-defined]
     child.main()

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
+from services.parser.dates import BEFORE_THE_WEB, parse_loose_date
 from services.parser.page import parse
-from services.parser.times import BEFORE_THE_WEB, instant
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, fetched
 
@@ -96,7 +96,7 @@ def test_when_a_page_was_changed_last_and_who_says_so(markup: str, by: str) -> N
 
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 T:/.+-]{4,30}"))
 def test_any_text_is_a_time_that_can_be_or_none(text: str) -> None:
-    found = instant(text, READ_AT)
+    found = parse_loose_date(text, READ_AT)
     assert found == 0.0 or BEFORE_THE_WEB <= found <= READ_AT + 86400
 
 
@@ -105,9 +105,9 @@ def test_a_time_in_any_usual_form_is_that_time(when: datetime) -> None:
     exact = when.replace(microsecond=0, tzinfo=UTC)
     day = exact.replace(hour=0, minute=0, second=0)
     for form in ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"):
-        assert instant(exact.strftime(form), READ_AT) == exact.timestamp()
+        assert parse_loose_date(exact.strftime(form), READ_AT) == exact.timestamp()
     for form in ("%Y%m%d", "%Y/%m/%d", "%d %B %Y", "%B %d, %Y"):
-        assert instant(day.strftime(form), READ_AT) == day.timestamp()
+        assert parse_loose_date(day.strftime(form), READ_AT) == day.timestamp()
 
 
 @pytest.mark.parametrize(

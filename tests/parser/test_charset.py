@@ -2,8 +2,7 @@
 
 import pytest
 
-from services.parser.charset import characters
-from services.parser.labels import CODECS, ENCODINGS, codec_of, encoding_of
+from services.parser.charset import CODECS, ENCODINGS, characters, codec_of, encoding_of
 from tests.parser.pages import read
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.dates import instant, pdf_instant
+from services.parser.dates import parse_date, parse_pdf_date
 
 LEAP = datetime(2024, 2, 29, tzinfo=UTC).timestamp()
 HOUR = 3600.0
@@ -27,17 +27,17 @@ HOUR = 3600.0
     ],
 )
 def test_a_date_is_read(text: str, hours: float) -> None:
-    assert instant(text) == LEAP + hours * HOUR
+    assert parse_date(text) == LEAP + hours * HOUR
 
 
 def test_of_what_is_left_out_the_earliest_is_taken() -> None:
-    assert instant("2024-03") == LEAP + 24 * HOUR
-    assert instant("2024") == datetime(2024, 1, 1, tzinfo=UTC).timestamp()
+    assert parse_date("2024-03") == LEAP + 24 * HOUR
+    assert parse_date("2024") == datetime(2024, 1, 1, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2024-02-30", "0000-00-00", "1959-01-01", "9" * 99])
 def test_what_is_no_date_says_nothing(text: str) -> None:
-    assert instant(text) == pdf_instant(text) == 0.0
+    assert parse_date(text) == parse_pdf_date(text) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_what_is_no_date_says_nothing(text: str) -> None:
     ],
 )
 def test_a_date_of_a_pdf_is_read(text: str, hours: float) -> None:
-    assert pdf_instant(text) == LEAP + hours * HOUR
+    assert parse_pdf_date(text) == LEAP + hours * HOUR
 
 
 @given(st.text() | st.from_regex(r"D?:?\d{4}-?\d\d-?\d\d[T ]?\d\d:?\d\d:?\d\d[+-]\d\d:?\d\d"))
 def test_any_text_is_read(text: str) -> None:
-    assert instant(text) >= 0.0 and pdf_instant(text) >= 0.0
+    assert parse_date(text) >= 0.0 and parse_pdf_date(text) >= 0.0

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.charset import LAST_RESORT, characters
-from services.parser.labels import ENCODINGS, codec_of
+from services.parser.charset import ENCODINGS, LAST_RESORT, characters, codec_of
 from tests.parser.legacy import GREEK, RUSSIAN, TEXTS
 from tests.parser.pages import read
 

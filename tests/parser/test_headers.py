@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Link
-from services.parser.headers import LINKS, link_values
-from services.parser.targets import refresh_target
+from services.parser.links import HEADER_LINKS, link_values, refresh_target
 from tests.parser.pages import read
 
 ROOT = "http://www.example.org"
@@ -61,8 +60,8 @@ def test_what_a_page_says_comes_before_what_its_headers_say() -> None:
 
 
 def test_there_is_an_end_to_the_links_of_headers() -> None:
-    value = ", ".join(f"</{n}>; rel=next" for n in range(2 * LINKS))
-    assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == LINKS
+    value = ", ".join(f"</{n}>; rel=next" for n in range(2 * HEADER_LINKS))
+    assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == HEADER_LINKS
 
 
 targets = st.text("abc/.,;=:?\"' ", max_size=10)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Heading
-from services.parser.headings import LONGEST, MOST
+from services.parser.html.headings import LONGEST, MOST
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, fetched, read
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, PageKind, Purpose
 from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import Validators
-from services.parser.answers import marked, unread
 from services.parser.page import parse
+from services.parser.result import marked, unread
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 TEXT = b"<title>A page</title><p>Words."

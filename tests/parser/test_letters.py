@@ -1,6 +1,6 @@
 """Of a host whose pages cannot be read few are kept."""
 
-from services.parser.letters import HOSTS, Letters
+from services.parser.service import HOSTS, Letters
 
 A, B = "http://a.example", "http://b.example"
 

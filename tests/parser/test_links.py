@@ -12,10 +12,9 @@ from msgspec.structs import replace
 from gossamer.events import Link
 from gossamer.events.pages import Form
 from gossamer.web.url import BadUrl, canonicalize
-from services.parser.guesses import GUESSES, literals
+from services.parser.html.links import GUESSES, literals, srcset
 from services.parser.links import TEXT_BUDGET, Resolver
 from services.parser.page import parse
-from services.parser.requisites import srcset
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, fetched, read, targets
 

@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed, Purpose
 from gossamer.web.validators import Validators
-from services.parser.inline import InlineParser
 from services.parser.page import parse
 from tests.conformance.measures import f1_of
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, fetched, holds, read, targets
+from tests.support.inline_parser import InlineParser
 
 
 def test_a_page_keeps_where_it_comes_from() -> None:

@@ -20,17 +20,15 @@ from msgspec.structs import replace
 from gossamer.errors import Poison
 from gossamer.events import PageFetched, Purpose
 from gossamer.log.codec import encode
-from services.parser.answers import passed_on
-from services.parser.labels import ENCODINGS
+from services.parser.charset import ENCODINGS
 from services.parser.page import parse
 from services.parser.pool import pool as pool_module
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
+from services.parser.pool.sandbox import ALLOWED, CREATE_RULESET, VERSION, syscall
+from services.parser.pool.warm_up import SAMPLES
 from services.parser.readers import READERS
-from services.parser.sandbox.kernel import syscall
-from services.parser.sandbox.landlock import CREATE_RULESET, VERSION
-from services.parser.sandbox.seccomp import ALLOWED
-from services.parser.warm_up import SAMPLES
+from services.parser.result import passed_on
 from tests.parser.articles import ARTICLES
 from tests.parser.legacy import TEXTS
 from tests.parser.listings import LISTINGS

@@ -10,8 +10,7 @@ from _pytest.mark import ParameterSet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.parser.scan import FEW_TAGS, SECONDS, sane
-from services.parser.tokens import FOREIGN, FORMATTING, RAW, tags
+from services.parser.html.cost import FEW_TAGS, FOREIGN, FORMATTING, RAW, SECONDS, sane, tags
 from tests.parser.pages import QUADRATIC, read, targets
 from tests.parser.shapes import LINEAR, SHAPES
 

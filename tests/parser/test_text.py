@@ -7,10 +7,9 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.text.modes import TextMode
-from services.parser.misread import COMPOUNDING, without_misread
+from services.parser.html.text import TAGS, UNSEEN, looked_through, visible_text
 from services.parser.page import parse
-from services.parser.text import TAGS, looked_through
-from services.parser.visible import UNSEEN, visible_text
+from services.parser.text import COMPOUNDING, without_misread
 from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL
 from tests.parser.pages import NOW, OPTIONS, fetched, read
 

@@ -7,9 +7,15 @@ from structlog.testing import capture_logs
 
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
-from services.parser.sandbox.entering import WALLS
-from services.parser.sandbox.landlock import CREATE_RULESET
-from services.parser.sandbox.seccomp import ALLOW, ARCHITECTURES, REFUSE, load, program
+from services.parser.pool.sandbox import (
+    ALLOW,
+    ARCHITECTURES,
+    CREATE_RULESET,
+    REFUSE,
+    WALLS,
+    load,
+    program,
+)
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 

@@ -38,8 +38,8 @@ from services.parser.pool.messages import (
     framed,
     request_in,
 )
-from services.parser.sandbox.entering import enter
-from services.parser.warm_up import warm_up
+from services.parser.pool.sandbox import enter
+from services.parser.pool.warm_up import warm_up
 
 KEPT = 0.25
 """A child that still holds more than this part of a page's memory is replaced by a fresh one."""

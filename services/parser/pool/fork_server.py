@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from gossamer.errors import GossamerError
 from services.parser.pool.messages import NUMBER
-from services.parser.sandbox.entering import environment
+from services.parser.pool.sandbox import environment
 
 
 class Died(Exception):

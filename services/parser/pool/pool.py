@@ -23,7 +23,6 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
-from services.parser.answers import identified
 from services.parser.pool.fork_server import Died, ForkServer
 from services.parser.pool.messages import (
     ALARMS,
@@ -36,6 +35,7 @@ from services.parser.pool.messages import (
     ready_in,
     reply_in,
 )
+from services.parser.result import identified
 
 TRIES = 2
 PAGES = 50

@@ -1,20 +1,28 @@
-"""Reads HTML as browsers do."""
+"""Reads HTML as browsers do.
 
+Reads XHTML as XML, in which `<script src="…"/>` ends where it says; as HTML where that fails.
+
+Browsers show nothing of XHTML that is not well-formed. But most of it is HTML by another name, and
+people who wrote it looked at it as HTML, so as that it is read then. What is well-formed is written
+out as HTML: from there on both are one.
+"""
+
+from lxml import etree
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
 from gossamer.text.sketch import sketch_of
-from services.parser import document
-from services.parser.answers import with_hazards
-from services.parser.document import Document
-from services.parser.extraction import Kind, Text, text_of
+from services.parser.html import document
+from services.parser.html.cost import sane
+from services.parser.html.document import Document
+from services.parser.html.text import needs_rendering, text_of
 from services.parser.options import Options
-from services.parser.readers.received import Received
-from services.parser.rendering import needs_rendering
-from services.parser.scan import sane
+from services.parser.readers.base import Received
+from services.parser.readers.xml import SAFELY
+from services.parser.result import with_hazards
 from services.parser.simhash import simhash_of
-from services.parser.text import digest_of
+from services.parser.text import Kind, Text, digest_of
 
 
 def read(received: Received) -> PageParsed:
@@ -27,7 +35,7 @@ def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -
     """Return what the HTML in *whole* says, a document that came in *encoding*."""
     html = sane(whole)
     said = document.read(html, parsed.visit.url, encoding, options, parsed.fetched_at)
-    text = text_of(html, said, options)
+    text = text_of(html, said.markup, said.visible, said.language, options)
     main = text.text if text.kind == Kind.MAIN else None
     # A title alone is no text: shells and framesets of a whole site have the same one.
     visible = f"{said.title} {said.visible}".strip() if said.visible else ""
@@ -59,3 +67,25 @@ def _hazards(said: Document, text: Text, cut: bool) -> list[Hazard]:
         Hazard.PHYSICAL_MARKUP: any(one.physical for one in said.headings),
     }
     return [*sorted(said.hazards), *(hazard for hazard, is_met in met.items() if is_met)]
+
+
+NAMESPACE = "{http://www.w3.org/1999/xhtml}"
+
+
+def read_xhtml(received: Received) -> PageParsed:
+    """Return what an XHTML document says."""
+    parsed, found = received.decoded(is_html=True)
+    return read_text(parsed, as_html(found.text), found.encoding, received.options)
+
+
+def as_html(text: str) -> str:
+    """Return the XML *text* as HTML that says the same; as it is if it is not well-formed."""
+    try:
+        body = text.lstrip("\ufeff \t\r\n").encode(errors="replace")
+        root = etree.fromstring(body, etree.XMLParser(**SAFELY))
+        for element in root.iter(f"{NAMESPACE}*"):
+            element.tag = element.tag.removeprefix(NAMESPACE)
+        written = etree.tostring(root, method="html", encoding="unicode", doctype="<!DOCTYPE html>")
+    except (etree.LxmlError, ValueError):
+        return text
+    return str(written)

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
 from gossamer.text.folding import folded
-from services.parser.dates import instant
-from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
-from services.parser.readers.received import Received
+from services.parser.dates import parse_date
+from services.parser.html.document import DESCRIPTION_LIMIT, TITLE_LIMIT
+from services.parser.readers.base import Received
 from services.parser.readers.xml import SAFELY, Element, name_of, text_of
 from services.parser.text import language_of
 
@@ -49,7 +49,7 @@ def read(received: Received) -> PageParsed:
         return next((said[name] for name in names if said.get(name)), "")
 
     created, changed = (
-        instant(first(*names)) for names in (("created", "creation-date"), ("modified", "date"))
+        parse_date(first(*names)) for names in (("created", "creation-date"), ("modified", "date"))
     )
     return replace(
         parsed,

@@ -16,11 +16,9 @@ from pypdfium2 import raw
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
 from gossamer.text.folding import folded
-from services.parser.dates import pdf_instant
-from services.parser.document import DESCRIPTION_LIMIT, TITLE_LIMIT
-from services.parser.readers.plain import with_text
-from services.parser.readers.received import Received
-from services.parser.readers.targets import linked
+from services.parser.dates import parse_pdf_date
+from services.parser.html.document import DESCRIPTION_LIMIT, TITLE_LIMIT
+from services.parser.readers.base import Received, linked, with_text
 
 TEXT = 1_000_000
 """Characters of text that are read …"""
@@ -47,7 +45,7 @@ def read(received: Received) -> PageParsed:
 
 def _described(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
     said = document.get_metadata_dict()
-    created, changed = pdf_instant(said["CreationDate"]), pdf_instant(said["ModDate"])
+    created, changed = parse_pdf_date(said["CreationDate"]), parse_pdf_date(said["ModDate"])
     return replace(
         parsed,
         title=folded(said["Title"])[:TITLE_LIMIT],

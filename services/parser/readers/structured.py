@@ -13,10 +13,9 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.text.folding import folded
-from services.parser.document import TITLE_LIMIT
-from services.parser.readers import feed
-from services.parser.readers.received import Received
-from services.parser.readers.targets import linked
+from services.parser.html.document import TITLE_LIMIT
+from services.parser.readers import listings
+from services.parser.readers.base import Received, linked
 
 FEED = "https://jsonfeed.org/version/"
 LINKS = ("@id", "url", "href")
@@ -32,7 +31,7 @@ def read(received: Received) -> PageParsed:
     except (DecodeError, RecursionError, UnicodeError):
         return parsed
     if isinstance(said, dict) and str(said.get("version")).startswith(FEED):
-        return feed.read_json(parsed, said, received.options)
+        return listings.read_json_feed(parsed, said, received.options)
     objects = [*_objects(said)]
     titles = (one[name] for one in objects for name in TITLES if isinstance(one.get(name), str))
     titled = replace(parsed, title=folded(next(titles, ""))[:TITLE_LIMIT])

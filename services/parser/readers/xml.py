@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from gossamer.events import PageParsed
-from services.parser.readers.received import Received
+from services.parser.readers.base import Received
 
 SAFELY: dict[str, Any] = {
     "resolve_entities": False,

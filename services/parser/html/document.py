@@ -13,13 +13,12 @@ from gossamer.events.hazards import Hazard
 from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
 from gossamer.text.folding import folded
 from gossamer.web.directives import LENGTH, POLICY, RESERVATION, directives, meta_names
-from services.parser.about import Fields, about, meta_of
-from services.parser.collected import collect
-from services.parser.elements import Elements
-from services.parser.headings import headings
+from services.parser.html.about import Fields, about, meta_of
+from services.parser.html.elements import Elements
+from services.parser.html.headings import headings
+from services.parser.html.links import collect
+from services.parser.html.text import NEVER_MAIN, UNSEEN
 from services.parser.options import Options
-from services.parser.text import NEVER_MAIN
-from services.parser.visible import UNSEEN
 
 TITLE_LIMIT = 500
 DESCRIPTION_LIMIT = 1000

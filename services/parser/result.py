@@ -14,7 +14,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.web.http import REDIRECTS, first_value
 from gossamer.web.soft_404 import has_text_of, is_home_page, leads_where
 from gossamer.web.validators import modified_at
-from services.parser.times import BEFORE_THE_WEB
+from services.parser.dates import BEFORE_THE_WEB
 
 IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
 """The fields that say which page was read, and when."""

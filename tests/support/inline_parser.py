@@ -6,9 +6,9 @@ from gossamer.events import Event, PageFetched, PageParsed
 from gossamer.events.hazards import count_hazards
 from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
-from services.parser.answers import marked
 from services.parser.options import Options
 from services.parser.page import parse
+from services.parser.result import marked
 
 
 class InlineParser(Processor):

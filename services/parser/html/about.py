@@ -3,18 +3,25 @@
 Who is most often right is asked first: linked data (schema.org), the properties of OpenGraph, other
 meta elements, elements that hold a time, and of a page's birth last its URL. What is said is taken
 as it is, and with it who says so; nothing is looked for in the text.
+
+
+Linked data in a page (JSON-LD, schema.org): what it says of the page itself.
+
+A page describes many things: its publisher, the path to it, what it recommends. What is most like
+an article or a page is taken for itself.
 """
 
+import json
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Any, NamedTuple
 
 from gossamer.events.pages import Source
 from gossamer.text.folding import folded
-from services.parser import linked_data
-from services.parser.elements import Element, Elements
+from services.parser.dates import date_in_url, parse_loose_date
+from services.parser.html.elements import Element, Elements
 from services.parser.links import Resolver
-from services.parser.times import instant, instant_in
 
 AUTHOR_LIMIT = 200
 LANGUAGES = 200
@@ -52,6 +59,7 @@ Meta = dict[str, list[str]]
 
 
 Fields = dict[str, Any]
+Thing = dict[str, Any]
 
 
 class Time(NamedTuple):
@@ -74,11 +82,11 @@ def meta_of(elements: Elements) -> Meta:
 def about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now: float) -> Fields:
     """Return what the document of *elements* at *url*, read at *now*, says of itself, as fields of
     `Contents`."""
-    texts = linked_data.scripts(elements)
-    thing = linked_data.itself(texts)
+    texts = linked_data_scripts(elements)
+    thing = main_thing(texts)
     linked = (thing.get("datePublished"), thing.get("dateCreated"))
     published = _said(elements, meta, now, PUBLISHED, linked, ("published", "pubdate"))
-    if not published.at and (at := instant_in(url, now)):
+    if not published.at and (at := date_in_url(url, now)):
         published = Time(at, Source.URL.value)
     linked = (thing.get("dateModified"), None)
     modified = _said(elements, meta, now, MODIFIED, linked, ("modified", "updated"))
@@ -107,13 +115,13 @@ def _said(
     """Return the first time that is one, and who says it: linked data, meta elements with one of
     *names*, elements with one of *marks*."""
     sources = (
-        (Source.LINKED_DATA, map(linked_data.text, linked)),
+        (Source.LINKED_DATA, map(linked_text, linked)),
         *_named(meta, names),
         (Source.TIME, _times(elements, marks)),
     )
     for source, values in sources:
         for value in values:
-            if at := instant(value, now):
+            if at := parse_loose_date(value, now):
                 return Time(at, source.value)
     return Time()
 
@@ -136,9 +144,9 @@ def _times(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
             yield element.get("datetime") or element.node.text()
 
 
-def _author(thing: linked_data.Thing, meta: Meta, elements: Elements) -> str:
+def _author(thing: Thing, meta: Meta, elements: Elements) -> str:
     said = (
-        linked_data.name(thing.get("author") or thing.get("creator")),
+        linked_names(thing.get("author") or thing.get("creator")),
         *(value for name in AUTHORS for value in meta.get(name, ())),
         *(element.node.text() for element in _with_rel(elements, "author")),
     )
@@ -150,10 +158,10 @@ def _with_rel(elements: Elements, rel: str) -> Iterator[Element]:
     return (element for element in elements.of("a") if rel in element.tokens("rel"))
 
 
-def _image(thing: linked_data.Thing, meta: Meta, elements: Elements, resolver: Resolver) -> str:
+def _image(thing: Thing, meta: Meta, elements: Elements, resolver: Resolver) -> str:
     said = (
         *(value for name in IMAGES for value in meta.get(name, ())),
-        linked_data.url(thing.get("image")),
+        linked_url(thing.get("image")),
         *(one.get("href") for one in elements.of("link") if "image_src" in one.tokens("rel")),
     )
     return next((url for given in said if given.strip() and (url := resolver.url(given))), "")
@@ -180,3 +188,89 @@ def _not_in_snippets(elements: Elements) -> Iterator[str]:
 def _open_graph(meta: Meta) -> dict[str, str]:
     said = ((name, values[0]) for name, values in meta.items() if name.startswith(OPEN_GRAPH))
     return {name: folded(value)[:VALUE_LIMIT] for name, value in islice(said, PROPERTIES)}
+
+
+TYPE = "application/ld+json"
+SCRIPTS = 20
+CHARACTERS = 100_000
+"""Most of all scripts together that are looked at."""
+THINGS = 500
+"""Most things of a script that are looked at."""
+PEOPLE = 5
+
+_wrapping = re.compile(
+    r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
+)
+_pages = re.compile("WebPage$|^(?:Recipe|Product|Event|VideoObject|Book|Movie|JobPosting|Course)$")
+
+
+def linked_data_scripts(elements: Elements) -> tuple[str, ...]:
+    """Return the texts of linked data, as they stand in the page, as far as there is room."""
+    found, room = list[str](), CHARACTERS
+    for element in elements.of("script"):
+        if element.get("type").strip().lower().startswith(TYPE):
+            text = _wrapping.sub("", element.node.text()).strip()
+            if text and len(text) <= room and len(found) < SCRIPTS:
+                found.append(text)
+                room -= len(text)
+    return tuple(found)
+
+
+def main_thing(texts: tuple[str, ...]) -> Thing:
+    """Return what *texts* say of the page; nothing where none of them is about it."""
+    about: list[tuple[int, Thing]] = []
+    for text in texts:
+        try:
+            said = json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        about += [(rank, thing) for thing in _things(said) if (rank := _rank(thing))]
+    return max(about, key=lambda one: one[0], default=(0, Thing()))[1]
+
+
+def _things(said: Any) -> Iterator[Thing]:
+    waiting = [said]
+    for _ in range(THINGS):
+        if not waiting:
+            return
+        one = waiting.pop(0)
+        if isinstance(one, list):
+            waiting += one[:THINGS]
+        elif isinstance(one, dict):
+            yield one
+            waiting += [part for part in (one.get("@graph"), one.get("mainEntity")) if part]
+
+
+def _rank(thing: Thing) -> int:
+    kinds = thing.get("@type")
+    names = [str(kind) for kind in kinds] if isinstance(kinds, list) else [str(kinds)]
+    if any(name.endswith(("Article", "BlogPosting", "Report")) for name in names):
+        return 3
+    if any(_pages.search(name) for name in names):
+        return 2
+    return 1 if "datePublished" in thing else 0
+
+
+def linked_text(said: Any) -> str:
+    """Return *said* as text: a string, or the first one of a list; "" of anything else."""
+    one = said[0] if isinstance(said, list) and said else said
+    return str(one) if isinstance(one, str | int | float) else ""
+
+
+def linked_names(said: Any) -> str:
+    """Return the names of people or organisations, separated by commas."""
+    every = said[:PEOPLE] if isinstance(said, list) else [said]
+    names = (
+        linked_text(one.get("name")) if isinstance(one, dict) else linked_text(one) for one in every
+    )
+    return ", ".join(dict.fromkeys(one.strip() for one in names if one.strip()))
+
+
+def linked_url(said: Any) -> str:
+    """Return the URL of an image or another thing."""
+    one = said[0] if isinstance(said, list) and said else said
+    return (
+        linked_text(one.get("url") or one.get("contentUrl"))
+        if isinstance(one, dict)
+        else linked_text(one)
+    )

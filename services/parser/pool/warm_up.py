@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from gossamer.events import PageFetched, Visit
 from gossamer.text.modes import TextMode
 from gossamer.web.sniffing import OFFICE, PACKED_XML, PDF
-from services.parser.labels import ENCODINGS, codec_of
+from services.parser.charset import ENCODINGS, codec_of
 from services.parser.options import Options
 from services.parser.page import parse
 

@@ -1,0 +1,1 @@
+"""HTML documents: elements, links, metadata, headings, text, and the cost of their trees."""
