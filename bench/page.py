@@ -215,9 +215,9 @@ async def bare(seeds: list[str], bodies: Path, text: bool) -> None:
 
 
 def _extractor() -> Callable[[str], str | None]:
-    from services.parser.html.text import main_text
+    from services.parser.html.text import extract_main_text
 
-    return main_text
+    return extract_main_text
 
 
 def bench(pages: int, hosts: int, scrapy: str, text: bool, rounds: int, profile: str) -> None:

@@ -9,38 +9,38 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from zlib import crc32
 
-from gossamer.text.folding import folded
+from gossamer.text.folding import fold_whitespace
 
 SEPARATOR = "\x1e"
 """Between the pieces of a text; to whom folds white space it is just that."""
-WORDS = 16
+MAX_BLOCK_WORDS = 16
 """Most words of a block."""
-MOST = 4096
+MAX_BLOCKS = 4096
 """Blocks of a text; a longer one has none, for a part of it would stand for the whole."""
 
 
-def pieces_of(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """Return the pieces of *text*, which `SEPARATOR` sets apart, that have words; white space in
     them is folded."""
-    return [piece for piece in map(folded, text.split(SEPARATOR)) if piece]
+    return [piece for piece in map(fold_whitespace, text.split(SEPARATOR)) if piece]
 
 
-def blocks_of(pieces: Iterable[str]) -> bytes:
+def make_blocks(pieces: Iterable[str]) -> bytes:
     """Return the blocks of a text of such *pieces*: four bytes each."""
-    found = list(_blocks(pieces))
-    return struct.pack(f"<{len(found)}I", *found) if len(found) <= MOST else b""
+    found = list(_hash_blocks(pieces))
+    return struct.pack(f"<{len(found)}I", *found) if len(found) <= MAX_BLOCKS else b""
 
 
-def unpacked(blocks: bytes) -> Sequence[int]:
+def unpack_blocks(blocks: bytes) -> Sequence[int]:
     """Return what `blocks_of` has packed: the CRC-32 of each block."""
     return struct.unpack(f"<{len(blocks) // 4}I", blocks)
 
 
-def _blocks(pieces: Iterable[str]) -> Iterator[int]:
+def _hash_blocks(pieces: Iterable[str]) -> Iterator[int]:
     for piece in pieces:
-        if piece.count(" ") < WORDS:
+        if piece.count(" ") < MAX_BLOCK_WORDS:
             yield crc32(piece.encode(errors="replace"))
             continue
         words = piece.split(" ")
-        for at in range(0, len(words), WORDS):
-            yield crc32(" ".join(words[at : at + WORDS]).encode(errors="replace"))
+        for at in range(0, len(words), MAX_BLOCK_WORDS):
+            yield crc32(" ".join(words[at : at + MAX_BLOCK_WORDS]).encode(errors="replace"))

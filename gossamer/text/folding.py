@@ -4,7 +4,7 @@ Most texts that are folded have nothing to fold, and to see that takes a third o
 """
 
 
-def folded(text: str) -> str:
+def fold_whitespace(text: str) -> str:
     """Return *text* with every run of white space as one space, and none around it."""
     # Of white space only the space is printable.
     if text.isprintable() and "  " not in text:

@@ -20,23 +20,22 @@ from typing import NamedTuple
 
 import numpy
 
-from gossamer.text.difference import SIZE as TABLE_SIZE
-from gossamer.text.difference import difference, table_of
+from gossamer.text.difference import TABLE_SIZE, make_table, subtract_tables
 
-RUN = 3
+MAX_PLACE_BLOCKS = 3
 """Most blocks of a place."""
-SURE = 3
+VOLATILE_SCORE = 3
 """How many more visits must have seen a place changed than unchanged until it is volatile."""
-CAP = 5
+MAX_SCORE = 5
 """Beyond this more changes do not count: a place that stays the same is soon believed."""
-PLACES = 12
+MAX_PLACES = 12
 """Places that are remembered of a page."""
-SHARE = 4
+MAX_IGNORED_DIVISOR = 4
 """One part in so many of a page may be left out."""
 
-_DIGEST = 8
-_PLACE = struct.Struct("<IB")
-LIMIT = _DIGEST + TABLE_SIZE + PLACES * _PLACE.size
+_DIGEST_SIZE = 8
+_PLACE_LAYOUT = struct.Struct("<IB")
+MAX_STATE_SIZE = _DIGEST_SIZE + TABLE_SIZE + MAX_PLACES * _PLACE_LAYOUT.size
 """Most bytes that are kept of a page."""
 _MIX, _SPREAD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9
 _START, _END = 0, 1
@@ -51,7 +50,7 @@ class Place(NamedTuple):
     """The most blocks that were seen to change in it."""
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """What a version of a page is beside the one before it."""
 
     same: bool
@@ -68,7 +67,7 @@ class _State(NamedTuple):
     places: dict[int, Place]
 
 
-def compare(state: bytes, blocks: Sequence[int]) -> Compared:
+def compare(state: bytes, blocks: Sequence[int]) -> Comparison:
     """Compare the version of *blocks* with those that left *state*; b"" if there was none.
 
     A version without blocks is the same as none, and nothing is kept of it. Blocks are integers of
@@ -76,18 +75,20 @@ def compare(state: bytes, blocks: Sequence[int]) -> Compared:
     judged again, with the state from before it, is judged alike.
     """
     if not blocks:
-        return Compared(False, b"")
-    numbered = _numbered(blocks)
-    table = table_of(numbered)
+        return Comparison(False, b"")
+    numbered = _number_repeats(blocks)
+    table = make_table(numbered)
     if not state:
-        return Compared(False, _packed(_State(_digest(numbered), table, {})))
-    known = _unpacked(state)
-    same = known.digest == _digest(_lasting(numbered, known.places))
-    places = _learnt(known, numbered, table)
-    return Compared(same, _packed(_State(_digest(_lasting(numbered, places)), table, places)))
+        return Comparison(False, _pack_state(_State(_digest_blocks(numbered), table, {})))
+    known = _unpack_state(state)
+    same = known.digest == _digest_blocks(_drop_volatile(numbered, known.places))
+    places = _learn_places(known, numbered, table)
+    return Comparison(
+        same, _pack_state(_State(_digest_blocks(_drop_volatile(numbered, places)), table, places))
+    )
 
 
-def _numbered(blocks: Sequence[int]) -> list[int]:
+def _number_repeats(blocks: Sequence[int]) -> list[int]:
     """Tell equal blocks apart by which of them they are."""
     seen, nths = dict[int, int](), list[int]()
     for block in blocks:
@@ -101,78 +102,80 @@ def _numbered(blocks: Sequence[int]) -> list[int]:
     return numbered
 
 
-def _learnt(known: _State, numbered: Sequence[int], table: bytes) -> dict[int, Place]:
-    found = difference(known.table, table)
+def _learn_places(known: _State, numbered: Sequence[int], table: bytes) -> dict[int, Place]:
+    found = subtract_tables(known.table, table)
     if found is None:
         return known.places
-    changed = dict(_runs(numbered, found.added))
-    places = {key: _scored(known.places.get(key), run) for key, run in changed.items()}
+    changed = dict(_find_runs(numbered, found.added))
+    places = {key: _score(known.places.get(key), run) for key, run in changed.items()}
     for key, place in known.places.items():
         if key not in changed and place.score > 1:
             places[key] = place._replace(score=place.score - 1)
     kept = sorted(places.items(), key=lambda one: (-one[1].score, one[0]))
-    return dict(kept[:PLACES])
+    return dict(kept[:MAX_PLACES])
 
 
-def _scored(place: Place | None, run: int) -> Place:
+def _score(place: Place | None, run: int) -> Place:
     # What is longer than before holds something else besides: it is learnt anew.
     if place is None or run > place.run:
         return Place(1, run)
-    return place._replace(score=min(CAP, place.score + 1))
+    return place._replace(score=min(MAX_SCORE, place.score + 1))
 
 
-def _runs(numbered: Sequence[int], added: frozenset[int]) -> Iterator[tuple[int, int]]:
+def _find_runs(numbered: Sequence[int], added: frozenset[int]) -> Iterator[tuple[int, int]]:
     """Yield where new blocks stand, and how many there."""
     before, run = _START, 0
     for block in (*numbered, _END):
         if block in added:
             run += 1
             continue
-        if 0 < run <= RUN:
-            yield _pair(before, block), run
+        if 0 < run <= MAX_PLACE_BLOCKS:
+            yield _hash_pair(before, block), run
         before, run = block, 0
 
 
-def _lasting(numbered: Sequence[int], places: Mapping[int, Place]) -> Sequence[int]:
+def _drop_volatile(numbered: Sequence[int], places: Mapping[int, Place]) -> Sequence[int]:
     """Return *numbered* without what stands in volatile places, unless that is too much of it."""
-    volatile = {key: place.run for key, place in places.items() if place.score >= SURE}
+    volatile = {key: place.run for key, place in places.items() if place.score >= VOLATILE_SCORE}
     if not volatile:
         return numbered
     framed = [_START, *numbered, _END]
     kept, at = [], 0
     while at < len(framed):
         kept.append(framed[at])
-        at = _beyond(framed, at, volatile)
+        at = _skip_volatile(framed, at, volatile)
     hidden = len(framed) - len(kept)
-    return kept[1:-1] if hidden * SHARE <= len(numbered) else numbered
+    return kept[1:-1] if hidden * MAX_IGNORED_DIVISOR <= len(numbered) else numbered
 
 
-def _beyond(framed: Sequence[int], at: int, volatile: Mapping[int, int]) -> int:
+def _skip_volatile(framed: Sequence[int], at: int, volatile: Mapping[int, int]) -> int:
     """Return where to go on behind the block *at*: behind the longest volatile place there."""
-    for run in range(min(RUN, len(framed) - at - 2), 0, -1):
+    for run in range(min(MAX_PLACE_BLOCKS, len(framed) - at - 2), 0, -1):
         end = at + run + 1
-        if volatile.get(_pair(framed[at], framed[end]), 0) >= run:
+        if volatile.get(_hash_pair(framed[at], framed[end]), 0) >= run:
             return end
     return at + 1
 
 
-def _pair(first: int, second: int) -> int:
+def _hash_pair(first: int, second: int) -> int:
     mixed = (first << 32 | second) * _MIX & (1 << 64) - 1
     return (mixed ^ mixed >> 29) * _SPREAD >> 32 & 0xFFFFFFFF
 
 
-def _digest(blocks: Sequence[int]) -> bytes:
+def _digest_blocks(blocks: Sequence[int]) -> bytes:
     packed = struct.pack(f"<{len(blocks)}I", *blocks)
-    return blake2b(packed, digest_size=_DIGEST).digest()
+    return blake2b(packed, digest_size=_DIGEST_SIZE).digest()
 
 
-def _packed(state: _State) -> bytes:
-    places = (_PLACE.pack(key, place.score << 4 | place.run) for key, place in state.places.items())
+def _pack_state(state: _State) -> bytes:
+    places = (
+        _PLACE_LAYOUT.pack(key, place.score << 4 | place.run) for key, place in state.places.items()
+    )
     return state.digest + state.table + b"".join(places)
 
 
-def _unpacked(state: bytes) -> _State:
-    table = state[_DIGEST : _DIGEST + TABLE_SIZE]
-    pairs = _PLACE.iter_unpack(state[_DIGEST + TABLE_SIZE :])
+def _unpack_state(state: bytes) -> _State:
+    table = state[_DIGEST_SIZE : _DIGEST_SIZE + TABLE_SIZE]
+    pairs = _PLACE_LAYOUT.iter_unpack(state[_DIGEST_SIZE + TABLE_SIZE :])
     places = {key: Place(packed >> 4, packed & 15) for key, packed in pairs}
-    return _State(state[:_DIGEST], table, places)
+    return _State(state[:_DIGEST_SIZE], table, places)

@@ -26,8 +26,8 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.text.blocks import unpacked
-from gossamer.text.sketch import change
+from gossamer.text.blocks import unpack_blocks
+from gossamer.text.sketch import estimate_change
 from gossamer.text.volatile import compare
 from services.dedup.hints import new_links, sketch_of
 from services.dedup.rows import HIDDEN, DocumentRow
@@ -67,7 +67,7 @@ class Documents:
 
         A record that comes again is told what it was told before, and changes nothing.
         """
-        known, blocks = self._rows.get(_key(page)), unpacked(page.blocks)
+        known, blocks = self._rows.get(_key(page)), unpack_blocks(page.blocks)
         if known and page.fetched_at < known.at:
             return Version(_told_before(known, page.fetched_at), known)
         if known is None or not _continues(page, known):
@@ -77,7 +77,7 @@ class Documents:
             return Version(_told_before(known, page.fetched_at), known)
         same, state = compare(known.volatile, blocks)
         same = same or page.digest == known.digest
-        changed = 0.0 if same else change(known.sketch, page.sketch)
+        changed = 0.0 if same else estimate_change(known.sketch, page.sketch)
         new = new_links(page, known.links) if changed else frozenset()
         row = self._row(page, state, known.first_seen or known.at)
         return Version(changed, _later(known, row, changed), new)

@@ -20,7 +20,7 @@ from gossamer.cache import ENTRY_BYTES, ByteCache
 from gossamer.events import CrawlDefined, Discovery, PageParsed, Purpose
 from gossamer.runtime.processor import Key
 from gossamer.store import Store
-from gossamer.text.sketch import change
+from gossamer.text.sketch import estimate_change
 from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.url_steps import host_image, host_images, without_default_document
 from services.dedup.rows import ASSUMED, DocumentRow, HostStepsRow
@@ -130,7 +130,9 @@ class HostSteps:
         known = self._documents.get((page.crawl, other))
         if known is None or known.gone or not known.sketch or not page.sketch:
             return False
-        return known.digest != page.digest and change(known.sketch, page.sketch) > DIFFERENT
+        return (
+            known.digest != page.digest and estimate_change(known.sketch, page.sketch) > DIFFERENT
+        )
 
     def _prove(self, host: str, rule: str, digest: str) -> None:
         row = self._rows.get(host) or HostStepsRow(host)

@@ -26,12 +26,12 @@ from enum import StrEnum
 
 from resiliparse.parse.encoding import detect_encoding
 
-PRESCAN = 1024
-LATE = 1 << 16
-LAST_RESORT = "windows-1252"
-NOT_IN_META = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": LAST_RESORT}
+PRESCAN_SIZE = 1024
+LATE_PRESCAN_SIZE = 1 << 16
+DEFAULT_ENCODING = "windows-1252"
+META_REPLACEMENTS = {"utf-16be": "utf-8", "utf-16le": "utf-8", "x-user-defined": DEFAULT_ENCODING}
 """What a meta element cannot mean, since it could be read, and what it is taken for."""
-CONTROLS = range(0x80, 0xA0)
+C1_CONTROLS = range(0x80, 0xA0)
 BOMS = {b"\xef\xbb\xbf": "utf-8", b"\xfe\xff": "utf-16be", b"\xff\xfe": "utf-16le"}
 
 _header = re.compile(r"""charset\s*=\s*["']?([^\s"',;]+)""", re.IGNORECASE)
@@ -42,14 +42,14 @@ _attribute = re.compile(
     rb"""[\t\n\f\r /]*(=?[^\t\n\f\r /=>]*)[\t\n\f\r ]*(?:=[\t\n\f\r ]*"""
     rb"""(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r >"'][^\t\n\f\r >]*)(?=[\t\n\f\r >])|))?"""
 )
-_in_content = re.compile(
+_content_charset = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r ;"'][^\t\n\f\r ;]*))""",
     re.IGNORECASE,
 )
 _xml = re.compile(rb"""<\?xml[^>]*?[\t\n\r ]encoding[\t\n\r ]*=[\t\n\r ]*["']([^"'>]*)""")
 
 
-class Source(StrEnum):
+class CharsetSource(StrEnum):
     """What says in which encoding a text is."""
 
     BOM = "bom"
@@ -63,57 +63,59 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Characters:
+class DecodedText:
     """A decoded text, and the WHATWG name of its encoding."""
 
     text: str
     encoding: str
-    source: Source
+    source: CharsetSource
     """What says that it is this one."""
     conflict: bool
     """Whether BOM, header, meta element and bytes disagree about the encoding."""
 
 
-def characters(body: bytes, content_type: str, is_html: bool) -> Characters:
+def decode_text(body: bytes, content_type: str, is_html: bool) -> DecodedText:
     """Decode *body*. Never fails: what cannot be decoded becomes U+FFFD."""
     bom = next((name for mark, name in BOMS.items() if body.startswith(mark)), "")
     parameter = _header.search(content_type)
     header = encoding_of(parameter[1]) if parameter else ""
-    meta = declared(body[:PRESCAN]) if is_html else ""
-    named = {Source.BOM: bom, Source.HEADER: header, Source.META: meta}
+    meta = declared_encoding(body[:PRESCAN_SIZE]) if is_html else ""
+    named = {CharsetSource.BOM: bom, CharsetSource.HEADER: header, CharsetSource.META: meta}
     said = {source: name for source, name in named.items() if name}
-    source, encoding = next(iter(said.items()), None) or _undeclared(body, is_html)
-    text = _strictly(body, encoding)
-    conflict = len(set(said.values())) > 1 or (bool(said) and _contradicts(body, encoding, text))
+    source, encoding = next(iter(said.items()), None) or _find_undeclared(body, is_html)
+    text = _decode_strictly(body, encoding)
+    conflict = len(set(said.values())) > 1 or (
+        bool(said) and _contradicts_bytes(body, encoding, text)
+    )
     if text is None:
         text = body.decode(codec_of(encoding), "control or replacement")
-    return Characters(text.removeprefix("\ufeff"), encoding, source, conflict)
+    return DecodedText(text.removeprefix("\ufeff"), encoding, source, conflict)
 
 
-def _contradicts(body: bytes, encoding: str, text: str | None) -> bool:
+def _contradicts_bytes(body: bytes, encoding: str, text: str | None) -> bool:
     """Return whether *body* is in no such *encoding*, in which it is *text*, if it is any."""
     # Windows-1252 stands for Latin-1 and ASCII as well: what is undefined in it says nothing.
-    if text is None and encoding != LAST_RESORT:
+    if text is None and encoding != DEFAULT_ENCODING:
         return True
     if encoding.startswith("utf-") or body.isascii():
         return False
     # Texts in other encodings are hardly ever valid UTF-8: it has one way to go on after a byte.
-    decoded = _strictly(body, "utf-8")
-    return decoded is not None and len(body) - len(decoded) >= ENOUGH
+    decoded = _decode_strictly(body, "utf-8")
+    return decoded is not None and len(body) - len(decoded) >= MIN_NON_ASCII_BYTES
 
 
-def _undeclared(body: bytes, is_html: bool) -> tuple[Source, str]:
-    if ESCAPE not in body and _strictly(body, "utf-8") is not None:
-        return Source.BYTES, "utf-8"
+def _find_undeclared(body: bytes, is_html: bool) -> tuple[CharsetSource, str]:
+    if ISO_2022_JP_ESCAPE not in body and _decode_strictly(body, "utf-8") is not None:
+        return CharsetSource.BYTES, "utf-8"
     # A browser that meets a meta element later starts over (13.2.3.4).
-    if is_html and (late := declared(body[:LATE])):
-        return Source.META, late
-    if encoding := guessed(body):
-        return Source.GUESS, encoding
-    return Source.DEFAULT, LAST_RESORT
+    if is_html and (late := declared_encoding(body[:LATE_PRESCAN_SIZE])):
+        return CharsetSource.META, late
+    if encoding := guess_encoding(body):
+        return CharsetSource.GUESS, encoding
+    return CharsetSource.DEFAULT, DEFAULT_ENCODING
 
 
-def _strictly(body: bytes, encoding: str) -> str | None:
+def _decode_strictly(body: bytes, encoding: str) -> str | None:
     try:
         # Not final: a body that was cut may end within a character.
         return codecs.getincrementaldecoder(codec_of(encoding))("control").decode(body)
@@ -121,38 +123,38 @@ def _strictly(body: bytes, encoding: str) -> str | None:
         return None
 
 
-def _control(error: UnicodeError) -> tuple[str, int]:
+def _decode_c1_control(error: UnicodeError) -> tuple[str, int]:
     # In the standard's tables of single bytes those without a character are controls.
     if isinstance(error, UnicodeDecodeError) and error.encoding == "charmap":
         byte = error.object[error.start]
-        if byte in CONTROLS:
+        if byte in C1_CONTROLS:
             return chr(byte), error.start + 1
     raise error
 
 
-def _control_or_replacement(error: UnicodeError) -> tuple[str, int]:
+def _decode_or_replace(error: UnicodeError) -> tuple[str, int]:
     try:
-        return _control(error)
+        return _decode_c1_control(error)
     except UnicodeDecodeError as undefined:
         return "\ufffd", undefined.end
 
 
-codecs.register_error("control", _control)
-codecs.register_error("control or replacement", _control_or_replacement)
+codecs.register_error("control", _decode_c1_control)
+codecs.register_error("control or replacement", _decode_or_replace)
 
 
-def declared(head: bytes) -> str:
+def declared_encoding(head: bytes) -> str:
     """Return the encoding that a meta element of *head* declares, or "" (13.2.3.2, prescan)."""
     position = 0
     while tag := _tag.search(head, position):
-        position = _end(head, tag)
-        if tag[2] and (encoding := _of_meta(head, tag.end())):
-            return NOT_IN_META.get(encoding, encoding)
+        position = _tag_end(head, tag)
+        if tag[2] and (encoding := _meta_encoding(head, tag.end())):
+            return META_REPLACEMENTS.get(encoding, encoding)
     xml = _xml.match(head)
     return encoding_of(xml[1].decode("latin-1")) if xml else ""
 
 
-def _end(head: bytes, tag: re.Match[bytes]) -> int:
+def _tag_end(head: bytes, tag: re.Match[bytes]) -> int:
     if tag[1]:
         closed = head.find(b"-->", tag.start() + 2)
         return closed + 3 if closed >= 0 else len(head)
@@ -169,7 +171,7 @@ def _attributes(head: bytes, position: int) -> Iterator[tuple[bytes, bytes, int]
         yield found[1].lower(), found[2] or found[3] or found[4] or b"", position
 
 
-def _of_meta(head: bytes, position: int) -> str:
+def _meta_encoding(head: bytes, position: int) -> str:
     attributes: dict[bytes, bytes] = {}
     for name, value, _ in _attributes(head, position):
         attributes.setdefault(name, value)
@@ -177,7 +179,7 @@ def _of_meta(head: bytes, position: int) -> str:
         return encoding_of(attributes[b"charset"].decode("latin-1"))
     if attributes.get(b"http-equiv", b"").lower() != b"content-type":
         return ""
-    found = _in_content.search(attributes.get(b"content", b""))
+    found = _content_charset.search(attributes.get(b"content", b""))
     return encoding_of((found[1] or found[2] or found[3] or b"").decode("latin-1")) if found else ""
 
 
@@ -258,14 +260,14 @@ def codec_of(encoding: str) -> str:
     return CODECS.get(encoding, encoding)
 
 
-SAMPLE = 1 << 14
+SAMPLE_SIZE = 1 << 14
 """Bytes that are looked at, from the first that is not ASCII."""
-BEFORE = 64
-ESCAPE = b"\x1b$"
+SAMPLE_PREFIX = 64
+ISO_2022_JP_ESCAPE = b"\x1b$"
 """With it ISO-2022-JP leaves ASCII, in bytes that would all be valid UTF-8."""
-ENOUGH = 5
+MIN_NON_ASCII_BYTES = 5
 """Telling bytes, below which a guess is worse than the encoding that most such pages are in."""
-TWINS = {
+WINDOWS_TWINS = {
     "iso-8859-2": "windows-1250",
     "iso-8859-6": "windows-1256",
     "iso-8859-7": "windows-1253",
@@ -277,28 +279,28 @@ TWINS = {
     "iso-8859-4": "windows-1257",
 }
 """What has characters where the ISO's encoding has controls, and else nearly the same."""
-UNUSED = {"iso-8859-16": "iso-8859-2"}
+UNUSED_ENCODINGS = {"iso-8859-16": "iso-8859-2"}
 """What the detector likes to see and nobody writes."""
 
-_telling = re.compile(rb"[\x80-\xff\x1b]")
+_non_ascii = re.compile(rb"[\x80-\xff\x1b]")
 _c1_control = re.compile(rb"[\x80-\x9f]")
 _by_codec = {codecs.lookup(codec_of(name)).name: name for name in ENCODINGS}
 
 
-def guessed(body: bytes) -> str:
+def guess_encoding(body: bytes) -> str:
     """Return the encoding, by its WHATWG name, that *body* seems to be in; "" if none does."""
-    first = _telling.search(body)
-    start = max(first.start() - BEFORE, 0) if first else 0
-    sample = body[start : start + SAMPLE]
-    if len(_telling.findall(sample)) < ENOUGH and ESCAPE not in sample:
+    first = _non_ascii.search(body)
+    start = max(first.start() - SAMPLE_PREFIX, 0) if first else 0
+    sample = body[start : start + SAMPLE_SIZE]
+    if len(_non_ascii.findall(sample)) < MIN_NON_ASCII_BYTES and ISO_2022_JP_ESCAPE not in sample:
         return ""
     try:
-        found = _named(detect_encoding(sample, max_len=0, html5_compatible=False) or "")
+        found = _whatwg_name(detect_encoding(sample, max_len=0, html5_compatible=False) or "")
     except LookupError:
         return ""
-    found = UNUSED.get(found, found)
-    return TWINS.get(found, found) if _c1_control.search(sample) else found
+    found = UNUSED_ENCODINGS.get(found, found)
+    return WINDOWS_TWINS.get(found, found) if _c1_control.search(sample) else found
 
 
-def _named(answer: str) -> str:
+def _whatwg_name(answer: str) -> str:
     return answer and (encoding_of(answer) or _by_codec.get(codecs.lookup(answer).name, ""))

@@ -8,7 +8,7 @@ from calendar import timegm
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
-LONGEST = 64
+MAX_DATE_LENGTH = 64
 """Characters of a date."""
 
 _w3c = re.compile(
@@ -27,29 +27,29 @@ def parse_date(text: str) -> float:
 
     What is left out is the earliest that it can be, in UTC.
     """
-    text = text.strip()[:LONGEST]
+    text = text.strip()[:MAX_DATE_LENGTH]
     if found := _w3c.fullmatch(text):
-        return _of(found)
+        return _to_epoch(found)
     try:
         said = parsedate_to_datetime(text)
-        return _positive(said if said.tzinfo else said.replace(tzinfo=UTC))
+        return _timestamp(said if said.tzinfo else said.replace(tzinfo=UTC))
     except (ValueError, TypeError, OverflowError, IndexError):
         return 0.0
 
 
 def parse_pdf_date(text: str) -> float:
     """Return when *text* says, a date of ISO 32000, 7.9.4 (`D:20240229120000+01'00'`), or 0."""
-    found = _pdf.fullmatch(text.strip()[:LONGEST])
-    return _of(found) if found else 0.0
+    found = _pdf.fullmatch(text.strip()[:MAX_DATE_LENGTH])
+    return _to_epoch(found) if found else 0.0
 
 
-def _of(found: re.Match[str]) -> float:
+def _to_epoch(found: re.Match[str]) -> float:
     year, month, day, hour, minute, second = (
         int(part or least) for part, least in zip(found.groups(), (0, 1, 1, 0, 0, 0), strict=False)
     )
     try:
         zone = _offset(found[7])
-        return _positive(datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone))
+        return _timestamp(datetime(year, month, day, hour, minute, min(second, 59), tzinfo=zone))
     except (ValueError, OverflowError):
         return 0.0
 
@@ -62,15 +62,15 @@ def _offset(offset: str | None) -> timezone:
     return timezone(-ahead if offset[0] == "-" else ahead)
 
 
-def _positive(said: datetime) -> float:
+def _timestamp(said: datetime) -> float:
     return max(0.0, said.timestamp())
 
 
-BEFORE_THE_WEB = float(timegm((1993, 1, 1, 0, 0, 0)))
+WEB_BEGAN_AT = float(timegm((1993, 1, 1, 0, 0, 0)))
 """Nothing on the Web is older: such times are mistakes (practical-issues 5.5)."""
-AHEAD = 86400.0
+MAX_CLOCK_SKEW = 86400.0
 """Seconds that a clock, or a time zone, may be ahead of ours."""
-LIMIT = 50
+MAX_LOOSE_DATE_LENGTH = 50
 """Characters of a time."""
 
 MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
@@ -86,36 +86,36 @@ _in_url = re.compile(
 def parse_loose_date(text: str, now: float) -> float:
     """Return the epoch seconds of *text*, in UTC where it names no zone; 0 if it is no time, or
     one before the Web or after *now*."""
-    written = text.strip()[:LIMIT]
+    written = text.strip()[:MAX_LOOSE_DATE_LENGTH]
     exact = parse_date(written) or parse_date(_utc.sub("Z", written))
-    found = exact or _epoch(written) or _words(written)
-    return found if BEFORE_THE_WEB <= found <= now + AHEAD else 0.0
+    found = exact or _parse_epoch(written) or _parse_words(written)
+    return found if WEB_BEGAN_AT <= found <= now + MAX_CLOCK_SKEW else 0.0
 
 
-def date_in_url(url: str, now: float) -> float:
+def parse_url_date(url: str, now: float) -> float:
     """Return when the day begins that a URL's path names, such as `/2026/11/23/`; 0 if none."""
     found = _in_url.search(url)
-    at = _day(int(found[1]), found[2], int(found[3])) if found else 0.0
-    return at if at <= now + AHEAD else 0.0
+    at = _day_start(int(found[1]), found[2], int(found[3])) if found else 0.0
+    return at if at <= now + MAX_CLOCK_SKEW else 0.0
 
 
-def _epoch(text: str) -> float:
+def _parse_epoch(text: str) -> float:
     if not text.isdecimal() or len(text) not in (10, 13):
         return 0.0
     return int(text) / (1000 if len(text) == 13 else 1)
 
 
-def _words(text: str) -> float:
+def _parse_words(text: str) -> float:
     if found := _numbers.search(text):
-        return _day(int(found[1]), found[2], int(found[3]))
+        return _day_start(int(found[1]), found[2], int(found[3]))
     if found := _day_first.search(text):
-        return _day(int(found[3]), found[2], int(found[1]))
+        return _day_start(int(found[3]), found[2], int(found[1]))
     if found := _month_first.search(text):
-        return _day(int(found[3]), found[1], int(found[2]))
+        return _day_start(int(found[3]), found[1], int(found[2]))
     return 0.0
 
 
-def _day(year: int, month: str, day: int) -> float:
+def _day_start(year: int, month: str, day: int) -> float:
     number = int(month) if month.isdecimal() else MONTHS.find(month[:3].lower()) // 3 + 1
     try:
         return datetime(year, number, day, tzinfo=UTC).timestamp()

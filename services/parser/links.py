@@ -18,20 +18,20 @@ from msgspec import json
 from gossamer.events import Link
 from gossamer.events.hazards import Hazard
 from gossamer.events.pages import LinkKind
-from gossamer.text.folding import folded
+from gossamer.text.folding import fold_whitespace
 from gossamer.web.http import Headers, all_values, first_value
 from gossamer.web.url import BadUrl, NotOfTheWeb, UrlTooLong, canonicalize, host_key
 from services.parser.charset import codec_of
 from services.parser.options import Options
 
-TEXT_LIMIT = 200
+MAX_TEXT_LENGTH = 200
 TEXT_BUDGET = 4_000_000
 """Characters that are looked at for the texts of all links; where links lie in links, as they may
 in SVG, each has the text of all that it holds."""
-REL_LIMIT = 100
-PLAIN = 500
+MAX_REL_LENGTH = 100
+MAX_PLAIN_LENGTH = 500
 """Characters of a link that needs no parsing. Longer ones are few, and may be too long."""
-NOFOLLOW = frozenset(("nofollow", "ugc", "sponsored"))
+NOFOLLOW_RELATIONS = frozenset(("nofollow", "ugc", "sponsored"))
 
 _path = r"(?:(?:/[\w~-][\w.~-]*)++/?(?:\?[\w.~&=/-]++)?|/)"
 _plain = re.compile(_path, re.ASCII)
@@ -62,7 +62,7 @@ class Resolver:
 
     def _canonical(self, target: str) -> str:
         # Most links are plain: to parse those takes as long as all else of them.
-        if len(target) <= PLAIN:
+        if len(target) <= MAX_PLAIN_LENGTH:
             path = target.removeprefix(self._host)
             if _plain.fullmatch(path):
                 return self._host + path
@@ -89,7 +89,7 @@ class Resolver:
         return quote(characters[0].encode(self._codec, "xmlcharrefreplace"), safe="")
 
 
-class Links:
+class LinkCollector:
     """Collects links as far as *options* say."""
 
     def __init__(self, options: Options) -> None:
@@ -110,20 +110,20 @@ class Links:
         if not self._room:
             return
         before = self._found.get(url)
-        nofollow = not NOFOLLOW.isdisjoint(rel)
+        nofollow = not NOFOLLOW_RELATIONS.isdisjoint(rel)
         if before is None:
-            words = " ".join(rel)[:REL_LIMIT]
+            words = " ".join(rel)[:MAX_REL_LENGTH]
             said = self._said(text)
             self._take(Link(url, said, nofollow, False, words, kind.value, position), 0)
         elif not before.text or before.nofollow > nofollow or before.kind != LinkKind.LINK:
             said = before.text or self._said(text)
-            link = _merged(before, kind, nofollow, said, position)
+            link = _merge(before, kind, nofollow, said, position)
             self._take(link, len(json.encode(before)))
 
     def _said(self, text: Callable[[], str]) -> str:
         whole = text() if self._text_budget > 0 else ""
         self._text_budget -= len(whole)
-        return folded(whole)[:TEXT_LIMIT]
+        return fold_whitespace(whole)[:MAX_TEXT_LENGTH]
 
     def _take(self, link: Link, size: int) -> None:
         more = len(json.encode(link)) - size
@@ -142,7 +142,7 @@ class Links:
         return tuple(self._found.values())
 
 
-def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str, position: str) -> Link:
+def _merge(before: Link, kind: LinkKind, nofollow: bool, text: str, position: str) -> Link:
     """Return the link as it was found *before* and now: what people can click on is no less."""
     return Link(
         before.url,
@@ -154,7 +154,7 @@ def _merged(before: Link, kind: LinkKind, nofollow: bool, text: str, position: s
     )
 
 
-HEADER_LINKS = 100
+MAX_HEADER_LINKS = 100
 """Most links of a response's headers."""
 
 _link = re.compile(r"[\s,]*<([^<>]*)>((?:[^,<\"]+|\"(?:[^\"\\]|\\.)*\"?)*)", re.DOTALL)
@@ -166,19 +166,19 @@ _escape = re.compile(r"\\(.)", re.DOTALL)
 Parameters = dict[str, str]
 
 
-def header_links(headers: Headers, url: str) -> tuple[Link, ...]:
+def find_header_links(headers: Headers, url: str) -> tuple[Link, ...]:
     """Return where the headers of a response from the canonical *url* lead, each URL once."""
     found: dict[str, Link] = {}
-    for target, kind, said in _targets(headers):
+    for target, kind, said in _header_targets(headers):
         leads_to = _canonical(target, url)
-        if leads_to and leads_to != url and len(found) < HEADER_LINKS:
-            rel = folded(said.get("rel", "").lower())[:REL_LIMIT]
-            text = folded(said.get("title", ""))[:TEXT_LIMIT]
+        if leads_to and leads_to != url and len(found) < MAX_HEADER_LINKS:
+            rel = fold_whitespace(said.get("rel", "").lower())[:MAX_REL_LENGTH]
+            text = fold_whitespace(said.get("title", ""))[:MAX_TEXT_LENGTH]
             found.setdefault(leads_to, Link(leads_to, text, rel=rel, kind=kind.value))
     return tuple(found.values())
 
 
-def link_values(value: str) -> Iterator[tuple[str, Parameters]]:
+def parse_link_header(value: str) -> Iterator[tuple[str, Parameters]]:
     """Yield the targets in a Link header, as they stand there, each with its parameters; of one
     that is there twice the first counts (section 3.3)."""
     for found in _link.finditer(value):
@@ -188,15 +188,15 @@ def link_values(value: str) -> Iterator[tuple[str, Parameters]]:
         yield found[1].strip(), said
 
 
-def _targets(headers: Headers) -> Iterator[tuple[str, LinkKind, Parameters]]:
+def _header_targets(headers: Headers) -> Iterator[tuple[str, LinkKind, Parameters]]:
     for value in all_values(headers, "link"):
-        for target, said in link_values(value):
+        for target, said in parse_link_header(value):
             rel = said.get("rel", "").lower().split()
-            kind = relation(rel, said.get("type", ""), "hreflang" in said)
+            kind = link_kind(rel, said.get("type", ""), "hreflang" in said)
             # With an anchor it is a link of another document (section 3.2).
             if kind and "anchor" not in said:
                 yield target, kind, said
-    if refresh := refresh_target(first_value(headers, "refresh")):
+    if refresh := parse_refresh(first_value(headers, "refresh")):
         yield refresh, LinkKind.REFRESH, {}
 
 
@@ -207,7 +207,7 @@ def _canonical(target: str, url: str) -> str:
         return ""
 
 
-FEEDS = frozenset(
+FEED_TYPES = frozenset(
     (
         "application/rss+xml",
         "application/atom+xml",
@@ -217,7 +217,7 @@ FEEDS = frozenset(
         "text/xml",
     )
 )
-RELATIONS = {
+KIND_BY_RELATION = {
     "canonical": LinkKind.CANONICAL,
     "next": LinkKind.NEXT,
     "prev": LinkKind.PREVIOUS,
@@ -232,7 +232,7 @@ _refresh = re.compile(
 )
 
 
-def relation(rel: list[str], media_type: str, has_language: bool) -> LinkKind | None:
+def link_kind(rel: list[str], media_type: str, has_language: bool) -> LinkKind | None:
     """Return as what a link element, or a Link header, leads to another document; None if it does
     not.
 
@@ -241,13 +241,13 @@ def relation(rel: list[str], media_type: str, has_language: bool) -> LinkKind | 
     if "stylesheet" in rel:
         return None
     if "alternate" in rel:
-        if media_type.partition(";")[0].strip().lower() in FEEDS:
+        if media_type.partition(";")[0].strip().lower() in FEED_TYPES:
             return LinkKind.FEED
         return LinkKind.ALTERNATE if has_language else None
-    return next((RELATIONS[word] for word in rel if word in RELATIONS), None)
+    return next((KIND_BY_RELATION[word] for word in rel if word in KIND_BY_RELATION), None)
 
 
-def refresh_target(value: str) -> str:
+def parse_refresh(value: str) -> str:
     """Return where a Refresh header or meta element leads (HTML standard, 4.2.4.3); "" if nowhere:
     to the same page, after a while."""
     found = _refresh.match(value)

@@ -26,17 +26,17 @@ from gossamer.web.http import (
 from gossamer.web.sniffing import GZIP, PACKED_XML, WHOLE, media_type, whole_type
 from gossamer.web.validators import kept, validators_of
 from services.parser.dates import parse_loose_date
-from services.parser.links import header_links
+from services.parser.links import find_header_links
 from services.parser.options import Options
 from services.parser.readers import read
-from services.parser.readers.base import Received
-from services.parser.result import passed_on, with_hazards
+from services.parser.readers.base import ReceivedDocument
+from services.parser.result import add_hazards, start_result
 from services.parser.text import digest_of
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     """Return what *page* says. Takes any bytes; some need more time or memory than there is."""
-    parsed = replace(passed_on(page, now), payload_digest=payload_digest(page.body))
+    parsed = replace(start_result(page, now), payload_digest=payload_digest(page.body))
     if page.status == 304 and page.visit.conditions:
         found = validators_of(page.headers)
         validators = kept(found, page.visit.validators)
@@ -48,15 +48,15 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     validators = validators_of(page.headers)
     parsed = replace(parsed, validators=validators, expires_at=_expires_at(page))
     codings = joined_values(page.headers, "content-encoding")
-    body = decoded(page.body, codings, _limit(page, options), options.ratio_limit)
-    parsed = _received(page, parsed, body, options)
+    body = decoded(page.body, codings, _max_decoded_size(page, options), options.ratio_limit)
+    parsed = _add_body(page, parsed, body, options)
     header = joined_values(page.headers, "content-type")
-    said = read(Received(parsed, body.data, header, options))
+    said = read(ReceivedDocument(parsed, body.data, header, options))
     said = said if said.digest else replace(said, digest=digest_of(body.data))
-    return _obeyed(_with_headers(said, page), options)
+    return _apply_directives(_add_header_links(said, page), options)
 
 
-def _limit(page: PageFetched, options: Options) -> int:
+def _max_decoded_size(page: PageFetched, options: Options) -> int:
     if page.visit.purpose is Purpose.SITEMAP:
         return options.sitemap_limit
     kind = whole_type(page.headers, page.body)
@@ -69,14 +69,15 @@ def _expires_at(page: PageFetched) -> float:
     return expires_at(page.headers, page.started_at)
 
 
-def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:
+def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:
     kind = media_type(page.headers, body.data)
     hazards = {
         Hazard.DECOMPRESSION_BOMB: body.bomb,
-        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and not _fits(content_type(page.headers), kind),
+        Hazard.WRONG_CONTENT_TYPE: bool(body.data)
+        and not _is_declared_type(content_type(page.headers), kind),
     }
     return replace(
-        with_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
+        add_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
         content_type=kind,
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
@@ -85,13 +86,13 @@ def _received(page: PageFetched, parsed: PageParsed, body: Body, options: Option
     )
 
 
-def _fits(declared: str, kind: str) -> bool:
+def _is_declared_type(declared: str, kind: str) -> bool:
     return declared == kind or (declared in GZIP and kind == PACKED_XML)
 
 
-def _with_headers(parsed: PageParsed, page: PageFetched) -> PageParsed:
+def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
     """Return what was read with what the headers lead to."""
-    links = header_links(page.headers, page.visit.url)
+    links = find_header_links(page.headers, page.visit.url)
     known = {link.url for link in parsed.links}
     named = (link.url for link in links if link.kind == LinkKind.CANONICAL)
     return replace(
@@ -101,7 +102,7 @@ def _with_headers(parsed: PageParsed, page: PageFetched) -> PageParsed:
     )
 
 
-def _obeyed(parsed: PageParsed, options: Options) -> PageParsed:
+def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
     """Return *parsed* with what it asks for, as far as the settings take it for that."""
     said = parsed.directives
     after = parse_loose_date(value_of(UNAVAILABLE_AFTER, said), inf)
@@ -112,5 +113,5 @@ def _obeyed(parsed: PageParsed, options: Options) -> PageParsed:
         Hazard.NOINDEX: noindex,
         Hazard.NOFOLLOW: nofollow or any(link.nofollow for link in parsed.links),
     }
-    parsed = with_hazards(parsed, [hazard for hazard, is_met in met.items() if is_met])
+    parsed = add_hazards(parsed, [hazard for hazard, is_met in met.items() if is_met])
     return replace(parsed, unavailable_after=after, noindex=noindex, nofollow=nofollow)

@@ -14,21 +14,21 @@ from gossamer.events.hazards import Hazard
 from gossamer.web.http import REDIRECTS, first_value
 from gossamer.web.soft_404 import has_text_of, is_home_page, leads_where
 from gossamer.web.validators import modified_at
-from services.parser.dates import BEFORE_THE_WEB
+from services.parser.dates import WEB_BEGAN_AT
 
-IDENTITY = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
+IDENTITY_FIELDS = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
 """The fields that say which page was read, and when."""
-REASON_LIMIT = 1000
-LEEWAY = 60.0
+MAX_REASON_LENGTH = 1000
+CLOCK_SKEW = 60.0
 """Seconds by which a server's clock may be ahead of ours: pages are made up as they are asked for.
 """
-PERMANENT = frozenset({301, 308})
-OURS = frozenset({412, 429})
+PERMANENT_REDIRECTS = frozenset({301, 308})
+CRAWLER_REFUSALS = frozenset({412, 429})
 """Refusals of our conditions or our pace, which say nothing about the page."""
-SOFT_404 = frozenset({PageKind.SOFT_404, PageKind.SOFT_404_REDIRECT})
+SOFT_404_KINDS = frozenset({PageKind.SOFT_404, PageKind.SOFT_404_REDIRECT})
 
 
-def passed_on(page: PageFetched, now: float) -> PageParsed:
+def start_result(page: PageFetched, now: float) -> PageParsed:
     """Return *page* as an event of the parser, before anything of it is read."""
     return PageParsed(
         crawl=page.crawl,
@@ -44,18 +44,18 @@ def passed_on(page: PageFetched, now: float) -> PageParsed:
     )
 
 
-def identified(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
+def restore_identity(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
     """Return *parsed*, which somebody says was read of *page*, with the identity of *page*.
 
     The hazards of *page* stay as well.
     """
-    known = passed_on(page, now)
-    identity = {name: getattr(known, name) for name in IDENTITY}
+    known = start_result(page, now)
+    identity = {name: getattr(known, name) for name in IDENTITY_FIELDS}
     hazards = tuple(dict.fromkeys((*page.hazards, *parsed.hazards)))
     return replace(parsed, **identity, hazards=hazards)
 
 
-def marked(page: PageFetched, parsed: PageParsed) -> PageParsed:
+def classify(page: PageFetched, parsed: PageParsed) -> PageParsed:
     """Return *parsed*, which was read of *page*, with its kind and the hazards of its answer.
 
     A Last-Modified that cannot be true is ignored by its users, and counted here. A page that shows
@@ -63,18 +63,18 @@ def marked(page: PageFetched, parsed: PageParsed) -> PageParsed:
     """
     kind = kind_of(page, parsed)
     met = {
-        Hazard.SOFT_404: kind in SOFT_404,
-        Hazard.WRONG_DATE: _is_success(page) and _has_wrong_date(page),
+        Hazard.SOFT_404: kind in SOFT_404_KINDS,
+        Hazard.WRONG_DATE: _is_success(page) and _has_impossible_date(page),
     }
     hazards = [hazard for hazard, is_met in met.items() if is_met]
-    return replace(with_hazards(parsed, hazards), kind=kind)
+    return replace(add_hazards(parsed, hazards), kind=kind)
 
 
-def unread(page: PageFetched, reason: str, now: float) -> PageParsed:
+def report_unreadable(page: PageFetched, reason: str, now: float) -> PageParsed:
     """Return the event on a *page* that the parser cannot read, with the *reason*."""
-    kind, reason = kind_of(page, None), reason[:REASON_LIMIT]
-    parsed = replace(passed_on(page, now), kind=kind, reason=reason)
-    return with_hazards(parsed, [Hazard.PARSER_FAULT])
+    kind, reason = kind_of(page, None), reason[:MAX_REASON_LENGTH]
+    parsed = replace(start_result(page, now), kind=kind, reason=reason)
+    return add_hazards(parsed, [Hazard.PARSER_FAULT])
 
 
 def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
@@ -91,8 +91,8 @@ def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
             return PageKind.UNREADABLE
         return PageKind.LISTING if parsed.listing else PageKind.DOCUMENT
     if status in REDIRECTS and parsed and parsed.links:
-        return PageKind.MOVED if status in PERMANENT else PageKind.REDIRECTED
-    if status in OURS or status // 100 != 4:
+        return PageKind.MOVED if status in PERMANENT_REDIRECTS else PageKind.REDIRECTED
+    if status in CRAWLER_REFUSALS or status // 100 != 4:
         return PageKind.INCONCLUSIVE
     return {404: PageKind.MISSING, 410: PageKind.REMOVED}.get(status, PageKind.REFUSED)
 
@@ -112,11 +112,11 @@ def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
     return has_text_of(known, parsed.digest, parsed.simhash)
 
 
-def _has_wrong_date(page: PageFetched) -> bool:
+def _has_impossible_date(page: PageFetched) -> bool:
     at = modified_at(page.headers)
-    return at is not None and not BEFORE_THE_WEB <= at <= page.started_at + LEEWAY
+    return at is not None and not WEB_BEGAN_AT <= at <= page.started_at + CLOCK_SKEW
 
 
-def with_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
+def add_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
     """Return *parsed* with *hazards* added to those that it has, each once."""
     return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))

@@ -18,16 +18,16 @@ from gossamer.runtime.processor import Emitter
 from services.parser.options import Options
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
-from services.parser.result import marked, unread
+from services.parser.result import classify, report_unreadable
 
 logger = structlog.get_logger()
 
 
-HOSTS = 10_000
+MAX_HOSTS = 10_000
 """Most hosts that are remembered: those that failed last."""
 
 
-class Letters:
+class DeadLetterLimiter:
     """Counts the pages of each host: *limit* of them are kept."""
 
     def __init__(self, limit: int) -> None:
@@ -37,7 +37,7 @@ class Letters:
     def are_wanted(self, host: str) -> bool:
         """Count one page more of *host*; return whether it is to be kept."""
         self._kept[host] = kept = self._kept.pop(host, 0) + 1
-        if len(self._kept) > HOSTS:
+        if len(self._kept) > MAX_HOSTS:
             self._kept.popitem(last=False)
         return kept <= self._limit
 
@@ -53,7 +53,9 @@ class Parser:
     reads: tuple[Topic, ...] = (PAGES_FETCHED,)
     begins_once = False
 
-    def __init__(self, pool: Pool, options: Options, letters: Letters, clock: Clock) -> None:
+    def __init__(
+        self, pool: Pool, options: Options, letters: DeadLetterLimiter, clock: Clock
+    ) -> None:
         self._pool, self._options, self._letters, self._clock = pool, options, letters, clock
 
     def control(self, event: Event) -> None:
@@ -66,13 +68,13 @@ class Parser:
                 emit(await self._read(event))
             except Poison as error:
                 count_hazards(self.name, [Hazard.PARSER_FAULT])
-                emit(unread(event, str(error), self._clock()))
+                emit(report_unreadable(event, str(error), self._clock()))
                 if self._letters.are_wanted(event.host):
                     raise
                 logger.warning("unread", url=event.visit.url, reason=str(error))
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))
-        parsed = marked(page, parsed)
+        parsed = classify(page, parsed)
         count_hazards(self.name, set(parsed.hazards).difference(page.hazards))
         return parsed

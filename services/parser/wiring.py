@@ -12,7 +12,7 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from services.parser.options import Options
 from services.parser.pool.pool import Pool
-from services.parser.service import Letters, Parser
+from services.parser.service import DeadLetterLimiter, Parser
 
 
 async def serve(
@@ -25,7 +25,7 @@ async def serve(
     wanted = settings.parser
     size = wanted.workers or os.cpu_count() or 1
     async with Pool(size, wanted.page_limit, wanted.memory_limit) as pool:
-        letters = Letters(wanted.letters_limit)
+        letters = DeadLetterLimiter(wanted.letters_limit)
         parser = Parser(pool, options_of(settings), letters, clock.now)
         # Twice as many as there are children, so that none waits for the log.
         hold = Throttle(log, "parser").partitions

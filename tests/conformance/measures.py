@@ -15,7 +15,7 @@ from gossamer.settings import DedupSettings
 from gossamer.web.robots import parse_robots
 from gossamer.web.url import BAD_PORTS, BadUrl, canonicalize, host_name
 from services.dedup.near import distance
-from services.parser.charset import characters
+from services.parser.charset import decode_text
 from services.parser.page import parse
 from services.parser.simhash import simhash_of
 from tests.parser.pages import NOW, OPTIONS, URL, fetched
@@ -160,7 +160,7 @@ def measure_encodings(folder: Path) -> Agreement:
     for name in ("tests1", "tests2", "test-yahoo-jp"):
         parts = re.split(rb"(?:^|\n)#data\n", (folder / f"encoding-{name}.dat").read_bytes())[1:]
         for data, expected in (part.rsplit(b"\n#encoding\n", 1) for part in parts):
-            encoding = characters(data + b"\xfe", "text/html", is_html=True).encoding
+            encoding = decode_text(data + b"\xfe", "text/html", is_html=True).encoding
             agrees = encoding == expected.decode().strip().lower()
             found.count(f"{name}: {data[:200]!r}: {encoding}", agrees)
     return found

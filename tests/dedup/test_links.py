@@ -28,7 +28,7 @@ from gossamer.web.url import host_key, site_of
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.parser.page import parse
-from services.parser.result import marked
+from services.parser.result import classify
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 WWW = "http://www.example.org"
@@ -159,7 +159,7 @@ def read(met: Met, duplicates: int = 0) -> PageParsed:
     page = fetched(met.body.encode(), *headers, url=met.url)
     visit = replace(page.visit, depth=met.depth, duplicates=duplicates)
     at = replace(page, visit=visit, host=host_key(met.url), site=site_of(met.url))
-    return marked(at, parse(at, OPTIONS, NOW))
+    return classify(at, parse(at, OPTIONS, NOW))
 
 
 def released(dedup: Dedup, page: PageParsed) -> tuple[PageJudged, list[str]]:
@@ -242,7 +242,7 @@ def test_a_page_with_a_text_of_its_own_ends_the_row(dedup: Dedup) -> None:
 def test_a_redirect_neither_adds_to_the_row_nor_ends_it(dedup: Dedup) -> None:
     page = fetched(b"", ("Location", "/there"), status=301)
     page = replace(page, visit=replace(page.visit, duplicates=2))
-    moved = marked(page, parse(page, OPTIONS, NOW))
+    moved = classify(page, parse(page, OPTIONS, NOW))
     (event,) = dedup.handle(moved, NOW)
     assert isinstance(event, UrlsDiscovered)
     assert [found.duplicates for found in event.urls] == [2]

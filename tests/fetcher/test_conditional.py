@@ -11,7 +11,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.web.http import first_value
 from gossamer.web.validators import Validators
 from services.parser.page import parse
-from services.parser.result import marked
+from services.parser.result import classify
 from tests.fetcher.orders import fetched, order
 from tests.fetcher.servers import Server, page, raw, serving, versioned
 from tests.parser.pages import NOW, OPTIONS
@@ -100,5 +100,5 @@ async def test_a_date_that_cannot_be_true_is_counted() -> None:
     ):
         async with serving(x=versioned(b"<p>x", modified=formatdate(at, usegmt=True))) as server:
             [kept] = (await fetched(f"{server.root}/x")).pages
-        hazards = marked(kept, parse(kept, OPTIONS, NOW)).hazards
+        hazards = classify(kept, parse(kept, OPTIONS, NOW)).hazards
         assert (Hazard.WRONG_DATE in hazards) is is_wrong, at

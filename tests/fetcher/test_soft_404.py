@@ -4,7 +4,7 @@ from gossamer.events import Outcome, PageFetched, Purpose
 from gossamer.events.hazards import Hazard
 from gossamer.web.soft_404 import Signature, missing_page
 from services.parser.page import parse
-from services.parser.result import marked
+from services.parser.result import classify
 from tests.fetcher.orders import fetched, order
 from tests.fetcher.servers import page, raw, serving
 from tests.parser.pages import NOW, OPTIONS
@@ -31,7 +31,7 @@ async def test_what_a_server_answers_to_a_page_that_cannot_exist_is_read_and_pas
 
 
 def is_marked(fetched: PageFetched) -> bool:
-    return Hazard.SOFT_404 in marked(fetched, parse(fetched, OPTIONS, NOW)).hazards
+    return Hazard.SOFT_404 in classify(fetched, parse(fetched, OPTIONS, NOW)).hazards
 
 
 async def test_what_answers_as_a_missing_page_did_is_marked_and_nothing_else() -> None:

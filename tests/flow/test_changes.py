@@ -11,12 +11,12 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
-from gossamer.text.volatile import LIMIT, SURE
+from gossamer.text.volatile import MAX_STATE_SIZE, VOLATILE_SCORE
 from services.dedup.rows import DocumentRow
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from services.parser.page import parse
-from services.parser.result import marked
+from services.parser.result import classify
 from tests.parser.pages import OPTIONS, URL, fetched
 
 DAY = 86400.0
@@ -39,7 +39,7 @@ class Visited:
         self.number += 1
         page = fetched(f"<title>T</title>{body}".encode(), status=status, url=url)
         page = replace(page, started_at=self.number * DAY)
-        return marked(page, parse(page, OPTIONS, 0.0))
+        return classify(page, parse(page, OPTIONS, 0.0))
 
     def told(self, page: PageParsed) -> PageJudged:
         told = list(self.dedup.handle(page, 0.0))
@@ -83,9 +83,9 @@ Kind = Callable[[int], str]
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_every_visit_changes_is_no_change_once_it_is_known(kind: Kind) -> None:
     page = Visited()
-    verdicts = [page.verdict(ARTICLE + kind(visit)) for visit in range(SURE + 4)]
+    verdicts = [page.verdict(ARTICLE + kind(visit)) for visit in range(VOLATILE_SCORE + 4)]
     assert verdicts[0] is Verdict.FIRST
-    assert verdicts[SURE + 1 :] == [Verdict.UNCHANGED] * 3
+    assert verdicts[VOLATILE_SCORE + 1 :] == [Verdict.UNCHANGED] * 3
     assert page.verdict(LESS + kind(50)) is Verdict.CHANGED
     assert page.verdict(LESS + kind(51)) is Verdict.UNCHANGED
 
@@ -162,4 +162,4 @@ def test_what_is_kept_of_a_page_is_little_however_long_it_is() -> None:
             row = page.store.table(DocumentRow).get((DEFAULT_CRAWL, URL))
             yield len(row.volatile) + len(row.sketch) if row else 0
 
-    assert max(sizes()) <= LIMIT + 64
+    assert max(sizes()) <= MAX_STATE_SIZE + 64

@@ -22,7 +22,7 @@ from gossamer.events import PageFetched, PageParsed
 from services.parser.options import Options
 from services.parser.pool import child, sandbox
 from services.parser.pool.messages import LENGTH
-from services.parser.result import passed_on
+from services.parser.result import start_result
 
 _libc = ctypes.CDLL(None, use_errno=True)
 BLANK = ctypes.create_string_buffer(128)
@@ -121,13 +121,13 @@ def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
         result = os.strerror(error.errno or 0)
     except RuntimeError as error:
         result = str(error)
-    return replace(passed_on(page, now), title=result)
+    return replace(start_result(page, now), title=result)
 
 
 def main() -> None:
     """Be a child, without the walls that are named before its own arguments."""
     for wall in sys.argv[1:-2]:
-        del sandbox.WALLS[wall]
+        del sandbox.RESTRICTIONS[wall]
     del sys.argv[1:-2]
     child.parse = attempt  # type: ignore[attr-defined]
     child.main()

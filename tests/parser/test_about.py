@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from services.parser.dates import BEFORE_THE_WEB, parse_loose_date
+from services.parser.dates import WEB_BEGAN_AT, parse_loose_date
 from services.parser.page import parse
 from tests.parser.articles import ARTICLES
 from tests.parser.pages import NOW, OPTIONS, URL, fetched
@@ -97,7 +97,7 @@ def test_when_a_page_was_changed_last_and_who_says_so(markup: str, by: str) -> N
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 T:/.+-]{4,30}"))
 def test_any_text_is_a_time_that_can_be_or_none(text: str) -> None:
     found = parse_loose_date(text, READ_AT)
-    assert found == 0.0 or BEFORE_THE_WEB <= found <= READ_AT + 86400
+    assert found == 0.0 or WEB_BEGAN_AT <= found <= READ_AT + 86400
 
 
 @given(st.datetimes(datetime(1993, 1, 2), datetime(2025, 11, 22)))

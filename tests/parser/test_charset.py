@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.parser.charset import CODECS, ENCODINGS, characters, codec_of, encoding_of
+from services.parser.charset import CODECS, ENCODINGS, codec_of, decode_text, encoding_of
 from tests.parser.pages import read
 
 
@@ -49,7 +49,7 @@ CASES = [
 def test_bom_header_and_meta_count_in_that_order(
     body: bytes, header: str, encoding: str, end: str
 ) -> None:
-    found = characters(body, header, is_html=True)
+    found = decode_text(body, header, is_html=True)
     assert found.encoding == encoding
     assert found.text.endswith(end)
     assert not found.text.startswith("\ufeff")
@@ -75,7 +75,7 @@ def test_a_conflict_between_them_is_a_hazard(body: bytes, header: str, conflict:
 
 
 def test_plain_text_has_no_meta() -> None:
-    assert characters(b"<meta charset=koi8-r>", "text/plain", is_html=False).encoding == "utf-8"
+    assert decode_text(b"<meta charset=koi8-r>", "text/plain", is_html=False).encoding == "utf-8"
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_plain_text_has_no_meta() -> None:
 )
 def test_the_first_bytes_declare_an_encoding(start: bytes, encoding: str) -> None:
     """HTML standard, 13.2.3.2. The last byte rules out that UTF-8 is found by the bytes."""
-    assert characters(start + b"\xfe", "text/html", is_html=True).encoding == encoding
+    assert decode_text(start + b"\xfe", "text/html", is_html=True).encoding == encoding

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.events import Link
-from services.parser.links import HEADER_LINKS, link_values, refresh_target
+from services.parser.links import MAX_HEADER_LINKS, parse_link_header, parse_refresh
 from tests.parser.pages import read
 
 ROOT = "http://www.example.org"
@@ -60,8 +60,8 @@ def test_what_a_page_says_comes_before_what_its_headers_say() -> None:
 
 
 def test_there_is_an_end_to_the_links_of_headers() -> None:
-    value = ", ".join(f"</{n}>; rel=next" for n in range(2 * HEADER_LINKS))
-    assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == HEADER_LINKS
+    value = ", ".join(f"</{n}>; rel=next" for n in range(2 * MAX_HEADER_LINKS))
+    assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == MAX_HEADER_LINKS
 
 
 targets = st.text("abc/.,;=:?\"' ", max_size=10)
@@ -78,19 +78,19 @@ def test_any_links_are_found_again_in_their_header(links: list[tuple[str, dict[s
         f"<{target}>" + "".join(f'; {name}="{quoted(value)}"' for name, value in said.items())
         for target, said in links
     )
-    assert list(link_values(written)) == [(target.strip(), said) for target, said in links]
+    assert list(parse_link_header(written)) == [(target.strip(), said) for target, said in links]
 
 
 @given(st.text('<>;,="\\ abrel', max_size=200))
 def test_any_header_is_read(value: str) -> None:
-    for target, said in link_values(value):
+    for target, said in parse_link_header(value):
         assert f"<{target}" in value.replace("< ", "<") or target in value
         assert all(name in value.lower() for name in said)
 
 
 @given(st.floats(0, 1e6).map(str), st.sampled_from([";", ",", " "]), st.text(max_size=50))
 def test_any_refresh_leads_to_a_part_of_itself(after: str, mark: str, rest: str) -> None:
-    assert refresh_target(f"{after}{mark}{rest}") in rest
+    assert parse_refresh(f"{after}{mark}{rest}") in rest
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_any_refresh_leads_to_a_part_of_itself(after: str, mark: str, rest: str)
     ],
 )
 def test_refresh_is_parsed_as_the_standard_says(value: str, target: str) -> None:
-    assert refresh_target(value) == target
+    assert parse_refresh(value) == target

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gossamer.events import Heading
-from services.parser.html.headings import LONGEST, MOST
+from services.parser.html.headings import MAX_HEADING_LENGTH, MAX_HEADINGS
 from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, fetched, read
 
@@ -83,8 +83,10 @@ def test_the_looks_can_be_left_alone() -> None:
 @given(st.integers(0, 200), st.text("ab <b>", max_size=300))
 def test_headings_are_bounded(times: int, words: str) -> None:
     parsed = read(f"<h2>{words}</h2>" * times + "<p><b>x</b></p>" * times)
-    assert len(parsed.headings) <= MOST
-    assert all(0 < len(one.text) <= LONGEST and 1 <= one.weight <= 6 for one in parsed.headings)
+    assert len(parsed.headings) <= MAX_HEADINGS
+    assert all(
+        0 < len(one.text) <= MAX_HEADING_LENGTH and 1 <= one.weight <= 6 for one in parsed.headings
+    )
 
 
 def test_elements_within_each_other_cost_no_quadratic_time() -> None:

@@ -7,7 +7,7 @@ from gossamer.events import PageFetched, PageKind, Purpose
 from gossamer.web.soft_404 import Signature
 from gossamer.web.validators import Validators
 from services.parser.page import parse
-from services.parser.result import marked, unread
+from services.parser.result import classify, report_unreadable
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 TEXT = b"<title>A page</title><p>Words."
@@ -20,7 +20,7 @@ REDIRECTING = Signature(status=302, location="/there", at=1.0)
 
 
 def kind(page: PageFetched) -> PageKind:
-    return marked(page, parse(page, OPTIONS, NOW)).kind
+    return classify(page, parse(page, OPTIONS, NOW)).kind
 
 
 def conditional(page: PageFetched) -> PageFetched:
@@ -80,4 +80,4 @@ def test_an_answer_as_of_a_missing_page_is_a_soft_404_whatever_else_it_is() -> N
     ],
 )
 def test_the_kind_of_an_answer_that_cannot_be_read(page: PageFetched, expected: PageKind) -> None:
-    assert unread(page, "the parser died", NOW).kind is expected
+    assert report_unreadable(page, "the parser died", NOW).kind is expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.parser.text import language_of
+from services.parser.text import detect_language
 
 SENTENCES = {
     "ar": "مش عارف ليه الناس دي بتعمل كده كل يوم، احنا عايزين نروح البيت بدري النهارده. ",
@@ -31,7 +31,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_the_language_is_that_of_the_text_whatever_the_page_claims(language: str) -> None:
-    assert language_of(SENTENCES[language] * 5, "xx") == language
+    assert detect_language(SENTENCES[language] * 5, "xx") == language
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def test_the_language_is_that_of_the_text_whatever_the_page_claims(language: str
     ids=["none", "short", "digits", "one letter", "a language without two letters"],
 )
 def test_where_the_text_leaves_doubt_the_page_is_believed(text: str) -> None:
-    assert language_of(text, "de-CH") == "de"
-    assert language_of(text, "gsw") == "gsw"
-    assert language_of(text) == ""
+    assert detect_language(text, "de-CH") == "de"
+    assert detect_language(text, "gsw") == "gsw"
+    assert detect_language(text) == ""

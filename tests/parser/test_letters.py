@@ -1,24 +1,24 @@
 """Of a host whose pages cannot be read few are kept."""
 
-from services.parser.service import HOSTS, Letters
+from services.parser.service import MAX_HOSTS, DeadLetterLimiter
 
 A, B = "http://a.example", "http://b.example"
 
 
 def test_so_many_pages_of_a_host_are_kept_and_no_fewer_of_another() -> None:
-    letters = Letters(2)
+    letters = DeadLetterLimiter(2)
     wanted = [letters.are_wanted(host) for host in (A, A, A, B, A)]
     assert wanted == [True, True, False, True, False]
 
 
 def test_none_are_kept_if_none_are_wanted() -> None:
-    assert not Letters(0).are_wanted(A)
+    assert not DeadLetterLimiter(0).are_wanted(A)
 
 
 def test_only_so_many_hosts_are_remembered_those_that_failed_last() -> None:
-    letters = Letters(1)
+    letters = DeadLetterLimiter(1)
     assert letters.are_wanted(A)
-    for number in range(HOSTS):
+    for number in range(MAX_HOSTS):
         letters.are_wanted(str(number))
     assert letters.are_wanted(A), "it is forgotten"
-    assert not letters.are_wanted(str(HOSTS - 1))
+    assert not letters.are_wanted(str(MAX_HOSTS - 1))

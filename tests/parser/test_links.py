@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gossamer.events import Link
 from gossamer.events.pages import Form
 from gossamer.web.url import BadUrl, canonicalize
-from services.parser.html.links import GUESSES, literals, srcset
+from services.parser.html.links import MAX_GUESSES, find_url_literals, parse_srcset
 from services.parser.links import TEXT_BUDGET, Resolver
 from services.parser.page import parse
 from tests.parser.articles import ARTICLES
@@ -173,10 +173,10 @@ def test_what_looks_like_a_page_of_the_site_in_a_script_is_a_guess(
 
 
 def test_guesses_come_last_are_few_and_are_none_where_they_are_links_anyway() -> None:
-    many = "".join(f"'/guess/{n}';" for n in range(GUESSES + 10))
+    many = "".join(f"'/guess/{n}';" for n in range(MAX_GUESSES + 10))
     parsed = read(f"<script>'/known';{many}</script><a href=/known>known</a><a href=/last>")
     assert targets(parsed)[:2] == [f"{ROOT}/known", f"{ROOT}/last"]
-    assert [link.kind for link in parsed.links] == ["link"] * 2 + ["script"] * GUESSES
+    assert [link.kind for link in parsed.links] == ["link"] * 2 + ["script"] * MAX_GUESSES
 
 
 def test_scripts_are_not_looked_through_where_that_is_not_wanted() -> None:
@@ -187,7 +187,7 @@ def test_scripts_are_not_looked_through_where_that_is_not_wanted() -> None:
 
 @given(st.text("/.ahtml\"'`+?=:% \\\n", max_size=200))
 def test_literals_are_pieces_of_the_script_without_quotes(script: str) -> None:
-    for literal in literals(script):
+    for literal in find_url_literals(script):
         assert literal in script.replace("\\/", "/")
         assert not re.search(r"[\"'`\s+]", literal)
 
@@ -229,7 +229,7 @@ def test_there_is_an_end_to_what_a_page_is_shown_with() -> None:
     ],
 )
 def test_srcset_is_parsed_as_the_standard_says(value: str, urls: list[str]) -> None:
-    assert srcset(value) == urls
+    assert parse_srcset(value) == urls
 
 
 names = st.text("abc/.?=&:,", min_size=1, max_size=8).filter(lambda url: url.strip(",") == url)
@@ -237,14 +237,14 @@ names = st.text("abc/.?=&:,", min_size=1, max_size=8).filter(lambda url: url.str
 
 @given(st.lists(st.tuples(names, st.sampled_from(["", " 1x", " 100w", " 2x (a, b)"]))))
 def test_any_srcset_gives_its_urls_back(candidates: list[tuple[str, str]]) -> None:
-    assert srcset(", ".join(url + size for url, size in candidates)) == [
+    assert parse_srcset(", ".join(url + size for url, size in candidates)) == [
         url for url, _ in candidates
     ]
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_srcset_of_words_that_it_holds(value: str) -> None:
-    for url in srcset(value):
+    for url in parse_srcset(value):
         assert url in value and not re.search(r"[ \t\n\f\r]", url)
 
 

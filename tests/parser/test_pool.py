@@ -111,7 +111,7 @@ async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
 
 @pytest.mark.slow
 async def test_a_child_is_replaced_after_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "PAGES", 3)
+    monkeypatch.setattr(pool_module, "MAX_PAGES_PER_CHILD", 3)
     before = replaced()
     async with Pool(1, PATIENCE, AMPLE) as pool:
         assert await titles(pool, 2) == ["0", "1"]
@@ -148,7 +148,7 @@ async def test_the_death_of_the_fork_server_is_no_pages_fault(pool: Pool) -> Non
 async def test_children_end_without_pages_and_come_back_with_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pool_module, "IDLE_LIMIT", 0.05)
+    monkeypatch.setattr(pool_module, "MAX_IDLE_SECONDS", 0.05)
     async with Pool(2, PATIENCE, AMPLE) as pool:
         assert pool.pids == [], "no page has come yet"
         before = replaced()
@@ -164,7 +164,7 @@ async def test_children_end_without_pages_and_come_back_with_them(
 async def test_a_pool_that_closes_while_a_child_ends_leaves_no_process_unwaited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pool_module, "IDLE_LIMIT", 0.05)
+    monkeypatch.setattr(pool_module, "MAX_IDLE_SECONDS", 0.05)
     async with Pool(1, PATIENCE, AMPLE) as pool:
         await titles(pool, 1)
         server = parent_of(pool.pids[0])

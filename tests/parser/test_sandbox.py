@@ -25,10 +25,10 @@ from services.parser.page import parse
 from services.parser.pool import pool as pool_module
 from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
-from services.parser.pool.sandbox import ALLOWED, CREATE_RULESET, VERSION, syscall
+from services.parser.pool.sandbox import ALLOWED_CALLS, CREATE_RULESET, RULESET_VERSION, syscall
 from services.parser.pool.warm_up import SAMPLES
 from services.parser.readers import READERS
-from services.parser.result import passed_on
+from services.parser.result import start_result
 from tests.parser.articles import ARTICLES
 from tests.parser.legacy import TEXTS
 from tests.parser.listings import LISTINGS
@@ -46,14 +46,14 @@ SECRET = "a password of Kafka"
 
 def has_landlock() -> bool:
     try:
-        return syscall(CREATE_RULESET, None, 0, VERSION) >= 6
+        return syscall(CREATE_RULESET, None, 0, RULESET_VERSION) >= 6
     except OSError:
         return False
 
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(platform.machine() not in ALLOWED, reason="no seccomp filter"),
+    pytest.mark.skipif(platform.machine() not in ALLOWED_CALLS, reason="no seccomp filter"),
 ]
 needs_landlock = pytest.mark.skipif(not has_landlock(), reason="no Landlock, or an old one")
 REFUSED = "Operation not permitted"
@@ -224,13 +224,13 @@ async def test_a_reply_cannot_say_that_it_is_of_another_page(
         page = replace(fetched(b"forge: https://www.bank.example/"), hazards=("noindex",))
         parsed = await pool.parse(Request(page, OPTIONS, NOW))
     assert parsed.title == "forged"
-    assert parsed == replace(passed_on(page, NOW), title="forged")
+    assert parsed == replace(start_result(page, NOW), title="forged")
 
 
 async def test_a_child_that_does_not_answer_is_killed_and_its_page_is_poison(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pool_module, "GRACE", 3.0)
+    monkeypatch.setattr(pool_module, "REPLY_GRACE", 3.0)
     async with taken_over_pool(monkeypatch, page_limit=0.1) as pool:
         async with asyncio.timeout(PATIENCE):
             with pytest.raises(Poison, match="did not answer for 4 s"):

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.text.modes import TextMode
-from services.parser.html.text import TAGS, UNSEEN, looked_through, visible_text
+from services.parser.html.text import INVISIBLE_ELEMENTS, MAX_TAGS, extract_visible_text, truncate
 from services.parser.page import parse
-from services.parser.text import COMPOUNDING, without_misread
+from services.parser.text import COMPOUNDING_LANGUAGES, drop_misread_words
 from tests.parser.legacy import JAPANESE, SIMPLIFIED, THAI, TRADITIONAL
 from tests.parser.pages import NOW, OPTIONS, fetched, read
 
@@ -34,15 +34,15 @@ def said(body: str, mode: TextMode = "main", markdown: bool = False) -> PagePars
     return parse(fetched(body.encode()), options, NOW)
 
 
-@pytest.mark.parametrize("html", ["", MENU, ARTICLE, "<p>word" * TAGS, "word " * 10])
+@pytest.mark.parametrize("html", ["", MENU, ARTICLE, "<p>word" * MAX_TAGS, "word " * 10])
 def test_usual_pages_are_looked_through_whole(html: str) -> None:
-    assert looked_through(html) == html
+    assert truncate(html) == html
 
 
-@pytest.mark.parametrize("more", [1, TAGS])
+@pytest.mark.parametrize("more", [1, MAX_TAGS])
 def test_of_too_many_tags_the_first_are_looked_through(more: int) -> None:
-    html = "<p>word" * (TAGS + more)
-    assert looked_through(html) == "<p>word" * TAGS
+    html = "<p>word" * (MAX_TAGS + more)
+    assert truncate(html) == "<p>word" * MAX_TAGS
 
 
 @pytest.mark.parametrize("mode", ["main", "fast"])
@@ -76,7 +76,8 @@ def test_a_page_on_which_a_reader_sees_words_has_a_text(
 def test_lines_of_the_visible_text_are_those_of_a_browser() -> None:
     html = "<h1>A  title</h1>\n<p>One <b>li</b>ne<br>and another<ul><li>1<li>2</ul>"
     assert (
-        visible_text(f"{html}<table><tr><td>a<td>b") == "A title\nOne line\nand another\n1\n2\na b"
+        extract_visible_text(f"{html}<table><tr><td>a<td>b")
+        == "A title\nOne line\nand another\n1\n2\na b"
     )
 
 
@@ -87,7 +88,7 @@ def test_a_page_without_words_has_no_text() -> None:
 
 @given(st.lists(st.sampled_from(["div", "p", "td", "b", "title", "li", "form", "nav"]), max_size=8))
 def test_what_stands_in_any_element_is_seen(tags: list[str]) -> None:
-    if set(tags).isdisjoint(UNSEEN):
+    if set(tags).isdisjoint(INVISIBLE_ELEMENTS):
         assert said("".join(f"<{tag}>" for tag in tags) + "word").text == "word"
 
 
@@ -151,20 +152,20 @@ def test_nothing_is_left_of_a_text_without_words() -> None:
     ],
 )
 def test_what_only_lacks_spaces_is_left(text: str) -> None:
-    assert without_misread(text, 30) == text
+    assert drop_misread_words(text, 30) == text
 
 
 def test_compounds_are_words_where_a_language_makes_them() -> None:
     word = "Gesundheitsversorgungseinrichtungen"
-    assert "de" in COMPOUNDING
-    assert without_misread(word, 30, "de") == word
-    assert without_misread(word, 30, "en") == ""
-    assert without_misread(word, 0) == word, "it is turned off"
+    assert "de" in COMPOUNDING_LANGUAGES
+    assert drop_misread_words(word, 30, "de") == word
+    assert drop_misread_words(word, 30, "en") == ""
+    assert drop_misread_words(word, 0) == word, "it is turned off"
 
 
 @pytest.mark.slow
 @given(st.text(), st.integers(1, 40))
 def test_nothing_is_added_and_short_strings_stay(text: str, longest: int) -> None:
-    kept = without_misread(text, longest)
+    kept = drop_misread_words(text, longest)
     assert kept == text or set(kept.split()) <= set(text.split())
     assert all(one in kept.split() for one in text.split() if len(one) <= longest)

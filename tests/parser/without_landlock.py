@@ -12,17 +12,17 @@ from services.parser.pool.sandbox import (
     ARCHITECTURES,
     CREATE_RULESET,
     REFUSE,
-    WALLS,
-    load,
-    program,
+    RESTRICTIONS,
+    build_filter,
+    load_filter,
 )
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 
 async def main() -> None:
     """Read three pages in each of two children."""
-    WALLS["no_new_privs"]()
-    load(program(ARCHITECTURES[platform.machine()], [CREATE_RULESET], REFUSE, ALLOW))
+    RESTRICTIONS["no_new_privs"]()
+    load_filter(build_filter(ARCHITECTURES[platform.machine()], [CREATE_RULESET], REFUSE, ALLOW))
     with capture_logs() as log:
         async with Pool(2, page_limit=60.0, memory_limit=512 << 20) as pool:
             page = fetched(b"<title>read all the same</title>")

@@ -8,7 +8,7 @@ from gossamer.events.topics import PAGES_FETCHED
 from gossamer.runtime.processor import Processor
 from services.parser.options import Options
 from services.parser.page import parse
-from services.parser.result import marked
+from services.parser.result import classify
 
 
 class InlineParser(Processor):
@@ -23,6 +23,6 @@ class InlineParser(Processor):
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
         """Yield what a fetched page says; a robots.txt is no page."""
         if isinstance(event, PageFetched) and event.visit.purpose.is_read:
-            parsed = marked(event, parse(event, self._options, now))
+            parsed = classify(event, parse(event, self._options, now))
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
             yield parsed

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.text.difference import CELLS, LAYOUT, PARTS, SIZE, difference, mixed, table_of
+from gossamer.text.difference import (
+    CELL_COUNT,
+    PART_COUNT,
+    TABLE_LAYOUT,
+    TABLE_SIZE,
+    make_table,
+    mix,
+    subtract_tables,
+)
 
 element = st.integers(0, (1 << 32) - 1)
 
@@ -15,7 +23,7 @@ def test_few_differences_are_found_in_sets_of_any_size(
     both: set[int], old: set[int], new: set[int]
 ) -> None:
     shared = {*both, *range(1000)} - old - new
-    found = difference(table_of(shared | old), table_of(shared | new))
+    found = subtract_tables(make_table(shared | old), make_table(shared | new))
     if found:
         assert (set(found.added), set(found.removed)) == (new - old, old - new)
 
@@ -25,7 +33,7 @@ def test_twelve_are_nearly_always_found() -> None:
     for start in range(0, 100_000, 1000):
         shared = range(start, start + 500)
         old, new = range(start + 500, start + 506), range(start + 600, start + 606)
-        told = difference(table_of([*shared, *old]), table_of([*shared, *new]))
+        told = subtract_tables(make_table([*shared, *old]), make_table([*shared, *new]))
         found += told is not None and (told.added, told.removed) == (frozenset(new), frozenset(old))
     assert found >= 95
 
@@ -33,12 +41,12 @@ def test_twelve_are_nearly_always_found() -> None:
 @pytest.mark.slow
 @given(st.sets(element, max_size=50), st.sets(element, min_size=100, max_size=300))
 def test_too_many_are_not_found(old: set[int], new: set[int]) -> None:
-    assert difference(table_of(old), table_of(new - old)) is None
+    assert subtract_tables(make_table(old), make_table(new - old)) is None
 
 
 @given(st.sets(element))
 def test_a_table_is_always_as_small(elements: set[int]) -> None:
-    assert len(table_of(elements)) == SIZE == 216
+    assert len(make_table(elements)) == TABLE_SIZE == 216
 
 
 Single = tuple[int, int, int]
@@ -46,15 +54,17 @@ Single = tuple[int, int, int]
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, CELLS - 1), st.integers(0, 2**32 - 1), st.sampled_from((1, 255))),
+        st.tuples(
+            st.integers(0, CELL_COUNT - 1), st.integers(0, 2**32 - 1), st.sampled_from((1, 255))
+        ),
         max_size=12,
     )
 )
 def test_cells_that_only_seem_to_hold_one_element_come_to_an_end(seeming: list[Single]) -> None:
     """With many differences some cells look so by chance: the answer is none, and it comes."""
-    counts, checks, elements = [0] * CELLS, [0] * CELLS, [0] * CELLS
+    counts, checks, elements = [0] * CELL_COUNT, [0] * CELL_COUNT, [0] * CELL_COUNT
     for cell, element, count in seeming:
         counts[cell], elements[cell] = count, element
-        checks[cell] = mixed(element, PARTS) & 255
-    found = difference(table_of([]), LAYOUT.pack(*counts, *checks, *elements))
+        checks[cell] = mix(element, PART_COUNT) & 255
+    found = subtract_tables(make_table([]), TABLE_LAYOUT.pack(*counts, *checks, *elements))
     assert found is None or len(found.added) + len(found.removed) <= len(seeming)

@@ -6,7 +6,7 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.folding import folded
+from gossamer.text.folding import fold_whitespace
 
 SPACES = "".join(re.findall(r"\s", "".join(map(chr, range(sys.maxunicode + 1)))))
 
@@ -14,4 +14,4 @@ SPACES = "".join(re.findall(r"\s", "".join(map(chr, range(sys.maxunicode + 1))))
 @settings(max_examples=50)
 @given(st.text() | st.text(f"ab{SPACES}") | st.text("a "))
 def test_runs_of_white_space_are_single_spaces(text: str) -> None:
-    assert folded(text) == " ".join(text.split())
+    assert fold_whitespace(text) == " ".join(text.split())

@@ -6,7 +6,13 @@ from zlib import crc32
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.sketch import BARE, BITS, SIZE, change, sketch_of
+from gossamer.text.sketch import (
+    MAX_EMPTY_BINS,
+    SKETCH_BITS,
+    SKETCH_SIZE,
+    estimate_change,
+    make_sketch,
+)
 
 WORDS = [f"word{n}" for n in range(1200)]
 SD = 0.045
@@ -14,7 +20,7 @@ SD = 0.045
 
 
 def changed(before: list[str], after: list[str]) -> float:
-    return change(sketch_of(" ".join(before)), sketch_of(" ".join(after)))
+    return estimate_change(make_sketch(" ".join(before)), make_sketch(" ".join(after)))
 
 
 def true_change(before: list[str], after: list[str]) -> float:
@@ -54,18 +60,18 @@ def test_how_often_a_word_comes_counts() -> None:
 
 @given(st.text())
 def test_a_sketch_is_always_as_small(text: str) -> None:
-    assert len(sketch_of(text)) == (SIZE if text.split() else 0)
+    assert len(make_sketch(text)) == (SKETCH_SIZE if text.split() else 0)
 
 
 def test_sketches_are_the_same_everywhere() -> None:
     """They are kept for years and compared with those of other machines."""
-    assert sketch_of("to be or not to be").hex()[:16] == "2a83f08771c14e3a"
+    assert make_sketch("to be or not to be").hex()[:16] == "2a83f08771c14e3a"
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=1000) | st.text().map(str.split))
 @settings(max_examples=25, deadline=None)
 def test_a_bin_has_the_first_element_that_was_dealt_to_it(words: list[str]) -> None:
-    assert sketch_of(" ".join(words)) == by_its_definition(words)
+    assert make_sketch(" ".join(words)) == by_its_definition(words)
 
 
 def by_its_definition(words: list[str]) -> bytes:
@@ -76,7 +82,7 @@ def by_its_definition(words: list[str]) -> bytes:
         for nth in range(count)
     ]
     bins: dict[int, tuple[int, int]] = {}
-    rounds, wanted = 0, 1 + 8 * BITS // len(elements) if elements else 0
+    rounds, wanted = 0, 1 + 8 * SKETCH_BITS // len(elements) if elements else 0
     while rounds < wanted:
         rounds += 1
         salt, found = rounds * 0x94D049BB133111EB, dict[int, int]()
@@ -85,16 +91,20 @@ def by_its_definition(words: list[str]) -> bytes:
             mixed = (mixed ^ mixed >> 32) * 0xBF58476D1CE4E5B9 % (1 << 64)
             found[mixed >> 55] = min(mixed, found.get(mixed >> 55, mixed))
         bins = {at: (rounds, mixed) for at, mixed in found.items()} | bins
-        if rounds == wanted and len(bins) < BITS - BARE:
+        if rounds == wanted and len(bins) < SKETCH_BITS - MAX_EMPTY_BINS:
             wanted *= 2
-    last = sorted(rounds for rounds, _ in bins.values())[BITS - BARE - 1] if bins else 0
+    last = (
+        sorted(rounds for rounds, _ in bins.values())[SKETCH_BITS - MAX_EMPTY_BINS - 1]
+        if bins
+        else 0
+    )
     kept = sum((mixed & 1) << at for at, (since, mixed) in bins.items() if since <= last)
-    return kept.to_bytes(SIZE, "little") if bins else b""
+    return kept.to_bytes(SKETCH_SIZE, "little") if bins else b""
 
 
 def test_a_sketch_is_the_same_in_all_versions_of_the_program() -> None:
     """Sketches are kept for years, and compared with those of later visits."""
-    assert sketch_of("a rose is a rose").hex() == (
+    assert make_sketch("a rose is a rose").hex() == (
         "60cf64a961d31cef02489ae77483876e0c25480f8906fc6aa463a5f784930399"
         "aa77ddb47553587383761dae2495c32a20c2a1c7935e25528cbc0e601c698831"
     )

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.text.blocks import MOST, SEPARATOR, blocks_of, pieces_of, unpacked
-from gossamer.text.volatile import CAP, LIMIT, SURE, compare
+from gossamer.text.blocks import MAX_BLOCKS, SEPARATOR, make_blocks, split_pieces, unpack_blocks
+from gossamer.text.volatile import MAX_SCORE, MAX_STATE_SIZE, VOLATILE_SCORE, compare
 
 ARTICLE = [f"Sentence {n} of an article that stays as it is for years." for n in range(24)]
 
 
 def blocks(pieces: Iterable[str]) -> Sequence[int]:
-    return unpacked(blocks_of(pieces_of(SEPARATOR.join(pieces))))
+    return unpack_blocks(make_blocks(split_pieces(SEPARATOR.join(pieces))))
 
 
 class Page:
@@ -28,7 +28,7 @@ class Page:
         """Visit it; return whether it says the same as at the visit before."""
         told = compare(self.state, blocks(pieces))
         self.state = told.state
-        assert len(self.state) <= LIMIT <= 300
+        assert len(self.state) <= MAX_STATE_SIZE <= 300
         return told.same
 
 
@@ -65,13 +65,13 @@ Kind = Callable[[int], list[str]]
 def test_what_every_visit_brings_soon_counts_no_more(kind: Kind) -> None:
     page = Page()
     told = [page.same(*kind(visit)) for visit in range(12)]
-    assert told == [False] * (SURE + 1) + [True] * (11 - SURE)
+    assert told == [False] * (VOLATILE_SCORE + 1) + [True] * (11 - VOLATILE_SCORE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    st.integers(SURE, 10),
+    st.integers(VOLATILE_SCORE, 10),
     st.sampled_from(["replaced", "removed", "written before", "written behind", "split"]),
     st.data(),
 )
@@ -113,16 +113,16 @@ def test_what_has_not_changed_much_more_often_than_not_is_always_seen(changes: l
     for changed in changes:
         price += changed
         same = page.same(*ARTICLE, f"{price} €", "Buy")
-        if ahead < SURE:
+        if ahead < VOLATILE_SCORE:
             assert same is not changed
-        ahead = min(CAP, ahead + 1) if changed else max(0, ahead - 1)
+        ahead = min(MAX_SCORE, ahead + 1) if changed else max(0, ahead - 1)
 
 
 def test_what_no_longer_changes_counts_again() -> None:
     page = Page()
     for visit in range(8):
         page.same(*counter(visit))
-    for _ in range(CAP):
+    for _ in range(MAX_SCORE):
         assert page.same(*counter(8))
     assert not page.same(*counter(9))
 
@@ -162,9 +162,9 @@ def test_long_pieces_are_blocks_of_sixteen_words() -> None:
 
 
 def test_a_text_without_bounds_is_compared_by_its_digest_alone() -> None:
-    lines = [f"line {n}" for n in range(MOST + 1)]
+    lines = [f"line {n}" for n in range(MAX_BLOCKS + 1)]
     page = Page()
-    assert len(blocks(lines[:-1])) == MOST
+    assert len(blocks(lines[:-1])) == MAX_BLOCKS
     assert not page.same(*lines)
     assert not page.same(*lines) and page.state == b""
 

@@ -28,11 +28,24 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-RAW = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
+RAW_TEXT_ELEMENTS = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
 """Elements whose content is text up to their end tag (13.2.5.2 to 13.2.5.4)."""
-FOREIGN = ("math", "svg")
+FOREIGN_ELEMENTS = ("math", "svg")
 """Elements in which those hold markup like any other, and CDATA sections are possible."""
-FORMATTING = ("b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u")
+FORMATTING_ELEMENTS = (
+    "b",
+    "big",
+    "code",
+    "em",
+    "font",
+    "i",
+    "s",
+    "small",
+    "strike",
+    "strong",
+    "tt",
+    "u",
+)
 """Elements that are opened anew in the paragraphs that follow until they are closed (13.2.4.3);
 without a and nobr, of which there is one at a time."""
 
@@ -62,63 +75,68 @@ _attribute = (
 _attributes = re.compile(_attribute)
 _tag = re.compile(rf"<(/?)([a-zA-Z][^{_S}/>]*+)((?:{_attribute})*+[{_S}/]*+)>")
 _comment = re.compile(r"<!--(?:-?>|(?:[^-]++|-(?!-!?>))*+(?:--!?>|\Z))")
-_begun = re.compile(rf"<(/?)([a-zA-Z][^{_S}/>]*+)")
-_ends = {name: re.compile(rf"</{_any_case(name)}(?=[{_S}/>])") for name in RAW}
+_unfinished_tag = re.compile(rf"<(/?)([a-zA-Z][^{_S}/>]*+)")
+_end_tags = {name: re.compile(rf"</{_any_case(name)}(?=[{_S}/>])") for name in RAW_TEXT_ELEMENTS}
 _in_script = re.compile(rf"<!--(?:-?>)?|-->|</?{_any_case('script')}(?=[{_S}/>])")
 
-_few = rf"""(?:[^=>]{{0,60}}+(?<![{_S}/"'=])=(?:"[^"]*+"|'[^']*+')){{0,40}}+[^=>]{{0,60}}+>"""
-_special = "|".join(map(_any_case, (*RAW, *FOREIGN, "plaintext")))
-_formatting = "|".join(map(_any_case, FORMATTING))
-_usual = (
+_few_attributes = (
+    rf"""(?:[^=>]{{0,60}}+(?<![{_S}/"'=])=(?:"[^"]*+"|'[^']*+')){{0,40}}+[^=>]{{0,60}}+>"""
+)
+_special = "|".join(map(_any_case, (*RAW_TEXT_ELEMENTS, *FOREIGN_ELEMENTS, "plaintext")))
+_formatting = "|".join(map(_any_case, FORMATTING_ELEMENTS))
+_usual_starts = (
     "p(?![lL])|s(?=[aeopu])|i(?=[mns])|t(?=[abdhr])|u(?=l)|b(?=[a-hj-z])|f(?=[ir])|m(?=e)|n(?=a)"
     "|c(?=[aei])"
 )
 """How most of the other names begin that are neither special nor formatting: by two letters that
 is seen in half of the time that it takes to look for those one after another."""
-_glances = [
-    rf"/?+(?:[adghj-loqrvwyz]|{_usual}"
-    rf"|(?!(?:{_special})[{_S}/>]|(?:{_formatting})[{_S}])[a-zA-Z])[^{_S}/>]*+(?:>|{_few})",
+_ordinary_patterns = [
+    rf"/?+(?:[adghj-loqrvwyz]|{_usual_starts}"
+    rf"|(?!(?:{_special})[{_S}/>]|(?:{_formatting})[{_S}])[a-zA-Z])[^{_S}/>]*+(?:>|{_few_attributes})",
     r"!--(?!-?>)(?:[^-]++|-(?!-!?>))*+--!?>",
     *(
-        rf"{name}(?=[{_S}/>]){_few}[^<]*+(?:<(?!/{name}[{_S}/>]|!--)[^<]*+)*+</{name}{_few}"
+        rf"{name}(?=[{_S}/>]){_few_attributes}[^<]*+(?:<(?!/{name}[{_S}/>]|!--)[^<]*+)*+</{name}{_few_attributes}"
         for name in map(_any_case, ("script", "style", "title"))
     ),
 ]
 
 
-def _run_of(kinds: list[str]) -> re.Pattern[str]:
+def _run_pattern(kinds: list[str]) -> re.Pattern[str]:
     return re.compile(rf"(?:[^<]*+<(?:{'|'.join(kinds)}))*+[^<]*+")
 
 
-_ordinary = {False: _run_of(_glances), True: _run_of(_glances[:2])}
+_ordinary_runs = {
+    False: _run_pattern(_ordinary_patterns),
+    True: _run_pattern(_ordinary_patterns[:2]),
+}
 """What can be passed over with a glance, by whether it is in foreign elements: tags whose
 attributes are few, and written with quotes around their values; comments; elements of text."""
 
 
-def tags(text: str, ordinary: bool = True) -> Iterator[Tag]:
+def scan_tags(text: str, ordinary: bool = True) -> Iterator[Tag]:
     """Yield the tags of *text*; without *ordinary*, only those of formatting elements that have
     attributes, those with many, and some that it takes more than a glance to know."""
     position, foreign = 0, 0
     while True:
-        if not ordinary and (passed := _ordinary[foreign > 0].match(text, position)):
+        if not ordinary and (passed := _ordinary_runs[foreign > 0].match(text, position)):
             position = passed.end()
         if (position := text.find("<", position)) < 0:
             return
         start, tag = position, _tag.match(text, position)
         if not tag:
-            if begun := _begun.match(text, start):
+            if begun := _unfinished_tag.match(text, start):
                 # Nothing follows a tag that does not end (13.2.5.32 and others).
                 yield Tag(start, begun[2].lower(), bool(begun[1]), text[begun.end() :])
                 return
-            position = _past_other(text, start, foreign > 0)
+            position = _skip_other(text, start, foreign > 0)
             continue
         name, ends = tag[2].lower(), bool(tag[1])
         yield Tag(start, name, ends, tag[3])
         position = tag.end()
-        if name in FOREIGN and not tag[3].endswith("/"):
+        if name in FOREIGN_ELEMENTS and not tag[3].endswith("/"):
             foreign = max(0, foreign - 1) if ends else foreign + 1
         elif not (foreign or ends):
-            position = _past_content(text, position, name)
+            position = _skip_content(text, position, name)
 
 
 def count_attributes(attributes: str) -> int:
@@ -130,7 +148,7 @@ def count_attributes(attributes: str) -> int:
     return count
 
 
-def _past_other(text: str, start: int, foreign: bool) -> int:
+def _skip_other(text: str, start: int, foreign: bool) -> int:
     if text.startswith("<!--", start):
         comment = _comment.match(text, start)
         return comment.end() if comment else len(text)
@@ -141,18 +159,18 @@ def _past_other(text: str, start: int, foreign: bool) -> int:
     return end + len(closing) if end >= 0 else len(text)
 
 
-def _past_content(text: str, position: int, name: str) -> int:
+def _skip_content(text: str, position: int, name: str) -> int:
     if name == "plaintext":
         return len(text)
-    if name not in _ends:
+    if name not in _end_tags:
         return position
-    end = _ends[name].search(text, position)
+    end = _end_tags[name].search(text, position)
     if name == "script" and text.find("<!--", position, end.start() if end else len(text)) >= 0:
-        return _past_script(text, position)
+        return _skip_script(text, position)
     return end.start() if end else len(text)
 
 
-def _past_script(text: str, position: int) -> int:
+def _skip_script(text: str, position: int) -> int:
     # 13.2.5.16 to 13.2.5.29: in what looks like a comment, a script in a script has its own end.
     escaped = inner = False
     for mark in _in_script.finditer(text, position):
@@ -170,17 +188,23 @@ def _past_script(text: str, position: int) -> int:
     return len(text)
 
 
-OPEN, REOPENED, COMPARED, REARRANGED, ATTRIBUTE = 4e-9, 400e-9, 60e-9, 15e-9, 4e-9
+OPEN_COST, REOPENED_COST, COMPARED_COST, REARRANGED_COST, ATTRIBUTE_COST = (
+    4e-9,
+    400e-9,
+    60e-9,
+    15e-9,
+    4e-9,
+)
 """Seconds: for each open element at a tag, each formatting element that is opened anew, each
 attribute of one compared with another, each open element that is looked at to rearrange them, each
 pair of attributes."""
-ROUNDS = 8
+MAX_REARRANGEMENTS = 8
 """How often a misnested end tag rearranges (13.2.6.4.7, the outer loop)."""
-REACH = 24
+MAX_SEARCH_DEPTH = 24
 """How far out an end tag is looked for."""
-IDENTICAL = 3
+MAX_IDENTICAL = 3
 """Formatting elements that are the same, of which the last are kept (13.2.4.3)."""
-SHORT = 200
+CHEAP_ATTRIBUTES_LENGTH = 200
 """Characters of attributes that are too few to cost anything."""
 
 
@@ -188,32 +212,39 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-VOID = _names("area base br col embed hr img input keygen link meta param source track wbr")
-SCOPE = _names("applet caption html marquee object table td template th")
+VOID_ELEMENTS = _names(
+    "area base br col embed hr img input keygen link meta param source track wbr"
+)
+SCOPE_ELEMENTS = _names("applet caption html marquee object table td template th")
 """What an end tag outside does not reach."""
-CELLS = _names("caption td th")
-ROWS = CELLS | _names("tbody tfoot thead tr")
+CELL_ELEMENTS = _names("caption td th")
+TABLE_ELEMENTS = CELL_ELEMENTS | _names("tbody tfoot thead tr")
 """In a table, they close all that is open there; elsewhere they are nothing."""
-HEADINGS = _names("h1 h2 h3 h4 h5 h6")
-BLOCKS = HEADINGS | _names(
+HEADING_ELEMENTS = _names("h1 h2 h3 h4 h5 h6")
+BLOCK_ELEMENTS = HEADING_ELEMENTS | _names(
     "address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form header hgroup li listing main menu nav ol p plaintext pre search section "
     "summary ul xmp"
 )
 """They close a paragraph."""
-SPECIAL = BLOCKS | SCOPE | ROWS | _names("body button frameset head iframe select")
+SPECIAL_ELEMENTS = (
+    BLOCK_ELEMENTS
+    | SCOPE_ELEMENTS
+    | TABLE_ELEMENTS
+    | _names("body button frameset head iframe select")
+)
 """What an end tag of a formatting or unknown element does not reach (13.2.4.2)."""
-ITEMS = {
+CLOSED_BY_ITEM = {
     "li": frozenset({"li"}), "dd": frozenset({"dd", "dt"}), "dt": frozenset({"dd", "dt"}),
 }  # fmt: skip
 """What their start tags close, ..."""
-AROUND_ITEMS = SPECIAL - {"address", "div", "p"}
+ITEM_LIMITS = SPECIAL_ELEMENTS - {"address", "div", "p"}
 """... unless one of these is in between."""
 PARAGRAPH = frozenset({"p"})
-TABLES = frozenset({"table", "template"})
+TABLE_ROOTS = frozenset({"table", "template"})
 
 
-class Effort:
+class CostEstimate:
     """Adds up what tags cost."""
 
     def __init__(self) -> None:
@@ -232,7 +263,7 @@ class Effort:
     def add(self, tag: Tag) -> None:
         """Add what *tag* costs; the number of steps does not depend on the tags before it."""
         lost = max(0, len(self._formats) - self._standing)
-        self.seconds += len(self._open) * OPEN + lost * REOPENED
+        self.seconds += len(self._open) * OPEN_COST + lost * REOPENED_COST
         if tag.ends:
             self._end(tag.name)
         else:
@@ -240,66 +271,70 @@ class Effort:
             self._begin(tag)
 
     def _attributes(self, tag: Tag) -> None:
-        if len(tag.attributes) <= SHORT and tag.name not in ("body", "html"):
+        if len(tag.attributes) <= CHEAP_ATTRIBUTES_LENGTH and tag.name not in ("body", "html"):
             return
         count = count_attributes(tag.attributes)
         before = self._merged.get(tag.name, 0)
         if tag.name in ("body", "html"):
             # Of several such tags the attributes become those of one element.
             self._merged[tag.name] = before + count
-        self.seconds += count * (before + count) * ATTRIBUTE
+        self.seconds += count * (before + count) * ATTRIBUTE_COST
 
     def _begin(self, tag: Tag) -> None:
         name = tag.name
-        if name in BLOCKS:
-            if name in ITEMS:
-                self._close(ITEMS[name], AROUND_ITEMS)
-            self._close(PARAGRAPH, SPECIAL)
-        elif name in ROWS:
+        if name in BLOCK_ELEMENTS:
+            if name in CLOSED_BY_ITEM:
+                self._close(CLOSED_BY_ITEM[name], ITEM_LIMITS)
+            self._close(PARAGRAPH, SPECIAL_ELEMENTS)
+        elif name in TABLE_ELEMENTS:
             if not self._tables:
                 return
             self._drop(len(self._open) - self._tables[-1] - 1)
-        if name in VOID or tag.attributes.endswith("/"):
+        if name in VOID_ELEMENTS or tag.attributes.endswith("/"):
             return
-        if name in TABLES:
+        if name in TABLE_ROOTS:
             self._tables.append(len(self._open))
         self._kept.append(len(self._formats))
         self._open.append(name)
-        if name in FORMATTING:
+        if name in FORMATTING_ELEMENTS:
             self._format((name, tag.attributes))
 
     def _format(self, element: tuple[str, str]) -> None:
         self._standing += 1
-        if self._formats[-IDENTICAL:] != [element] * IDENTICAL:
+        if self._formats[-MAX_IDENTICAL:] != [element] * MAX_IDENTICAL:
             self._formats.append(element)
         attributes = 1 + (count_attributes(element[1]) if element[1] else 0)
-        self.seconds += len(self._formats) * attributes * COMPARED
+        self.seconds += len(self._formats) * attributes * COMPARED_COST
 
     def _end(self, name: str) -> None:
-        if name in FORMATTING:
+        if name in FORMATTING_ELEMENTS:
             self._end_format(name)
-        elif name in TABLES:
+        elif name in TABLE_ROOTS:
             if self._tables:
                 self._drop(len(self._open) - self._tables[-1])
-        elif name in HEADINGS:
-            self._close(HEADINGS, SCOPE)
+        elif name in HEADING_ELEMENTS:
+            self._close(HEADING_ELEMENTS, SCOPE_ELEMENTS)
         else:
-            self._close(frozenset((name,)), SCOPE if name in SPECIAL else SPECIAL)
+            self._close(
+                frozenset((name,)), SCOPE_ELEMENTS if name in SPECIAL_ELEMENTS else SPECIAL_ELEMENTS
+            )
 
     def _end_format(self, name: str) -> None:
-        for back in range(1, min(REACH, len(self._formats)) + 1):
+        for back in range(1, min(MAX_SEARCH_DEPTH, len(self._formats)) + 1):
             if self._formats[-back][0] == name:
                 del self._formats[-back]
                 break
-        if not self._close(frozenset((name,)), SPECIAL):
-            self.seconds += ROUNDS * (len(self._open) + len(self._formats)) * REARRANGED
+        if not self._close(frozenset((name,)), SPECIAL_ELEMENTS):
+            self.seconds += (
+                MAX_REARRANGEMENTS * (len(self._open) + len(self._formats)) * REARRANGED_COST
+            )
 
     def _close(self, names: frozenset[str], limits: frozenset[str]) -> bool:
         """Close the innermost element of *names*, and what is in it; return whether there is one.
 
         It is not looked for beyond others of *limits*.
         """
-        for back in range(1, min(REACH, len(self._open)) + 1):
+        for back in range(1, min(MAX_SEARCH_DEPTH, len(self._open)) + 1):
             name = self._open[-back]
             if name in names:
                 self._drop(back)
@@ -311,33 +346,33 @@ class Effort:
     def _drop(self, back: int) -> None:
         for _ in range(back):
             name, kept = self._open.pop(), self._kept.pop()
-            self._standing -= name in FORMATTING
-            if name in TABLES:
+            self._standing -= name in FORMATTING_ELEMENTS
+            if name in TABLE_ROOTS:
                 self._tables.pop()
-            if name in CELLS:
+            if name in CELL_ELEMENTS:
                 # What was opened in a cell is not opened anew in the next one.
                 del self._formats[kept:]
 
 
-SECONDS = 1.0
+MAX_SECONDS = 1.0
 """That lexbor may take for a document by our estimate; real pages take less than a millisecond."""
-FEW_TAGS, FEW_UNUSUAL = 4000, 200
+MANY_TAGS_FROM, MAX_UNUSUAL_TAGS = 4000, 200
 """However these are put together, they take 0.1 s but for their attributes."""
 
 
-def sane(text: str) -> str:
+def truncate_costly(text: str) -> str:
     """Return *text* up to where it becomes absurd; nearly always that is all of it."""
-    effort = Effort()
-    for tag in _which_cost(text):
+    effort = CostEstimate()
+    for tag in _costly_tags(text):
         effort.add(tag)
-        if effort.seconds > SECONDS:
+        if effort.seconds > MAX_SECONDS:
             return text[: tag.start]
     return text
 
 
-def _which_cost(text: str) -> Iterable[Tag]:
-    if text.count("<") <= FEW_TAGS:
-        unusual = [*tags(text, ordinary=False)]
-        if len(unusual) <= FEW_UNUSUAL:
+def _costly_tags(text: str) -> Iterable[Tag]:
+    if text.count("<") <= MANY_TAGS_FROM:
+        unusual = [*scan_tags(text, ordinary=False)]
+        if len(unusual) <= MAX_UNUSUAL_TAGS:
             return unusual
-    return tags(text)
+    return scan_tags(text)

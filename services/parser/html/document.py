@@ -10,20 +10,20 @@ from selectolax.lexbor import LexborHTMLParser
 
 from gossamer.events import Heading
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
-from gossamer.text.folding import folded
+from gossamer.text.blocks import SEPARATOR, make_blocks, split_pieces
+from gossamer.text.folding import fold_whitespace
 from gossamer.web.directives import LENGTH, POLICY, RESERVATION, directives, meta_names
-from services.parser.html.about import Fields, about, meta_of
+from services.parser.html.about import Fields, collect_meta, read_about
 from services.parser.html.elements import Elements
-from services.parser.html.headings import headings
-from services.parser.html.links import collect
-from services.parser.html.text import NEVER_MAIN, UNSEEN
+from services.parser.html.headings import find_headings
+from services.parser.html.links import collect_links
+from services.parser.html.text import INVISIBLE_ELEMENTS, NON_MAIN_ELEMENTS
 from services.parser.options import Options
 
-TITLE_LIMIT = 500
-DESCRIPTION_LIMIT = 1000
-END = "</body></html>"
-LINKED_DATA = "script[type='application/ld+json']"
+MAX_TITLE_LENGTH = 500
+MAX_DESCRIPTION_LENGTH = 1000
+DOCUMENT_END = "</body></html>"
+LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,54 +49,58 @@ class Document:
     hazards: frozenset[Hazard]
 
 
-def read(text: str, url: str, charset: str, options: Options, now: float = inf) -> Document:
+def read_document(
+    text: str, url: str, charset: str, options: Options, now: float = inf
+) -> Document:
     """Read *text*, found at the canonical *url* in *charset*; times after *now* are none."""
     tree = LexborHTMLParser(text)
     elements = Elements(tree)
-    meta = meta_of(elements)
+    meta = collect_meta(elements)
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
-    found = collect(elements, url, charset, options)
-    said = about(elements, meta, found.resolver, url, now)
-    title, language = _title(elements), _language(tree)
+    found = collect_links(elements, url, charset, options)
+    said = read_about(elements, meta, found.resolver, url, now)
+    title, language = _find_title(elements), _find_language(tree)
     # Sometimes the whole article is in there.
-    linked = "" if options.text == "off" else _linked_data(tree)
-    tree.strip_tags(UNSEEN, recursive=True)
-    pieces = _pieces(tree)
+    linked = "" if options.text == "off" else _linked_data_markup(tree)
+    tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
+    pieces = _visible_pieces(tree)
     return Document(
-        title=title[:TITLE_LIMIT],
-        description=folded(" ".join(meta.get("description", [])[:1]))[:DESCRIPTION_LIMIT],
+        title=title[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(" ".join(meta.get("description", [])[:1]))[
+            :MAX_DESCRIPTION_LENGTH
+        ],
         language=language,
         directives=directives(robots, options.product),
-        headings=headings(tree, options.physical_markup),
-        markup="" if options.text == "off" else _markup(tree, linked),
+        headings=find_headings(tree, options.physical_markup),
+        markup="" if options.text == "off" else _main_text_markup(tree, linked),
         reserved={name: meta[name][0][:LENGTH] for name in (RESERVATION, POLICY) if name in meta},
         visible=" ".join(pieces),
-        blocks=blocks_of(pieces),
+        blocks=make_blocks(pieces),
         about={**said, **found.fields(), "declared_language": language},
         hazards=found.hazards,
     )
 
 
-def _pieces(tree: LexborHTMLParser) -> list[str]:
-    return pieces_of(tree.body.text(separator=SEPARATOR, skip_empty=True)) if tree.body else []
+def _visible_pieces(tree: LexborHTMLParser) -> list[str]:
+    return split_pieces(tree.body.text(separator=SEPARATOR, skip_empty=True)) if tree.body else []
 
 
-def _title(elements: Elements) -> str:
+def _find_title(elements: Elements) -> str:
     # Not the title of a picture: in SVG it is an element of the same name.
     titles = (element.node for element in elements.of("title"))
     own = (node for node in titles if node.parent and node.parent.tag in ("head", "body"))
-    return next((folded(node.text()) for node in own), "")
+    return next((fold_whitespace(node.text()) for node in own), "")
 
 
-def _linked_data(tree: LexborHTMLParser) -> str:
-    return "".join(node.html or "" for node in tree.css(LINKED_DATA))
+def _linked_data_markup(tree: LexborHTMLParser) -> str:
+    return "".join(node.html or "" for node in tree.css(LINKED_DATA_SELECTOR))
 
 
-def _language(tree: LexborHTMLParser) -> str:
+def _find_language(tree: LexborHTMLParser) -> str:
     attributes = tree.root.attributes if tree.root else {}
     return attributes.get("lang") or attributes.get("xml:lang") or ""
 
 
-def _markup(tree: LexborHTMLParser, linked: str) -> str:
-    tree.strip_tags(NEVER_MAIN, recursive=True)
-    return (tree.html or "").removesuffix(END) + linked + END
+def _main_text_markup(tree: LexborHTMLParser, linked: str) -> str:
+    tree.strip_tags(NON_MAIN_ELEMENTS, recursive=True)
+    return (tree.html or "").removesuffix(DOCUMENT_END) + linked + DOCUMENT_END

@@ -27,7 +27,7 @@ SELECTOR = (
     "script, time, template[shadowrootmode], [onclick], [onchange], [onsubmit], [onmousedown], "
     "[data-nosnippet], title"
 )
-NESTED = 8
+MAX_SHADOW_DEPTH = 8
 """How deep shadow trees are looked for in each other."""
 
 
@@ -52,13 +52,13 @@ class Elements:
     """The elements of a document, in its order."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
-        found = _found(tree)
-        for _ in range(NESTED):
-            if not _shown(found):
+        found = _find_elements(tree)
+        for _ in range(MAX_SHADOW_DEPTH):
+            if not _expand_shadow_trees(found):
                 break
-            found = _found(tree)
+            found = _find_elements(tree)
         self.every = found
-        self._positions = positions(tree)
+        self._positions = find_positions(tree)
         self._by_tag: dict[str, list[Element]] = {}
         for element in found:
             self._by_tag.setdefault(element.tag, []).append(element)
@@ -73,11 +73,11 @@ class Elements:
             yield from self._by_tag.get(tag, ())
 
 
-def _found(tree: LexborHTMLParser) -> list[Element]:
+def _find_elements(tree: LexborHTMLParser) -> list[Element]:
     return [Element(node.tag or "", node.attributes, node) for node in tree.css(SELECTOR)]
 
 
-def _shown(found: list[Element]) -> bool:
+def _expand_shadow_trees(found: list[Element]) -> bool:
     """Put the shadow trees that are *found* in the place of their templates; say if any was."""
     templates = [element.node for element in found if element.tag == "template"]
     for template in templates:
@@ -88,7 +88,7 @@ def _shown(found: list[Element]) -> bool:
     return bool(templates)
 
 
-PARTS = {
+POSITION_BY_PART = {
     "main": Position.MAIN,
     "article": Position.MAIN,
     "nav": Position.NAVIGATION,
@@ -96,25 +96,25 @@ PARTS = {
     "header": Position.HEADER,
     "footer": Position.FOOTER,
 }
-ENDS = (Position.HEADER, Position.FOOTER)
+PAGE_ENDS = (Position.HEADER, Position.FOOTER)
 """Other parts have such ends, too: within those they say nothing of the page."""
-MOST = 50
+MAX_PARTS = 50
 """Parts that are looked at."""
-LINKS = 20_000
+MAX_LINKS = 20_000
 """Links that are looked at, each for every part around it."""
 
 
-def positions(tree: LexborHTMLParser) -> dict[int, str]:
+def find_positions(tree: LexborHTMLParser) -> dict[int, str]:
     """Return the positions of links by the addresses of their nodes: the innermost part counts."""
     found: dict[int, str] = {}
     looked_at = 0
-    for part in islice(tree.css(",".join(PARTS)), MOST):
-        position = PARTS[part.tag or ""]
+    for part in islice(tree.css(",".join(POSITION_BY_PART)), MAX_PARTS):
+        position = POSITION_BY_PART[part.tag or ""]
         links = [node.mem_id for node in part.css("a, area")]
         looked_at += len(links)
-        if position in ENDS:
+        if position in PAGE_ENDS:
             links = [link for link in links if link not in found]
         found.update(dict.fromkeys(links, position.value))
-        if looked_at > LINKS:
+        if looked_at > MAX_LINKS:
             break
     return found

@@ -24,11 +24,11 @@ from gossamer.events.hazards import Hazard
 from gossamer.events.pages import Form, LinkKind
 from gossamer.web.url import site_of
 from services.parser.html.elements import Element, Elements
-from services.parser.links import Links, Resolver, refresh_target, relation
+from services.parser.links import LinkCollector, Resolver, link_kind, parse_refresh
 from services.parser.options import Options
 
 
-class Collected(NamedTuple):
+class DocumentLinks(NamedTuple):
     """What a document leads to."""
 
     canonical: str
@@ -45,29 +45,29 @@ class Collected(NamedTuple):
         return {name: getattr(self, name) for name in names}
 
 
-def collect(elements: Elements, url: str, charset: str, options: Options) -> Collected:
+def collect_links(elements: Elements, url: str, charset: str, options: Options) -> DocumentLinks:
     """Return what the document of *elements*, found at *url* in *charset*, leads to."""
-    resolver, links = Resolver(_base(elements, url, charset), charset), Links(options)
-    canonical = _collect(elements, resolver, links, url)
-    shown_with = requisites(elements, resolver, options.requisites_limit)
-    asking = forms(elements, resolver, url)
+    resolver, links = Resolver(_find_base(elements, url, charset), charset), LinkCollector(options)
+    canonical = _add_links(elements, resolver, links, url)
+    shown_with = find_requisites(elements, resolver, options.requisites_limit)
+    asking = find_forms(elements, resolver, url)
     hazards = frozenset((*resolver.hazards, *links.hazards))
-    if options.script_links and _guess(elements, resolver, links, url):
+    if options.script_links and _add_guesses(elements, resolver, links, url):
         hazards |= {Hazard.SCRIPT_LINKS}
-    return Collected(canonical, links.all(), asking, shown_with, hazards, resolver)
+    return DocumentLinks(canonical, links.all(), asking, shown_with, hazards, resolver)
 
 
-def _base(elements: Elements, url: str, charset: str) -> str:
+def _find_base(elements: Elements, url: str, charset: str) -> str:
     given = next((element for element in elements.of("base") if "href" in element.attributes), None)
     # HTML standard, 4.2.3: a base that does not parse is as if it were not there.
     return (Resolver(url, charset).url(given.get("href")) if given else "") or url
 
 
-def _collect(elements: Elements, resolver: Resolver, links: Links, own: str) -> str:
+def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, own: str) -> str:
     """Add to *links* where *elements* lead; return the canonical URL that the page names."""
     canonical = ""
     for element in elements.every:
-        target = target_of(element) if element.tag in LEADING else None
+        target = find_target(element) if element.tag in LINK_ELEMENTS else None
         if target is None or not (url := resolver.url(target.url)):
             continue
         if target.kind is LinkKind.CANONICAL:
@@ -75,21 +75,23 @@ def _collect(elements: Elements, resolver: Resolver, links: Links, own: str) -> 
         # What a page says of itself is no link: its own name, itself among its languages.
         if element.tag != "link" or url != own:
             position = elements.position_of(element)
-            links.add(url, target.kind, element.tokens("rel"), partial(text_of, element), position)
+            links.add(
+                url, target.kind, element.tokens("rel"), partial(link_text, element), position
+            )
     return canonical
 
 
-def _guess(elements: Elements, resolver: Resolver, links: Links, own: str) -> bool:
+def _add_guesses(elements: Elements, resolver: Resolver, links: LinkCollector, own: str) -> bool:
     """Add to *links*, as the last ones, what scripts may lead to; say if there is any.
 
     To other sites scripts lead for services rather than for pages.
     """
     site, found = site_of(own), dict[str, None]()
-    for target in guesses(elements):
+    for target in guess_targets(elements):
         url = resolver.url(target)
         if url and url != own and url not in links and site_of(url) == site:
             found[url] = None
-        if len(found) == GUESSES:
+        if len(found) == MAX_GUESSES:
             break
     for url in found:
         links.add(url, LinkKind.SCRIPT, [], str)
@@ -97,9 +99,11 @@ def _guess(elements: Elements, resolver: Resolver, links: Links, own: str) -> bo
 
 
 NO_SCHEME = ""
-READ = frozenset(("", "text/html", "application/xhtml+xml", "application/pdf", "text/plain"))
+DOCUMENT_TYPES = frozenset(
+    ("", "text/html", "application/xhtml+xml", "application/pdf", "text/plain")
+)
 """The types of embedded objects that are documents; others are shown with the page."""
-SHOWN_WITH = frozenset(
+REQUISITE_RELATIONS = frozenset(
     (
         "stylesheet",
         "icon",
@@ -112,7 +116,7 @@ SHOWN_WITH = frozenset(
     )
 )
 """Relations of a link element to what the page is shown with."""
-LEADING = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
+LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
 """Elements that may lead to other documents."""
 
 
@@ -124,35 +128,35 @@ class Target(NamedTuple):
     kind: LinkKind
 
 
-def target_of(element: Element) -> Target | None:
+def find_target(element: Element) -> Target | None:
     """Return where *element* leads; None if it leads nowhere else."""
     match element.tag:
         case "a" | "area":
             target, kind = element.get("href") or element.get("xlink:href"), LinkKind.LINK
         case "link":
-            kind_or_none = relation(
+            kind_or_none = link_kind(
                 element.tokens("rel"), element.get("type"), "hreflang" in element.attributes
             )
             return Target(element.get("href"), kind_or_none) if kind_or_none else None
         case "iframe" | "frame":
             target, kind = element.get("src"), LinkKind.FRAME
         case "object" | "embed":
-            target, kind = embedded(element), LinkKind.EMBED
+            target, kind = embedded_document(element), LinkKind.EMBED
         case "meta" if element.get("http-equiv").lower() == "refresh":
-            target, kind = refresh_target(element.get("content")), LinkKind.REFRESH
+            target, kind = parse_refresh(element.get("content")), LinkKind.REFRESH
         case _:
             return None
     # What only names a place in this page leads to no other.
     return Target(target, kind) if target.strip() and not target.startswith("#") else None
 
 
-def embedded(element: Element) -> str:
+def embedded_document(element: Element) -> str:
     """Return where the document of an object or embed element is; "" if it holds none."""
-    is_read = element.get("type").lower().strip() in READ
+    is_read = element.get("type").lower().strip() in DOCUMENT_TYPES
     return (element.get("data") or element.get("src")) if is_read else ""
 
 
-def text_of(element: Element) -> str:
+def link_text(element: Element) -> str:
     """Return what *element* calls the place to which it leads."""
     if element.tag == "a":
         return element.node.text(separator=" ").strip() or _alternative(element.node)
@@ -163,49 +167,49 @@ def _alternative(node: LexborNode) -> str:
     return " ".join(image.attributes.get("alt") or "" for image in node.css("img[alt]"))
 
 
-FORMS = 10
-FIELDS = 50
-NAME_LIMIT = 100
-SOURCES = ("img", "script", "link", "source", "video", "audio", "object", "embed")
+MAX_FORMS = 10
+MAX_FIELDS = 50
+MAX_NAME_LENGTH = 100
+REQUISITE_ELEMENTS = ("img", "script", "link", "source", "video", "audio", "object", "embed")
 
 _inline = re.compile(r"\s*(?:data|blob|about|javascript):", re.IGNORECASE)
 _candidate = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
 _descriptors = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
 
 
-def requisites(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
+def find_requisites(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
     """Return the canonical URLs of what the page is shown with, each once, at most *limit*."""
     found: dict[str, None] = {}
-    for element in elements.of(*SOURCES):
-        for target in _sources(element):
+    for element in elements.of(*REQUISITE_ELEMENTS):
+        for target in _requisite_targets(element):
             if len(found) >= limit:
                 return tuple(found)
-            if _is_elsewhere(target) and (url := resolver.url(target)):
+            if _is_external(target) and (url := resolver.url(target)):
                 found[url] = None
     return tuple(found)
 
 
-def _is_elsewhere(target: str) -> bool:
+def _is_external(target: str) -> bool:
     return bool(target.strip()) and not (":" in target and _inline.match(target))
 
 
-def _sources(element: Element) -> Iterator[str]:
+def _requisite_targets(element: Element) -> Iterator[str]:
     match element.tag:
         case "link":
-            if not SHOWN_WITH.isdisjoint(element.tokens("rel")):
+            if not REQUISITE_RELATIONS.isdisjoint(element.tokens("rel")):
                 yield element.get("href")
         case "object" | "embed":
-            if not embedded(element):
+            if not embedded_document(element):
                 yield element.get("data") or element.get("src")
         case "video":
             yield from (element.get("src"), element.get("poster"))
         case _:
             yield element.get("src")
             if candidates := element.get("srcset"):
-                yield from srcset(candidates)
+                yield from parse_srcset(candidates)
 
 
-def srcset(value: str) -> list[str]:
+def parse_srcset(value: str) -> list[str]:
     """Return the URLs of a srcset attribute (HTML standard, 4.8.4.3.10, "parse a srcset").
 
     A comma ends a candidate only after white space or at the end of its URL: URLs may hold some.
@@ -219,42 +223,42 @@ def srcset(value: str) -> list[str]:
     return found
 
 
-def forms(elements: Elements, resolver: Resolver, url: str) -> tuple[Form, ...]:
+def find_forms(elements: Elements, resolver: Resolver, url: str) -> tuple[Form, ...]:
     """Return the forms of the page at *url* that ask for documents; one without action for it."""
     found: dict[Form, None] = {}
     for element in elements.of("form"):
-        if len(found) >= FORMS:
+        if len(found) >= MAX_FORMS:
             break
         if element.get("method").strip().lower() in ("", "get"):
             action = element.get("action").strip()
             if action := resolver.url(action) if action else url:
-                found[Form(action, _fields(element))] = None
+                found[Form(action, _field_names(element))] = None
     return tuple(found)
 
 
-def _fields(form: Element) -> tuple[str, ...]:
+def _field_names(form: Element) -> tuple[str, ...]:
     named = (node.attributes.get("name") or "" for node in form.node.css("[name]"))
-    return tuple(dict.fromkeys(name[:NAME_LIMIT] for name in named if name))[:FIELDS]
+    return tuple(dict.fromkeys(name[:MAX_NAME_LENGTH] for name in named if name))[:MAX_FIELDS]
 
 
-GUESSES = 100
+MAX_GUESSES = 100
 """Most guesses of a page."""
-LOOKED_THROUGH = 300_000
+MAX_SCRIPT_CHARACTERS = 300_000
 """Most characters of a page's scripts."""
 
-HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
+EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
 BLANK_OR_J = frozenset(" \t\n\f\rjJ")
-_PAGES = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
+_page_extensions = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
 _literal = re.compile(
     r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500})["'`](?!\s?[+])""", re.ASCII
 )
 _url = re.compile(
     rf"""(?:https?:)?//[\w.-]+\.\w[\w.:-]*(?:/.*)?
     | (?:\.\.?)?/[\w%~].*
-    | [\w%~-][\w%~./-]*\.(?:{_PAGES})(?:[?\#].*)?""",
+    | [\w%~-][\w%~./-]*\.(?:{_page_extensions})(?:[?\#].*)?""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-_no_page = re.compile(
+_not_a_page = re.compile(
     r"\.(?:m?js|jsx|tsx?|css|json|map|xml|png|jpe?g|gif|svg|webp|avif|ico|bmp|woff2?|ttf|eot|otf|mp[34]"
     r"|webm|og[gv]|wav|zip|gz|wasm|txt|swf)(?:[?#]|$)|[=&?]$|%(?![0-9a-f]{2})",
     re.IGNORECASE,
@@ -262,43 +266,45 @@ _no_page = re.compile(
 """What a page is shown with, and what a script adds something to, or puts something into."""
 
 
-def guesses(elements: Elements) -> Iterator[str]:
+def guess_targets(elements: Elements) -> Iterator[str]:
     """Yield what may be the URLs of pages in the scripts of *elements*, as it stands there."""
-    room = LOOKED_THROUGH
+    room = MAX_SCRIPT_CHARACTERS
     for element in elements.every:
         if element.tag == "script":
-            script = _script(element)[:room]
+            script = _script_text(element)[:room]
             room -= len(script)
-            yield from literals(script)
-        elif _acts(element):
-            yield from (url for handler in _handlers(element) for url in literals(handler))
+            yield from find_url_literals(script)
+        elif _has_handler(element):
+            yield from (
+                url for handler in _handler_texts(element) for url in find_url_literals(handler)
+            )
 
 
-def literals(script: str) -> Iterator[str]:
+def find_url_literals(script: str) -> Iterator[str]:
     """Yield the literals of *script* that look like the URLs of pages."""
     # JSON may escape slashes, and does so where it stands in a script.
     for text in _literal.findall(script.replace("\\/", "/")):
-        if ("/" in text or "." in text) and _url.fullmatch(text) and not _no_page.search(text):
+        if ("/" in text or "." in text) and _url.fullmatch(text) and not _not_a_page.search(text):
             yield text
 
 
-def _script(element: Element) -> str:
+def _script_text(element: Element) -> str:
     kind = element.get("type").lower()
     is_script = not kind or "javascript" in kind or kind in ("module", "application/json")
     return element.node.text() if is_script and "src" not in element.attributes else ""
 
 
-def _acts(element: Element) -> bool:
+def _has_handler(element: Element) -> bool:
     attributes = element.attributes
     href = attributes.get("href")
-    return bool(href and href[0] in BLANK_OR_J) or not HANDLERS.isdisjoint(attributes)
+    return bool(href and href[0] in BLANK_OR_J) or not EVENT_HANDLERS.isdisjoint(attributes)
 
 
-def _handlers(element: Element) -> Iterator[str]:
+def _handler_texts(element: Element) -> Iterator[str]:
     href = element.get("href")
     if href[:20].lstrip()[:11].lower() == "javascript:":
         yield href
-    yield from (element.get(name) for name in element.attributes if name in HANDLERS)
+    yield from (element.get(name) for name in element.attributes if name in EVENT_HANDLERS)
     if element.tag == "select":
         for option in element.node.css("option[value]"):
             yield f"'{option.attributes.get('value')}'"

@@ -28,20 +28,20 @@ from msgspec.structs import replace
 from services.parser.page import parse
 from services.parser.pool.messages import (
     ALARMS,
+    CLOCK_TIME_FACTOR,
     LENGTH,
     NUMBER,
-    WAITING,
     Ready,
     Reply,
     Request,
+    decode_request,
     encode,
-    framed,
-    request_in,
+    frame,
 )
-from services.parser.pool.sandbox import enter
+from services.parser.pool.sandbox import enter_sandbox
 from services.parser.pool.warm_up import warm_up
 
-KEPT = 0.25
+MAX_RETAINED_SHARE = 0.25
 """A child that still holds more than this part of a page's memory is replaced by a fresh one."""
 
 
@@ -65,7 +65,7 @@ def _fork_children() -> int | None:
                 return None
             (pid,) = NUMBER.unpack(order)
             if not descriptors:
-                control.send(NUMBER.pack(_end(pid)))
+                control.send(NUMBER.pack(_end_child(pid)))
                 continue
             (connection,) = descriptors
             if (pid := os.fork()) == 0:
@@ -75,7 +75,7 @@ def _fork_children() -> int | None:
             control.send(NUMBER.pack(pid))
 
 
-def _end(pid: int) -> int:
+def _end_child(pid: int) -> int:
     """Kill a child if it still runs; return its exit status, negative for a signal."""
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -91,14 +91,14 @@ def _read_pages(connection: int, page_limit: float, memory_limit: int) -> None:
     inbox, outbox = os.fdopen(connection, "rb"), os.fdopen(os.dup(connection), "wb")
     # What a library prints must not be taken for anything else.
     os.dup2(2, 1)
-    held = _Held()
+    held = _MemoryMeter()
     baseline = _limit_memory(held, memory_limit)
     _allow_alarms()
-    _send(outbox, encode(Ready(enter())))
+    _send(outbox, encode(Ready(enter_sandbox())))
     while request := _receive(inbox):
         _set_alarms(page_limit)
-        reply = _reply(request_in(request))
-        leaving = held.bytes() > baseline + KEPT * memory_limit
+        reply = _make_reply(decode_request(request))
+        leaving = held.bytes() > baseline + MAX_RETAINED_SHARE * memory_limit
         message = encode(replace(reply, leaving=leaving))
         _set_alarms(0)
         _send(outbox, message)
@@ -106,7 +106,7 @@ def _read_pages(connection: int, page_limit: float, memory_limit: int) -> None:
             return
 
 
-def _reply(request: Request) -> Reply:
+def _make_reply(request: Request) -> Reply:
     try:
         return Reply(parse(request.page, request.options, request.now))
     except MemoryError:
@@ -115,7 +115,7 @@ def _reply(request: Request) -> Reply:
         return Reply(fault=f"{type(error).__name__}: {error}"[:1000])
 
 
-class _Held:
+class _MemoryMeter:
     """The memory that this process holds: opened while files can be."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class _Held:
         return int(os.pread(self._statm, 20, 0).split()[0]) * resource.getpagesize()
 
 
-def _limit_memory(held: _Held, limit: int) -> int:
+def _limit_memory(held: _MemoryMeter, limit: int) -> int:
     baseline = held.bytes()
     if baseline:
         resource.setrlimit(resource.RLIMIT_AS, (baseline + limit, resource.RLIM_INFINITY))
@@ -148,7 +148,7 @@ def _allow_alarms() -> None:
 
 def _set_alarms(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, WAITING * seconds)
+    signal.setitimer(signal.ITIMER_REAL, CLOCK_TIME_FACTOR * seconds)
 
 
 def _receive(inbox: BinaryIO) -> bytes:
@@ -157,7 +157,7 @@ def _receive(inbox: BinaryIO) -> bytes:
 
 
 def _send(outbox: BinaryIO, message: bytes) -> None:
-    outbox.write(framed(message))
+    outbox.write(frame(message))
     outbox.flush()
 
 

@@ -15,10 +15,10 @@ from contextlib import suppress
 
 from gossamer.errors import GossamerError
 from services.parser.pool.messages import NUMBER
-from services.parser.pool.sandbox import environment
+from services.parser.pool.sandbox import child_environment
 
 
-class Died(Exception):
+class ChildDied(Exception):
     """A child ended before it replied; *code* is its exit status, negative for a signal."""
 
     def __init__(self, code: int, ready: bool) -> None:
@@ -48,7 +48,7 @@ class ForkServer:
         """Kill the child *pid* if it still runs; return its exit status, negative for a signal."""
         async with self._lock:
             # The children of a fork server that died end with their connections.
-            with suppress(Died):
+            with suppress(ChildDied):
                 if self._control:
                     return await self._ask(self._control, pid)
             return -signal.SIGKILL
@@ -76,7 +76,7 @@ class ForkServer:
                     *self._arguments,
                     stdin=theirs.fileno(),
                     start_new_session=True,
-                    env=environment(os.environ),
+                    env=child_environment(os.environ),
                 )
             except OSError as error:
                 ours.close()
@@ -95,6 +95,6 @@ class ForkServer:
             await self.stop()
             raise
         if not answer:
-            raise Died(await self.stop(), ready=False)
+            raise ChildDied(await self.stop(), ready=False)
         (number,) = NUMBER.unpack(answer)
         return int(number)

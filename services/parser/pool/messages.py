@@ -14,7 +14,7 @@ from services.parser.options import Options
 
 ALARMS = (signal.SIGPROF, signal.SIGALRM)
 """Signals by which a child ends whose page takes too long: of the CPU, by the clock."""
-WAITING = 10
+CLOCK_TIME_FACTOR = 10
 """How many times as long as it may take of the CPU a page may take by the clock: on a machine that
 is busy, or in a container that is throttled, it waits most of the time."""
 LENGTH = struct.Struct(">I")
@@ -46,11 +46,11 @@ class Reply(Struct, frozen=True):
 
 
 encode = msgpack.Encoder().encode
-request_in = msgpack.Decoder(Request).decode
-ready_in = msgpack.Decoder(Ready).decode
-reply_in = msgpack.Decoder(Reply).decode
+decode_request = msgpack.Decoder(Request).decode
+decode_ready = msgpack.Decoder(Ready).decode
+decode_reply = msgpack.Decoder(Reply).decode
 
 
-def framed(message: bytes) -> bytes:
+def frame(message: bytes) -> bytes:
     """Return *message* preceded by its length."""
     return LENGTH.pack(len(message)) + message

@@ -23,29 +23,29 @@ from gossamer.errors import GossamerError, Poison
 from gossamer.events import PageParsed
 from gossamer.telemetry import count
 from gossamer.telemetry.timing import timed
-from services.parser.pool.fork_server import Died, ForkServer
+from services.parser.pool.fork_server import ChildDied, ForkServer
 from services.parser.pool.messages import (
     ALARMS,
+    CLOCK_TIME_FACTOR,
     LENGTH,
-    WAITING,
     Reply,
     Request,
+    decode_ready,
+    decode_reply,
     encode,
-    framed,
-    ready_in,
-    reply_in,
+    frame,
 )
-from services.parser.result import identified
+from services.parser.result import restore_identity
 
-TRIES = 2
-PAGES = 50
+MAX_TRIES = 2
+MAX_PAGES_PER_CHILD = 50
 """Pages that a child reads before it is replaced: a fresh one costs 13 ms of CPU, which is 0.3 ms a
 page, where an ordinary page takes 4 ms without its main text."""
-GRACE = 30.0
+REPLY_GRACE = 30.0
 """Seconds that a child may stay silent beyond the time limit that it keeps by itself."""
-IDLE_LIMIT = 30.0
+MAX_IDLE_SECONDS = 30.0
 """Seconds after which a child without pages ends."""
-REPLY_LIMIT = 64 << 20
+MAX_REPLY_SIZE = 64 << 20
 """Bytes: more than any page makes. A child may be in the hands of whoever wrote the page."""
 logger = structlog.get_logger()
 
@@ -60,7 +60,7 @@ class Pool:
     def __init__(self, size: int, page_limit: float, memory_limit: int) -> None:
         self._page_limit = page_limit
         self._server = ForkServer(page_limit, memory_limit)
-        silence = WAITING * page_limit + GRACE
+        silence = CLOCK_TIME_FACTOR * page_limit + REPLY_GRACE
         self._children = [Child(self._server, silence) for _ in range(size)]
         # The last used one first: it runs already.
         self._free: asyncio.LifoQueue[Child] = asyncio.LifoQueue()
@@ -92,26 +92,26 @@ class Pool:
 
     async def parse(self, request: Request) -> PageParsed:
         """Return what a page says; raise Poison if it cannot be read, GossamerError if none can."""
-        message = framed(encode(request))
+        message = frame(encode(request))
         child = await self._free.get()
         try:
             with timed("gossamer_parse_seconds"):
                 reply = await self._ask(child, message)
-            if reply.leaving or child.pages >= PAGES:
+            if reply.leaving or child.pages >= MAX_PAGES_PER_CHILD:
                 await child.stop()
         finally:
             child.used_at = clock.steady()
             self._free.put_nowait(child)
         if reply.parsed is None:
             raise Poison(f"the parser cannot read this page: {reply.fault}")
-        return identified(request.page, reply.parsed, request.now)
+        return restore_identity(request.page, reply.parsed, request.now)
 
     async def _ask(self, child: "Child", message: bytes) -> Reply:
         tried = 0
         while True:
             try:
                 return await child.ask(message)
-            except Died as death:
+            except ChildDied as death:
                 tried += 1
                 count("gossamer_parser_replaced_total")
                 if error := self._blame(death, tried):
@@ -119,23 +119,23 @@ class Pool:
 
     async def _end_idle_children(self) -> None:
         while True:
-            await asyncio.sleep(IDLE_LIMIT)
+            await asyncio.sleep(MAX_IDLE_SECONDS)
             # While they are taken no page comes to them.
             taken = [self._free.get_nowait() for _ in range(self._free.qsize())]
             for child in taken:
-                if clock.steady() - child.used_at >= IDLE_LIMIT:
+                if clock.steady() - child.used_at >= MAX_IDLE_SECONDS:
                     await child.stop()
             for child in reversed(taken):
                 self._free.put_nowait(child)
 
-    def _blame(self, death: Died, tried: int) -> GossamerError | None:
+    def _blame(self, death: ChildDied, tried: int) -> GossamerError | None:
         if -death.code in ALARMS:
             return Poison(f"the page takes longer than {self._page_limit:g} s")
-        if tried < TRIES:
+        if tried < MAX_TRIES:
             return None
         if not death.ready:
             return GossamerError(f"a parser process ended before it was ready: {death}")
-        return Poison(f"the parser died of this page, {TRIES} times: {death}")
+        return Poison(f"the parser died of this page, {MAX_TRIES} times: {death}")
 
 
 class Child:
@@ -171,11 +171,11 @@ class Child:
         except TimeoutError as error:
             code = await self.stop()
             if not self._ready:
-                raise Died(code, ready=False) from error
+                raise ChildDied(code, ready=False) from error
             count("gossamer_parser_replaced_total")
             raise Poison(f"the parser did not answer for {self._silence:g} s") from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
-            raise Died(await self.stop(), self._ready) from error
+            raise ChildDied(await self.stop(), self._ready) from error
         except BaseException:
             # Cancelled in the middle of a page: the reply would be taken for the next page's.
             await self.stop()
@@ -197,12 +197,12 @@ class Child:
         self, message: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Reply:
         if not self._ready:
-            _tell(**ready_in(await _received(reader)).missing)
+            _log_missing_restrictions(**decode_ready(await _receive(reader)).missing)
             self._ready = True
         writer.write(message)
         await writer.drain()
         try:
-            return reply_in(await _received(reader))
+            return decode_reply(await _receive(reader))
         except DecodeError as error:
             raise Poison(f"the parser's reply to this page is none: {error}") from error
 
@@ -216,14 +216,14 @@ class Child:
 
 
 @cache
-def _tell(**missing: str) -> None:
+def _log_missing_restrictions(**missing: str) -> None:
     """Log what the children's sandbox lacks, once."""
     if missing:
         logger.warning("the sandbox of the parser's processes is not whole", missing=missing)
 
 
-async def _received(reader: asyncio.StreamReader) -> bytes:
+async def _receive(reader: asyncio.StreamReader) -> bytes:
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-    if length > REPLY_LIMIT:
+    if length > MAX_REPLY_SIZE:
         raise Poison(f"the parser's reply to this page is {length} bytes long")
     return await reader.readexactly(length)

@@ -25,15 +25,15 @@ SET_NO_NEW_PRIVS = 38
 
 def prctl(option: int, *arguments: object) -> None:
     """Do prctl(2); raise OSError if the kernel refuses, or there is no such call."""
-    _checked("prctl", option, *arguments)
+    _call_libc("prctl", option, *arguments)
 
 
 def syscall(number: int, *arguments: object) -> int:
     """Do system call *number* and return its result; raise OSError if it fails."""
-    return _checked("syscall", number, *arguments)
+    return _call_libc("syscall", number, *arguments)
 
 
-def _checked(name: str, *arguments: object) -> int:
+def _call_libc(name: str, *arguments: object) -> int:
     if sys.platform != "linux":
         raise OSError("this is not Linux")
     # All as words of the machine: the C library reads as many as the call has.
@@ -47,20 +47,22 @@ def _checked(name: str, *arguments: object) -> int:
 
 CREATE_RULESET, RESTRICT_SELF = 444, 446
 """The same on every machine."""
-VERSION = 1
+RULESET_VERSION = 1
 """LANDLOCK_CREATE_RULESET_VERSION."""
-FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
-NETWORK = {4: 0b11}
-SCOPES = {6: 0b11}
+FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+NETWORK_RIGHTS = {4: 0b11}
+SCOPE_RIGHTS = {6: 0b11}
 """By version of the interface: everything that it can refuse. Later versions refuse no less."""
 
 _ruleset = struct.Struct("=QQQ")
 
 
-def grant_nothing() -> None:
+def restrict_by_landlock() -> None:
     """Refuse this thread all that Landlock can; raise OSError where there is none."""
-    version = syscall(CREATE_RULESET, None, 0, VERSION)
-    refused = _ruleset.pack(*(_newest(each, version) for each in (FILES, NETWORK, SCOPES)))
+    version = syscall(CREATE_RULESET, None, 0, RULESET_VERSION)
+    refused = _ruleset.pack(
+        *(_newest_mask(each, version) for each in (FILE_RIGHTS, NETWORK_RIGHTS, SCOPE_RIGHTS))
+    )
     ruleset = syscall(CREATE_RULESET, refused, len(refused), 0)
     try:
         syscall(RESTRICT_SELF, ruleset, 0)
@@ -68,15 +70,15 @@ def grant_nothing() -> None:
         os.close(ruleset)
 
 
-def _newest(masks: dict[int, int], version: int) -> int:
+def _newest_mask(masks: dict[int, int], version: int) -> int:
     return max((mask for since, mask in masks.items() if since <= version), default=0)
 
 
-SET_SECCOMP, FILTER = 22, 2
+SET_SECCOMP, FILTER_MODE = 22, 2
 """linux/prctl.h, linux/seccomp.h."""
 
 # fmt: off
-ALLOWED = {
+ALLOWED_CALLS = {
     "x86_64": {
         "read": 0, "write": 1, "close": 3, "lseek": 8, "mmap": 9, "mprotect": 10, "munmap": 11,
         "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17,
@@ -117,15 +119,17 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def filter_calls() -> None:
+def restrict_by_seccomp() -> None:
     """Refuse this thread all but ALLOWED, for good; raise OSError where that cannot be."""
     machine = platform.machine()
-    if machine not in ALLOWED:
+    if machine not in ALLOWED_CALLS:
         raise OSError(f"seccomp: no filter is written for {machine}")
-    load(program(ARCHITECTURES[machine], ALLOWED[machine].values(), ALLOW, REFUSE))
+    load_filter(
+        build_filter(ARCHITECTURES[machine], ALLOWED_CALLS[machine].values(), ALLOW, REFUSE)
+    )
 
 
-def program(architecture: int, numbers: Iterable[int], listed: int, others: int) -> bytes:
+def build_filter(architecture: int, numbers: Iterable[int], listed: int, others: int) -> bytes:
     """Return a filter that says *listed* to the system calls *numbers* and *others* to the rest."""
     lines = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -138,13 +142,13 @@ def program(architecture: int, numbers: Iterable[int], listed: int, others: int)
     return b"".join(_instruction.pack(*line) for line in [*lines, (RETURN, 0, 0, others)])
 
 
-def load(instructions: bytes) -> None:
+def load_filter(instructions: bytes) -> None:
     """Have the kernel ask the filter *instructions* before each system call of this thread."""
     length = len(instructions) // _instruction.size
-    prctl(SET_SECCOMP, FILTER, ctypes.byref(_Program(length, instructions)))
+    prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(_Program(length, instructions)))
 
 
-INHERITED = frozenset(
+INHERITED_VARIABLES = frozenset(
     {
         "LD_LIBRARY_PATH",
         "PYTHONDONTWRITEBYTECODE",
@@ -155,7 +159,7 @@ INHERITED = frozenset(
     }
 )
 """What Python itself may need of the parent's environment."""
-SET = {
+SET_VARIABLES = {
     "LC_ALL": "C.UTF-8",
     # Once there are no files, no dates are read in a time zone of the machine's.
     "TZ": "UTC0",
@@ -163,24 +167,26 @@ SET = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 
-WALLS: dict[str, Callable[[], None]] = {
+RESTRICTIONS: dict[str, Callable[[], None]] = {
     "no_new_privs": lambda: prctl(SET_NO_NEW_PRIVS, 1),
-    "landlock": grant_nothing,
-    "seccomp": filter_calls,
+    "landlock": restrict_by_landlock,
+    "seccomp": restrict_by_seccomp,
 }
 """In this order: the first is what the kernel demands for the others, the last would refuse them.
 """
 
 
-def environment(of_parent: Mapping[str, str]) -> dict[str, str]:
+def child_environment(of_parent: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that a process is started with."""
-    return {name: value for name, value in of_parent.items() if name in INHERITED} | SET
+    return {
+        name: value for name, value in of_parent.items() if name in INHERITED_VARIABLES
+    } | SET_VARIABLES
 
 
-def enter() -> dict[str, str]:
+def enter_sandbox() -> dict[str, str]:
     """Give up all that reading pages does not take; return the walls that are missing, and why."""
     missing = {}
-    for name, build in WALLS.items():
+    for name, build in RESTRICTIONS.items():
         try:
             build()
         except OSError as error:

@@ -22,15 +22,17 @@ from services.parser.charset import ENCODINGS, codec_of
 from services.parser.options import Options
 from services.parser.page import parse
 
-WORDS = "Some words to read, and some more. " * 20
-PAGE = f"<title>A page</title><a href=a>A link</a><p>{WORDS}".encode()
-SITEMAP = b"<urlset><url><loc>http://localhost/</loc><lastmod>2024-02-29</lastmod></url></urlset>"
-FEED = (
+SAMPLE_TEXT = "Some words to read, and some more. " * 20
+HTML_SAMPLE = f"<title>A page</title><a href=a>A link</a><p>{SAMPLE_TEXT}".encode()
+SITEMAP_SAMPLE = (
+    b"<urlset><url><loc>http://localhost/</loc><lastmod>2024-02-29</lastmod></url></urlset>"
+)
+FEED_SAMPLE = (
     b"<rss><channel><item><link>http://localhost/</link>"
     b"<pubDate>Thu, 29 Feb 2024 12:00:00 GMT</pubDate></item></channel></rss>"
 )
-XHTML = b"<html xmlns='http://www.w3.org/1999/xhtml'><p>A page</p></html>"
-PDF_FILE = (
+XHTML_SAMPLE = b"<html xmlns='http://www.w3.org/1999/xhtml'><p>A page</p></html>"
+PDF_SAMPLE = (
     b"%PDF-1.7\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
     b"2 0 obj<</Type/Pages/Count 1/Kids[3 0 R]>>endobj\n"
     b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]/Contents 4 0 R/Resources<</Font<</F"
@@ -40,7 +42,7 @@ PDF_FILE = (
 )
 
 
-def _office_file() -> bytes:
+def _office_sample() -> bytes:
     held = BytesIO()
     with ZipFile(held, "w", ZIP_DEFLATED) as archive:
         archive.writestr("docProps/core.xml", "<core><title>A title</title></core>")
@@ -48,23 +50,23 @@ def _office_file() -> bytes:
 
 
 SAMPLES: dict[str, bytes] = {
-    "text/html": PAGE,
-    "application/xhtml+xml": XHTML,
-    "text/plain": WORDS.encode(),
-    "text/xml": SITEMAP,
-    "application/xml": XHTML,
-    "application/rss+xml": FEED,
-    "application/atom+xml": FEED,
-    "application/rdf+xml": FEED,
+    "text/html": HTML_SAMPLE,
+    "application/xhtml+xml": XHTML_SAMPLE,
+    "text/plain": SAMPLE_TEXT.encode(),
+    "text/xml": SITEMAP_SAMPLE,
+    "application/xml": XHTML_SAMPLE,
+    "application/rss+xml": FEED_SAMPLE,
+    "application/atom+xml": FEED_SAMPLE,
+    "application/rdf+xml": FEED_SAMPLE,
     "application/json": b'[{"name": "A name", "url": "http://localhost/"}]',
     "application/ld+json": b"{",
     "application/feed+json": b'{"version": "https://jsonfeed.org/version/1"}',
-    PDF: PDF_FILE,
-    **dict.fromkeys(("application/zip", *OFFICE), _office_file()),
-    PACKED_XML: gzip.compress(SITEMAP),
+    PDF: PDF_SAMPLE,
+    **dict.fromkeys(("application/zip", *OFFICE), _office_sample()),
+    PACKED_XML: gzip.compress(SITEMAP_SAMPLE),
 }
 """By media type, what makes each of `READERS` load all that it needs."""
-OPTIONS = Options(
+SAMPLE_OPTIONS = Options(
     product="",
     text="main",
     simhash_words=1,
@@ -90,10 +92,10 @@ def warm_up() -> None:
         codecs.getincrementaldecoder(codec_of(encoding))().decode(b"A")
     for kind, body in SAMPLES.items():
         for mode in get_args(TextMode):
-            parse(_page(kind, body), replace(OPTIONS, text=mode), 0)
+            parse(_sample_page(kind, body), replace(SAMPLE_OPTIONS, text=mode), 0)
 
 
-def _page(kind: str, body: bytes) -> PageFetched:
+def _sample_page(kind: str, body: bytes) -> PageFetched:
     return PageFetched(
         at=0,
         site="",

@@ -12,14 +12,14 @@ from gossamer.events.hazards import Hazard
 from gossamer.web.coding import MEMBER, decoded
 from gossamer.web.sniffing import HTML, OFFICE, PACKED_XML, PDF
 from services.parser.readers import html, listings, office, pdf, structured
-from services.parser.readers.base import Received, with_text
-from services.parser.readers.xml import in_utf_8, root_of
-from services.parser.result import with_hazards
+from services.parser.readers.base import ReceivedDocument, add_text
+from services.parser.readers.xml import decode_to_utf_8, root_name
+from services.parser.result import add_hazards
 
-Reader = Callable[[Received], PageParsed]
+Reader = Callable[[ReceivedDocument], PageParsed]
 
 
-def read(received: Received) -> PageParsed:
+def read(received: ReceivedDocument) -> PageParsed:
     """Return the contents of a document; a requested sitemap is read as one whatever its type."""
     parsed = received.parsed
     if parsed.visit.purpose is Purpose.SITEMAP:
@@ -28,33 +28,33 @@ def read(received: Received) -> PageParsed:
     return reader(received) if reader else parsed
 
 
-def read_plain_text(received: Received) -> PageParsed:
+def read_plain_text(received: ReceivedDocument) -> PageParsed:
     """Return the contents of a plain text."""
     parsed, characters = received.decoded(is_html=False)
-    return with_text(parsed, characters.text, received.options)
+    return add_text(parsed, characters.text, received.options)
 
 
-def read_xml(received: Received) -> PageParsed:
+def read_xml(received: ReceivedDocument) -> PageParsed:
     """Return the entries of a sitemap or a feed, or the contents of XHTML, by the root element.
 
     Other XML is not read. The media type is ignored: all of these are served as any XML type.
     """
-    parsed, body = in_utf_8(received)
-    root = root_of(body)
+    parsed, body = decode_to_utf_8(received)
+    root = root_name(body)
     if root == "html":
         return html.read_xhtml(received)
     return _read_listing(parsed, body, root, received) or parsed
 
 
-def read_sitemap(received: Received) -> PageParsed:
+def read_sitemap(received: ReceivedDocument) -> PageParsed:
     """Return the entries of a sitemap that a robots.txt or an index names, or of XML in gzip.
 
     Servers give sitemaps all sorts of types, so the content decides: XML, a page of HTML (which
     usually says that there is no sitemap), or else text.
     """
     received = _unpack(received)
-    parsed, body = in_utf_8(received)
-    root = root_of(body)
+    parsed, body = decode_to_utf_8(received)
+    root = root_name(body)
     if listing := _read_listing(parsed, body, root, received):
         return listing
     if received.parsed.visit.purpose is not Purpose.SITEMAP:
@@ -65,7 +65,7 @@ def read_sitemap(received: Received) -> PageParsed:
 
 
 def _read_listing(
-    parsed: PageParsed, body: bytes, root: str, received: Received
+    parsed: PageParsed, body: bytes, root: str, received: ReceivedDocument
 ) -> PageParsed | None:
     """Return the entries of *body*, in UTF-8; None if *root* is not the root of a listing."""
     if root in listings.SITEMAP_ROOTS:
@@ -75,13 +75,13 @@ def _read_listing(
     return None
 
 
-def _unpack(received: Received) -> Received:
+def _unpack(received: ReceivedDocument) -> ReceivedDocument:
     """Return *received* without gzip around it; a decompression bomb is cut."""
     if not received.body.startswith(MEMBER):
         return received
     options = received.options
     body = decoded(received.body, "gzip", options.sitemap_limit, options.ratio_limit)
-    parsed = with_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
+    parsed = add_hazards(received.parsed, [Hazard.DECOMPRESSION_BOMB] * body.bomb)
     parsed = replace(parsed, truncated=parsed.truncated or body.cut)
     return received._replace(parsed=parsed, body=body.data)
 

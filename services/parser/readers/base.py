@@ -12,18 +12,18 @@ from msgspec.structs import replace
 
 from gossamer.events import Link, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.blocks import SEPARATOR, blocks_of, pieces_of
-from gossamer.text.folding import folded
-from gossamer.text.sketch import sketch_of
-from services.parser.charset import Characters, characters
+from gossamer.text.blocks import SEPARATOR, make_blocks, split_pieces
+from gossamer.text.folding import fold_whitespace
+from gossamer.text.sketch import make_sketch
+from services.parser.charset import DecodedText, decode_text
 from services.parser.links import Resolver
 from services.parser.options import Options
-from services.parser.result import with_hazards
+from services.parser.result import add_hazards
 from services.parser.simhash import simhash_of
-from services.parser.text import Kind, digest_of, kept
+from services.parser.text import TextKind, digest_of, finish_text
 
 
-class Received(NamedTuple):
+class ReceivedDocument(NamedTuple):
     """A document, and what is known of it before it is read."""
 
     parsed: PageParsed
@@ -33,15 +33,15 @@ class Received(NamedTuple):
     """Its Content-Type."""
     options: Options
 
-    def decoded(self, is_html: bool) -> tuple[PageParsed, Characters]:
+    def decoded(self, is_html: bool) -> tuple[PageParsed, DecodedText]:
         """Return what is known with the encoding, and the characters of the body."""
-        found = characters(self.body, self.header, is_html)
+        found = decode_text(self.body, self.header, is_html)
         conflict = [Hazard.CHARSET_CONFLICT] if found.conflict else []
-        known = with_hazards(self.parsed, conflict)
+        known = add_hazards(self.parsed, conflict)
         return replace(known, charset=found.encoding, charset_source=found.source), found
 
 
-def linked(parsed: PageParsed, targets: Iterable[str], options: Options) -> PageParsed:
+def add_links(parsed: PageParsed, targets: Iterable[str], options: Options) -> PageParsed:
     """Return *parsed* with links to *targets*, each once, as many as are taken of a page."""
     resolver, urls, room = Resolver(parsed.visit.url, "utf-8"), dict[str, None](), 0
     for url in filter(None, map(resolver.url, dict.fromkeys(targets))):
@@ -50,22 +50,22 @@ def linked(parsed: PageParsed, targets: Iterable[str], options: Options) -> Page
             break
         urls[url] = None
     return replace(
-        with_hazards(parsed, sorted(resolver.hazards)), links=tuple(Link(url) for url in urls)
+        add_hazards(parsed, sorted(resolver.hazards)), links=tuple(Link(url) for url in urls)
     )
 
 
-def with_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
+def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     """Return *parsed* with *text*, all of which a reader sees, and what follows from it."""
-    visible = folded(text)
+    visible = fold_whitespace(text)
     if not visible:
         return parsed
-    said = kept(text, Kind.PLAIN, parsed.language, options)
+    said = finish_text(text, TextKind.PLAIN, parsed.language, options)
     return replace(
-        with_hazards(parsed, [Hazard.MISREAD_TEXT] if said.misread else []),
+        add_hazards(parsed, [Hazard.MISREAD_TEXT] if said.misread else []),
         digest=digest_of(visible.encode()),
         simhash=simhash_of(visible, options.simhash_words),
-        sketch=sketch_of(visible),
-        blocks=blocks_of(pieces_of(text.replace("\n", SEPARATOR))),
+        sketch=make_sketch(visible),
+        blocks=make_blocks(split_pieces(text.replace("\n", SEPARATOR))),
         language=said.language,
         text=said.text,
         text_kind=said.kind,

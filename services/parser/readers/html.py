@@ -12,20 +12,20 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.sketch import sketch_of
+from gossamer.text.sketch import make_sketch
 from services.parser.html import document
-from services.parser.html.cost import sane
+from services.parser.html.cost import truncate_costly
 from services.parser.html.document import Document
-from services.parser.html.text import needs_rendering, text_of
+from services.parser.html.text import extract_text, needs_rendering
 from services.parser.options import Options
-from services.parser.readers.base import Received
-from services.parser.readers.xml import SAFELY
-from services.parser.result import with_hazards
+from services.parser.readers.base import ReceivedDocument
+from services.parser.readers.xml import SAFE_OPTIONS
+from services.parser.result import add_hazards
 from services.parser.simhash import simhash_of
-from services.parser.text import Kind, Text, digest_of
+from services.parser.text import ExtractedText, TextKind, digest_of
 
 
-def read(received: Received) -> PageParsed:
+def read(received: ReceivedDocument) -> PageParsed:
     """Return what an HTML document says."""
     parsed, found = received.decoded(is_html=True)
     return read_text(parsed, found.text, found.encoding, received.options)
@@ -33,15 +33,15 @@ def read(received: Received) -> PageParsed:
 
 def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -> PageParsed:
     """Return what the HTML in *whole* says, a document that came in *encoding*."""
-    html = sane(whole)
-    said = document.read(html, parsed.visit.url, encoding, options, parsed.fetched_at)
-    text = text_of(html, said.markup, said.visible, said.language, options)
-    main = text.text if text.kind == Kind.MAIN else None
+    html = truncate_costly(whole)
+    said = document.read_document(html, parsed.visit.url, encoding, options, parsed.fetched_at)
+    text = extract_text(html, said.markup, said.visible, said.language, options)
+    main = text.text if text.kind == TextKind.MAIN else None
     # A title alone is no text: shells and framesets of a whole site have the same one.
     visible = f"{said.title} {said.visible}".strip() if said.visible else ""
-    hazards = _hazards(said, text, cut=len(html) < len(whole))
+    hazards = _find_hazards(said, text, cut=len(html) < len(whole))
     return replace(
-        with_hazards(parsed, hazards),
+        add_hazards(parsed, hazards),
         **said.about,
         needs_rendering=needs_rendering(html, said.visible),
         title=said.title,
@@ -53,14 +53,14 @@ def read_text(parsed: PageParsed, whole: str, encoding: str, options: Options) -
         headings=said.headings,
         digest=digest_of(visible.encode()) if visible else "",
         simhash=simhash_of(main or said.visible, options.simhash_words),
-        sketch=sketch_of(visible),
+        sketch=make_sketch(visible),
         blocks=said.blocks,
         directives=tuple(dict.fromkeys((*parsed.directives, *said.directives))),
         usage={**said.reserved, **parsed.usage},
     )
 
 
-def _hazards(said: Document, text: Text, cut: bool) -> list[Hazard]:
+def _find_hazards(said: Document, text: ExtractedText, cut: bool) -> list[Hazard]:
     met = {
         Hazard.MALFORMED_HTML: cut,
         Hazard.MISREAD_TEXT: text.misread,
@@ -72,17 +72,17 @@ def _hazards(said: Document, text: Text, cut: bool) -> list[Hazard]:
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 
 
-def read_xhtml(received: Received) -> PageParsed:
+def read_xhtml(received: ReceivedDocument) -> PageParsed:
     """Return what an XHTML document says."""
     parsed, found = received.decoded(is_html=True)
-    return read_text(parsed, as_html(found.text), found.encoding, received.options)
+    return read_text(parsed, xhtml_to_html(found.text), found.encoding, received.options)
 
 
-def as_html(text: str) -> str:
+def xhtml_to_html(text: str) -> str:
     """Return the XML *text* as HTML that says the same; as it is if it is not well-formed."""
     try:
         body = text.lstrip("\ufeff \t\r\n").encode(errors="replace")
-        root = etree.fromstring(body, etree.XMLParser(**SAFELY))
+        root = etree.fromstring(body, etree.XMLParser(**SAFE_OPTIONS))
         for element in root.iter(f"{NAMESPACE}*"):
             element.tag = element.tag.removeprefix(NAMESPACE)
         written = etree.tostring(root, method="html", encoding="unicode", doctype="<!DOCTYPE html>")

@@ -22,27 +22,34 @@ from msgspec.structs import replace
 
 from gossamer.events import Entry, Link, Listing, PageParsed
 from gossamer.events.hazards import Hazard
-from gossamer.text.folding import folded
+from gossamer.text.folding import fold_whitespace
 from services.parser.dates import parse_date
-from services.parser.html.document import DESCRIPTION_LIMIT, TITLE_LIMIT
+from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
 from services.parser.links import Resolver
 from services.parser.options import Options
-from services.parser.readers.xml import Element, children, elements, said, text_of, texts
-from services.parser.result import with_hazards
-from services.parser.text import digest_of, language_of
+from services.parser.readers.xml import (
+    Element,
+    child_texts,
+    children,
+    first_text,
+    iterate_elements,
+    text_of,
+)
+from services.parser.result import add_hazards
+from services.parser.text import detect_language, digest_of
 
-ROOM = 6 << 20
+MAX_ENTRIES_SIZE = 6 << 20
 """Most bytes of all entries: with the rest of an event they must fit the log."""
-USUAL = 0.5
+DEFAULT_PRIORITY = 0.5
 """The priority of what has none (sitemaps.org)."""
 
 
-class Entries:
+class EntryCollector:
     """Collects entries, each canonical URL once, and the hazards met with the others."""
 
     def __init__(self, parsed: PageParsed, options: Options) -> None:
         self._parsed, self._options = parsed, options
-        self._limit, self._room = options.entries_limit, ROOM
+        self._limit, self._room = options.entries_limit, MAX_ENTRIES_SIZE
         self._found: dict[str, tuple[float, Entry]] = {}
         self._hazards: set[Hazard] = set()
         self._base = parsed.visit.url
@@ -53,7 +60,9 @@ class Entries:
         """Whether more were found than are taken."""
         return Hazard.TOO_MANY_LINKS in self._hazards
 
-    def add(self, url: str, changed_at: float, every: float = 0.0, priority: float = USUAL) -> None:
+    def add(
+        self, url: str, changed_at: float, every: float = 0.0, priority: float = DEFAULT_PRIORITY
+    ) -> None:
         """Add an entry; of two for the same URL the newer one stays."""
         if not url:
             return
@@ -93,7 +102,7 @@ class Entries:
         entries = tuple(entry for _, entry in by_priority)
         parsed = self._parsed
         return replace(
-            with_hazards(parsed, sorted(self._hazards | self._resolver.hazards)),
+            add_hazards(parsed, sorted(self._hazards | self._resolver.hazards)),
             listing=listing,
             entries=entries,
             links=tuple(Link(url) for url in dict.fromkeys(others) if url),
@@ -102,7 +111,7 @@ class Entries:
 
 
 HOUR, DAY = 3600.0, 86400.0
-EVERY = {
+CHANGEFREQ_SECONDS = {
     "hourly": HOUR,
     "daily": DAY,
     "weekly": 7 * DAY,
@@ -112,43 +121,43 @@ EVERY = {
 """What changefreq says in seconds; `always` and `never` say nothing that can be meant."""
 SITEMAP_ROOTS = {"urlset": Listing.SITEMAP, "sitemapindex": Listing.SITEMAP_INDEX}
 
-_url = re.compile(r"https?://\S+", re.IGNORECASE)
+_absolute_url = re.compile(r"https?://\S+", re.IGNORECASE)
 
 
 def read_sitemap(parsed: PageParsed, body: bytes, root: str, options: Options) -> PageParsed:
     """Return what the XML *body*, in UTF-8, lists: an index if its *root* is one's."""
-    entries = Entries(parsed, options)
-    for element in elements(body, "url", "sitemap"):
-        _add(entries, element)
+    entries = EntryCollector(parsed, options)
+    for element in iterate_elements(body, "url", "sitemap"):
+        _add_element(entries, element)
         if entries.is_full:
             break
     return entries.listed(SITEMAP_ROOTS[root])
 
 
-def _add(entries: Entries, element: Element) -> None:
-    said = texts(element)
+def _add_element(entries: EntryCollector, element: Element) -> None:
+    said = child_texts(element)
     target = said.get("loc") or ("" if len(element) else text_of(element))
-    every = EVERY.get(said.get("changefreq", "").lower(), 0.0)
-    priority = _priority(said.get("priority", ""))
+    every = CHANGEFREQ_SECONDS.get(said.get("changefreq", "").lower(), 0.0)
+    priority = _parse_priority(said.get("priority", ""))
     entries.add(entries.resolved(target), parse_date(said.get("lastmod", "")), every, priority)
     for link in children(element, "link") if "link" in said else ():
         if link.get("hreflang"):
             entries.add(entries.resolved(link.get("href", "")), 0.0, 0.0, priority)
 
 
-def _priority(text: str) -> float:
+def _parse_priority(text: str) -> float:
     try:
         # Not a number is none, and is neither more nor less than any.
-        return min(max(float(text), 0.0), 1.0) if text else USUAL
+        return min(max(float(text), 0.0), 1.0) if text else DEFAULT_PRIORITY
     except ValueError:
-        return USUAL
+        return DEFAULT_PRIORITY
 
 
 def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PageParsed:
     """Return what *text* lists: a URL a line; other lines say nothing."""
-    entries = Entries(parsed, options)
+    entries = EntryCollector(parsed, options)
     for line in text.splitlines():
-        if _url.fullmatch(line.strip()):
+        if _absolute_url.fullmatch(line.strip()):
             entries.add(entries.resolved(line.strip()), 0.0)
         if entries.is_full:
             break
@@ -156,28 +165,29 @@ def read_text_sitemap(parsed: PageParsed, text: str, options: Options) -> PagePa
 
 
 FEED_ROOTS = frozenset({"rss", "RDF", "feed"})
-OTHERS = ("alternate", "next", "previous", "prev-archive", "next-archive")
+FEED_RELATIONS = ("alternate", "next", "previous", "prev-archive", "next-archive")
 """Where a feed leads besides: to its site, and to more of itself."""
-LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+LANGUAGE_ATTRIBUTE = "{http://www.w3.org/XML/1998/namespace}lang"
+ABOUT_ATTRIBUTE = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 
 
 def read_feed(parsed: PageParsed, body: bytes, options: Options) -> PageParsed:
     """Return what the RSS or Atom in *body*, in UTF-8, lists."""
-    entries, others = Entries(parsed, options), list[str]()
-    for element in elements(body, "item", "entry", "channel", "feed"):
+    entries, others = EntryCollector(parsed, options), list[str]()
+    for element in iterate_elements(body, "item", "entry", "channel", "feed"):
         if element.tag.rpartition("}")[2] in ("item", "entry"):
             changed_at = _first_date(element, "updated", "modified", "date", "pubDate", "published")
             for target in _feed_targets(element, ("alternate",)):
                 entries.add(entries.resolved(target, element.base), changed_at)
         else:
             others += [
-                entries.resolved(url, element.base) for url in _feed_targets(element, OTHERS)
+                entries.resolved(url, element.base)
+                for url in _feed_targets(element, FEED_RELATIONS)
             ]
-            parsed = _described(parsed, element)
+            parsed = _add_header(parsed, element)
         if entries.is_full:
             break
-    return _with_header(entries.listed(Listing.FEED, *others), parsed)
+    return _copy_header(entries.listed(Listing.FEED, *others), parsed)
 
 
 def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[str]:
@@ -186,8 +196,8 @@ def _feed_targets(element: Element, relations: tuple[str, ...]) -> Iterator[str]
     targets += [link.get("href", "") for link in links if link.get("rel", "alternate") in relations]
     if not any(targets):
         # A guid is a link unless it says that it is none; and some say so of one.
-        guid = said(element, "guid")
-        targets = [element.get(ABOUT, "") or (guid if "://" in guid else "")]
+        guid = first_text(element, "guid")
+        targets = [element.get(ABOUT_ATTRIBUTE, "") or (guid if "://" in guid else "")]
     return filter(None, targets)
 
 
@@ -196,17 +206,19 @@ def _first_date(element: Element, *names: str) -> float:
     return next(filter(None, dates), 0.0)
 
 
-def _described(parsed: PageParsed, header: Element) -> PageParsed:
-    language = said(header, "language") or header.get(LANGUAGE, "")
+def _add_header(parsed: PageParsed, header: Element) -> PageParsed:
+    language = first_text(header, "language") or header.get(LANGUAGE_ATTRIBUTE, "")
     return replace(
         parsed,
-        title=folded(said(header, "title"))[:TITLE_LIMIT],
-        description=folded(said(header, "description", "subtitle"))[:DESCRIPTION_LIMIT],
-        language=language_of("", language),
+        title=fold_whitespace(first_text(header, "title"))[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(first_text(header, "description", "subtitle"))[
+            :MAX_DESCRIPTION_LENGTH
+        ],
+        language=detect_language("", language),
     )
 
 
-def _with_header(listed: PageParsed, header: PageParsed) -> PageParsed:
+def _copy_header(listed: PageParsed, header: PageParsed) -> PageParsed:
     return replace(
         listed, title=header.title, description=header.description, language=header.language
     )
@@ -214,7 +226,7 @@ def _with_header(listed: PageParsed, header: PageParsed) -> PageParsed:
 
 def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -> PageParsed:
     """Return what a JSON Feed (jsonfeed.org) lists."""
-    entries, items = Entries(parsed, options), feed.get("items")
+    entries, items = EntryCollector(parsed, options), feed.get("items")
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict):
             date = parse_date(_text(item, "date_modified")) or parse_date(
@@ -225,9 +237,9 @@ def read_json_feed(parsed: PageParsed, feed: dict[str, Any], options: Options) -
     others = [entries.resolved(_text(feed, name)) for name in ("home_page_url", "next_url")]
     return replace(
         entries.listed(Listing.FEED, *others),
-        title=folded(_text(feed, "title"))[:TITLE_LIMIT],
-        description=folded(_text(feed, "description"))[:DESCRIPTION_LIMIT],
-        language=language_of("", _text(feed, "language")),
+        title=fold_whitespace(_text(feed, "title"))[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(_text(feed, "description"))[:MAX_DESCRIPTION_LENGTH],
+        language=detect_language("", _text(feed, "language")),
     )
 
 

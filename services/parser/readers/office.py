@@ -15,17 +15,17 @@ from msgspec.structs import replace
 
 from gossamer.events import PageParsed
 from gossamer.events.pages import Source
-from gossamer.text.folding import folded
+from gossamer.text.folding import fold_whitespace
 from services.parser.dates import parse_date
-from services.parser.html.document import DESCRIPTION_LIMIT, TITLE_LIMIT
-from services.parser.readers.base import Received
-from services.parser.readers.xml import SAFELY, Element, name_of, text_of
-from services.parser.text import language_of
+from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENGTH
+from services.parser.readers.base import ReceivedDocument
+from services.parser.readers.xml import SAFE_OPTIONS, Element, local_name, text_of
+from services.parser.text import detect_language
 
-FILES = ("docProps/core.xml", "meta.xml")
-LIMIT = 1 << 20
+METADATA_FILES = ("docProps/core.xml", "meta.xml")
+MAX_METADATA_SIZE = 1 << 20
 """Bytes of such a file that are unpacked."""
-BROKEN = (
+ARCHIVE_ERRORS = (
     BadZipFile,
     zlib.error,
     StructError,
@@ -39,11 +39,11 @@ BROKEN = (
 """What `zipfile` raises of archives that are damaged, encrypted, or made to hurt."""
 
 
-def read(received: Received) -> PageParsed:
+def read(received: ReceivedDocument) -> PageParsed:
     """Return what an office file says of itself; nothing of any other archive."""
     parsed, said = received.parsed, dict[str, str]()
-    for element in _described(received.body):
-        said.setdefault(name_of(element), text_of(element))
+    for element in _metadata_elements(received.body):
+        said.setdefault(local_name(element), text_of(element))
 
     def first(*names: str) -> str:
         return next((said[name] for name in names if said.get(name)), "")
@@ -53,31 +53,33 @@ def read(received: Received) -> PageParsed:
     )
     return replace(
         parsed,
-        title=folded(first("title"))[:TITLE_LIMIT],
-        author=folded(first("initial-creator", "creator"))[:TITLE_LIMIT],
-        description=folded(first("description", "subject"))[:DESCRIPTION_LIMIT],
+        title=fold_whitespace(first("title"))[:MAX_TITLE_LENGTH],
+        author=fold_whitespace(first("initial-creator", "creator"))[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(first("description", "subject"))[:MAX_DESCRIPTION_LENGTH],
         published_at=created,
         published_by=Source.FILE.of(created),
         modified_at=changed,
         modified_by=Source.FILE.of(changed),
-        language=language_of("", first("language")),
+        language=detect_language("", first("language")),
     )
 
 
-def _described(body: bytes) -> Iterator[Element]:
+def _metadata_elements(body: bytes) -> Iterator[Element]:
     try:
-        root = etree.fromstring(_unpacked(body), etree.XMLParser(recover=True, **SAFELY))
-    except (*BROKEN, etree.LxmlError):
+        root = etree.fromstring(
+            _unpack_metadata(body), etree.XMLParser(recover=True, **SAFE_OPTIONS)
+        )
+    except (*ARCHIVE_ERRORS, etree.LxmlError):
         return
     if root is not None:
         yield from root.iter()
 
 
-def _unpacked(body: bytes) -> bytes:
+def _unpack_metadata(body: bytes) -> bytes:
     with ZipFile(BytesIO(body)) as archive:
         there = {file.filename: file for file in archive.infolist()}
-        file = there.get(FILES[0]) or there[FILES[1]]
+        file = there.get(METADATA_FILES[0]) or there[METADATA_FILES[1]]
         if file.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise NotImplementedError
         with archive.open(file) as member:
-            return member.read(LIMIT)
+            return member.read(MAX_METADATA_SIZE)

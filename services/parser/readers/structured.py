@@ -12,33 +12,35 @@ from msgspec import DecodeError, json
 from msgspec.structs import replace
 
 from gossamer.events import PageParsed
-from gossamer.text.folding import folded
-from services.parser.html.document import TITLE_LIMIT
+from gossamer.text.folding import fold_whitespace
+from services.parser.html.document import MAX_TITLE_LENGTH
 from services.parser.readers import listings
-from services.parser.readers.base import Received, linked
+from services.parser.readers.base import ReceivedDocument, add_links
 
-FEED = "https://jsonfeed.org/version/"
-LINKS = ("@id", "url", "href")
-TITLES = ("headline", "name", "title")
+JSON_FEED_PREFIX = "https://jsonfeed.org/version/"
+LINK_NAMES = ("@id", "url", "href")
+TITLE_NAMES = ("headline", "name", "title")
 """The best one first: the words of schema.org, and one that others have."""
 
 
-def read(received: Received) -> PageParsed:
+def read(received: ReceivedDocument) -> PageParsed:
     """Return what a JSON document says; nothing if it is none."""
     parsed, found = received.decoded(is_html=False)
     try:
         said = json.decode(found.text)
     except (DecodeError, RecursionError, UnicodeError):
         return parsed
-    if isinstance(said, dict) and str(said.get("version")).startswith(FEED):
+    if isinstance(said, dict) and str(said.get("version")).startswith(JSON_FEED_PREFIX):
         return listings.read_json_feed(parsed, said, received.options)
-    objects = [*_objects(said)]
-    titles = (one[name] for one in objects for name in TITLES if isinstance(one.get(name), str))
-    titled = replace(parsed, title=folded(next(titles, ""))[:TITLE_LIMIT])
-    return linked(titled, _targets(objects), received.options)
+    objects = [*_find_objects(said)]
+    titles = (
+        one[name] for one in objects for name in TITLE_NAMES if isinstance(one.get(name), str)
+    )
+    titled = replace(parsed, title=fold_whitespace(next(titles, ""))[:MAX_TITLE_LENGTH])
+    return add_links(titled, _find_targets(objects), received.options)
 
 
-def _objects(said: Any) -> Iterator[dict[str, Any]]:
+def _find_objects(said: Any) -> Iterator[dict[str, Any]]:
     """Yield all objects in *said*, the outer ones first."""
     waiting = deque([said])
     while waiting:
@@ -50,7 +52,7 @@ def _objects(said: Any) -> Iterator[dict[str, Any]]:
             waiting += one
 
 
-def _targets(objects: list[dict[str, Any]]) -> Iterator[str]:
-    for target in (one.get(name) for one in objects for name in LINKS):
+def _find_targets(objects: list[dict[str, Any]]) -> Iterator[str]:
+    for target in (one.get(name) for one in objects for name in LINK_NAMES):
         if isinstance(target, str) and target.lower().startswith(("http://", "https://")):
             yield target

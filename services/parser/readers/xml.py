@@ -12,56 +12,56 @@ from typing import Any, TypeAlias
 from lxml import etree
 
 from gossamer.events import PageParsed
-from services.parser.readers.base import Received
+from services.parser.readers.base import ReceivedDocument
 
-SAFELY: dict[str, Any] = {
+SAFE_OPTIONS: dict[str, Any] = {
     "resolve_entities": False,
     "no_network": True,
     "load_dtd": False,
     "huge_tree": False,
     "encoding": "utf-8",
 }
-BEGINNING = 1 << 16
+PROLOG_SIZE = 1 << 16
 """Bytes in which the first element must begin."""
 
 Element: TypeAlias = Any
 
 
-def in_utf_8(received: Received) -> tuple[PageParsed, bytes]:
+def decode_to_utf_8(received: ReceivedDocument) -> tuple[PageParsed, bytes]:
     """Return what is known with the encoding, and the body in UTF-8, without blanks before it."""
     parsed, found = received.decoded(is_html=True)
     return parsed, found.text.lstrip("\ufeff \t\r\n").encode(errors="replace")
 
 
-def root_of(body: bytes) -> str:
+def root_name(body: bytes) -> str:
     """Return the local name of the outermost element of *body*; "" if there is none."""
-    for element in _parsed(body[:BEGINNING], events=("start",)):
-        return name_of(element)
+    for element in _iterate_events(body[:PROLOG_SIZE], events=("start",)):
+        return local_name(element)
     return ""
 
 
-def elements(body: bytes, *names: str) -> Iterator[Element]:
+def iterate_elements(body: bytes, *names: str) -> Iterator[Element]:
     """Yield the elements with these local names, each whole, and forget them one by one."""
-    for element in _parsed(body, events=("end",), tag=["{*}" + name for name in names]):
+    for element in _iterate_events(body, events=("end",), tag=["{*}" + name for name in names]):
         yield element
         element.clear(keep_tail=False)
 
 
-def _parsed(body: bytes, **wanted: Any) -> Iterator[Element]:
+def _iterate_events(body: bytes, **wanted: Any) -> Iterator[Element]:
     try:
-        for _, element in etree.iterparse(BytesIO(body), recover=True, **SAFELY, **wanted):
+        for _, element in etree.iterparse(BytesIO(body), recover=True, **SAFE_OPTIONS, **wanted):
             yield element
     except etree.LxmlError:
         return  # Nothing of it is XML, or nothing from here on.
 
 
-def name_of(element: Element) -> str:
+def local_name(element: Element) -> str:
     """Return the local name of *element*; "" if it is a comment or the like."""
-    return _local(element.tag)
+    return _strip_namespace(element.tag)
 
 
 @lru_cache(maxsize=1000)
-def _local(tag: object) -> str:
+def _strip_namespace(tag: object) -> str:
     return tag.rpartition("}")[2].rpartition(":")[2] if isinstance(tag, str) else ""
 
 
@@ -72,21 +72,21 @@ def text_of(element: Element) -> str:
     return "".join(map(str, element.itertext())).strip()
 
 
-def texts(element: Element) -> dict[str, str]:
+def child_texts(element: Element) -> dict[str, str]:
     """Return the texts of the children of *element* by their local names; of several the first."""
     found = dict[str, str]()
     for one in element:
-        if (name := name_of(one)) and not found.get(name):
+        if (name := local_name(one)) and not found.get(name):
             found[name] = text_of(one)
     return found
 
 
-def said(element: Element, *names: str) -> str:
+def first_text(element: Element, *names: str) -> str:
     """Return the text of the first of *names* that a child of *element* has; "" if none has."""
-    found = texts(element)
+    found = child_texts(element)
     return next((found[name] for name in names if found.get(name)), "")
 
 
 def children(element: Element, name: str) -> Iterator[Element]:
     """Yield the children of *element* with a local name."""
-    return (one for one in element if name_of(one) == name)
+    return (one for one in element if local_name(one) == name)
