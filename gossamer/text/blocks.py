@@ -1,8 +1,8 @@
-"""A text as a list of blocks: what is compared where a version of a page is not kept.
+"""A text as a list of blocks, which are compared if a version of a page is not stored.
 
-A block is a piece of text that the document sets apart (a text node: a cell, a line of the footer,
-the number in a counter), or sixteen words of a longer one. So a block that is left out of a
-comparison never takes much with it.
+A block is a piece of text that the document sets apart (a text node: a table cell, a line of the
+footer, a counter), or sixteen words of a longer piece. So a block that is ignored in a comparison
+is always small.
 """
 
 import struct
@@ -12,27 +12,26 @@ from zlib import crc32
 from gossamer.text.folding import fold_whitespace
 
 SEPARATOR = "\x1e"
-"""Between the pieces of a text; to whom folds white space it is just that."""
+"""Separates the pieces of a text. It is white space, so folding removes it."""
 MAX_BLOCK_WORDS = 16
-"""Most words of a block."""
 MAX_BLOCKS = 4096
-"""Blocks of a text; a longer one has none, for a part of it would stand for the whole."""
+"""Most blocks of a text. A longer text has no blocks, because a part must not stand for the whole.
+"""
 
 
 def split_pieces(text: str) -> list[str]:
-    """Return the pieces of *text*, which `SEPARATOR` sets apart, that have words; white space in
-    them is folded."""
+    """Return the pieces of *text* that contain words, with white space folded."""
     return [piece for piece in map(fold_whitespace, text.split(SEPARATOR)) if piece]
 
 
 def make_blocks(pieces: Iterable[str]) -> bytes:
-    """Return the blocks of a text of such *pieces*: four bytes each."""
-    found = list(_hash_blocks(pieces))
-    return struct.pack(f"<{len(found)}I", *found) if len(found) <= MAX_BLOCKS else b""
+    """Return the blocks of a text with these *pieces*, in four bytes each."""
+    hashes = list(_hash_blocks(pieces))
+    return struct.pack(f"<{len(hashes)}I", *hashes) if len(hashes) <= MAX_BLOCKS else b""
 
 
 def unpack_blocks(blocks: bytes) -> Sequence[int]:
-    """Return what `blocks_of` has packed: the CRC-32 of each block."""
+    """Return the CRC-32 of each block that `make_blocks` packed."""
     return struct.unpack(f"<{len(blocks) // 4}I", blocks)
 
 

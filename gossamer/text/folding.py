@@ -1,12 +1,12 @@
-"""White space folded: what a browser shows of it, but for preformatted text.
+"""Folding of white space, as browsers display all but preformatted text.
 
-Most texts that are folded have nothing to fold, and to see that takes a third of the time.
+Most texts are folded already. Checking that takes a third of the time of folding.
 """
 
 
 def fold_whitespace(text: str) -> str:
-    """Return *text* with every run of white space as one space, and none around it."""
-    # Of white space only the space is printable.
+    """Return *text* stripped, with each run of white space replaced by a space."""
+    # The only printable white space is the space.
     if text.isprintable() and "  " not in text:
         return text.strip(" ")
     return " ".join(text.split())

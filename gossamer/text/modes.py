@@ -1,6 +1,9 @@
-"""Which text of a page is kept; apart from settings, which no process that reads pages loads."""
+"""Modes of text extraction.
+
+Not in the settings, because the children of the parser do not load the settings.
+"""
 
 from typing import Literal
 
 TextMode = Literal["main", "fast", "off"]
-"""The main text, the same found in less time, or none."""
+"""The main text, a main text found in less time, or no main text."""

@@ -1,13 +1,13 @@
-"""How much a text has changed, from a sketch of 64 bytes for each of its versions.
+"""The amount of change between two texts, from a sketch of 64 bytes of each.
 
-The words of a text are a set (a word's third occurrence is another element than its second). Of
-each of 512 random orders of all elements the sketch keeps one bit of the text's first element, so
-two texts agree in a bit always where they agree in that element, and in half of the cases where
-they do not: b-bit minwise hashing with b = 1, whose error for its size is the smallest where texts
-are alike (Li and König, *b-Bit Minwise Hashing*, 2010). The orders are made by one hash, which
-deals the elements into 512 bins (Li, Owen and Zhang, *One Permutation Hashing*, 2012); they are
-dealt anew, by another hash, into the bins that are still empty, so that short texts fill them too.
-The estimate's standard deviation is below 0.045.
+The words of a text are a set. The third occurrence of a word is another element than the second.
+For each of 512 random orders of all elements, the sketch stores a bit of the text's first element.
+Two texts agree in a bit if they share that element, and otherwise in half of the cases: b-bit
+minwise hashing with b = 1, which has the smallest error for its size if texts are similar (Li and
+König, *b-Bit Minwise Hashing*, 2010). One hash deals the elements into 512 bins to make the orders
+(Li, Owen and Zhang, *One Permutation Hashing*, 2012). Bins that stay empty are filled in later
+rounds with another hash, so that short texts fill them, too. The standard deviation of the estimate
+is below 0.045.
 """
 
 from collections import Counter
@@ -23,23 +23,23 @@ SKETCH_BITS = 512
 SKETCH_SIZE = SKETCH_BITS // 8
 """Bytes of a sketch."""
 MIN_CHANGE = 1 / SKETCH_BITS
-"""What is said of a change that is too small to be measured: it is never none."""
+"""The estimate for a change that is too small to measure. It is never 0."""
 
 MAX_EMPTY_BINS = SKETCH_BITS // 64
-"""Bins that may stay empty: to fill the last ones of a long text is not worth a round each."""
+"""Most bins that may stay empty. Filling the last bins would take a round each."""
 
 MIN_DEALT_ELEMENTS = 8 * SKETCH_BITS
-"""Elements that nearly always fill enough bins: few ones are dealt more often at once."""
+"""Elements that nearly always fill enough bins. Fewer are dealt in several rounds at once."""
 
 _MIX, _SPREAD = numpy.uint64(0x9E3779B97F4A7C15), numpy.uint64(0xBF58476D1CE4E5B9)
 _STEP = numpy.uint64(0x94D049BB133111EB)
 _LAST = numpy.uint64((1 << 64) - 1)
 _HALF, _RANK = numpy.uint64(32), numpy.uint64(55)
-"""Bits of an element's hash that say which is first in its bin; those above say which bin."""
+"""Shifts of a hash. The bits from _RANK are the bin, and those below are the order in the bin."""
 
 
 def make_sketch(text: str) -> bytes:
-    """Return the sketch of *text*: 64 bytes, or none if it has no words. Linear in its length."""
+    """Return the sketch of *text* in 64 bytes; b"" if it has no words."""
     counted = Counter(text.split())
     if not counted:
         return b""
@@ -53,22 +53,22 @@ def make_sketch(text: str) -> bytes:
 
 
 def _pack_sketch(first: _Array, since: _Array) -> bytes:
-    """Return the sketch of which each bin has its *first* element *since* a round."""
+    """Return the sketch of bins with their *first* element, which they have *since* a round."""
     last = numpy.sort(since)[SKETCH_BITS - MAX_EMPTY_BINS - 1]
     sketch = (first & 1).astype(bool) & (since <= last)
     return numpy.packbits(sketch, bitorder="little").tobytes()
 
 
 def estimate_change(before: bytes, after: bytes) -> float:
-    """Return how much changed between two texts that are not the same, by their sketches.
+    """Return the amount of change between two texts that differ, by their sketches.
 
-    From nearly 0 to 1: the part of the words of both that the other has not. It is never 0, since
-    the order of the words may be what has changed.
+    The result is the share of the words that are in one text only, from nearly 0 to 1. It is never
+    0, because the order of the words may have changed.
     """
     if not before or not after:
         return 1.0
     differing = (int.from_bytes(before, "big") ^ int.from_bytes(after, "big")).bit_count()
-    # Of all their elements: where they share none, half of the bits agree by chance.
+    # The share of common elements. Without any, half of the bits agree by chance.
     shared = max(0.0, 1 - 2 * differing / SKETCH_BITS)
     return max(MIN_CHANGE, 1 - 2 * shared / (1 + shared))
 
@@ -84,12 +84,12 @@ def _make_elements(counted: Counter[str]) -> _Array:
 
 
 def _deal_elements(elements: _Array, rounds: int) -> tuple[_Array, _Array]:
-    """Return the first element of each bin, and since which round it has some: *rounds* if none."""
+    """Return the first element of each bin, and its round; *rounds* for an empty bin."""
     salts = numpy.arange(1, rounds + 1, dtype=numpy.uint64) * _STEP
     mixed = (elements + salts[:, None]) * _MIX
     dealt = ((mixed ^ mixed >> _HALF) * _SPREAD).ravel()
     bins = (dealt >> _RANK).astype(numpy.intp)
-    # To look for the least of each bin takes a fifth of the time of sorting.
+    # Finding the minimum of each bin takes a fifth of the time of sorting.
     nth, since = numpy.repeat(numpy.arange(rounds), elements.size), numpy.full(SKETCH_BITS, rounds)
     numpy.minimum.at(since, bins, nth)
     earliest, first = nth == since[bins], numpy.full(SKETCH_BITS, _LAST)

@@ -1,79 +1,99 @@
-"""The parser: a page as it was received goes in, what it says comes out.
+"""The parser: reads fetched pages and publishes their contents.
 
-The life of a page. `service` takes a `PageFetched` off the log and gives it to the `pool`, which
-passes it to a `child`: a process that does nothing but call `page.parse`. There the content codings
-are undone (`gossamer.web.coding`) and the type decided (`gossamer.web.sniffing`), by which one of
-the `readers` gets the page. Of HTML the characters are decoded (`charset`, `guessing`), the text
-cut off where it would make an HTML parser quadratic (`scan`), and the document read as browsers
-read it: its `elements` are found in one pass, and from them where it leads (`collected`, `targets`,
-`guesses`, `requisites`), what it says of itself (`about`, `linked_data`) and its `headings`. Last,
-the text that is kept of it and its language are found (`extraction`), what the headers lead to is
-added (`headers`), and what the page asks for is set against the settings. What comes back is one
-`PageParsed`. The parent states its kind (`answers`), by which dedup handles it, and the log moves
-on.
+Reading order
+-------------
+1. `service`: the processor on the log. One `PageFetched` in, one `PageParsed` out.
+2. `page`: reads one response. `result`: the kind, identity and hazards of the result.
+3. `readers`: one reader per media type.
+4. `html`: an HTML document: its `document`, `elements`, `links`, what it states `about` itself,
+   `headings`, `text`, and the `cost` of its tree. `links`, `text`, `dates`, `charset` and
+   `simhash` serve all readers.
+5. `pool`: the child processes, the fork server, and the sandbox.
 
-Why processes. What reads HTML quickly is native code, and hostile HTML can make it crash, loop
-without end or swallow memory; no thread can interrupt it. So only a child imports the native
-parsers, and the process that holds the log never looks inside a page. Each child has a connection
-of its own and shares nothing with the others, so that its death, at whatever instant, costs at most
-one page. The libraries for such pools lose more than that when a worker is killed (decision 4).
+How a page is read
+------------------
+`service` takes a `PageFetched` off the log and sends it to the `pool`. A child process calls
+`page.parse`:
 
-Why a fork server. Loading the native parsers and their tables takes most of a second of CPU. One
-process loads them when the first page comes, and forks a child whenever one is wanted: in
-milliseconds, with most of its memory shared. It starts with an environment without secrets and
-never sees a page, so its children find nothing in it.
+1. It decodes the content codings (`gossamer.web.coding`), detects the media type
+   (`gossamer.web.sniffing`) and calls the reader of that type.
+2. The HTML reader decodes the characters (`charset`). It truncates documents that would take an
+   HTML parser quadratic time (`html.cost`). Lexbor builds the tree.
+3. One pass finds the `elements`. The links, the metadata and the headings are read from them.
+4. The main text and its language are extracted (`html.text`, `text`).
+5. Links in HTTP headers are added, and robots directives are applied as the settings say.
 
-Why the kernel enforces the limits. A timer in the parent ends nothing once the parent is dead, and
-a signal handler in Python does not run while native code loops. Alarms that the child sets before
-each page, and does not handle, end it in both cases; they go by its CPU time, so that no page is
-condemned for the machine's other work. A limit on its address space makes the
-allocation fail in the child that asks for too much, before the machine runs short of memory and the
-kernel kills whatever is largest.
+The parent adds the identity and the kind of the page (`result`). Dedup handles a page by its kind.
 
-Why a sandbox. A page that takes over a native parser should find nothing there: no passwords in the
-environment, and a kernel that refuses files, connections and other processes (`sandbox`). What
-reading needs is therefore loaded before the first page (`warm_up`): a reader that loads something
-only when it meets it cannot.
+Why processes
+-------------
+Fast HTML parsers are native code. Hostile HTML can make them crash, loop or exhaust memory, and no
+thread can interrupt them. Only the children import native parsers. Each child has its own
+connection, so a crash costs at most one page. Process pools of libraries lose more (decision 4).
 
-Why a scan. Lexbor takes quadratic time, or worse, for what no page for people is: elements nested
-by the ten thousand, a tag with as many attributes, formatting that nobody ends. Each such page
-would cost a child its time limit. The scan follows the tags (`tokens`), estimates what the tree
-will take (`effort`), and cuts the document where that is a second; for nearly all pages a glance is
-enough.
+Why a fork server
+-----------------
+Loading the native parsers and their tables takes most of a second of CPU. The fork server loads
+them when the first page arrives, and then forks a child in milliseconds. Most memory is shared. The
+fork server starts with an environment without secrets and never receives a page, so its children
+inherit no data.
 
-Why a page is tried twice. A page that takes too long is to blame, and so is one at which the child
-reports that memory ran out: it becomes a dead letter with its bytes, and nothing else is lost. A
-child that died of anything else may have been killed by an operator, or by a kernel short of
-memory. Its page goes to a second child, and only if that one dies too is the page to blame.
-Children that die before they are ready condemn no page: then the parser itself cannot run, and it
-stops. Who waits for the verdict on a page that is to blame hears that it was not read
-(`answers`): it is visited again like any other. Of a host that has one such page after another
-few are kept (`letters`), and the frontier leaves it alone for a while, so that it does not take the
-children from all others.
+Why the kernel enforces the limits
+----------------------------------
+A timer in the parent does not outlive the parent, and a Python signal handler does not run while
+native code loops. The child sets unhandled alarms before each page. They count the child's CPU
+time, so a busy machine does not fail a page. A limit on the address space makes the allocation fail
+in the child, before the kernel's OOM killer picks a process.
 
-Why lexbor. Title and links must be those that a browser sees, and on the real Web that depends on
-how errors are repaired. Lexbor builds what the HTML standard prescribes in all 1,296 of html5lib's
-tests, in native code.
+Why a sandbox
+-------------
+A page that exploits a native parser finds no passwords in the environment, and the kernel refuses
+files, connections and processes (`pool.sandbox`). A child cannot open files, so everything that a
+reader needs is loaded before the first page (`pool.warm_up`).
 
-Why trafilatura, and why not for the digest. It finds the main text best (F1 0.96 on 181 real
-pages), but it is half of the work of reading a page, although what is never main text is cut out of
-the tree before it builds its own. So there is a faster one, and it can be turned off. Where it
-finds no main text to speak of, though a reader sees words, all that is `visible` takes its place:
-what is a comment in a blog is the text in a forum. It leaves navigation out: the pages of a
-paginated list would often be duplicates of each other, and their number in a row is limited. The
-digest that finds duplicates is therefore of the title and all visible text, white space folded;
-where there is none but the title, of the decoded body (decision 1).
+Why documents are truncated
+---------------------------
+Lexbor takes quadratic time, or worse, for some documents: tens of thousands of nested elements,
+tags with as many attributes, formatting elements without an end. Each such page would cost a child
+its time limit. `html.cost` scans the tags, estimates the time for the tree, and truncates the
+document where the estimate reaches a second. Most pages need only a quick check.
 
-Why a simhash of the main text. Near duplicates are looked for within a site, where menus are the
-same everywhere; the visible text takes its place only where no main text is made. It is what the
-package `simhash` says (`simhash`), so that others can make the same.
+Retries and dead letters
+------------------------
+A page is poison if it exceeds its time limit, or if the child reports that memory ran out. It
+becomes a dead letter with its bytes. A child that ends for another reason may have been killed by
+an operator or the OOM killer, so a second child reads the page. If that one ends too, the page is
+poison. Children that end before they are ready do not count against a page: the parser itself is
+broken, and it stops. The log still gets a `PageParsed` for a poison page, of the kind that says it
+is unreadable, so that the page is visited again like any other. Only a few dead letters per host
+are stored (`service.DeadLetterLimiter`), and the frontier backs off from a host with one unreadable
+page after another.
 
-What is no link for certain. Scripts are not run. What looks like a URL of the page's site in them
-is a guess, marked as one and the last of its page; dedup tries as many of a host as turn out to be
-pages. Where nothing is to be seen without scripts the page says so (`rendering`).
+Why lexbor
+----------
+Title and links must be those that a browser sees, and that depends on how errors are repaired.
+Lexbor builds the tree that the HTML standard prescribes in all 1,296 tests of html5lib.
 
-What is not read. A redirect is one link. Of any other response that is not 2xx only the fact is
-passed on, and of a 304 the validators: it has no body, and may repeat only some of them. What is of
-a type without a reader is recognised by its header or its first bytes, and has a digest, but no
-links and no text. Of JSON there are title and links, of office files title, author and dates.
+Why trafilatura
+---------------
+It has the best F1 for the main text (0.96 on 181 real pages). It takes half of the time of reading
+a page, although elements that never contain main text are removed first. `text = "fast"` selects
+resiliparse, and `"off"` disables the main text. If the main text is tiny and the page has visible
+text, the visible text is stored instead: comments in a blog are the posts of a forum.
+
+The digest for duplicates uses the title and all visible text, with white space folded, because
+main text omits navigation and would make the pages of a paginated list equal. If only the title is
+visible, the digest uses the decoded body (decision 1).
+The simhash uses the main text: near duplicates are searched within a site, whose pages share their
+menus. Without main text, it uses the visible text. It equals that of the package `simhash`.
+
+Limitations
+-----------
+- Scripts are not executed. A string in a script that looks like a URL of the same site is a guess.
+  It is marked as a guess and listed last, and dedup admits guesses by how many of a host's were
+  pages. A page that shows nothing without scripts is marked `needs_rendering`.
+- A redirect yields one link. Other responses outside 2xx yield only their status, and a 304 its
+  validators: it has no body and may repeat only some of them.
+- A document of a type without a reader has a digest, but no links and no text. JSON yields title
+  and links, office files title, author and dates.
 """

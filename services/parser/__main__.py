@@ -8,7 +8,7 @@ from services.parser.wiring import serve
 
 
 def work(backends: Backends) -> None:
-    """Parse until it is to stop."""
+    """Run the parser until the process stops."""
     settings, log, store = backends.settings, backends.log, backends.store
     report = backends.process.health.outdated
     run_async(lambda ended: serve(settings, log, store, ended, report), backends.stop)

@@ -1,4 +1,4 @@
-"""How pages are to be read: what the settings say, as it travels to the process that reads them."""
+"""Reader options: the settings that the parent sends to the processes that read pages."""
 
 from msgspec import Struct
 
@@ -6,39 +6,39 @@ from gossamer.text.modes import TextMode
 
 
 class Options(Struct, frozen=True):
-    """The same for every page of a process."""
+    """Options for all pages of a process."""
 
     product: str
-    """Our token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
+    """Our product token in robots meta elements and X-Robots-Tag headers, as in robots.txt."""
     text: TextMode
-    """Which text is extracted."""
+    """How the main text is extracted."""
     simhash_words: int
-    """Texts with fewer words have no simhash; 0: none has one."""
+    """Fewest words of a text with a simhash; 0: no simhashes."""
     decoded_limit: int
-    """Most bytes of a body that are read, once its content codings are undone …"""
+    """Most bytes of a body that are read after its content codings are decoded."""
     pdf_limit: int
-    """… of a PDF or an office file …"""
+    """Most decoded bytes of a PDF or an office file."""
     sitemap_limit: int
-    """… and of a sitemap."""
+    """Most decoded bytes of a sitemap."""
     ratio_limit: int
-    """How many times larger a body may become by that."""
+    """Highest ratio of decoded to encoded size."""
     links_limit: int
-    """Most links of a page that are taken."""
+    """Most links of a page."""
     links_bytes: int
-    """Most bytes of them, as they stand in an event."""
+    """Most bytes of a page's links in the event."""
     entries_limit: int
-    """Most entries of a sitemap or a feed that are taken."""
+    """Most entries of a sitemap or a feed."""
     markdown: bool = False
-    """Whether the main text is made into Markdown besides."""
+    """Whether the main text is also published as Markdown."""
     word_limit: int = 30
-    """The longest word; what is longer is misread. 0: whatever there is is a word."""
+    """Most letters of a word: longer runs are dropped as misread text. 0: no limit."""
     physical_markup: bool = True
-    """Whether what looks like a heading is recorded as one."""
+    """Whether text that looks like a heading is recorded as a heading."""
     not_indexed: tuple[str, ...] = ("noindex", "unavailable_after")
-    """By which signals a page is not to be indexed."""
+    """Signals that keep a page out of the index."""
     not_followed: tuple[str, ...] = ("nofollow",)
-    """By which signals its links are not to be followed."""
+    """Signals that keep a page's links from being followed."""
     script_links: bool = True
-    """Whether scripts are looked through for links."""
+    """Whether scripts are searched for links."""
     requisites_limit: int = 200
-    """Most URLs of images, styles, scripts that are kept of a page."""
+    """Most URLs of images, styles and scripts that are recorded of a page."""

@@ -1,4 +1,4 @@
-"""Reads one response: all that the parser does, without the processes around it."""
+"""Reads one response, without the processes around it."""
 
 from math import inf
 
@@ -35,11 +35,13 @@ from services.parser.text import digest_of
 
 
 def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
-    """Return what *page* says. Takes any bytes; some need more time or memory than there is."""
+    """Return the contents of *page*.
+
+    Any bytes are accepted, but some need more time or memory than there is: `pool` limits both.
+    """
     parsed = replace(start_result(page, now), payload_digest=payload_digest(page.body))
     if page.status == 304 and page.visit.conditions:
-        found = validators_of(page.headers)
-        validators = kept(found, page.visit.validators)
+        validators = kept(validators_of(page.headers), page.visit.validators)
         return replace(parsed, validators=validators, expires_at=_expires_at(page))
     if target := redirect_target(page.status, page.headers, page.visit.url):
         return replace(parsed, links=(Link(target, redirect=True),))
@@ -51,9 +53,10 @@ def parse(page: PageFetched, options: Options, now: float) -> PageParsed:
     body = decoded(page.body, codings, _max_decoded_size(page, options), options.ratio_limit)
     parsed = _add_body(page, parsed, body, options)
     header = joined_values(page.headers, "content-type")
-    said = read(ReceivedDocument(parsed, body.data, header, options))
-    said = said if said.digest else replace(said, digest=digest_of(body.data))
-    return _apply_directives(_add_header_links(said, page), options)
+    parsed = read(ReceivedDocument(parsed, body.data, header, options))
+    if not parsed.digest:
+        parsed = replace(parsed, digest=digest_of(body.data))
+    return _apply_directives(_add_header_links(parsed, page), options)
 
 
 def _max_decoded_size(page: PageFetched, options: Options) -> int:
@@ -71,13 +74,13 @@ def _expires_at(page: PageFetched) -> float:
 
 def _add_body(page: PageFetched, parsed: PageParsed, body: Body, options: Options) -> PageParsed:
     kind = media_type(page.headers, body.data)
-    hazards = {
+    is_declared = _is_declared_type(content_type(page.headers), kind)
+    conditions = {
         Hazard.DECOMPRESSION_BOMB: body.bomb,
-        Hazard.WRONG_CONTENT_TYPE: bool(body.data)
-        and not _is_declared_type(content_type(page.headers), kind),
+        Hazard.WRONG_CONTENT_TYPE: bool(body.data) and not is_declared,
     }
     return replace(
-        add_hazards(parsed, [hazard for hazard, met in hazards.items() if met]),
+        add_hazards(parsed, [hazard for hazard, is_met in conditions.items() if is_met]),
         content_type=kind,
         size=len(body.data),
         truncated=parsed.truncated or body.cut,
@@ -91,27 +94,26 @@ def _is_declared_type(declared: str, kind: str) -> bool:
 
 
 def _add_header_links(parsed: PageParsed, page: PageFetched) -> PageParsed:
-    """Return what was read with what the headers lead to."""
+    """Return *parsed* with the links in the HTTP headers of *page*; links in the body win."""
     links = find_header_links(page.headers, page.visit.url)
-    known = {link.url for link in parsed.links}
-    named = (link.url for link in links if link.kind == LinkKind.CANONICAL)
+    body_urls = {link.url for link in parsed.links}
+    canonical_urls = (link.url for link in links if link.kind == LinkKind.CANONICAL)
     return replace(
         parsed,
-        canonical=parsed.canonical or next(named, ""),
-        links=(*parsed.links, *(link for link in links if link.url not in known)),
+        canonical=parsed.canonical or next(canonical_urls, ""),
+        links=(*parsed.links, *(link for link in links if link.url not in body_urls)),
     )
 
 
 def _apply_directives(parsed: PageParsed, options: Options) -> PageParsed:
-    """Return *parsed* with what it asks for, as far as the settings take it for that."""
-    said = parsed.directives
-    after = parse_loose_date(value_of(UNAVAILABLE_AFTER, said), inf)
-    asked = signals(said, parsed.usage, 0.0 < after <= parsed.fetched_at)
-    noindex = not asked.isdisjoint(options.not_indexed)
-    nofollow = not asked.isdisjoint(options.not_followed)
-    met = {
+    """Return *parsed* with noindex and nofollow, by its robots directives and the settings."""
+    after = parse_loose_date(value_of(UNAVAILABLE_AFTER, parsed.directives), inf)
+    given = signals(parsed.directives, parsed.usage, 0.0 < after <= parsed.fetched_at)
+    noindex = not given.isdisjoint(options.not_indexed)
+    nofollow = not given.isdisjoint(options.not_followed)
+    conditions = {
         Hazard.NOINDEX: noindex,
         Hazard.NOFOLLOW: nofollow or any(link.nofollow for link in parsed.links),
     }
-    parsed = add_hazards(parsed, [hazard for hazard, is_met in met.items() if is_met])
+    parsed = add_hazards(parsed, [hazard for hazard, is_met in conditions.items() if is_met])
     return replace(parsed, unavailable_after=after, noindex=noindex, nofollow=nofollow)

@@ -1,8 +1,8 @@
-"""The parser's event on an answer: its identity, its kind and its hazards.
+"""The parser's event for a page: its identity, its kind and its hazards.
 
-Native parsers are imported by the children alone, and this module by the process that holds the
-log. The kind of a page is decided here and nowhere else, after the child has replied: a page that
-takes its child over cannot state its own.
+The parent process imports this module, so it must not import native parsers. Only the parent
+decides the kind of a page, after the child has replied: a page that controls its child cannot
+choose its own kind.
 """
 
 from collections.abc import Iterable
@@ -17,19 +17,19 @@ from gossamer.web.validators import modified_at
 from services.parser.dates import WEB_BEGAN_AT
 
 IDENTITY_FIELDS = ("crawl", "at", "site", "host", "visit", "fetched_at", "status")
-"""The fields that say which page was read, and when."""
+"""The fields that identify the page and the visit."""
 MAX_REASON_LENGTH = 1000
 CLOCK_SKEW = 60.0
-"""Seconds by which a server's clock may be ahead of ours: pages are made up as they are asked for.
-"""
+"""Seconds by which a server's clock may be ahead of ours. Generated pages are as new as their
+request."""
 PERMANENT_REDIRECTS = frozenset({301, 308})
 CRAWLER_REFUSALS = frozenset({412, 429})
-"""Refusals of our conditions or our pace, which say nothing about the page."""
+"""Statuses that refuse our conditions or our rate, and do not describe the page."""
 SOFT_404_KINDS = frozenset({PageKind.SOFT_404, PageKind.SOFT_404_REDIRECT})
 
 
 def start_result(page: PageFetched, now: float) -> PageParsed:
-    """Return *page* as an event of the parser, before anything of it is read."""
+    """Return the event for *page* without contents."""
     return PageParsed(
         crawl=page.crawl,
         at=now,
@@ -45,40 +45,37 @@ def start_result(page: PageFetched, now: float) -> PageParsed:
 
 
 def restore_identity(page: PageFetched, parsed: PageParsed, now: float) -> PageParsed:
-    """Return *parsed*, which somebody says was read of *page*, with the identity of *page*.
-
-    The hazards of *page* stay as well.
-    """
-    known = start_result(page, now)
-    identity = {name: getattr(known, name) for name in IDENTITY_FIELDS}
+    """Return a child's reply *parsed* with the identity and the hazards of *page*."""
+    trusted = start_result(page, now)
+    identity = {name: getattr(trusted, name) for name in IDENTITY_FIELDS}
     hazards = tuple(dict.fromkeys((*page.hazards, *parsed.hazards)))
     return replace(parsed, **identity, hazards=hazards)
 
 
 def classify(page: PageFetched, parsed: PageParsed) -> PageParsed:
-    """Return *parsed*, which was read of *page*, with its kind and the hazards of its answer.
+    """Return *parsed*, the contents of *page*, with its kind and the hazards of the response.
 
-    A Last-Modified that cannot be true is ignored by its users, and counted here. A page that shows
-    its text only to browsers is never a soft 404: the same empty frame may be any page.
+    An impossible Last-Modified is counted here; its users ignore it. A page that shows its text
+    only in browsers is never a soft 404: any page of the site may have the same empty frame.
     """
     kind = kind_of(page, parsed)
-    met = {
+    conditions = {
         Hazard.SOFT_404: kind in SOFT_404_KINDS,
         Hazard.WRONG_DATE: _is_success(page) and _has_impossible_date(page),
     }
-    hazards = [hazard for hazard, is_met in met.items() if is_met]
+    hazards = [hazard for hazard, is_met in conditions.items() if is_met]
     return replace(add_hazards(parsed, hazards), kind=kind)
 
 
 def report_unreadable(page: PageFetched, reason: str, now: float) -> PageParsed:
-    """Return the event on a *page* that the parser cannot read, with the *reason*."""
+    """Return the event for a *page* that the parser cannot read, with the *reason*."""
     kind, reason = kind_of(page, None), reason[:MAX_REASON_LENGTH]
     parsed = replace(start_result(page, now), kind=kind, reason=reason)
     return add_hazards(parsed, [Hazard.PARSER_FAULT])
 
 
 def kind_of(page: PageFetched, parsed: PageParsed | None) -> PageKind:
-    """Return the kind of *page*, of which *parsed* was read; None: it could not be read."""
+    """Return the kind of *page* with the contents *parsed*; None if it is unreadable."""
     status, is_success = page.status, _is_success(page)
     if page.visit.purpose is Purpose.PROBE:
         return PageKind.PROBE if is_success else PageKind.INCONCLUSIVE
@@ -102,14 +99,14 @@ def _is_success(page: PageFetched) -> bool:
 
 
 def _is_soft_404(page: PageFetched, parsed: PageParsed) -> bool:
-    known, url = page.signature, page.visit.url
-    if not known.at or page.visit.purpose is not Purpose.PAGE or is_home_page(url):
+    signature, url = page.signature, page.visit.url
+    if not signature.at or page.visit.purpose is not Purpose.PAGE or is_home_page(url):
         return False
-    if leads_where(known, page.status, first_value(page.headers, "location")):
+    if leads_where(signature, page.status, first_value(page.headers, "location")):
         return True
     if not _is_success(page) or parsed.needs_rendering:
         return False
-    return has_text_of(known, parsed.digest, parsed.simhash)
+    return has_text_of(signature, parsed.digest, parsed.simhash)
 
 
 def _has_impossible_date(page: PageFetched) -> bool:
@@ -118,5 +115,5 @@ def _has_impossible_date(page: PageFetched) -> bool:
 
 
 def add_hazards(parsed: PageParsed, hazards: Iterable[Hazard]) -> PageParsed:
-    """Return *parsed* with *hazards* added to those that it has, each once."""
+    """Return *parsed* with *hazards* added, each once."""
     return replace(parsed, hazards=tuple(dict.fromkeys((*parsed.hazards, *hazards))))

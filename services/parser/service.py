@@ -1,9 +1,4 @@
-"""The parser on the log: one PageParsed for every PageFetched, whatever the page does.
-
-How many pages of a host that cannot be read are kept as dead letters.
-
-One is enough to see why, each may be megabytes, and a host may have nothing else.
-"""
+"""The parser on the log: one PageParsed for each PageFetched."""
 
 from collections import OrderedDict
 
@@ -20,33 +15,35 @@ from services.parser.pool.messages import Request
 from services.parser.pool.pool import Pool
 from services.parser.result import classify, report_unreadable
 
+MAX_HOSTS = 10_000
+"""Hosts whose dead letters are counted: the last ones that had any."""
+
 logger = structlog.get_logger()
 
 
-MAX_HOSTS = 10_000
-"""Most hosts that are remembered: those that failed last."""
-
-
 class DeadLetterLimiter:
-    """Counts the pages of each host: *limit* of them are kept."""
+    """Allows *limit* dead letters per host.
+
+    A few show the cause. Each may have megabytes, and all pages of a host may be unreadable.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._kept = OrderedDict[str, int]()
+        self._counts = OrderedDict[str, int]()
 
-    def are_wanted(self, host: str) -> bool:
-        """Count one page more of *host*; return whether it is to be kept."""
-        self._kept[host] = kept = self._kept.pop(host, 0) + 1
-        if len(self._kept) > MAX_HOSTS:
-            self._kept.popitem(last=False)
-        return kept <= self._limit
+    def allow(self, host: str) -> bool:
+        """Count an unreadable page of *host*; return whether to store it as a dead letter."""
+        self._counts[host] = count = self._counts.pop(host, 0) + 1
+        if len(self._counts) > MAX_HOSTS:
+            self._counts.popitem(last=False)
+        return count <= self._limit
 
 
 class Parser:
     """Reads pages in the children of *pool*.
 
-    A page that they cannot read is Poison, unless its host has many such pages. Who waits for its
-    verdict hears of it all the same.
+    An unreadable page is reported to the consumers of parsed pages. It is also a dead letter,
+    unless its host has many.
     """
 
     name = "parser"
@@ -54,24 +51,25 @@ class Parser:
     begins_once = False
 
     def __init__(
-        self, pool: Pool, options: Options, letters: DeadLetterLimiter, clock: Clock
+        self, pool: Pool, options: Options, dead_letters: DeadLetterLimiter, clock: Clock
     ) -> None:
-        self._pool, self._options, self._letters, self._clock = pool, options, letters, clock
+        self._pool, self._options, self._clock = pool, options, clock
+        self._dead_letters = dead_letters
 
     def control(self, event: Event) -> None:
-        """Ignore the operators: nothing they say changes what a page says."""
+        """Ignore control events: the parser has no state."""
 
     async def work(self, event: Event, emit: Emitter) -> None:
-        """Emit what a fetched page says; a robots.txt is no page."""
+        """Emit the contents of a fetched page; ignore visits of other purposes."""
         if isinstance(event, PageFetched) and event.visit.purpose.is_read:
             try:
                 emit(await self._read(event))
             except Poison as error:
                 count_hazards(self.name, [Hazard.PARSER_FAULT])
                 emit(report_unreadable(event, str(error), self._clock()))
-                if self._letters.are_wanted(event.host):
+                if self._dead_letters.allow(event.host):
                     raise
-                logger.warning("unread", url=event.visit.url, reason=str(error))
+                logger.warning("unreadable page", url=event.visit.url, reason=str(error))
 
     async def _read(self, page: PageFetched) -> PageParsed:
         parsed = await self._pool.parse(Request(page, self._options, self._clock()))

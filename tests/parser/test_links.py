@@ -95,7 +95,7 @@ def test_a_plain_link_is_spelt_like_any_other(base: str, start: str, end: str) -
         known = canonicalize(start + end, base)
     except BadUrl:
         known = ""
-    assert Resolver(base, "utf-8").url(start + end) == known
+    assert Resolver(base, "utf-8").resolve(start + end) == known
 
 
 @pytest.mark.parametrize(

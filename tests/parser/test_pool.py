@@ -104,7 +104,7 @@ async def test_a_page_has_its_time_however_little_its_child_comes_to_work() -> N
 @pytest.mark.slow
 async def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     async with Pool(2, PATIENCE, memory_limit=32 << 20) as pool:
-        with pytest.raises(Poison, match="cannot read"):
+        with pytest.raises(Poison, match="cannot be read"):
             await read(pool, fetched(HOG))
         assert await titles(pool, 4) == ["0", "1", "2", "3"]
 

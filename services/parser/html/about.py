@@ -1,14 +1,11 @@
-"""What a page says of itself: who wrote it and when, in which languages it is, what it is shown by.
+"""Metadata of a page: author, dates, languages, image, OpenGraph and linked data.
 
-Who is most often right is asked first: linked data (schema.org), the properties of OpenGraph, other
-meta elements, elements that hold a time, and of a page's birth last its URL. What is said is taken
-as it is, and with it who says so; nothing is looked for in the text.
+The most reliable source wins: linked data (JSON-LD, schema.org), OpenGraph properties, other meta
+elements, elements with a time, and for the date of publication the URL. Values are published as
+they are, with their source. The text is not searched.
 
-
-Linked data in a page (JSON-LD, schema.org): what it says of the page itself.
-
-A page describes many things: its publisher, the path to it, what it recommends. What is most like
-an article or a page is taken for itself.
+Linked data describes many things: the publisher, breadcrumbs, recommended pages. The thing that is
+most like an article or a page is the page itself.
 """
 
 import json
@@ -30,19 +27,18 @@ MAX_PROPERTIES = 50
 MAX_VALUE_LENGTH = 500
 MAX_SNIPPETS = 50
 MAX_TIMES = 30
-"""Elements with a time that are looked at."""
-OPEN_GRAPH_PREFIXES = (
-    "og:",
-    "article:",
-    "book:",
-    "profile:",
-    "video:",
-    "music:",
-    "product:",
-    "twitter:",
-)
-
+"""Most elements with a time that are read."""
+LINKED_DATA_TYPE = "application/ld+json"
+MAX_SCRIPTS = 20
+MAX_CHARACTERS = 100_000
+"""Most characters of all linked data of a page."""
+MAX_THINGS = 500
+"""Most things of a script that are examined."""
+MAX_PEOPLE = 5
 # fmt: off
+OPEN_GRAPH_PREFIXES = (
+    "og:", "article:", "book:", "profile:", "video:", "music:", "product:", "twitter:",
+)
 PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "article:published", "og:pubdate",
     "datepublished", "article_date_original", "article.published", "dcterms.issued",
@@ -65,34 +61,41 @@ IMAGE_NAMES = (
     "og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src",
 )
 # fmt: on
-Meta = dict[str, list[str]]
-"""Values of meta elements, by name or property in lower case, in the order of the page."""
-
+_script_wrapping = re.compile(
+    r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
+)
+_page_types = re.compile(
+    "WebPage$|^(?:Recipe|Product|Event|VideoObject|Book|Movie|JobPosting|Course)$"
+)
 
 Fields = dict[str, Any]
 Thing = dict[str, Any]
+Meta = dict[str, list[str]]
+"""Values of meta elements, by name or property in lower case, in document order."""
 
 
 class StatedTime(NamedTuple):
-    """When, in epoch seconds, and who says so."""
+    """A time in epoch seconds, and its source."""
 
     at: float = 0.0
-    by: str = ""
+    source: str = ""
 
 
 def collect_meta(elements: Elements) -> Meta:
-    """Return what the meta elements say."""
-    found: Meta = {}
-    said = (element for element in elements.of("meta") if "content" in element.attributes)
-    for element, attribute in product(said, ("name", "property", "itemprop")):
+    """Return the values of the meta elements."""
+    values: Meta = {}
+    metas = (element for element in elements.of("meta") if "content" in element.attributes)
+    for element, attribute in product(metas, ("name", "property", "itemprop")):
         if name := element.get(attribute).strip().lower():
-            found.setdefault(name, []).append(element.get("content"))
-    return found
+            values.setdefault(name, []).append(element.get("content"))
+    return values
 
 
 def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now: float) -> Fields:
-    """Return what the document of *elements* at *url*, read at *now*, says of itself, as fields of
-    `Contents`."""
+    """Return the metadata of the document of *elements* at *url*, as fields of `Contents`.
+
+    Times after *now* are ignored.
+    """
     texts = collect_linked_data(elements)
     thing = find_main_thing(texts)
     linked = (thing.get("datePublished"), thing.get("dateCreated"))
@@ -104,9 +107,9 @@ def read_about(elements: Elements, meta: Meta, resolver: Resolver, url: str, now
     return {
         "author": _find_author(thing, meta, elements),
         "published_at": published.at,
-        "published_by": published.by,
+        "published_by": published.source,
         "modified_at": modified.at,
-        "modified_by": modified.by,
+        "modified_by": modified.source,
         "image": _find_image(thing, meta, elements, resolver),
         "alternates": _find_alternates(elements, resolver),
         "open_graph": _open_graph_properties(meta),
@@ -123,8 +126,7 @@ def _first_time(
     linked: Iterable[Any],
     marks: tuple[str, ...],
 ) -> StatedTime:
-    """Return the first time that is one, and who says it: linked data, meta elements with one of
-    *names*, elements with one of *marks*."""
+    """Return the first valid time in *linked* data, meta *names*, or elements with *marks*."""
     sources = (
         (Source.LINKED_DATA, map(linked_text, linked)),
         *_meta_values(meta, names),
@@ -145,24 +147,28 @@ def _meta_values(meta: Meta, names: Iterable[str]) -> Iterator[tuple[Source, Ite
 
 
 def _time_elements(elements: Elements, words: tuple[str, ...]) -> Iterator[str]:
-    """Yield what the elements hold that are marked as the time of what one of *words* says; the
-    only time of a page is that of its publication."""
-    every = list(islice(elements.of("time"), MAX_TIMES))
-    for element in every:
+    """Yield the times of elements whose attributes contain one of *words*.
+
+    The only time element of a page is that of its publication.
+    """
+    times = list(islice(elements.of("time"), MAX_TIMES))
+    for element in times:
         marks = (element.get("itemprop"), element.get("class"), " ".join(element.attributes))
-        is_it = any(word in mark.lower() for mark in marks for word in words)
-        if is_it or ("published" in words and len(every) == 1):
+        is_marked = any(word in mark.lower() for mark in marks for word in words)
+        if is_marked or ("published" in words and len(times) == 1):
             yield element.get("datetime") or element.node.text()
 
 
 def _find_author(thing: Thing, meta: Meta, elements: Elements) -> str:
-    said = (
+    candidates = (
         linked_names(thing.get("author") or thing.get("creator")),
         *(value for name in AUTHOR_NAMES for value in meta.get(name, ())),
         *(element.node.text() for element in _elements_with_rel(elements, "author")),
     )
     names = (
-        fold_whitespace(name) for name in said if not name.lstrip().startswith(("http", "@", "//"))
+        fold_whitespace(name)
+        for name in candidates
+        if not name.lstrip().startswith(("http", "@", "//"))
     )
     return next((name[:MAX_AUTHOR_LENGTH] for name in names if name), "")
 
@@ -172,97 +178,78 @@ def _elements_with_rel(elements: Elements, rel: str) -> Iterator[Element]:
 
 
 def _find_image(thing: Thing, meta: Meta, elements: Elements, resolver: Resolver) -> str:
-    said = (
+    targets = (
         *(value for name in IMAGE_NAMES for value in meta.get(name, ())),
         linked_url(thing.get("image")),
-        *(one.get("href") for one in elements.of("link") if "image_src" in one.tokens("rel")),
+        *(link.get("href") for link in elements.of("link") if "image_src" in link.tokens("rel")),
     )
-    return next((url for given in said if given.strip() and (url := resolver.url(given))), "")
+    urls = (resolver.resolve(target) for target in targets if target.strip())
+    return next(filter(None, urls), "")
 
 
 def _find_alternates(elements: Elements, resolver: Resolver) -> dict[str, str]:
-    found: dict[str, str] = {}
+    alternates: dict[str, str] = {}
     for element in elements.of("link"):
         language = element.get("hreflang").strip().lower()
-        if (
-            language
-            and len(language) <= MAX_LANGUAGE_TAG_LENGTH
-            and "alternate" in element.tokens("rel")
-        ):
-            if len(found) == MAX_ALTERNATES:
+        is_tag = language and len(language) <= MAX_LANGUAGE_TAG_LENGTH
+        if is_tag and "alternate" in element.tokens("rel"):
+            if len(alternates) == MAX_ALTERNATES:
                 break
-            if url := resolver.url(element.get("href")):
-                found.setdefault(language, url)
-    return found
+            if url := resolver.resolve(element.get("href")):
+                alternates.setdefault(language, url)
+    return alternates
 
 
 def _nosnippet_texts(elements: Elements) -> Iterator[str]:
-    for element in elements.every:
+    for element in elements.all:
         if "data-nosnippet" in element.attributes:
             yield fold_whitespace(element.node.text(separator=" "))[:MAX_VALUE_LENGTH]
 
 
 def _open_graph_properties(meta: Meta) -> dict[str, str]:
-    said = (
-        (name, values[0]) for name, values in meta.items() if name.startswith(OPEN_GRAPH_PREFIXES)
+    properties = (
+        (name, fold_whitespace(values[0])[:MAX_VALUE_LENGTH])
+        for name, values in meta.items()
+        if name.startswith(OPEN_GRAPH_PREFIXES)
     )
-    return {
-        name: fold_whitespace(value)[:MAX_VALUE_LENGTH]
-        for name, value in islice(said, MAX_PROPERTIES)
-    }
-
-
-LINKED_DATA_TYPE = "application/ld+json"
-MAX_SCRIPTS = 20
-MAX_CHARACTERS = 100_000
-"""Most of all scripts together that are looked at."""
-MAX_THINGS = 500
-"""Most things of a script that are looked at."""
-MAX_PEOPLE = 5
-
-_script_wrapping = re.compile(
-    r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|(?://\s*)?\]\]>)\s*;?\s*$"
-)
-_page_types = re.compile(
-    "WebPage$|^(?:Recipe|Product|Event|VideoObject|Book|Movie|JobPosting|Course)$"
-)
+    return dict(islice(properties, MAX_PROPERTIES))
 
 
 def collect_linked_data(elements: Elements) -> tuple[str, ...]:
-    """Return the texts of linked data, as they stand in the page, as far as there is room."""
-    found, room = list[str](), MAX_CHARACTERS
+    """Return the texts of the linked data, as they are in the page, up to the limits."""
+    texts, characters_left = list[str](), MAX_CHARACTERS
     for element in elements.of("script"):
         if element.get("type").strip().lower().startswith(LINKED_DATA_TYPE):
             text = _script_wrapping.sub("", element.node.text()).strip()
-            if text and len(text) <= room and len(found) < MAX_SCRIPTS:
-                found.append(text)
-                room -= len(text)
-    return tuple(found)
+            if text and len(text) <= characters_left and len(texts) < MAX_SCRIPTS:
+                texts.append(text)
+                characters_left -= len(text)
+    return tuple(texts)
 
 
 def find_main_thing(texts: tuple[str, ...]) -> Thing:
-    """Return what *texts* say of the page; nothing where none of them is about it."""
-    about: list[tuple[int, Thing]] = []
+    """Return the thing in the linked data *texts* that is the page; an empty thing if none is."""
+    ranked: list[tuple[int, Thing]] = []
     for text in texts:
         try:
-            said = json.loads(text, strict=False)
+            value = json.loads(text, strict=False)
         except (ValueError, RecursionError):
             continue
-        about += [(rank, thing) for thing in _things(said) if (rank := _rank(thing))]
-    return max(about, key=lambda one: one[0], default=(0, Thing()))[1]
+        ranked += [(rank, thing) for thing in _things(value) if (rank := _rank(thing))]
+    return max(ranked, key=lambda item: item[0], default=(0, Thing()))[1]
 
 
-def _things(said: Any) -> Iterator[Thing]:
-    waiting = [said]
+def _things(value: Any) -> Iterator[Thing]:
+    queue = [value]
     for _ in range(MAX_THINGS):
-        if not waiting:
+        if not queue:
             return
-        one = waiting.pop(0)
-        if isinstance(one, list):
-            waiting += one[:MAX_THINGS]
-        elif isinstance(one, dict):
-            yield one
-            waiting += [part for part in (one.get("@graph"), one.get("mainEntity")) if part]
+        item = queue.pop(0)
+        if isinstance(item, list):
+            queue += item[:MAX_THINGS]
+        elif isinstance(item, dict):
+            yield item
+            queue += [part for part in (item.get("@graph"), item.get("mainEntity")) if part]
 
 
 def _rank(thing: Thing) -> int:
@@ -275,26 +262,22 @@ def _rank(thing: Thing) -> int:
     return 1 if "datePublished" in thing else 0
 
 
-def linked_text(said: Any) -> str:
-    """Return *said* as text: a string, or the first one of a list; "" of anything else."""
-    one = said[0] if isinstance(said, list) and said else said
-    return str(one) if isinstance(one, str | int | float) else ""
+def linked_text(value: Any) -> str:
+    """Return a string, a number, or the first of a list, as text; "" for any other value."""
+    item = value[0] if isinstance(value, list) and value else value
+    return str(item) if isinstance(item, str | int | float) else ""
 
 
-def linked_names(said: Any) -> str:
+def linked_names(value: Any) -> str:
     """Return the names of people or organisations, separated by commas."""
-    every = said[:MAX_PEOPLE] if isinstance(said, list) else [said]
-    names = (
-        linked_text(one.get("name")) if isinstance(one, dict) else linked_text(one) for one in every
-    )
-    return ", ".join(dict.fromkeys(one.strip() for one in names if one.strip()))
+    items = value[:MAX_PEOPLE] if isinstance(value, list) else [value]
+    names = (linked_text(item.get("name") if isinstance(item, dict) else item) for item in items)
+    return ", ".join(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
-def linked_url(said: Any) -> str:
+def linked_url(value: Any) -> str:
     """Return the URL of an image or another thing."""
-    one = said[0] if isinstance(said, list) and said else said
-    return (
-        linked_text(one.get("url") or one.get("contentUrl"))
-        if isinstance(one, dict)
-        else linked_text(one)
+    item = value[0] if isinstance(value, list) and value else value
+    return linked_text(
+        (item.get("url") or item.get("contentUrl")) if isinstance(item, dict) else item
     )

@@ -1,66 +1,58 @@
-"""The tags of a document, without its tree: as the HTML standard's tokenizer has them (13.2.5).
+"""Truncates documents whose tree would take lexbor quadratic time.
 
-What stands in comments, scripts, style sheets and the like is no tag, whatever it looks like. The
-work is linear in the length of the document, whatever it is: the regular expressions never go back
-(possessive quantifiers), and no token begins before the end of the one before.
+Lexbor takes more than linear time in four ways:
 
+- Each tag searches the open elements, so depth costs time.
+- Formatting elements that are never closed are reopened in later paragraphs, and compared with
+  each other.
+- A misnested end tag of a formatting element rearranges the open elements.
+- Each attribute of a tag is compared with the attributes before it.
 
-How long lexbor takes for a document, estimated from its tags.
+The costs were measured with lexbor. `CostEstimate` follows the open elements only roughly: it
+searches an end tag's element among the innermost few, and ignores the end tag otherwise. So a
+misnested document seems deeper than it is, by less than real pages need.
 
-Building a tree takes more than linear time in four ways. Start and end tags look through the
-elements that are open, so depth costs. Formatting elements that nobody closes are opened anew in
-whatever follows, and compared with each other. A misnested end tag of one rearranges what is open.
-And each attribute of a tag is compared with those before it. What that costs was measured with
-lexbor; what is open is followed roughly: an end tag is looked for among the innermost few, and
-where a browser would find it farther out it is taken for lost. So a document that is not nested
-properly seems deeper here than it is, by no more than a page for people can afford.
+No real page is nested so deep, or has so many attributes, that its tree takes a second; malicious
+documents are. Most pages have so few tags that only attributes could cost much, and a fast scan
+skips all ordinary tags. Documents that are underestimated meet the time limit of the child.
 
-
-Cuts a document off where parsing on would take quadratic time.
-
-No page made for people is nested so deep, or has so many attributes in a tag, that lexbor would
-take a second for its tree; documents made to hurt do. Most pages have so few tags that only their
-attributes could: there, all but the unusual are passed over with a glance. It is an estimate, and
-what slips through meets the time limit.
+`scan_tags` finds tags without a tree, like the tokenizer of the HTML standard (13.2.5). It skips
+comments, scripts and style sheets. It is linear in the length of any document: the regular
+expressions never backtrack (possessive quantifiers), and tokens do not overlap.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+MAX_SECONDS = 1.0
+"""Most seconds that lexbor may take for a document, as estimated. Real pages take less than a
+millisecond."""
+MAX_CHEAP_TAGS, MAX_UNUSUAL_TAGS = 4000, 200
+"""A document with at most this many tags, and unusual tags, takes 0.1 s without its attributes."""
+# fmt: off
 RAW_TEXT_ELEMENTS = ("iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp")
 """Elements whose content is text up to their end tag (13.2.5.2 to 13.2.5.4)."""
 FOREIGN_ELEMENTS = ("math", "svg")
-"""Elements in which those hold markup like any other, and CDATA sections are possible."""
+"""Elements in which raw text elements contain markup, and CDATA sections are allowed."""
 FORMATTING_ELEMENTS = (
-    "b",
-    "big",
-    "code",
-    "em",
-    "font",
-    "i",
-    "s",
-    "small",
-    "strike",
-    "strong",
-    "tt",
-    "u",
+    "b", "big", "code", "em", "font", "i", "s", "small", "strike", "strong", "tt", "u",
 )
-"""Elements that are opened anew in the paragraphs that follow until they are closed (13.2.4.3);
-without a and nobr, of which there is one at a time."""
+"""Elements that are reopened in later paragraphs until they are closed (13.2.4.3). The elements a
+and nobr are omitted, because only one of each can be open."""
+# fmt: on
 
 
 class Tag(NamedTuple):
     """A start or an end tag."""
 
     start: int
-    """Where its `<` is."""
+    """The index of its `<`."""
     name: str
     """In lower case."""
-    ends: bool
-    """Whether it is an end tag."""
+    is_end: bool
     attributes: str
-    """All between the name and the `>`; of a tag without one all that follows."""
+    """The text between the name and the `>`; the rest of the document if there is no `>`."""
 
 
 def _any_case(name: str) -> str:
@@ -88,8 +80,8 @@ _usual_starts = (
     "p(?![lL])|s(?=[aeopu])|i(?=[mns])|t(?=[abdhr])|u(?=l)|b(?=[a-hj-z])|f(?=[ir])|m(?=e)|n(?=a)"
     "|c(?=[aei])"
 )
-"""How most of the other names begin that are neither special nor formatting: by two letters that
-is seen in half of the time that it takes to look for those one after another."""
+"""First letters of most other names. Two letters are matched in half of the time that it takes to
+exclude the special and the formatting elements one by one."""
 _ordinary_patterns = [
     rf"/?+(?:[adghj-loqrvwyz]|{_usual_starts}"
     rf"|(?!(?:{_special})[{_S}/>]|(?:{_formatting})[{_S}])[a-zA-Z])[^{_S}/>]*+(?:>|{_few_attributes})",
@@ -109,40 +101,44 @@ _ordinary_runs = {
     False: _run_pattern(_ordinary_patterns),
     True: _run_pattern(_ordinary_patterns[:2]),
 }
-"""What can be passed over with a glance, by whether it is in foreign elements: tags whose
-attributes are few, and written with quotes around their values; comments; elements of text."""
+"""Runs of ordinary markup outside of (False) and within (True) foreign elements: tags with few
+attributes, all quoted; comments; and, outside, raw text elements."""
 
 
 def scan_tags(text: str, ordinary: bool = True) -> Iterator[Tag]:
-    """Yield the tags of *text*; without *ordinary*, only those of formatting elements that have
-    attributes, those with many, and some that it takes more than a glance to know."""
+    """Yield the tags of *text*; without *ordinary*, only the unusual tags.
+
+    Unusual are formatting elements with attributes, tags with many attributes, and some tags that
+    the fast patterns do not recognize.
+    """
     position, foreign = 0, 0
     while True:
-        if not ordinary and (passed := _ordinary_runs[foreign > 0].match(text, position)):
-            position = passed.end()
+        if not ordinary and (run := _ordinary_runs[foreign > 0].match(text, position)):
+            position = run.end()
         if (position := text.find("<", position)) < 0:
             return
         start, tag = position, _tag.match(text, position)
         if not tag:
-            if begun := _unfinished_tag.match(text, start):
-                # Nothing follows a tag that does not end (13.2.5.32 and others).
-                yield Tag(start, begun[2].lower(), bool(begun[1]), text[begun.end() :])
+            if unfinished := _unfinished_tag.match(text, start):
+                # An unfinished tag takes the rest of the document (13.2.5.32 and others).
+                rest = text[unfinished.end() :]
+                yield Tag(start, unfinished[2].lower(), bool(unfinished[1]), rest)
                 return
             position = _skip_other(text, start, foreign > 0)
             continue
-        name, ends = tag[2].lower(), bool(tag[1])
-        yield Tag(start, name, ends, tag[3])
+        name, is_end = tag[2].lower(), bool(tag[1])
+        yield Tag(start, name, is_end, tag[3])
         position = tag.end()
         if name in FOREIGN_ELEMENTS and not tag[3].endswith("/"):
-            foreign = max(0, foreign - 1) if ends else foreign + 1
-        elif not (foreign or ends):
+            foreign = max(0, foreign - 1) if is_end else foreign + 1
+        elif not (foreign or is_end):
             position = _skip_content(text, position, name)
 
 
 def count_attributes(attributes: str) -> int:
-    """Return how many there are."""
+    """Return the number of attributes in the text of a tag."""
     count = position = 0
-    # One after the other: to search for them would look at white space again from each place in it.
+    # match() and not findall(): a search would rescan a run of white space from each position.
     while attribute := _attributes.match(attributes, position):
         count, position = count + 1, attribute.end()
     return count
@@ -171,7 +167,7 @@ def _skip_content(text: str, position: int, name: str) -> int:
 
 
 def _skip_script(text: str, position: int) -> int:
-    # 13.2.5.16 to 13.2.5.29: in what looks like a comment, a script in a script has its own end.
+    # 13.2.5.16 to 13.2.5.29: within `<!-- -->`, a nested script has an end tag of its own.
     escaped = inner = False
     for mark in _in_script.finditer(text, position):
         match mark[0][:4].lower():
@@ -188,24 +184,24 @@ def _skip_script(text: str, position: int) -> int:
     return len(text)
 
 
-OPEN_COST, REOPENED_COST, COMPARED_COST, REARRANGED_COST, ATTRIBUTE_COST = (
-    4e-9,
-    400e-9,
-    60e-9,
-    15e-9,
-    4e-9,
-)
-"""Seconds: for each open element at a tag, each formatting element that is opened anew, each
-attribute of one compared with another, each open element that is looked at to rearrange them, each
-pair of attributes."""
+OPEN_COST = 4e-9
+"""Seconds per tag and open element."""
+REOPENED_COST = 400e-9
+"""Seconds per formatting element that is reopened."""
+COMPARED_COST = 60e-9
+"""Seconds per attribute of a formatting element that is compared with another element."""
+REARRANGED_COST = 15e-9
+"""Seconds per open element that is examined to rearrange the open elements."""
+ATTRIBUTE_COST = 4e-9
+"""Seconds per pair of attributes of a tag."""
 MAX_REARRANGEMENTS = 8
-"""How often a misnested end tag rearranges (13.2.6.4.7, the outer loop)."""
+"""Most rearrangements by a misnested end tag (13.2.6.4.7, the outer loop)."""
 MAX_SEARCH_DEPTH = 24
-"""How far out an end tag is looked for."""
+"""Most open elements that are searched for the element of an end tag."""
 MAX_IDENTICAL = 3
-"""Formatting elements that are the same, of which the last are kept (13.2.4.3)."""
+"""Most identical formatting elements that are reopened (13.2.4.3)."""
 CHEAP_ATTRIBUTES_LENGTH = 200
-"""Characters of attributes that are too few to cost anything."""
+"""Attributes with at most this many characters cost nothing."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -216,71 +212,72 @@ VOID_ELEMENTS = _names(
     "area base br col embed hr img input keygen link meta param source track wbr"
 )
 SCOPE_ELEMENTS = _names("applet caption html marquee object table td template th")
-"""What an end tag outside does not reach."""
+"""Elements whose open content an end tag outside cannot close."""
 CELL_ELEMENTS = _names("caption td th")
 TABLE_ELEMENTS = CELL_ELEMENTS | _names("tbody tfoot thead tr")
-"""In a table, they close all that is open there; elsewhere they are nothing."""
+"""Elements that close all open content of their table. Outside of tables they are ignored."""
 HEADING_ELEMENTS = _names("h1 h2 h3 h4 h5 h6")
 BLOCK_ELEMENTS = HEADING_ELEMENTS | _names(
     "address article aside blockquote center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form header hgroup li listing main menu nav ol p plaintext pre search section "
     "summary ul xmp"
 )
-"""They close a paragraph."""
+"""Elements that close a paragraph."""
 SPECIAL_ELEMENTS = (
     BLOCK_ELEMENTS
     | SCOPE_ELEMENTS
     | TABLE_ELEMENTS
     | _names("body button frameset head iframe select")
 )
-"""What an end tag of a formatting or unknown element does not reach (13.2.4.2)."""
+"""Elements beyond which the end tag of a formatting or unknown element is ignored (13.2.4.2)."""
 CLOSED_BY_ITEM = {
     "li": frozenset({"li"}), "dd": frozenset({"dd", "dt"}), "dt": frozenset({"dd", "dt"}),
 }  # fmt: skip
-"""What their start tags close, ..."""
+"""Elements that the start tag of a list item closes."""
 ITEM_LIMITS = SPECIAL_ELEMENTS - {"address", "div", "p"}
-"""... unless one of these is in between."""
+"""Elements beyond which the start tag of a list item closes nothing."""
 PARAGRAPH = frozenset({"p"})
 TABLE_ROOTS = frozenset({"table", "template"})
 
 
 class CostEstimate:
-    """Adds up what tags cost."""
+    """Estimates the seconds that lexbor takes for a sequence of tags."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._open: list[str] = []
         self._formats: list[tuple[str, str]] = []
-        """Of formatting elements that were not closed: name and attributes."""
-        self._kept: list[int] = []
-        """For each open element, how many of them there were when it began."""
-        self._standing = 0
-        """Formatting elements that are open."""
+        """Name and attributes of each formatting element without an end tag."""
+        self._formats_before: list[int] = []
+        """The length of `_formats` at the start of each open element."""
+        self._open_formats = 0
+        """The number of open formatting elements."""
         self._tables: list[int] = []
-        """Where among the open elements tables and templates are."""
-        self._merged: dict[str, int] = {}
+        """The indexes of tables and templates in `_open`."""
+        self._merged_attributes: dict[str, int] = {}
+        """The number of attributes of all html tags, and of all body tags."""
 
     def add(self, tag: Tag) -> None:
-        """Add what *tag* costs; the number of steps does not depend on the tags before it."""
-        lost = max(0, len(self._formats) - self._standing)
-        self.seconds += len(self._open) * OPEN_COST + lost * REOPENED_COST
-        if tag.ends:
-            self._end(tag.name)
+        """Add the cost of *tag*, in a number of steps that does not depend on earlier tags."""
+        reopened = max(0, len(self._formats) - self._open_formats)
+        self.seconds += len(self._open) * OPEN_COST + reopened * REOPENED_COST
+        if tag.is_end:
+            self._add_end(tag.name)
         else:
-            self._attributes(tag)
-            self._begin(tag)
+            self._add_attributes(tag)
+            self._add_start(tag)
 
-    def _attributes(self, tag: Tag) -> None:
+    def _add_attributes(self, tag: Tag) -> None:
         if len(tag.attributes) <= CHEAP_ATTRIBUTES_LENGTH and tag.name not in ("body", "html"):
             return
         count = count_attributes(tag.attributes)
-        before = self._merged.get(tag.name, 0)
+        before = self._merged_attributes.get(tag.name, 0)
         if tag.name in ("body", "html"):
-            # Of several such tags the attributes become those of one element.
-            self._merged[tag.name] = before + count
+            # The attributes of repeated tags are merged into one element.
+            self._merged_attributes[tag.name] = before + count
         self.seconds += count * (before + count) * ATTRIBUTE_COST
 
-    def _begin(self, tag: Tag) -> None:
+    def _add_start(self, tag: Tag) -> None:
         name = tag.name
         if name in BLOCK_ELEMENTS:
             if name in CLOSED_BY_ITEM:
@@ -289,89 +286,81 @@ class CostEstimate:
         elif name in TABLE_ELEMENTS:
             if not self._tables:
                 return
-            self._drop(len(self._open) - self._tables[-1] - 1)
+            self._pop(len(self._open) - self._tables[-1] - 1)
         if name in VOID_ELEMENTS or tag.attributes.endswith("/"):
             return
         if name in TABLE_ROOTS:
             self._tables.append(len(self._open))
-        self._kept.append(len(self._formats))
+        self._formats_before.append(len(self._formats))
         self._open.append(name)
         if name in FORMATTING_ELEMENTS:
-            self._format((name, tag.attributes))
+            self._add_format((name, tag.attributes))
 
-    def _format(self, element: tuple[str, str]) -> None:
-        self._standing += 1
+    def _add_format(self, element: tuple[str, str]) -> None:
+        self._open_formats += 1
         if self._formats[-MAX_IDENTICAL:] != [element] * MAX_IDENTICAL:
             self._formats.append(element)
         attributes = 1 + (count_attributes(element[1]) if element[1] else 0)
         self.seconds += len(self._formats) * attributes * COMPARED_COST
 
-    def _end(self, name: str) -> None:
+    def _add_end(self, name: str) -> None:
         if name in FORMATTING_ELEMENTS:
-            self._end_format(name)
+            self._add_format_end(name)
         elif name in TABLE_ROOTS:
             if self._tables:
-                self._drop(len(self._open) - self._tables[-1])
+                self._pop(len(self._open) - self._tables[-1])
         elif name in HEADING_ELEMENTS:
             self._close(HEADING_ELEMENTS, SCOPE_ELEMENTS)
         else:
-            self._close(
-                frozenset((name,)), SCOPE_ELEMENTS if name in SPECIAL_ELEMENTS else SPECIAL_ELEMENTS
-            )
+            limits = SCOPE_ELEMENTS if name in SPECIAL_ELEMENTS else SPECIAL_ELEMENTS
+            self._close(frozenset((name,)), limits)
 
-    def _end_format(self, name: str) -> None:
-        for back in range(1, min(MAX_SEARCH_DEPTH, len(self._formats)) + 1):
-            if self._formats[-back][0] == name:
-                del self._formats[-back]
+    def _add_format_end(self, name: str) -> None:
+        for depth in range(1, min(MAX_SEARCH_DEPTH, len(self._formats)) + 1):
+            if self._formats[-depth][0] == name:
+                del self._formats[-depth]
                 break
         if not self._close(frozenset((name,)), SPECIAL_ELEMENTS):
-            self.seconds += (
-                MAX_REARRANGEMENTS * (len(self._open) + len(self._formats)) * REARRANGED_COST
-            )
+            examined = len(self._open) + len(self._formats)
+            self.seconds += MAX_REARRANGEMENTS * examined * REARRANGED_COST
 
     def _close(self, names: frozenset[str], limits: frozenset[str]) -> bool:
-        """Close the innermost element of *names*, and what is in it; return whether there is one.
+        """Close the innermost element of *names* with its content; return whether there is one.
 
-        It is not looked for beyond others of *limits*.
+        The search ends at an element of *limits*.
         """
-        for back in range(1, min(MAX_SEARCH_DEPTH, len(self._open)) + 1):
-            name = self._open[-back]
+        for depth in range(1, min(MAX_SEARCH_DEPTH, len(self._open)) + 1):
+            name = self._open[-depth]
             if name in names:
-                self._drop(back)
+                self._pop(depth)
                 return True
             if name in limits:
                 break
         return False
 
-    def _drop(self, back: int) -> None:
-        for _ in range(back):
-            name, kept = self._open.pop(), self._kept.pop()
-            self._standing -= name in FORMATTING_ELEMENTS
+    def _pop(self, count: int) -> None:
+        for _ in range(count):
+            name, formats_before = self._open.pop(), self._formats_before.pop()
+            self._open_formats -= name in FORMATTING_ELEMENTS
             if name in TABLE_ROOTS:
                 self._tables.pop()
             if name in CELL_ELEMENTS:
-                # What was opened in a cell is not opened anew in the next one.
-                del self._formats[kept:]
-
-
-MAX_SECONDS = 1.0
-"""That lexbor may take for a document by our estimate; real pages take less than a millisecond."""
-MANY_TAGS_FROM, MAX_UNUSUAL_TAGS = 4000, 200
-"""However these are put together, they take 0.1 s but for their attributes."""
+                # Formatting that was opened in a cell is not reopened in the next cell.
+                del self._formats[formats_before:]
 
 
 def truncate_costly(text: str) -> str:
-    """Return *text* up to where it becomes absurd; nearly always that is all of it."""
-    effort = CostEstimate()
+    """Return *text* up to the tag where its tree becomes too costly; mostly all of it."""
+    estimate = CostEstimate()
     for tag in _costly_tags(text):
-        effort.add(tag)
-        if effort.seconds > MAX_SECONDS:
+        estimate.add(tag)
+        if estimate.seconds > MAX_SECONDS:
             return text[: tag.start]
     return text
 
 
 def _costly_tags(text: str) -> Iterable[Tag]:
-    if text.count("<") <= MANY_TAGS_FROM:
+    if text.count("<") <= MAX_CHEAP_TAGS:
         unusual = [*scan_tags(text, ordinary=False)]
         if len(unusual) <= MAX_UNUSUAL_TAGS:
             return unusual

@@ -1,4 +1,4 @@
-"""An HTML document as browsers read it: what it says about itself, its visible text, its links.
+"""An HTML document as browsers read it: metadata, visible text, headings and links.
 
 Lexbor builds the tree that the HTML standard prescribes (1,296 of 1,296 tests of html5lib).
 """
@@ -28,68 +28,70 @@ LINKED_DATA_SELECTOR = "script[type='application/ld+json']"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What was read from a document."""
+    """The contents of a document."""
 
     title: str
     description: str
     language: str
-    """The lang attribute of the html element: a BCP 47 tag, if it was used properly."""
+    """The lang attribute of the html element, normally a BCP 47 tag."""
     directives: tuple[str, ...]
     reserved: dict[str, str]
-    """What it reserves of its use, as `Contents.usage` has it."""
+    """Reservations of rights (TDM), as in `Contents.usage`."""
     markup: str
-    """What the main text is looked for in: without all that it is never in; "" if unwanted."""
+    """HTML in which the main text is searched, without elements that never contain main text.
+    "" if no main text is extracted."""
     visible: str
-    """The text that people see, white space folded."""
+    """The visible text, white space folded."""
     blocks: bytes
-    """The same, block by block."""
+    """The blocks of the visible text."""
     headings: tuple[Heading, ...]
     about: Fields
-    """What else it says of itself, as fields of `Contents`."""
+    """Metadata and links, as fields of `Contents`."""
     hazards: frozenset[Hazard]
 
 
 def read_document(
     text: str, url: str, charset: str, options: Options, now: float = inf
 ) -> Document:
-    """Read *text*, found at the canonical *url* in *charset*; times after *now* are none."""
+    """Read *text*, a document at the canonical *url* in *charset*; ignore times after *now*."""
     tree = LexborHTMLParser(text)
     elements = Elements(tree)
     meta = collect_meta(elements)
     robots = [value for name in meta_names(options.product) for value in meta.get(name, [])]
-    found = collect_links(elements, url, charset, options)
-    said = read_about(elements, meta, found.resolver, url, now)
+    links = collect_links(elements, url, charset, options)
+    about = read_about(elements, meta, links.resolver, url, now)
     title, language = _find_title(elements), _find_language(tree)
-    # Sometimes the whole article is in there.
-    linked = "" if options.text == "off" else _linked_data_markup(tree)
+    description = next(iter(meta.get("description", [])), "")
+    # Linked data sometimes contains the whole article.
+    linked_data = "" if options.text == "off" else _linked_data_markup(tree)
     tree.strip_tags(INVISIBLE_ELEMENTS, recursive=True)
     pieces = _visible_pieces(tree)
     return Document(
         title=title[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(" ".join(meta.get("description", [])[:1]))[
-            :MAX_DESCRIPTION_LENGTH
-        ],
+        description=fold_whitespace(description)[:MAX_DESCRIPTION_LENGTH],
         language=language,
         directives=directives(robots, options.product),
         headings=find_headings(tree, options.physical_markup),
-        markup="" if options.text == "off" else _main_text_markup(tree, linked),
+        markup="" if options.text == "off" else _main_text_markup(tree, linked_data),
         reserved={name: meta[name][0][:LENGTH] for name in (RESERVATION, POLICY) if name in meta},
         visible=" ".join(pieces),
         blocks=make_blocks(pieces),
-        about={**said, **found.fields(), "declared_language": language},
-        hazards=found.hazards,
+        about={**about, **links.fields(), "declared_language": language},
+        hazards=links.hazards,
     )
 
 
 def _visible_pieces(tree: LexborHTMLParser) -> list[str]:
-    return split_pieces(tree.body.text(separator=SEPARATOR, skip_empty=True)) if tree.body else []
+    if not tree.body:
+        return []
+    return split_pieces(tree.body.text(separator=SEPARATOR, skip_empty=True))
 
 
 def _find_title(elements: Elements) -> str:
-    # Not the title of a picture: in SVG it is an element of the same name.
+    # SVG has title elements, too.
     titles = (element.node for element in elements.of("title"))
-    own = (node for node in titles if node.parent and node.parent.tag in ("head", "body"))
-    return next((fold_whitespace(node.text()) for node in own), "")
+    page_titles = (node for node in titles if node.parent and node.parent.tag in ("head", "body"))
+    return next((fold_whitespace(node.text()) for node in page_titles), "")
 
 
 def _linked_data_markup(tree: LexborHTMLParser) -> str:
@@ -101,6 +103,6 @@ def _find_language(tree: LexborHTMLParser) -> str:
     return attributes.get("lang") or attributes.get("xml:lang") or ""
 
 
-def _main_text_markup(tree: LexborHTMLParser, linked: str) -> str:
+def _main_text_markup(tree: LexborHTMLParser, linked_data: str) -> str:
     tree.strip_tags(NON_MAIN_ELEMENTS, recursive=True)
-    return (tree.html or "").removesuffix(DOCUMENT_END) + linked + DOCUMENT_END
+    return (tree.html or "").removesuffix(DOCUMENT_END) + linked_data + DOCUMENT_END

@@ -1,15 +1,11 @@
-"""All that a document leads to: its links, and what is kept beside them.
+"""The links, requisites and forms of an HTML document, and guesses at links in scripts.
 
-Where the elements of a page lead, by the HTML standard, and what they call it.
+Requisites (images, styles, scripts) and forms are recorded but not followed.
 
-What a page is shown with, and the forms that ask for documents: kept, but not followed.
-
-Guesses at links: what stands in scripts, and in the handlers of events, and looks like a URL.
-
-Nothing is executed. Of an address that a script puts together its parts are of no use, so only
-whole literals are taken, of the page's own site: absolute ones, paths, and names that end as pages
-do. Half of them are none, so they are marked, come after all other links, and dedup lets only few
-of a host through unless they turn out to be pages.
+Scripts are not executed. The parts of a URL that a script assembles are useless, so only whole
+string literals on the page's own site are guesses: absolute URLs, paths, and names with the
+extension of a page. Half of the guesses are wrong. They are marked, they come after all other
+links, and dedup admits few per host unless they turn out to be pages.
 """
 
 import re
@@ -27,82 +23,13 @@ from services.parser.html.elements import Element, Elements
 from services.parser.links import LinkCollector, Resolver, link_kind, parse_refresh
 from services.parser.options import Options
 
-
-class DocumentLinks(NamedTuple):
-    """What a document leads to."""
-
-    canonical: str
-    links: tuple[Link, ...]
-    forms: tuple[Form, ...]
-    requisites: tuple[str, ...]
-    hazards: frozenset[Hazard]
-    resolver: Resolver
-    """For what else it names. It notes no hazard any more."""
-
-    def fields(self) -> dict[str, Any]:
-        """Return what of it are fields of `PageParsed`."""
-        names = ("canonical", "links", "forms", "requisites")
-        return {name: getattr(self, name) for name in names}
-
-
-def collect_links(elements: Elements, url: str, charset: str, options: Options) -> DocumentLinks:
-    """Return what the document of *elements*, found at *url* in *charset*, leads to."""
-    resolver, links = Resolver(_find_base(elements, url, charset), charset), LinkCollector(options)
-    canonical = _add_links(elements, resolver, links, url)
-    shown_with = find_requisites(elements, resolver, options.requisites_limit)
-    asking = find_forms(elements, resolver, url)
-    hazards = frozenset((*resolver.hazards, *links.hazards))
-    if options.script_links and _add_guesses(elements, resolver, links, url):
-        hazards |= {Hazard.SCRIPT_LINKS}
-    return DocumentLinks(canonical, links.all(), asking, shown_with, hazards, resolver)
-
-
-def _find_base(elements: Elements, url: str, charset: str) -> str:
-    given = next((element for element in elements.of("base") if "href" in element.attributes), None)
-    # HTML standard, 4.2.3: a base that does not parse is as if it were not there.
-    return (Resolver(url, charset).url(given.get("href")) if given else "") or url
-
-
-def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, own: str) -> str:
-    """Add to *links* where *elements* lead; return the canonical URL that the page names."""
-    canonical = ""
-    for element in elements.every:
-        target = find_target(element) if element.tag in LINK_ELEMENTS else None
-        if target is None or not (url := resolver.url(target.url)):
-            continue
-        if target.kind is LinkKind.CANONICAL:
-            canonical = canonical or url
-        # What a page says of itself is no link: its own name, itself among its languages.
-        if element.tag != "link" or url != own:
-            position = elements.position_of(element)
-            links.add(
-                url, target.kind, element.tokens("rel"), partial(link_text, element), position
-            )
-    return canonical
-
-
-def _add_guesses(elements: Elements, resolver: Resolver, links: LinkCollector, own: str) -> bool:
-    """Add to *links*, as the last ones, what scripts may lead to; say if there is any.
-
-    To other sites scripts lead for services rather than for pages.
-    """
-    site, found = site_of(own), dict[str, None]()
-    for target in guess_targets(elements):
-        url = resolver.url(target)
-        if url and url != own and url not in links and site_of(url) == site:
-            found[url] = None
-        if len(found) == MAX_GUESSES:
-            break
-    for url in found:
-        links.add(url, LinkKind.SCRIPT, [], str)
-    return bool(found)
-
-
-NO_SCHEME = ""
+LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
+"""Elements that can link to other documents."""
 DOCUMENT_TYPES = frozenset(
     ("", "text/html", "application/xhtml+xml", "application/pdf", "text/plain")
 )
-"""The types of embedded objects that are documents; others are shown with the page."""
+"""Media types of embedded objects that are documents. Other objects are requisites."""
+REQUISITE_ELEMENTS = ("img", "script", "link", "source", "video", "audio", "object", "embed")
 REQUISITE_RELATIONS = frozenset(
     (
         "stylesheet",
@@ -115,21 +42,123 @@ REQUISITE_RELATIONS = frozenset(
         "image_src",
     )
 )
-"""Relations of a link element to what the page is shown with."""
-LINK_ELEMENTS = frozenset(("a", "area", "link", "iframe", "frame", "object", "embed", "meta"))
-"""Elements that may lead to other documents."""
+"""Relations of a link element to a requisite."""
+MAX_FORMS = 10
+MAX_FIELDS = 50
+MAX_NAME_LENGTH = 100
+MAX_GUESSES = 100
+"""Most guesses of a page."""
+MAX_SCRIPT_CHARACTERS = 300_000
+"""Most characters of a page's scripts that are searched."""
+EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
+BLANK_OR_J = frozenset(" \t\n\f\rjJ")
+"""First characters of an href that may be a javascript: URL."""
+
+_inline = re.compile(r"\s*(?:data|blob|about|javascript):", re.IGNORECASE)
+_candidate = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
+_descriptors = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
+_page_extensions = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
+_literal = re.compile(
+    r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500})["'`](?!\s?[+])""", re.ASCII
+)
+_url = re.compile(
+    rf"""(?:https?:)?//[\w.-]+\.\w[\w.:-]*(?:/.*)?
+    | (?:\.\.?)?/[\w%~].*
+    | [\w%~-][\w%~./-]*\.(?:{_page_extensions})(?:[?\#].*)?""",
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_not_a_page = re.compile(
+    r"\.(?:m?js|jsx|tsx?|css|json|map|xml|png|jpe?g|gif|svg|webp|avif|ico|bmp|woff2?|ttf|eot|otf|mp[34]"
+    r"|webm|og[gv]|wav|zip|gz|wasm|txt|swf)(?:[?#]|$)|[=&?]$|%(?![0-9a-f]{2})",
+    re.IGNORECASE,
+)
+"""URLs of requisites, and beginnings of URLs that a script completes."""
+
+
+class DocumentLinks(NamedTuple):
+    """The links, forms and requisites of a document."""
+
+    canonical: str
+    links: tuple[Link, ...]
+    forms: tuple[Form, ...]
+    requisites: tuple[str, ...]
+    hazards: frozenset[Hazard]
+    resolver: Resolver
+    """Resolves other URLs of the document. Its later hazards are ignored."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of `PageParsed`."""
+        names = ("canonical", "links", "forms", "requisites")
+        return {name: getattr(self, name) for name in names}
+
+
+def collect_links(elements: Elements, url: str, charset: str, options: Options) -> DocumentLinks:
+    """Return the links of the document of *elements* at *url*, which is in *charset*."""
+    resolver, links = Resolver(_find_base(elements, url, charset), charset), LinkCollector(options)
+    canonical = _add_links(elements, resolver, links, url)
+    requisites = find_requisites(elements, resolver, options.requisites_limit)
+    forms = find_forms(elements, resolver, url)
+    hazards = frozenset((*resolver.hazards, *links.hazards))
+    if options.script_links and _add_guesses(elements, resolver, links, url):
+        hazards |= {Hazard.SCRIPT_LINKS}
+    return DocumentLinks(canonical, links.all(), forms, requisites, hazards, resolver)
+
+
+def _find_base(elements: Elements, url: str, charset: str) -> str:
+    bases = (element for element in elements.of("base") if "href" in element.attributes)
+    base = next(bases, None)
+    # HTML standard, 4.2.3: a base that cannot be parsed is ignored.
+    return (Resolver(url, charset).resolve(base.get("href")) if base else "") or url
+
+
+def _add_links(elements: Elements, resolver: Resolver, links: LinkCollector, page_url: str) -> str:
+    """Add the links of *elements* to *links*; return the canonical URL that the page names."""
+    canonical = ""
+    for element in elements.all:
+        target = find_target(element) if element.tag in LINK_ELEMENTS else None
+        if target is None or not (url := resolver.resolve(target.url)):
+            continue
+        if target.kind is LinkKind.CANONICAL:
+            canonical = canonical or url
+        # A link element that names the page itself is not a link: its canonical URL, or its own
+        # language among the alternates.
+        if element.tag != "link" or url != page_url:
+            position = elements.position_of(element)
+            links.add(
+                url, target.kind, element.tokens("rel"), partial(link_text, element), position
+            )
+    return canonical
+
+
+def _add_guesses(
+    elements: Elements, resolver: Resolver, links: LinkCollector, page_url: str
+) -> bool:
+    """Add the links that scripts may contain to *links*; return whether there are any.
+
+    URLs of other sites in scripts are mostly services and not pages.
+    """
+    site, urls = site_of(page_url), dict[str, None]()
+    for target in guess_targets(elements):
+        url = resolver.resolve(target)
+        if url and url != page_url and url not in links and site_of(url) == site:
+            urls[url] = None
+        if len(urls) == MAX_GUESSES:
+            break
+    for url in urls:
+        links.add(url, LinkKind.SCRIPT, [], str)
+    return bool(urls)
 
 
 class Target(NamedTuple):
-    """Where an element leads, and as what."""
+    """The target of an element, and the kind of the link."""
 
     url: str
-    """As it stands there."""
+    """As it is written in the document."""
     kind: LinkKind
 
 
 def find_target(element: Element) -> Target | None:
-    """Return where *element* leads; None if it leads nowhere else."""
+    """Return the target of *element*; None if it does not link to another document."""
     match element.tag:
         case "a" | "area":
             target, kind = element.get("href") or element.get("xlink:href"), LinkKind.LINK
@@ -146,50 +175,41 @@ def find_target(element: Element) -> Target | None:
             target, kind = parse_refresh(element.get("content")), LinkKind.REFRESH
         case _:
             return None
-    # What only names a place in this page leads to no other.
+    # A bare fragment links to a place in the same document.
     return Target(target, kind) if target.strip() and not target.startswith("#") else None
 
 
 def embedded_document(element: Element) -> str:
-    """Return where the document of an object or embed element is; "" if it holds none."""
-    is_read = element.get("type").lower().strip() in DOCUMENT_TYPES
-    return (element.get("data") or element.get("src")) if is_read else ""
+    """Return the target of an object or embed element; "" if it is not a document."""
+    is_document = element.get("type").lower().strip() in DOCUMENT_TYPES
+    return (element.get("data") or element.get("src")) if is_document else ""
 
 
 def link_text(element: Element) -> str:
-    """Return what *element* calls the place to which it leads."""
+    """Return the text of a link: its content, the alt texts of its images, or its title."""
     if element.tag == "a":
-        return element.node.text(separator=" ").strip() or _alternative(element.node)
+        return element.node.text(separator=" ").strip() or _alternative_text(element.node)
     return element.get("alt") if element.tag == "area" else element.get("title")
 
 
-def _alternative(node: LexborNode) -> str:
+def _alternative_text(node: LexborNode) -> str:
     return " ".join(image.attributes.get("alt") or "" for image in node.css("img[alt]"))
 
 
-MAX_FORMS = 10
-MAX_FIELDS = 50
-MAX_NAME_LENGTH = 100
-REQUISITE_ELEMENTS = ("img", "script", "link", "source", "video", "audio", "object", "embed")
-
-_inline = re.compile(r"\s*(?:data|blob|about|javascript):", re.IGNORECASE)
-_candidate = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
-_descriptors = re.compile(r"(?:[^,(]+|\([^)]*\)?)*")
-
-
 def find_requisites(elements: Elements, resolver: Resolver, limit: int) -> tuple[str, ...]:
-    """Return the canonical URLs of what the page is shown with, each once, at most *limit*."""
-    found: dict[str, None] = {}
+    """Return the canonical URLs of the page's requisites, each once, at most *limit*."""
+    urls: dict[str, None] = {}
     for element in elements.of(*REQUISITE_ELEMENTS):
         for target in _requisite_targets(element):
-            if len(found) >= limit:
-                return tuple(found)
-            if _is_external(target) and (url := resolver.url(target)):
-                found[url] = None
-    return tuple(found)
+            if len(urls) >= limit:
+                return tuple(urls)
+            if _is_external(target) and (url := resolver.resolve(target)):
+                urls[url] = None
+    return tuple(urls)
 
 
 def _is_external(target: str) -> bool:
+    """Return whether *target* is outside the document, unlike a data: URL."""
     return bool(target.strip()) and not (":" in target and _inline.match(target))
 
 
@@ -212,77 +232,52 @@ def _requisite_targets(element: Element) -> Iterator[str]:
 def parse_srcset(value: str) -> list[str]:
     """Return the URLs of a srcset attribute (HTML standard, 4.8.4.3.10, "parse a srcset").
 
-    A comma ends a candidate only after white space or at the end of its URL: URLs may hold some.
+    URLs may contain commas: a comma ends a candidate only after white space or at the end of its
+    URL.
     """
-    found, at = [], 0
+    urls, at = [], 0
     while candidate := _candidate.match(value, at):
         url, at = candidate[1], candidate.end()
-        if not url.endswith(",") and (described := _descriptors.match(value, at)):
-            at = described.end()
-        found.append(url.rstrip(","))
-    return found
+        if not url.endswith(",") and (descriptors := _descriptors.match(value, at)):
+            at = descriptors.end()
+        urls.append(url.rstrip(","))
+    return urls
 
 
-def find_forms(elements: Elements, resolver: Resolver, url: str) -> tuple[Form, ...]:
-    """Return the forms of the page at *url* that ask for documents; one without action for it."""
-    found: dict[Form, None] = {}
+def find_forms(elements: Elements, resolver: Resolver, page_url: str) -> tuple[Form, ...]:
+    """Return the forms with method GET. The action of a form without one is *page_url*."""
+    forms: dict[Form, None] = {}
     for element in elements.of("form"):
-        if len(found) >= MAX_FORMS:
+        if len(forms) >= MAX_FORMS:
             break
         if element.get("method").strip().lower() in ("", "get"):
             action = element.get("action").strip()
-            if action := resolver.url(action) if action else url:
-                found[Form(action, _field_names(element))] = None
-    return tuple(found)
+            if action := resolver.resolve(action) if action else page_url:
+                forms[Form(action, _field_names(element))] = None
+    return tuple(forms)
 
 
 def _field_names(form: Element) -> tuple[str, ...]:
-    named = (node.attributes.get("name") or "" for node in form.node.css("[name]"))
-    return tuple(dict.fromkeys(name[:MAX_NAME_LENGTH] for name in named if name))[:MAX_FIELDS]
-
-
-MAX_GUESSES = 100
-"""Most guesses of a page."""
-MAX_SCRIPT_CHARACTERS = 300_000
-"""Most characters of a page's scripts."""
-
-EVENT_HANDLERS = frozenset(("onclick", "onchange", "onsubmit", "onmousedown"))
-BLANK_OR_J = frozenset(" \t\n\f\rjJ")
-_page_extensions = "html?|xhtml|shtml|php\\d?|aspx?|jspx?|jsf|cfm|cgi|do|pl|pdf"
-_literal = re.compile(
-    r"""["'`](?<![+]["'`])(?<![+]\s["'`])([\w/%~.:@,;&=?\#-]{2,500})["'`](?!\s?[+])""", re.ASCII
-)
-_url = re.compile(
-    rf"""(?:https?:)?//[\w.-]+\.\w[\w.:-]*(?:/.*)?
-    | (?:\.\.?)?/[\w%~].*
-    | [\w%~-][\w%~./-]*\.(?:{_page_extensions})(?:[?\#].*)?""",
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
-)
-_not_a_page = re.compile(
-    r"\.(?:m?js|jsx|tsx?|css|json|map|xml|png|jpe?g|gif|svg|webp|avif|ico|bmp|woff2?|ttf|eot|otf|mp[34]"
-    r"|webm|og[gv]|wav|zip|gz|wasm|txt|swf)(?:[?#]|$)|[=&?]$|%(?![0-9a-f]{2})",
-    re.IGNORECASE,
-)
-"""What a page is shown with, and what a script adds something to, or puts something into."""
+    names = (node.attributes.get("name") or "" for node in form.node.css("[name]"))
+    return tuple(dict.fromkeys(name[:MAX_NAME_LENGTH] for name in names if name))[:MAX_FIELDS]
 
 
 def guess_targets(elements: Elements) -> Iterator[str]:
-    """Yield what may be the URLs of pages in the scripts of *elements*, as it stands there."""
-    room = MAX_SCRIPT_CHARACTERS
-    for element in elements.every:
+    """Yield the string literals in the scripts of *elements* that may be URLs of pages."""
+    characters_left = MAX_SCRIPT_CHARACTERS
+    for element in elements.all:
         if element.tag == "script":
-            script = _script_text(element)[:room]
-            room -= len(script)
+            script = _script_text(element)[:characters_left]
+            characters_left -= len(script)
             yield from find_url_literals(script)
         elif _has_handler(element):
-            yield from (
-                url for handler in _handler_texts(element) for url in find_url_literals(handler)
-            )
+            for handler in _handler_texts(element):
+                yield from find_url_literals(handler)
 
 
 def find_url_literals(script: str) -> Iterator[str]:
-    """Yield the literals of *script* that look like the URLs of pages."""
-    # JSON may escape slashes, and does so where it stands in a script.
+    """Yield the string literals of *script* that look like URLs of pages."""
+    # JSON in scripts often escapes slashes.
     for text in _literal.findall(script.replace("\\/", "/")):
         if ("/" in text or "." in text) and _url.fullmatch(text) and not _not_a_page.search(text):
             yield text

@@ -1,16 +1,15 @@
-"""The processes in which pages are read, one after another: `python -m services.parser.pool.child`.
+"""The program of the fork server and of the children: `python -m services.parser.pool.child`.
 
-That is the fork server (`fork_server.py` says why). Its standard input is a socket that brings the
-connections of new children. It reads no page, has one thread, and starts with an environment
-without secrets, so that its children find none.
+The fork server (`fork_server.py` explains it) reads the connections of new children from a socket,
+its standard input. It reads no pages, has one thread, and starts with an environment without
+secrets, so its children inherit none.
 
-A child gets requests and sends replies by its connection, each as MessagePack preceded by its
+A child receives requests and sends replies over its connection, as MessagePack preceded by its
 length in four bytes. The kernel enforces the limits: an unhandled alarm ends the process when a
-page takes too much of the CPU, in native code as well, and a limit on its address space refuses it
-more memory than a page may take. Before the first page it enters the sandbox, where it opens no
-file any more, not even a module. No process is left behind: when the parent dies its connections
-end, and every process exits, at the latest when the page that it is reading is done or the alarm
-goes off.
+page takes too much CPU time, in native code as well, and a limit on the address space refuses
+memory. Before the first page the child enters the sandbox, where it cannot open files, not even
+modules. No process is left behind: when the parent ends, the connections end, and every process
+exits, at the latest after its page or its alarm.
 """
 
 import contextlib
@@ -42,22 +41,22 @@ from services.parser.pool.sandbox import enter_sandbox
 from services.parser.pool.warm_up import warm_up
 
 MAX_RETAINED_SHARE = 0.25
-"""A child that still holds more than this part of a page's memory is replaced by a fresh one."""
+"""A child that retains more than this share of a page's memory limit is replaced."""
 
 
 def main() -> None:
-    """Fork children until the input ends; arguments: seconds and bytes that a page may take."""
+    """Fork children until the input ends. Arguments: seconds and bytes that a page may take."""
     page_limit, memory_limit = float(sys.argv[1]), int(sys.argv[2])
     logging.disable(logging.CRITICAL)
     warm_up()
-    # What is loaded stays: the collector need not look at it again after every few pages.
+    # Loaded modules stay in memory, so the garbage collector need not scan them.
     gc.freeze()
     if connection := _fork_children():
         _read_pages(connection, page_limit, memory_limit)
 
 
 def _fork_children() -> int | None:
-    """Fork until the input ends, then return None; return its connection in each child."""
+    """Fork until the input ends, then return None. In each child, return its connection."""
     with socket.socket(fileno=0) as control:
         while True:
             order, descriptors, *_ = socket.recv_fds(control, NUMBER.size, 1)
@@ -70,17 +69,17 @@ def _fork_children() -> int | None:
             (connection,) = descriptors
             if (pid := os.fork()) == 0:
                 return connection
-            # A copy of it, here or in later children, would hide the end of this one.
+            # A copy of the connection, here or in later children, would hide the end of this one.
             os.close(connection)
             control.send(NUMBER.pack(pid))
 
 
 def _end_child(pid: int) -> int:
-    """Kill a child if it still runs; return its exit status, negative for a signal."""
+    """Kill a child if it runs; return its exit status, negative for a signal."""
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return -signal.SIGKILL  # It was a child of the fork server before this one.
+        return -signal.SIGKILL  # A child of an earlier fork server.
     if not ended:
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
@@ -89,16 +88,16 @@ def _end_child(pid: int) -> int:
 
 def _read_pages(connection: int, page_limit: float, memory_limit: int) -> None:
     inbox, outbox = os.fdopen(connection, "rb"), os.fdopen(os.dup(connection), "wb")
-    # What a library prints must not be taken for anything else.
+    # Output that a library prints must not reach the connection.
     os.dup2(2, 1)
-    held = _MemoryMeter()
-    baseline = _limit_memory(held, memory_limit)
+    memory = _MemoryMeter()
+    baseline = _limit_memory(memory, memory_limit)
     _allow_alarms()
     _send(outbox, encode(Ready(enter_sandbox())))
     while request := _receive(inbox):
         _set_alarms(page_limit)
         reply = _make_reply(decode_request(request))
-        leaving = held.bytes() > baseline + MAX_RETAINED_SHARE * memory_limit
+        leaving = memory.bytes() > baseline + MAX_RETAINED_SHARE * memory_limit
         message = encode(replace(reply, leaving=leaving))
         _set_alarms(0)
         _send(outbox, message)
@@ -110,29 +109,29 @@ def _make_reply(request: Request) -> Reply:
     try:
         return Reply(parse(request.page, request.options, request.now))
     except MemoryError:
-        return Reply(fault="it takes more memory than a page may")
+        return Reply(fault="reading it exceeds the memory limit")
     except Exception as error:
         return Reply(fault=f"{type(error).__name__}: {error}"[:1000])
 
 
 class _MemoryMeter:
-    """The memory that this process holds: opened while files can be."""
+    """Measures the memory of this process. Its file is opened before the sandbox."""
 
     def __init__(self) -> None:
         self._statm = -1
-        # Without Linux's /proc memory cannot be measured, so it is not limited.
+        # Without /proc memory cannot be measured, so it is not limited.
         with contextlib.suppress(OSError):
             self._statm = os.open("/proc/self/statm", os.O_RDONLY)
 
     def bytes(self) -> int:
-        """Return the size of the address space; 0 where nobody knows."""
+        """Return the size of the address space; 0 if it is unknown."""
         if self._statm < 0:
             return 0
         return int(os.pread(self._statm, 20, 0).split()[0]) * resource.getpagesize()
 
 
-def _limit_memory(held: _MemoryMeter, limit: int) -> int:
-    baseline = held.bytes()
+def _limit_memory(memory: _MemoryMeter, limit: int) -> int:
+    baseline = memory.bytes()
     if baseline:
         resource.setrlimit(resource.RLIMIT_AS, (baseline + limit, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -140,7 +139,7 @@ def _limit_memory(held: _MemoryMeter, limit: int) -> int:
 
 
 def _allow_alarms() -> None:
-    # Handler and mask are inherited from the parent; here the alarms must end the process.
+    # The parent's handlers and mask are inherited. Here the alarms must end the process.
     for alarm in ALARMS:
         signal.signal(alarm, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ALARMS)

@@ -1,7 +1,8 @@
 """The messages between parent and child: MessagePack, preceded by its length in four bytes.
 
-The fork server is sent a number: 0, with the descriptor of a connection, for a new child, whose
-process id it answers; or a child's process id to end that child, whose exit status it answers.
+The fork server receives a number. 0, with the descriptor of a connection, requests a new child, and
+the reply is its process id. Another number is the process id of a child to end, and the reply is
+its exit status.
 """
 
 import signal
@@ -13,19 +14,19 @@ from gossamer.events import PageFetched, PageParsed
 from services.parser.options import Options
 
 ALARMS = (signal.SIGPROF, signal.SIGALRM)
-"""Signals by which a child ends whose page takes too long: of the CPU, by the clock."""
+"""Signals that end a child whose page takes too long: by CPU time, and by the clock."""
 CLOCK_TIME_FACTOR = 10
-"""How many times as long as it may take of the CPU a page may take by the clock: on a machine that
-is busy, or in a container that is throttled, it waits most of the time."""
+"""Ratio of the limit by the clock to the limit of CPU time. A child on a busy machine, or in a
+throttled container, waits most of the time."""
 LENGTH = struct.Struct(">I")
 NUMBER = struct.Struct(">i")
 
 
 class Ready(Struct, frozen=True):
-    """A child's first message: from now on it reads pages."""
+    """A child's first message: it is ready to read pages."""
 
     missing: dict[str, str]
-    """The walls of its sandbox that this system does not have, and why."""
+    """The restrictions of the sandbox that this system lacks, and the reasons."""
 
 
 class Request(Struct, frozen=True):
@@ -37,12 +38,12 @@ class Request(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """What was read, or why nothing could be."""
+    """The contents of a page, or the reason for which it cannot be read."""
 
     parsed: PageParsed | None = None
     fault: str = ""
     leaving: bool = False
-    """Whether the child exits now: it holds on to too much memory to read another page."""
+    """Whether the child exits now, because it retains too much memory."""
 
 
 encode = msgpack.Encoder().encode

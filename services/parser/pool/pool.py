@@ -1,13 +1,12 @@
-"""The children that read pages, and what becomes of a page whose child dies.
+"""The pool of children that read pages.
 
-Each child has a connection of its own and shares nothing with the others, so that whatever happens
-to one, at whatever instant, happens to one page. A page is tried a second time when its child died
-of anything but the time limit: an operator may have killed it, or a kernel that was short of
-memory.
+Each child has its own connection and shares nothing with the others, so a failure at any instant
+costs one page. A page is read a second time if its child ended for another reason than the time
+limit: an operator or the OOM killer may have killed the child.
 
-A page may have taken its child over. So the identity of a page is that of the request and never of
-the reply; a child that does not answer is killed, whatever has become of its own alarms; and a
-child is replaced after PAGES pages, so that it can misreport the contents of few others.
+A page may have taken control of its child. So the identity of a page comes from the request and
+never from the reply, a child that does not reply is killed whatever it did to its alarms, and a
+child is replaced after MAX_PAGES_PER_CHILD pages, so that it can forge the contents of few others.
 """
 
 import asyncio
@@ -39,34 +38,34 @@ from services.parser.result import restore_identity
 
 MAX_TRIES = 2
 MAX_PAGES_PER_CHILD = 50
-"""Pages that a child reads before it is replaced: a fresh one costs 13 ms of CPU, which is 0.3 ms a
-page, where an ordinary page takes 4 ms without its main text."""
+"""Pages after which a child is replaced. A new child costs 13 ms of CPU, or 0.3 ms per page. An
+ordinary page takes 4 ms without its main text."""
 REPLY_GRACE = 30.0
-"""Seconds that a child may stay silent beyond the time limit that it keeps by itself."""
+"""Seconds beyond its own time limit in which a child must reply."""
 MAX_IDLE_SECONDS = 30.0
-"""Seconds after which a child without pages ends."""
+"""Seconds after which a child without pages is stopped."""
 MAX_REPLY_SIZE = 64 << 20
-"""Bytes: more than any page makes. A child may be in the hands of whoever wrote the page."""
+"""Bytes, more than any page needs. The author of a page may control the child."""
 logger = structlog.get_logger()
 
 
 class Pool:
-    """Up to *size* children; a page may take *page_limit* seconds of CPU, *memory_limit* bytes.
+    """Up to *size* children. A page may take *page_limit* seconds of CPU and *memory_limit* bytes.
 
-    A child is started when a page comes and all others are at work. One that has had none for
-    IDLE_LIMIT ends; the fork server stays, so that the next page waits for milliseconds only.
+    A child is started when a page arrives and all others are busy. It is stopped after
+    MAX_IDLE_SECONDS without pages. The fork server stays, so the next page waits milliseconds.
     """
 
     def __init__(self, size: int, page_limit: float, memory_limit: int) -> None:
         self._page_limit = page_limit
         self._server = ForkServer(page_limit, memory_limit)
-        silence = CLOCK_TIME_FACTOR * page_limit + REPLY_GRACE
-        self._children = [Child(self._server, silence) for _ in range(size)]
-        # The last used one first: it runs already.
+        timeout = CLOCK_TIME_FACTOR * page_limit + REPLY_GRACE
+        self._children = [Child(self._server, timeout) for _ in range(size)]
+        # The child that was used last comes first, because it is running.
         self._free: asyncio.LifoQueue[Child] = asyncio.LifoQueue()
 
     async def __aenter__(self) -> "Pool":
-        """Be ready for pages."""
+        """Accept pages."""
         for child in self._children:
             self._free.put_nowait(child)
         self._ending = asyncio.create_task(self._end_idle_children())
@@ -78,20 +77,23 @@ class Pool:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Kill all children, whatever they are doing."""
+        """Kill all children."""
         self._ending.cancel()
-        # It may be stopping the fork server, which it takes with it when it is cancelled.
+        # Wait for it: a cancelled request stops the fork server.
         await asyncio.gather(self._ending, return_exceptions=True)
         await asyncio.gather(*(child.stop() for child in self._children))
         await self._server.stop()
 
     @property
     def pids(self) -> list[int]:
-        """The process ids of the children that run."""
+        """The process ids of the running children."""
         return [child.pid for child in self._children if child.pid]
 
     async def parse(self, request: Request) -> PageParsed:
-        """Return what a page says; raise Poison if it cannot be read, GossamerError if none can."""
+        """Return the contents of a page.
+
+        Raise Poison if the page cannot be read, GossamerError if no page can be.
+        """
         message = frame(encode(request))
         child = await self._free.get()
         try:
@@ -103,94 +105,97 @@ class Pool:
             child.used_at = clock.steady()
             self._free.put_nowait(child)
         if reply.parsed is None:
-            raise Poison(f"the parser cannot read this page: {reply.fault}")
+            raise Poison(f"the page cannot be read: {reply.fault}")
         return restore_identity(request.page, reply.parsed, request.now)
 
     async def _ask(self, child: "Child", message: bytes) -> Reply:
-        tried = 0
+        tries = 0
         while True:
             try:
                 return await child.ask(message)
             except ChildDied as death:
-                tried += 1
+                tries += 1
                 count("gossamer_parser_replaced_total")
-                if error := self._blame(death, tried):
+                if error := self._find_fault(death, tries):
                     raise error from death
 
     async def _end_idle_children(self) -> None:
         while True:
             await asyncio.sleep(MAX_IDLE_SECONDS)
-            # While they are taken no page comes to them.
-            taken = [self._free.get_nowait() for _ in range(self._free.qsize())]
-            for child in taken:
+            # Children outside the queue receive no pages.
+            free = [self._free.get_nowait() for _ in range(self._free.qsize())]
+            for child in free:
                 if clock.steady() - child.used_at >= MAX_IDLE_SECONDS:
                     await child.stop()
-            for child in reversed(taken):
+            for child in reversed(free):
                 self._free.put_nowait(child)
 
-    def _blame(self, death: ChildDied, tried: int) -> GossamerError | None:
+    def _find_fault(self, death: ChildDied, tries: int) -> GossamerError | None:
+        """Return the error to raise after the *death* of a child; None to try again."""
         if -death.code in ALARMS:
-            return Poison(f"the page takes longer than {self._page_limit:g} s")
-        if tried < MAX_TRIES:
+            return Poison(f"reading the page takes longer than {self._page_limit:g} s")
+        if tries < MAX_TRIES:
             return None
         if not death.ready:
             return GossamerError(f"a parser process ended before it was ready: {death}")
-        return Poison(f"the parser died of this page, {MAX_TRIES} times: {death}")
+        return Poison(
+            f"the parser process crashed {MAX_TRIES} times while reading the page: {death}"
+        )
 
 
 class Child:
-    """One child and its successors: a new process whenever a page comes and the last is gone.
+    """A child and its successors: a page starts a new process if the previous one has ended.
 
-    One that says nothing for *silence* seconds is killed.
+    A process that does not reply within *timeout* seconds is killed.
     """
 
-    def __init__(self, server: ForkServer, silence: float) -> None:
+    def __init__(self, server: ForkServer, timeout: float) -> None:
         self.used_at = 0.0
         self.pages = 0
-        """How many pages the running process was asked to read."""
-        self._server, self._silence = server, silence
+        """Pages that the running process has received."""
+        self._server, self._timeout = server, timeout
         self._pid = 0
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._ready = False
 
     @property
     def pid(self) -> int:
-        """The id of the running process; 0 if there is none."""
+        """The id of the running process; 0 if none is running."""
         return self._pid
 
     async def ask(self, message: bytes) -> Reply:
         """Return the reply to a framed *message*.
 
-        Raise Died if the process ends first, Poison if it does not answer.
+        Raise ChildDied if the process ends first, Poison if it does not reply.
         """
         reader, writer = self._streams or await self._start()
         self.pages += 1
         try:
-            async with asyncio.timeout(self._silence):
+            async with asyncio.timeout(self._timeout):
                 return await self._exchange(message, reader, writer)
         except TimeoutError as error:
             code = await self.stop()
             if not self._ready:
                 raise ChildDied(code, ready=False) from error
             count("gossamer_parser_replaced_total")
-            raise Poison(f"the parser did not answer for {self._silence:g} s") from error
+            raise Poison(f"the parser process did not reply within {self._timeout:g} s") from error
         except (asyncio.IncompleteReadError, ConnectionError) as error:
             raise ChildDied(await self.stop(), self._ready) from error
         except BaseException:
-            # Cancelled in the middle of a page: the reply would be taken for the next page's.
+            # After a cancellation, the reply would be read as the reply to the next page.
             await self.stop()
             raise
 
     async def _start(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        ours, theirs = socket.socketpair()
+        parent_end, child_end = socket.socketpair()
         self._ready, self.pages = False, 0
-        with theirs:
+        with child_end:
             try:
-                self._pid = await self._server.fork(theirs)
+                self._pid = await self._server.fork(child_end)
             except BaseException:
-                ours.close()
+                parent_end.close()
                 raise
-        self._streams = streams = await asyncio.open_connection(sock=ours)
+        self._streams = streams = await asyncio.open_connection(sock=parent_end)
         return streams
 
     async def _exchange(
@@ -204,10 +209,10 @@ class Child:
         try:
             return decode_reply(await _receive(reader))
         except DecodeError as error:
-            raise Poison(f"the parser's reply to this page is none: {error}") from error
+            raise Poison(f"invalid reply from the parser process: {error}") from error
 
     async def stop(self) -> int:
-        """Kill the process, if there is one; return its exit status."""
+        """Kill the process if it runs; return its exit status."""
         pid, streams = self._pid, self._streams
         self._pid, self._streams = 0, None
         if streams:
@@ -217,13 +222,13 @@ class Child:
 
 @cache
 def _log_missing_restrictions(**missing: str) -> None:
-    """Log what the children's sandbox lacks, once."""
+    """Log once which restrictions the sandbox lacks."""
     if missing:
-        logger.warning("the sandbox of the parser's processes is not whole", missing=missing)
+        logger.warning("sandbox restrictions are missing", missing=missing)
 
 
 async def _receive(reader: asyncio.StreamReader) -> bytes:
     (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
     if length > MAX_REPLY_SIZE:
-        raise Poison(f"the parser's reply to this page is {length} bytes long")
+        raise Poison(f"invalid reply from the parser process: {length} bytes long")
     return await reader.readexactly(length)

@@ -1,13 +1,22 @@
-"""How a process enters: what it is started with, and what it gives up before the first page.
+"""The sandbox of a child: it computes and replies, without files, network or other processes.
 
-System calls that Python has no function for.
+Native parsers read bytes of strangers, and one day a page will exploit one of them. Two things
+limit the damage: the process starts without secrets (`child_environment`), and the kernel refuses
+it nearly everything from the first page on (`enter_sandbox`). There are two restrictions, because
+not every kernel has both.
 
-Landlock: no files, no connections, no processes but its own. See landlock(7).
+*Seccomp* (seccomp(2), bpf(4)) allows only the system calls of a process that computes, manages its
+memory and uses its connection. Other calls, present and future, fail with EPERM, so a library that
+tries an optional call does not cost a page. No files can be opened, not even modules, so
+everything that reading needs is loaded before (`warm_up`).
 
-Seccomp: the kernel lets only those system calls through that reading pages takes.
+*Landlock* (landlock(7)) restricts objects instead of calls. No access is granted here. It also
+keeps a process from reading the memory and environment of outside processes, such as the parent,
+in /proc, and from sending them signals.
 
-See seccomp(2) and bpf(4). The filter refuses (EPERM) instead of killing: what a library tries and
-can do without costs no page.
+Both are permanent, need no privilege once the process cannot gain any (no_new_privs), and work in
+containers, below their own filter. A process also starts where a kernel, or a container's filter,
+lacks a restriction. The pool then logs a warning.
 """
 
 import ctypes
@@ -24,20 +33,20 @@ SET_NO_NEW_PRIVS = 38
 
 
 def prctl(option: int, *arguments: object) -> None:
-    """Do prctl(2); raise OSError if the kernel refuses, or there is no such call."""
+    """Call prctl(2); raise OSError if the kernel refuses or lacks it."""
     _call_libc("prctl", option, *arguments)
 
 
 def syscall(number: int, *arguments: object) -> int:
-    """Do system call *number* and return its result; raise OSError if it fails."""
+    """Return the result of system call *number*; raise OSError if it fails."""
     return _call_libc("syscall", number, *arguments)
 
 
 def _call_libc(name: str, *arguments: object) -> int:
     if sys.platform != "linux":
-        raise OSError("this is not Linux")
-    # All as words of the machine: the C library reads as many as the call has.
-    words = (ctypes.c_ulong(one) if isinstance(one, int) else one for one in arguments)
+        raise OSError("not supported: this is not Linux")
+    # All arguments are machine words. The C library reads as many as the call has.
+    words = (ctypes.c_ulong(word) if isinstance(word, int) else word for word in arguments)
     result = int(getattr(_libc, name)(*words, *[ctypes.c_ulong(0)] * (6 - len(arguments))))
     if result < 0:
         code = ctypes.get_errno()
@@ -46,23 +55,22 @@ def _call_libc(name: str, *arguments: object) -> int:
 
 
 CREATE_RULESET, RESTRICT_SELF = 444, 446
-"""The same on every machine."""
+"""System call numbers, equal on all machines."""
 RULESET_VERSION = 1
 """LANDLOCK_CREATE_RULESET_VERSION."""
 FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 NETWORK_RIGHTS = {4: 0b11}
 SCOPE_RIGHTS = {6: 0b11}
-"""By version of the interface: everything that it can refuse. Later versions refuse no less."""
+"""All rights that a version of Landlock can refuse. Later versions refuse no less."""
 
 _ruleset = struct.Struct("=QQQ")
 
 
 def restrict_by_landlock() -> None:
-    """Refuse this thread all that Landlock can; raise OSError where there is none."""
+    """Refuse this thread all rights of Landlock; raise OSError if the kernel lacks it."""
     version = syscall(CREATE_RULESET, None, 0, RULESET_VERSION)
-    refused = _ruleset.pack(
-        *(_newest_mask(each, version) for each in (FILE_RIGHTS, NETWORK_RIGHTS, SCOPE_RIGHTS))
-    )
+    rights = (FILE_RIGHTS, NETWORK_RIGHTS, SCOPE_RIGHTS)
+    refused = _ruleset.pack(*(_newest_mask(masks, version) for masks in rights))
     ruleset = syscall(CREATE_RULESET, refused, len(refused), 0)
     try:
         syscall(RESTRICT_SELF, ruleset, 0)
@@ -98,7 +106,7 @@ ALLOWED_CALLS = {
         "getrandom": 278,
     },
 }
-"""By machine: to compute, to have memory, to use the pipes there are, to set the alarm, to end."""
+"""System calls by machine: computing, memory, open connections, alarms, and exit."""
 # fmt: on
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """linux/audit.h: AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64."""
@@ -120,17 +128,16 @@ class _Program(ctypes.Structure):
 
 
 def restrict_by_seccomp() -> None:
-    """Refuse this thread all but ALLOWED, for good; raise OSError where that cannot be."""
+    """Refuse this thread all but ALLOWED_CALLS; raise OSError if the kernel lacks seccomp."""
     machine = platform.machine()
     if machine not in ALLOWED_CALLS:
-        raise OSError(f"seccomp: no filter is written for {machine}")
-    load_filter(
-        build_filter(ARCHITECTURES[machine], ALLOWED_CALLS[machine].values(), ALLOW, REFUSE)
-    )
+        raise OSError(f"seccomp: no filter for {machine}")
+    numbers = ALLOWED_CALLS[machine].values()
+    load_filter(build_filter(ARCHITECTURES[machine], numbers, ALLOW, REFUSE))
 
 
-def build_filter(architecture: int, numbers: Iterable[int], listed: int, others: int) -> bytes:
-    """Return a filter that says *listed* to the system calls *numbers* and *others* to the rest."""
+def build_filter(architecture: int, numbers: Iterable[int], action: int, default: int) -> bytes:
+    """Return a filter with *action* for the system calls *numbers*, and *default* for others."""
     lines = [
         (LOAD, 0, 0, ARCHITECTURE),
         (JUMP_IF_EQUAL, 1, 0, architecture),
@@ -138,12 +145,12 @@ def build_filter(architecture: int, numbers: Iterable[int], listed: int, others:
         (LOAD, 0, 0, NUMBER),
     ]
     for number in numbers:
-        lines += [(JUMP_IF_EQUAL, 0, 1, number), (RETURN, 0, 0, listed)]
-    return b"".join(_instruction.pack(*line) for line in [*lines, (RETURN, 0, 0, others)])
+        lines += [(JUMP_IF_EQUAL, 0, 1, number), (RETURN, 0, 0, action)]
+    return b"".join(_instruction.pack(*line) for line in [*lines, (RETURN, 0, 0, default)])
 
 
 def load_filter(instructions: bytes) -> None:
-    """Have the kernel ask the filter *instructions* before each system call of this thread."""
+    """Install the filter *instructions* for the system calls of this thread."""
     length = len(instructions) // _instruction.size
     prctl(SET_SECCOMP, FILTER_MODE, ctypes.byref(_Program(length, instructions)))
 
@@ -158,12 +165,12 @@ INHERITED_VARIABLES = frozenset(
         "PYTHONUSERBASE",
     }
 )
-"""What Python itself may need of the parent's environment."""
+"""Variables of the parent that Python may need."""
 SET_VARIABLES = {
     "LC_ALL": "C.UTF-8",
-    # Once there are no files, no dates are read in a time zone of the machine's.
+    # The time zones of the machine are files.
     "TZ": "UTC0",
-    # More threads would cost memory and gain nothing, and not be within the walls.
+    # More threads would cost memory, gain nothing, and be outside the sandbox.
     "OPENBLAS_NUM_THREADS": "1",
 }
 
@@ -172,23 +179,22 @@ RESTRICTIONS: dict[str, Callable[[], None]] = {
     "landlock": restrict_by_landlock,
     "seccomp": restrict_by_seccomp,
 }
-"""In this order: the first is what the kernel demands for the others, the last would refuse them.
-"""
+"""The restrictions in order. The kernel requires the first for the others, and the last refuses
+the calls of the others."""
 
 
-def child_environment(of_parent: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment that a process is started with."""
-    return {
-        name: value for name, value in of_parent.items() if name in INHERITED_VARIABLES
-    } | SET_VARIABLES
+def child_environment(parent: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a child of a process with the environment *parent*."""
+    inherited = {name: value for name, value in parent.items() if name in INHERITED_VARIABLES}
+    return inherited | SET_VARIABLES
 
 
 def enter_sandbox() -> dict[str, str]:
-    """Give up all that reading pages does not take; return the walls that are missing, and why."""
+    """Restrict this process; return the missing restrictions, and the reasons."""
     missing = {}
-    for name, build in RESTRICTIONS.items():
+    for name, restrict in RESTRICTIONS.items():
         try:
-            build()
+            restrict()
         except OSError as error:
             missing[name] = str(error)
     return missing

@@ -1,8 +1,8 @@
-"""What is loaded before the first page: where pages are read, no file can be opened any more.
+"""Loads everything that reading needs before the first page, because the sandbox refuses files.
 
-A library that imports a module, or reads a table, only when it first needs it would fail there. So
-one page for each reader is read beforehand, and every codec is looked up. A test reads what there
-is of real pages in there, and finds nothing amiss.
+A library that imports a module, or reads a table, on first use would fail in the sandbox. So one
+sample is read by each reader, and every codec is looked up. A test reads real pages in the sandbox
+and outside, and compares the results.
 """
 
 import codecs
@@ -43,10 +43,10 @@ PDF_SAMPLE = (
 
 
 def _office_sample() -> bytes:
-    held = BytesIO()
-    with ZipFile(held, "w", ZIP_DEFLATED) as archive:
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED) as archive:
         archive.writestr("docProps/core.xml", "<core><title>A title</title></core>")
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 SAMPLES: dict[str, bytes] = {
@@ -65,7 +65,7 @@ SAMPLES: dict[str, bytes] = {
     **dict.fromkeys(("application/zip", *OFFICE), _office_sample()),
     PACKED_XML: gzip.compress(SITEMAP_SAMPLE),
 }
-"""By media type, what makes each of `READERS` load all that it needs."""
+"""A sample for each of `READERS`, by media type, that makes it load all that it needs."""
 SAMPLE_OPTIONS = Options(
     product="",
     text="main",
@@ -82,9 +82,9 @@ SAMPLE_OPTIONS = Options(
 
 
 def warm_up() -> None:
-    """Load all that reading a page takes, whatever its kind."""
-    # Whoever guesses may name any of them; one is for Windows alone. A name of a host is encoded by
-    # the last, which is no alias of any.
+    """Load everything that any reader needs."""
+    # The detector may return any encoding; mbcs exists only on Windows. Host names are encoded by
+    # idna, which is not among the aliases.
     for encoding in (*aliases.values(), "idna"):
         with suppress(LookupError):
             codecs.lookup(encoding)

@@ -30,8 +30,8 @@ def read(received: ReceivedDocument) -> PageParsed:
 
 def read_plain_text(received: ReceivedDocument) -> PageParsed:
     """Return the contents of a plain text."""
-    parsed, characters = received.decoded(is_html=False)
-    return add_text(parsed, characters.text, received.options)
+    parsed, decoded_text = received.decode(is_html=False)
+    return add_text(parsed, decoded_text.text, received.options)
 
 
 def read_xml(received: ReceivedDocument) -> PageParsed:

@@ -1,9 +1,4 @@
-"""What a reader is given: one document, once its codings are undone and its type is known.
-
-The links of what is no HTML: where it says that it leads, without words.
-
-Reads plain text: all of it is what a reader sees.
-"""
+"""The input of a reader, and the steps that several readers share."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -24,28 +19,28 @@ from services.parser.text import TextKind, digest_of, finish_text
 
 
 class ReceivedDocument(NamedTuple):
-    """A document, and what is known of it before it is read."""
+    """A document with decoded content codings and a known media type."""
 
     parsed: PageParsed
-    """What its headers say. A reader returns it with what the document says."""
+    """The result so far, from the headers. A reader returns it with the contents."""
     body: bytes
     header: str
-    """Its Content-Type."""
+    """The value of Content-Type."""
     options: Options
 
-    def decoded(self, is_html: bool) -> tuple[PageParsed, DecodedText]:
-        """Return what is known with the encoding, and the characters of the body."""
-        found = decode_text(self.body, self.header, is_html)
-        conflict = [Hazard.CHARSET_CONFLICT] if found.conflict else []
-        known = add_hazards(self.parsed, conflict)
-        return replace(known, charset=found.encoding, charset_source=found.source), found
+    def decode(self, is_html: bool) -> tuple[PageParsed, DecodedText]:
+        """Return the result with the character encoding, and the decoded body."""
+        decoded = decode_text(self.body, self.header, is_html)
+        conflict = [Hazard.CHARSET_CONFLICT] if decoded.conflict else []
+        parsed = add_hazards(self.parsed, conflict)
+        return replace(parsed, charset=decoded.encoding, charset_source=decoded.source), decoded
 
 
 def add_links(parsed: PageParsed, targets: Iterable[str], options: Options) -> PageParsed:
-    """Return *parsed* with links to *targets*, each once, as many as are taken of a page."""
-    resolver, urls, room = Resolver(parsed.visit.url, "utf-8"), dict[str, None](), 0
-    for url in filter(None, map(resolver.url, dict.fromkeys(targets))):
-        if len(urls) == options.links_limit or (room := room + len(url)) > options.links_bytes:
+    """Return *parsed* with links to *targets*, each once, up to the limits of a page."""
+    resolver, urls, size = Resolver(parsed.visit.url, "utf-8"), dict[str, None](), 0
+    for url in filter(None, map(resolver.resolve, dict.fromkeys(targets))):
+        if len(urls) == options.links_limit or (size := size + len(url)) > options.links_bytes:
             resolver.hazards.add(Hazard.TOO_MANY_LINKS)
             break
         urls[url] = None
@@ -55,18 +50,18 @@ def add_links(parsed: PageParsed, targets: Iterable[str], options: Options) -> P
 
 
 def add_text(parsed: PageParsed, text: str, options: Options) -> PageParsed:
-    """Return *parsed* with *text*, all of which a reader sees, and what follows from it."""
+    """Return *parsed* with *text*, all of it visible, and with its hashes and its language."""
     visible = fold_whitespace(text)
     if not visible:
         return parsed
-    said = finish_text(text, TextKind.PLAIN, parsed.language, options)
+    finished = finish_text(text, TextKind.PLAIN, parsed.language, options)
     return replace(
-        add_hazards(parsed, [Hazard.MISREAD_TEXT] if said.misread else []),
+        add_hazards(parsed, [Hazard.MISREAD_TEXT] if finished.misread else []),
         digest=digest_of(visible.encode()),
         simhash=simhash_of(visible, options.simhash_words),
         sketch=make_sketch(visible),
         blocks=make_blocks(split_pieces(text.replace("\n", SEPARATOR))),
-        language=said.language,
-        text=said.text,
-        text_kind=said.kind,
+        language=finished.language,
+        text=finished.text,
+        text_kind=finished.kind,
     )

@@ -1,7 +1,8 @@
-"""Reads what office files say of themselves: title, author, dates and language, and no text.
+"""Reads the metadata of office files: title, author, dates and language. Their text is not read.
 
-They are ZIP archives with one small XML file for that (ECMA-376, part 2, 11; ODF 1.3, part 3, 4.3).
-That one is unpacked, up to a limit, and nothing else; what is broken or encrypted says nothing.
+Office files are ZIP archives with a small XML file of metadata (ECMA-376, part 2, 11; ODF 1.3,
+part 3, 4.3). Only that file is unpacked, up to a limit. Broken and encrypted archives yield
+nothing.
 """
 
 import zlib
@@ -24,7 +25,7 @@ from services.parser.text import detect_language
 
 METADATA_FILES = ("docProps/core.xml", "meta.xml")
 MAX_METADATA_SIZE = 1 << 20
-"""Bytes of such a file that are unpacked."""
+"""Most bytes of the metadata that are unpacked."""
 ARCHIVE_ERRORS = (
     BadZipFile,
     zlib.error,
@@ -36,39 +37,37 @@ ARCHIVE_ERRORS = (
     NotImplementedError,
     RuntimeError,
 )
-"""What `zipfile` raises of archives that are damaged, encrypted, or made to hurt."""
+"""Errors that `zipfile` raises for damaged, encrypted or malicious archives."""
 
 
 def read(received: ReceivedDocument) -> PageParsed:
-    """Return what an office file says of itself; nothing of any other archive."""
-    parsed, said = received.parsed, dict[str, str]()
+    """Return the metadata of an office file; nothing for another archive."""
+    parsed, texts = received.parsed, dict[str, str]()
     for element in _metadata_elements(received.body):
-        said.setdefault(local_name(element), text_of(element))
+        texts.setdefault(local_name(element), text_of(element))
 
     def first(*names: str) -> str:
-        return next((said[name] for name in names if said.get(name)), "")
+        return next((texts[name] for name in names if texts.get(name)), "")
 
-    created, changed = (
-        parse_date(first(*names)) for names in (("created", "creation-date"), ("modified", "date"))
-    )
+    created_at = parse_date(first("created", "creation-date"))
+    modified_at = parse_date(first("modified", "date"))
     return replace(
         parsed,
         title=fold_whitespace(first("title"))[:MAX_TITLE_LENGTH],
         author=fold_whitespace(first("initial-creator", "creator"))[:MAX_TITLE_LENGTH],
         description=fold_whitespace(first("description", "subject"))[:MAX_DESCRIPTION_LENGTH],
-        published_at=created,
-        published_by=Source.FILE.of(created),
-        modified_at=changed,
-        modified_by=Source.FILE.of(changed),
+        published_at=created_at,
+        published_by=Source.FILE.of(created_at),
+        modified_at=modified_at,
+        modified_by=Source.FILE.of(modified_at),
         language=detect_language("", first("language")),
     )
 
 
 def _metadata_elements(body: bytes) -> Iterator[Element]:
     try:
-        root = etree.fromstring(
-            _unpack_metadata(body), etree.XMLParser(recover=True, **SAFE_OPTIONS)
-        )
+        parser = etree.XMLParser(recover=True, **SAFE_OPTIONS)
+        root = etree.fromstring(_unpack_metadata(body), parser)
     except (*ARCHIVE_ERRORS, etree.LxmlError):
         return
     if root is not None:
@@ -77,8 +76,8 @@ def _metadata_elements(body: bytes) -> Iterator[Element]:
 
 def _unpack_metadata(body: bytes) -> bytes:
     with ZipFile(BytesIO(body)) as archive:
-        there = {file.filename: file for file in archive.infolist()}
-        file = there.get(METADATA_FILES[0]) or there[METADATA_FILES[1]]
+        files = {file.filename: file for file in archive.infolist()}
+        file = files.get(METADATA_FILES[0]) or files[METADATA_FILES[1]]
         if file.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             raise NotImplementedError
         with archive.open(file) as member:

@@ -1,8 +1,7 @@
-"""Reads PDF as Chromium does, with PDFium: text, links, and what the document says of itself.
+"""Reads PDF with PDFium, as Chromium does: text, links and metadata.
 
-PDFium is native code that has had its holes, as every reader of PDF: it runs where pages are read,
-in a process with limits and without files or network. What is encrypted, or broken beyond repair,
-says nothing.
+PDFium is native code and has had security holes. It runs in a child process with limits and without
+files or network. Encrypted files, and files broken beyond repair, yield nothing.
 """
 
 import ctypes
@@ -21,40 +20,41 @@ from services.parser.html.document import MAX_DESCRIPTION_LENGTH, MAX_TITLE_LENG
 from services.parser.readers.base import ReceivedDocument, add_links, add_text
 
 MAX_TEXT_LENGTH = 1_000_000
-"""Characters of text that are read …"""
+"""Most characters of text that are read."""
 MAX_PAGES = 2_000
-"""… and pages of the document."""
+"""Most pages that are read."""
 MAX_URI_SIZE = 2048
-"""Bytes of a target: longer ones are none to visit."""
+"""Most bytes of a URI: a longer one cannot be visited."""
 SOFT_HYPHEN = "\ufffe"
-"""What PDFium writes for a hyphen at the end of a line."""
+"""PDFium's character for a hyphen at the end of a line."""
 
 
 def read(received: ReceivedDocument) -> PageParsed:
-    """Return what a PDF says; nothing if it cannot be opened."""
+    """Return the contents of a PDF; nothing if it cannot be opened."""
     parsed, options = received.parsed, received.options
     try:
         with closing(pypdfium2.PdfDocument(received.body)) as document:
-            described = _add_metadata(parsed, document)
-            text, targets, whole = _read_pages(document)
+            titled = _add_metadata(parsed, document)
+            text, targets, is_whole = _read_pages(document)
     except pypdfium2.PdfiumError:
         return parsed
-    said = add_text(add_links(described, targets, options), text, options)
-    return replace(said, cut=said.cut if whole else (*said.cut, "text"))
+    parsed = add_text(add_links(titled, targets, options), text, options)
+    return parsed if is_whole else replace(parsed, cut=(*parsed.cut, "text"))
 
 
 def _add_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PageParsed:
-    said = document.get_metadata_dict()
-    created, changed = parse_pdf_date(said["CreationDate"]), parse_pdf_date(said["ModDate"])
+    metadata = document.get_metadata_dict()
+    created_at = parse_pdf_date(metadata["CreationDate"])
+    modified_at = parse_pdf_date(metadata["ModDate"])
     return replace(
         parsed,
-        title=fold_whitespace(said["Title"])[:MAX_TITLE_LENGTH],
-        author=fold_whitespace(said["Author"])[:MAX_TITLE_LENGTH],
-        description=fold_whitespace(said["Subject"])[:MAX_DESCRIPTION_LENGTH],
-        published_at=created,
-        published_by=Source.FILE.of(created),
-        modified_at=changed,
-        modified_by=Source.FILE.of(changed),
+        title=fold_whitespace(metadata["Title"])[:MAX_TITLE_LENGTH],
+        author=fold_whitespace(metadata["Author"])[:MAX_TITLE_LENGTH],
+        description=fold_whitespace(metadata["Subject"])[:MAX_DESCRIPTION_LENGTH],
+        published_at=created_at,
+        published_by=Source.FILE.of(created_at),
+        modified_at=modified_at,
+        modified_by=Source.FILE.of(modified_at),
         language=_read_language(document),
     )
 
@@ -62,40 +62,40 @@ def _add_metadata(parsed: PageParsed, document: pypdfium2.PdfDocument) -> PagePa
 def _read_language(document: pypdfium2.PdfDocument) -> str:
     buffer = (ctypes.c_ushort * 64)()
     size = raw.FPDFCatalog_GetLanguage(document, buffer, ctypes.sizeof(buffer))
-    whole = size <= ctypes.sizeof(buffer)
-    return bytes(buffer)[:size].decode("utf-16-le", "ignore").rstrip("\0") if whole else ""
+    if size > ctypes.sizeof(buffer):
+        return ""
+    return bytes(buffer)[:size].decode("utf-16-le", "ignore").rstrip("\0")
 
 
 def _read_pages(document: pypdfium2.PdfDocument) -> tuple[str, list[str], bool]:
-    """Return the text, where the links lead (if there are none, the URLs in the text), and whether
-    that is all."""
-    texts, targets, written, room = list[str](), list[str](), list[str](), MAX_TEXT_LENGTH
+    """Return the text, the targets of the links, and whether the document was read to its end.
+
+    A document without links yields the URLs in its text.
+    """
+    texts, targets, written = list[str](), list[str](), list[str]()
+    characters_left = MAX_TEXT_LENGTH
     for number in range(min(len(document), MAX_PAGES)):
         try:
-            with closing(document[number]) as page, closing(page.get_textpage()) as on_page:
-                texts.append(on_page.get_text_bounded()[:room])
+            with closing(document[number]) as page, closing(page.get_textpage()) as text_page:
+                texts.append(text_page.get_text_bounded()[:characters_left])
                 targets += _link_targets(document, page)
-                written += _written_urls(on_page)
+                written += _written_urls(text_page)
         except pypdfium2.PdfiumError:
-            continue  # One page is broken.
-        room -= len(texts[-1])
-        if not room:
+            continue  # This page is broken.
+        characters_left -= len(texts[-1])
+        if not characters_left:
             break
-    whole = bool(room) and len(document) <= MAX_PAGES
-    return _join_pages(texts), targets or written, whole
+    is_whole = bool(characters_left) and len(document) <= MAX_PAGES
+    return _join_pages(texts), targets or written, is_whole
 
 
-def _join_pages(pages: list[str]) -> str:
-    return (
-        "\n\n".join(pages)
-        .replace("\r\n", "\n")
-        .replace(SOFT_HYPHEN + "\n", "")
-        .replace(SOFT_HYPHEN, "")
-    )
+def _join_pages(texts: list[str]) -> str:
+    text = "\n\n".join(texts).replace("\r\n", "\n")
+    return text.replace(SOFT_HYPHEN + "\n", "").replace(SOFT_HYPHEN, "")
 
 
 def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> Iterator[str]:
-    """Yield the URIs of the links that can be clicked on."""
+    """Yield the URIs of the link annotations."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     buffer = ctypes.create_string_buffer(MAX_URI_SIZE)
     while raw.FPDFLink_Enumerate(page, position, link):
@@ -106,16 +106,16 @@ def _link_targets(document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage) -> I
                 yield buffer.raw[: size - 1].decode("utf-8", "replace")
 
 
-def _written_urls(on_page: pypdfium2.PdfTextPage) -> Iterator[str]:
-    """Yield the URLs that are written out in the text."""
-    found = raw.FPDFLink_LoadWebLinks(on_page)
-    if not found:
+def _written_urls(text_page: pypdfium2.PdfTextPage) -> Iterator[str]:
+    """Yield the URLs in the text."""
+    links = raw.FPDFLink_LoadWebLinks(text_page)
+    if not links:
         return
     buffer = (ctypes.c_ushort * MAX_URI_SIZE)()
     try:
-        for number in range(raw.FPDFLink_CountWebLinks(found)):
-            size = raw.FPDFLink_GetURL(found, number, buffer, MAX_URI_SIZE)
+        for number in range(raw.FPDFLink_CountWebLinks(links)):
+            size = raw.FPDFLink_GetURL(links, number, buffer, MAX_URI_SIZE)
             if 0 < size < MAX_URI_SIZE:
                 yield bytes(buffer)[: 2 * (size - 1)].decode("utf-16-le", "replace")
     finally:
-        raw.FPDFLink_CloseWebLinks(found)
+        raw.FPDFLink_CloseWebLinks(links)

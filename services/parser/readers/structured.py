@@ -1,7 +1,7 @@
-"""Reads JSON and JSON-LD: where it leads and what it is called; JSON Feed as the feed that it is.
+"""Reads JSON and JSON-LD: title and links. JSON Feed is read as a feed.
 
-Only what is spelt out as an absolute URL, under a name that says so, is a link: to guess at others
-would fill the crawl with what nobody links to.
+A link is an absolute URL under a name that means a URL. Guessing at other strings would fill the
+crawl with URLs that are not links.
 """
 
 from collections import deque
@@ -20,39 +20,39 @@ from services.parser.readers.base import ReceivedDocument, add_links
 JSON_FEED_PREFIX = "https://jsonfeed.org/version/"
 LINK_NAMES = ("@id", "url", "href")
 TITLE_NAMES = ("headline", "name", "title")
-"""The best one first: the words of schema.org, and one that others have."""
+"""Names of titles, the best one first: two of schema.org, and a common one."""
 
 
 def read(received: ReceivedDocument) -> PageParsed:
-    """Return what a JSON document says; nothing if it is none."""
-    parsed, found = received.decoded(is_html=False)
+    """Return the contents of a JSON document; nothing if it is invalid."""
+    parsed, decoded = received.decode(is_html=False)
     try:
-        said = json.decode(found.text)
+        value = json.decode(decoded.text)
     except (DecodeError, RecursionError, UnicodeError):
         return parsed
-    if isinstance(said, dict) and str(said.get("version")).startswith(JSON_FEED_PREFIX):
-        return listings.read_json_feed(parsed, said, received.options)
-    objects = [*_find_objects(said)]
+    if isinstance(value, dict) and str(value.get("version")).startswith(JSON_FEED_PREFIX):
+        return listings.read_json_feed(parsed, value, received.options)
+    objects = [*_find_objects(value)]
     titles = (
-        one[name] for one in objects for name in TITLE_NAMES if isinstance(one.get(name), str)
+        item[name] for item in objects for name in TITLE_NAMES if isinstance(item.get(name), str)
     )
     titled = replace(parsed, title=fold_whitespace(next(titles, ""))[:MAX_TITLE_LENGTH])
     return add_links(titled, _find_targets(objects), received.options)
 
 
-def _find_objects(said: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects in *said*, the outer ones first."""
-    waiting = deque([said])
-    while waiting:
-        one = waiting.popleft()
-        if isinstance(one, dict):
-            yield one
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
+def _find_objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in *value*, the outer ones first."""
+    queue = deque([value])
+    while queue:
+        item = queue.popleft()
+        if isinstance(item, dict):
+            yield item
+            queue += item.values()
+        elif isinstance(item, list):
+            queue += item
 
 
 def _find_targets(objects: list[dict[str, Any]]) -> Iterator[str]:
-    for target in (one.get(name) for one in objects for name in LINK_NAMES):
+    for target in (item.get(name) for item in objects for name in LINK_NAMES):
         if isinstance(target, str) and target.lower().startswith(("http://", "https://")):
             yield target

@@ -1,7 +1,7 @@
-"""XML from the Web: read as far as it goes, without entities, external documents or deep trees.
+"""XML from the Web, without entities, external documents or deep trees.
 
-libxml2 repairs what it can (`recover`), and stops at 256 nested elements and 10 MB of text in one
-place. What an entity stands for is never looked up, neither inside the document nor outside.
+libxml2 repairs errors (`recover`), and stops at 256 nested elements and 10 MB of text in one node.
+Entities are never expanded, whether they are internal or external.
 """
 
 from collections.abc import Iterator
@@ -22,41 +22,42 @@ SAFE_OPTIONS: dict[str, Any] = {
     "encoding": "utf-8",
 }
 PROLOG_SIZE = 1 << 16
-"""Bytes in which the first element must begin."""
+"""Bytes in which the root element must begin."""
 
 Element: TypeAlias = Any
 
 
 def decode_to_utf_8(received: ReceivedDocument) -> tuple[PageParsed, bytes]:
-    """Return what is known with the encoding, and the body in UTF-8, without blanks before it."""
-    parsed, found = received.decoded(is_html=True)
-    return parsed, found.text.lstrip("\ufeff \t\r\n").encode(errors="replace")
+    """Return the result with the encoding, and the body in UTF-8 without leading white space."""
+    parsed, decoded = received.decode(is_html=True)
+    return parsed, decoded.text.lstrip("\ufeff \t\r\n").encode(errors="replace")
 
 
 def root_name(body: bytes) -> str:
-    """Return the local name of the outermost element of *body*; "" if there is none."""
+    """Return the local name of the root element of *body*; "" if there is none."""
     for element in _iterate_events(body[:PROLOG_SIZE], events=("start",)):
         return local_name(element)
     return ""
 
 
 def iterate_elements(body: bytes, *names: str) -> Iterator[Element]:
-    """Yield the elements with these local names, each whole, and forget them one by one."""
-    for element in _iterate_events(body, events=("end",), tag=["{*}" + name for name in names]):
+    """Yield each element with one of the local *names*, and clear it afterwards."""
+    tags = ["{*}" + name for name in names]
+    for element in _iterate_events(body, events=("end",), tag=tags):
         yield element
         element.clear(keep_tail=False)
 
 
-def _iterate_events(body: bytes, **wanted: Any) -> Iterator[Element]:
+def _iterate_events(body: bytes, **selection: Any) -> Iterator[Element]:
     try:
-        for _, element in etree.iterparse(BytesIO(body), recover=True, **SAFE_OPTIONS, **wanted):
+        for _, element in etree.iterparse(BytesIO(body), recover=True, **SAFE_OPTIONS, **selection):
             yield element
     except etree.LxmlError:
-        return  # Nothing of it is XML, or nothing from here on.
+        return  # The document, or the rest of it, is not XML.
 
 
 def local_name(element: Element) -> str:
-    """Return the local name of *element*; "" if it is a comment or the like."""
+    """Return the local name of *element*; "" for a comment or a processing instruction."""
     return _strip_namespace(element.tag)
 
 
@@ -66,27 +67,27 @@ def _strip_namespace(tag: object) -> str:
 
 
 def text_of(element: Element) -> str:
-    """Return the text in *element*, without blanks around it."""
+    """Return the text in *element*, stripped."""
     if not len(element):
         return (element.text or "").strip()
     return "".join(map(str, element.itertext())).strip()
 
 
 def child_texts(element: Element) -> dict[str, str]:
-    """Return the texts of the children of *element* by their local names; of several the first."""
-    found = dict[str, str]()
-    for one in element:
-        if (name := local_name(one)) and not found.get(name):
-            found[name] = text_of(one)
-    return found
+    """Return the text of each child of *element* by local name; the first text of a name wins."""
+    texts = dict[str, str]()
+    for child in element:
+        if (name := local_name(child)) and not texts.get(name):
+            texts[name] = text_of(child)
+    return texts
 
 
 def first_text(element: Element, *names: str) -> str:
-    """Return the text of the first of *names* that a child of *element* has; "" if none has."""
-    found = child_texts(element)
-    return next((found[name] for name in names if found.get(name)), "")
+    """Return the text of the child of *element* with the first of *names*; "" if there is none."""
+    texts = child_texts(element)
+    return next((texts[name] for name in names if texts.get(name)), "")
 
 
 def children(element: Element, name: str) -> Iterator[Element]:
     """Yield the children of *element* with a local name."""
-    return (one for one in element if local_name(one) == name)
+    return (child for child in element if local_name(child) == name)
