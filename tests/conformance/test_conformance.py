@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.measures import Agreement, MainTexts, Precision
 from tests.conformance.page import FILE, MEASURES, Result, with_result
-from tests.parser.pages import holds
+from tests.parser.pages import check_invariants
 
 SuiteFolder = Callable[[str], Path]
 CASES = {
@@ -51,7 +51,7 @@ def test_the_main_texts_of_real_pages_are_found(suite_folder: SuiteFolder) -> No
     assert isinstance(result, MainTexts)
     assert len(result) == 181
     for one in result:
-        holds(one.parsed)
+        check_invariants(one.parsed)
         assert one.parsed.title and one.parsed.links
     assert result.without_text == 0
     assert result.mean_f1 > 0.95

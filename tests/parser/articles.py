@@ -1,10 +1,10 @@
-"""Article pages of our own, with the main text, the date and the author that a reader finds."""
+"""Article pages with their main text, date and author."""
 
 from typing import NamedTuple
 
 
 class Article(NamedTuple):
-    """A page, and what is to be read of it."""
+    """A page and its expected contents."""
 
     html: str
     paragraphs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Pages that somebody would make who means harm, as they are received."""
+"""Malicious pages, as they are received."""
 
 import gzip
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from tests.parser.shapes import LINEAR, SHAPES, numbered
 
 
 def _long(shape: Callable[[int], str]) -> bytes:
-    """Return a shape as long as documents are read."""
+    """Return a shape as long as the limit of documents."""
     return shape(max(1, 100 * LONG // len(shape(100))))[:LONG].encode()
 
 
@@ -41,4 +41,4 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "broken characters": lambda: b"<p>" + b"\xff\xc0\xed\xa0\x80" * 400_000,
     "text in a table": lambda: b"<table>" + b"x<tr>" * 400_000,
 }
-"""By name; the shapes are as long as documents are read."""
+"""Pages by name. The shapes are as long as the limit of documents."""

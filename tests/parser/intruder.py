@@ -1,8 +1,8 @@
-"""A child of the parser that has been taken over: it tries what each page tells it to.
+"""A child of the parser that a page controls: it attempts what each page requests.
 
-It is started in the place of the real one, by the real pool, and differs from it in what it makes
-of a page: the title says what came of the attempt. The arguments before the child's own are the
-walls that are to be left out.
+The real pool starts it in place of the real child. It attempts what a page requests, and returns
+the result as the title of the page. The arguments before the child's own name the restrictions that
+it omits.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ def _announce(length: str) -> None:
 
 
 def _stay(_: str) -> None:
-    """Answer nothing, without the alarms that would end this process."""
+    """Disable the alarms and never reply."""
     for alarm in (signal.ITIMER_PROF, signal.ITIMER_REAL):
         signal.setitimer(alarm, 0)
     while True:
@@ -55,7 +55,7 @@ def _stay(_: str) -> None:
 
 
 def forged(page: PageFetched, url: str, now: float) -> PageParsed:
-    """Return a reply that says that it is of another page, of another crawl, at another time."""
+    """Return a reply with the identity of another page, crawl and time."""
     return PageParsed(
         crawl="another",
         at=now + 1,
@@ -107,11 +107,11 @@ ATTEMPTS: dict[str, Callable[[str], object]] = {
     "say the environment": lambda _: dict(os.environ),
     "count the threads": lambda _: len(os.listdir("/proc/self/task")),
 }
-"""What is tried, with what stands behind a colon. It is done, or an OSError says why not."""
+"""Attempts by name. Their argument follows a colon in the page."""
 
 
 def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
-    """Do what *page* says instead of reading it."""
+    """Attempt what *page* requests instead of reading it."""
     name, _, argument = page.body.decode().partition(": ")
     if name == "forge":
         return forged(page, argument, now)
@@ -125,9 +125,9 @@ def attempt(page: PageFetched, options: Options, now: float) -> PageParsed:
 
 
 def main() -> None:
-    """Be a child, without the walls that are named before its own arguments."""
-    for wall in sys.argv[1:-2]:
-        del sandbox.RESTRICTIONS[wall]
+    """Run a child without the restrictions that are named before its own arguments."""
+    for name in sys.argv[1:-2]:
+        del sandbox.RESTRICTIONS[name]
     del sys.argv[1:-2]
     child.parse = attempt  # type: ignore[attr-defined]
     child.main()

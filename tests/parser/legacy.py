@@ -1,4 +1,4 @@
-"""The first article of the declaration of human rights, in what it used to be encoded in."""
+"""The first article of the declaration of human rights, in languages with legacy encodings."""
 
 # ruff: noqa: RUF001 - these are other alphabets
 

@@ -1,4 +1,4 @@
-"""Sitemaps and feeds of our own: each kind that sites have, with the URLs that it lists."""
+"""Sitemaps and feeds of each kind that sites have."""
 
 import gzip
 

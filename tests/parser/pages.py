@@ -1,4 +1,4 @@
-"""Responses for the parser to read, and documents that are made to hurt it."""
+"""Responses for the parser, and documents that are costly to read."""
 
 from gossamer.events import PageFetched, PageParsed, Purpose, Visit
 from gossamer.log import Record
@@ -23,7 +23,7 @@ OPTIONS = Options(
 NOW = 2000.0
 
 QUADRATIC = b"<svg><foreignObject><script><a title='</script>" + b"<div>" * 200_000 + b"'>"
-"""An element in which what is no markup to a browser is some to the scan: the rest is a title."""
+"""The scan takes text of this element for markup, and the rest of the document for an attribute."""
 HOG = b"<p><a href=x>some</a> words and more " * 50_000
 
 
@@ -49,18 +49,18 @@ def fetched(
 
 
 def read(body: str | bytes, *headers: tuple[str, str], status: int = 200) -> PageParsed:
-    """Return what is read from a response."""
+    """Return the result of reading a response."""
     encoded = body.encode() if isinstance(body, str) else body
     return parse(fetched(encoded, *headers, status=status), OPTIONS, NOW)
 
 
 def targets(parsed: PageParsed) -> list[str]:
-    """Return where the links lead."""
+    """Return the URLs of the links."""
     return [link.url for link in parsed.links]
 
 
-def holds(parsed: PageParsed) -> None:
-    """Check what is true of every page that was read."""
+def check_invariants(parsed: PageParsed) -> None:
+    """Check invariants of every result."""
     assert [link.url for link in parsed.links] == [canonicalize(url) for url in targets(parsed)]
     assert len(set(targets(parsed))) == len(parsed.links)
     assert len(set(parsed.hazards)) == len(parsed.hazards)

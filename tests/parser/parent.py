@@ -1,4 +1,4 @@
-"""A process that prints its children and reads a page that takes for ever, for a test to kill."""
+"""A process for a test to kill: prints its children and reads an endless page."""
 
 import asyncio
 

@@ -1,10 +1,10 @@
-"""Documents that make lexbor take quadratic time or worse, each to be had in any length."""
+"""Documents of any length that make lexbor take quadratic time or worse."""
 
 from collections.abc import Callable
 
 
 def numbered(tag: str, count: int) -> str:
-    """Return *tag* so often, with a number of its own each time."""
+    """Return *count* copies of *tag*, each with its own number."""
     return "".join(tag.format(number) for number in range(count))
 
 
@@ -46,4 +46,4 @@ LINEAR: dict[str, Callable[[int], str]] = {
     "instructions": lambda n: "<?" * n,
     "spaces": lambda n: "<a " + " " * n,
 }
-"""And such that would take a scan that goes back as long."""
+"""Documents for which a scan that backtracks would take quadratic time."""

@@ -1,4 +1,4 @@
-"""What a page says of itself: who wrote it, when, in which languages, and what shows it."""
+"""Metadata of pages: author, dates, languages, image, and whether they need rendering."""
 
 import json
 import time
@@ -67,13 +67,13 @@ def script(text: str) -> str:
         ("<meta name=date content=2035-01-01>", ""),
     ],
 )
-def test_when_a_page_was_published_and_who_says_so(markup: str, by: str) -> None:
+def test_publication_time_and_its_source(markup: str, by: str) -> None:
     parsed = read(markup)
     assert (parsed.published_at, parsed.published_by) == (DAY if by else 0.0, by)
 
 
 @pytest.mark.parametrize("path", ["/2018/11/20/x", "/news/2018-11-20", "/2018/nov/20/x"])
-def test_a_url_may_say_when_its_page_was_published(path: str) -> None:
+def test_date_in_url_is_publication_time(path: str) -> None:
     parsed = read("<p>words", f"{ROOT}{path}")
     assert (parsed.published_at, parsed.published_by) == (DAY, "url")
     assert read("<p>words", f"{ROOT}/2018/11/201/x").published_at == 0.0
@@ -88,20 +88,20 @@ def test_a_url_may_say_when_its_page_was_published(path: str) -> None:
         ("<time></time><time class=updated datetime='2018-11-20 00:00:00'>", "time"),
     ],
 )
-def test_when_a_page_was_changed_last_and_who_says_so(markup: str, by: str) -> None:
+def test_modification_time_and_its_source(markup: str, by: str) -> None:
     parsed = read(markup)
     assert (parsed.modified_at, parsed.modified_by) == (DAY, by)
     assert parsed.published_at == 0.0
 
 
 @given(st.text(max_size=60) | st.from_regex(r"[0-9 T:/.+-]{4,30}"))
-def test_any_text_is_a_time_that_can_be_or_none(text: str) -> None:
-    found = parse_loose_date(text, READ_AT)
-    assert found == 0.0 or WEB_BEGAN_AT <= found <= READ_AT + 86400
+def test_any_text_parses_to_plausible_time_or_zero(text: str) -> None:
+    results = parse_loose_date(text, READ_AT)
+    assert results == 0.0 or WEB_BEGAN_AT <= results <= READ_AT + 86400
 
 
 @given(st.datetimes(datetime(1993, 1, 2), datetime(2025, 11, 22)))
-def test_a_time_in_any_usual_form_is_that_time(when: datetime) -> None:
+def test_usual_time_formats_are_parsed(when: datetime) -> None:
     exact = when.replace(microsecond=0, tzinfo=UTC)
     day = exact.replace(hour=0, minute=0, second=0)
     for form in ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%a, %d %b %Y %H:%M:%S GMT"):
@@ -122,26 +122,26 @@ def test_a_time_in_any_usual_form_is_that_time(when: datetime) -> None:
         ("<p>by A", ""),
     ],
 )
-def test_who_has_written_a_page(markup: str, author: str) -> None:
+def test_author_is_found(markup: str, author: str) -> None:
     assert read(markup).author == author
 
 
-def test_what_shows_a_page_elsewhere() -> None:
+def test_image_open_graph_and_linked_data_are_published() -> None:
     parsed = read(
         "<meta property=og:image content='/i.png#x'><meta property=OG:Type content=article>"
         "<meta property=og:type content=second><meta name=twitter:card content=' a  card '>"
         "<meta property=fb:pages content=1>" + linked({"@type": "Article", "image": ["/no.png"]})
     )
     assert parsed.image == f"{ROOT}/i.png"
-    said = {"og:image": "/i.png#x", "og:type": "article", "twitter:card": "a card"}
-    assert parsed.open_graph == said
+    open_graph_properties = {"og:image": "/i.png#x", "og:type": "article", "twitter:card": "a card"}
+    assert parsed.open_graph == open_graph_properties
     assert [json.loads(text)["@type"] for text in parsed.linked_data] == ["Article"]
     for thing in ({"url": "/o.png"}, ["/o.png"], [{"contentUrl": "/o.png"}]):
         assert read(linked({"@type": "Recipe", "image": thing})).image == f"{ROOT}/o.png"
     assert read("<link rel=image_src href=/l.png>").image == f"{ROOT}/l.png"
 
 
-def test_there_is_an_end_to_what_a_page_says_of_itself() -> None:
+def test_metadata_is_limited() -> None:
     body = "".join(f"<meta property=og:x{n} content={'y' * 900}>" for n in range(100))
     body += "".join(f"<link rel=alternate hreflang=x{n} href=/{n}>" for n in range(300))
     parsed = read(body + linked(["x" * 60_000]) + linked(["y" * 60_000]) + linked({}) * 50)
@@ -151,7 +151,7 @@ def test_there_is_an_end_to_what_a_page_says_of_itself() -> None:
     assert len(parsed.linked_data) == 20
 
 
-def test_the_languages_of_a_page_by_its_own_word() -> None:
+def test_declared_language_and_alternates_are_published() -> None:
     parsed = read(
         "<html lang=de-CH><link rel=alternate hreflang=EN-gb href=/en>"
         "<link rel=alternate hreflang=de href='/dir/page?q'>"
@@ -191,12 +191,12 @@ SCRIPT = "<script src=/app.js></script>"
         (linked({"@type": "Article"}), False),
     ],
 )
-def test_what_shows_nothing_without_scripts_needs_rendering(body: str, needs: bool) -> None:
+def test_page_without_content_but_scripts_needs_rendering(body: str, needs: bool) -> None:
     assert read(body).needs_rendering == needs
 
 
 @pytest.mark.parametrize("name", ARTICLES)
-def test_an_article_says_when_and_by_whom_it_was_published(name: str) -> None:
+def test_articles_have_publication_time_and_author(name: str) -> None:
     article = ARTICLES[name]
     page = read(article.html)
     assert page.published_at == datetime.fromisoformat(article.published).timestamp()
@@ -205,16 +205,16 @@ def test_an_article_says_when_and_by_whom_it_was_published(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_real_pages_say_when_and_by_whom_they_were_published(
+def test_most_real_pages_have_publication_time_and_author(
     suite_folder: Callable[[str], Path],
 ) -> None:
-    found = []
+    results = []
     for file in sorted((suite_folder("pages") / "pages").glob("*.html.gz")):
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
         page = replace(fetched(file.read_bytes(), *headers), started_at=time.time())
-        found.append(parse(page, replace(OPTIONS, text="off"), NOW))
-    assert len(found) == 181
-    assert sum(bool(page.published_at) for page in found) >= 150
-    assert sum(bool(page.author) for page in found) >= 125
-    assert sum(bool(page.image) for page in found) >= 170
-    assert not any(page.needs_rendering for page in found)
+        results.append(parse(page, replace(OPTIONS, text="off"), NOW))
+    assert len(results) == 181
+    assert sum(bool(page.published_at) for page in results) >= 150
+    assert sum(bool(page.author) for page in results) >= 125
+    assert sum(bool(page.image) for page in results) >= 170
+    assert not any(page.needs_rendering for page in results)

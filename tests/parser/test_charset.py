@@ -1,4 +1,4 @@
-"""Which encoding a page is read in, and how it is decoded."""
+"""Character encodings: declared encodings, their order, and conflicts."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.parser.pages import read
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_every_encoding_of_the_standard_can_be_decoded(encoding: str) -> None:
+def test_every_encoding_of_the_standard_has_a_codec(encoding: str) -> None:
     assert "abc".encode(codec_of(encoding)).decode(codec_of(encoding)) == "abc"
     assert encoding in CODECS or encoding_of(encoding) == encoding
 
@@ -27,7 +27,7 @@ def test_every_encoding_of_the_standard_can_be_decoded(encoding: str) -> None:
         ("utf-7", ""),
     ],
 )
-def test_labels_mean_what_the_standard_says(label: str, encoding: str) -> None:
+def test_labels_map_to_encodings_of_the_standard(label: str, encoding: str) -> None:
     assert encoding_of(label) == encoding
 
 
@@ -46,13 +46,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("body", "header", "encoding", "end"), CASES)
-def test_bom_header_and_meta_count_in_that_order(
+def test_bom_precedes_header_and_header_precedes_meta(
     body: bytes, header: str, encoding: str, end: str
 ) -> None:
-    found = decode_text(body, header, is_html=True)
-    assert found.encoding == encoding
-    assert found.text.endswith(end)
-    assert not found.text.startswith("\ufeff")
+    decoded = decode_text(body, header, is_html=True)
+    assert decoded.encoding == encoding
+    assert decoded.text.endswith(end)
+    assert not decoded.text.startswith("\ufeff")
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_bom_header_and_meta_count_in_that_order(
         ("日本語の文章".encode("iso2022_jp"), "text/html;charset=iso-2022-jp", False),
     ],
 )
-def test_a_conflict_between_them_is_a_hazard(body: bytes, header: str, conflict: bool) -> None:
+def test_conflicting_declarations_are_a_hazard(body: bytes, header: str, conflict: bool) -> None:
     assert ("charset_conflict" in read(body, ("Content-Type", header)).hazards) is conflict
 
 
-def test_plain_text_has_no_meta() -> None:
+def test_meta_in_plain_text_is_ignored() -> None:
     assert decode_text(b"<meta charset=koi8-r>", "text/plain", is_html=False).encoding == "utf-8"
 
 
@@ -98,6 +98,6 @@ def test_plain_text_has_no_meta() -> None:
         (b"<meta charset=x-user-defined>", "windows-1252"),
     ],
 )
-def test_the_first_bytes_declare_an_encoding(start: bytes, encoding: str) -> None:
-    """HTML standard, 13.2.3.2. The last byte rules out that UTF-8 is found by the bytes."""
+def test_prescan_finds_declared_encoding(start: bytes, encoding: str) -> None:
+    """HTML standard, 13.2.3.2. The last byte makes the body invalid UTF-8."""
     assert decode_text(start + b"\xfe", "text/html", is_html=True).encoding == encoding

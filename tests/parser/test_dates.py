@@ -1,4 +1,4 @@
-"""Dates as sitemaps, feeds and PDFs write them."""
+"""Exact dates in sitemaps, feeds and PDFs."""
 
 from datetime import UTC, datetime
 
@@ -26,17 +26,17 @@ HOUR = 3600.0
         ("Thu, 29 Feb 2024 10:00:00", 10),
     ],
 )
-def test_a_date_is_read(text: str, hours: float) -> None:
+def test_date_is_parsed(text: str, hours: float) -> None:
     assert parse_date(text) == LEAP + hours * HOUR
 
 
-def test_of_what_is_left_out_the_earliest_is_taken() -> None:
+def test_missing_parts_of_date_are_the_earliest() -> None:
     assert parse_date("2024-03") == LEAP + 24 * HOUR
     assert parse_date("2024") == datetime(2024, 1, 1, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2024-02-30", "0000-00-00", "1959-01-01", "9" * 99])
-def test_what_is_no_date_says_nothing(text: str) -> None:
+def test_invalid_date_is_zero(text: str) -> None:
     assert parse_date(text) == parse_pdf_date(text) == 0.0
 
 
@@ -51,10 +51,10 @@ def test_what_is_no_date_says_nothing(text: str) -> None:
         ("D:20240229100000Z00'00'", 10),
     ],
 )
-def test_a_date_of_a_pdf_is_read(text: str, hours: float) -> None:
+def test_pdf_date_is_parsed(text: str, hours: float) -> None:
     assert parse_pdf_date(text) == LEAP + hours * HOUR
 
 
 @given(st.text() | st.from_regex(r"D?:?\d{4}-?\d\d-?\d\d[T ]?\d\d:?\d\d:?\d\d[+-]\d\d:?\d\d"))
-def test_any_text_is_read(text: str) -> None:
+def test_any_text_is_accepted_as_date(text: str) -> None:
     assert parse_date(text) >= 0.0 and parse_pdf_date(text) >= 0.0

@@ -1,4 +1,4 @@
-"""What a page asks for: all of it is passed on, and what settings name is obeyed."""
+"""Robots directives and reservations: all are published, and settings select the obeyed ones."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ PAST, FUTURE = "Thu, 01 Jan 1998 00:00:00 GMT", "Wed, 01 Jan 2098 00:00:00 GMT"
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "expected"),
     [
         ("NoArchive, noSnippet", ("noarchive", "nosnippet")),
         ("none", ("noindex", "nofollow")),
@@ -28,16 +28,16 @@ PAST, FUTURE = "Thu, 01 Jan 1998 00:00:00 GMT", "Wed, 01 Jan 2098 00:00:00 GMT"
         (" ,, ", ()),
     ],
 )  # fmt: skip
-def test_directives_are_passed_on_as_they_are_said_to_us(value: str, said: tuple[str, ...]) -> None:
-    assert read("x", ("Content-Type", "image/png"), ("X-Robots-Tag", value)).directives == said
-    assert read(f"<meta name=robots content='{value}'>x").directives == said
+def test_directives_for_us_are_published(value: str, expected: tuple[str, ...]) -> None:
+    assert read("x", ("Content-Type", "image/png"), ("X-Robots-Tag", value)).directives == expected
+    assert read(f"<meta name=robots content='{value}'>x").directives == expected
 
 
 @given(st.lists(st.text("noindex:,; unavailable_after2026wed", max_size=300), max_size=90))
-def test_there_is_an_end_to_directives(values: list[str]) -> None:
-    said = directives(values, "gossamer")
-    assert len(said) <= MOST
-    assert all(0 < len(one) <= LENGTH for one in said)
+def test_directives_are_limited(values: list[str]) -> None:
+    expected = directives(values, "gossamer")
+    assert len(expected) <= MOST
+    assert all(0 < len(one) <= LENGTH for one in expected)
 
 
 @pytest.mark.parametrize(
@@ -50,15 +50,13 @@ def test_there_is_an_end_to_directives(values: list[str]) -> None:
         ("some day", False, 0.0),
     ],
 )
-def test_a_page_whose_time_is_over_is_not_to_be_indexed(
-    when: str, noindex: bool, at: float
-) -> None:
+def test_page_after_unavailable_after_is_noindex(when: str, noindex: bool, at: float) -> None:
     page = fetched(f"<meta name=robots content='unavailable_after: {when}'>".encode())
     parsed = parse(replace(page, started_at=1.7e9), OPTIONS, NOW)
     assert (parsed.noindex, parsed.unavailable_after) == (noindex, at)
 
 
-def test_what_a_site_reserves_of_the_use_for_mining_is_passed_on() -> None:
+def test_tdm_reservation_is_published() -> None:
     policy = "https://example.org/policy.json"
     headers = (("Content-Type", "text/html"), ("TDM-Reservation", "1"), ("tdm-policy", policy))
     usage = {"tdm-reservation": "1", "tdm-policy": policy}
@@ -76,7 +74,7 @@ def test_what_a_site_reserves_of_the_use_for_mining_is_passed_on() -> None:
         ("<meta name=tdm-reservation content=1>", "tdm-reservation"),
     ],
 )
-def test_settings_say_what_is_obeyed(body: str, signal: str) -> None:
+def test_settings_select_the_signals_that_are_obeyed(body: str, signal: str) -> None:
     assert not read(body).noindex
     strict = replace(OPTIONS, not_indexed=(signal,), not_followed=(signal,))
     parsed = parse(fetched(body.encode()), strict, NOW)
@@ -87,7 +85,7 @@ def test_settings_say_what_is_obeyed(body: str, signal: str) -> None:
     assert parsed.directives == ("noindex", "nofollow")
 
 
-def test_what_is_not_to_be_quoted_is_told() -> None:
+def test_nosnippet_texts_are_published() -> None:
     parsed = read(
         "<p>Quote this, <span data-nosnippet>not \n this</span>.<div data-nosnippet=''></div>"
         + "<section data-nosnippet>"
@@ -99,7 +97,7 @@ def test_what_is_not_to_be_quoted_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("markup", "said"),
+    ("markup", "expected"),
     [
         ("<META content='noarchive' NAME=robots>", ["noarchive"]),
         ("<meta name=gossamer content=\"a, b\"><meta name='Robots' content=c >", ["a, b", "c"]),
@@ -107,8 +105,8 @@ def test_what_is_not_to_be_quoted_is_told() -> None:
         ("<metaname=robots content=x><meta name=robots content=x", []),
     ],
 )
-def test_robots_meta_elements_are_found_without_a_parser(markup: str, said: list[str]) -> None:
-    assert list(in_markup(markup, "Gossamer")) == said
+def test_robots_meta_elements_are_found_in_raw_markup(markup: str, expected: list[str]) -> None:
+    assert list(in_markup(markup, "Gossamer")) == expected
 
 
 @pytest.mark.parametrize(
@@ -121,5 +119,5 @@ def test_robots_meta_elements_are_found_without_a_parser(markup: str, said: list
         ("<meta name=otherbot content=none><a href=/b>b</a>", set()),
     ],
 )
-def test_what_asks_not_to_be_indexed_or_followed_is_counted(markup: str, hazards: set[str]) -> None:
+def test_noindex_and_nofollow_are_hazards(markup: str, hazards: set[str]) -> None:
     assert set(read(markup).hazards) == hazards

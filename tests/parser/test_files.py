@@ -1,4 +1,4 @@
-"""What is no HTML and lists nothing: PDF, office files, XHTML, JSON; sound, broken and hostile."""
+"""Valid, broken and hostile documents: PDF, office files, XHTML and JSON."""
 
 import io
 import json
@@ -31,7 +31,7 @@ INFO = (
 WHOLE = pdf(WORDS, WORDS * 3, link="/next", info=INFO, catalog="/Lang(en-GB)")
 
 
-def test_a_pdf_is_a_document_with_text_links_and_dates() -> None:
+def test_pdf_has_text_links_and_metadata() -> None:
     parsed = read(WHOLE, PDF)
     assert (parsed.title, parsed.author, parsed.description) == (
         "A title",
@@ -46,20 +46,20 @@ def test_a_pdf_is_a_document_with_text_links_and_dates() -> None:
     assert len(parsed.simhash) == 16 and parsed.blocks and parsed.sketch
 
 
-def test_urls_that_are_written_out_are_links_if_there_are_no_others() -> None:
+def test_urls_in_pdf_text_are_links_without_annotations() -> None:
     assert targets(read(pdf("See http://a.org/x for more"), PDF)) == ["http://a.org/x"]
 
 
-def test_a_pdf_without_text_has_the_digest_of_its_bytes() -> None:
+def test_pdf_without_text_has_digest_of_bytes() -> None:
     empty = read(pdf(""), PDF)
     assert empty.text is None and empty.digest != read(pdf("", ""), PDF).digest
 
 
-def test_what_is_sent_as_bytes_is_a_pdf_still() -> None:
+def test_pdf_served_as_octet_stream_is_read() -> None:
     assert read(WHOLE, ("Content-Type", "application/octet-stream")).title == "A title"
 
 
-def test_it_has_a_limit_of_its_own() -> None:
+def test_pdf_has_a_size_limit_of_its_own() -> None:
     page = fetched(WHOLE, PDF)
     assert parse(page, replace(OPTIONS, decoded_limit=100), NOW).title == "A title"
     cut = parse(page, replace(OPTIONS, pdf_limit=100), NOW)
@@ -67,17 +67,17 @@ def test_it_has_a_limit_of_its_own() -> None:
 
 
 @pytest.mark.slow
-def test_of_a_long_text_the_beginning_is_kept() -> None:
+def test_long_pdf_text_is_truncated() -> None:
     parsed = read(pdf(*["word " * 12_000] * 20), PDF)
     assert len(parsed.text or "") <= 1_100_000 and parsed.cut == ("text",)
 
 
 def archive(**files: str) -> bytes:
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as into:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as into:
         for name, text in files.items():
             into.writestr(name.replace("__", "/").replace("_", "."), text)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 CORE = """<?xml version="1.0"?><cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t">
@@ -94,7 +94,7 @@ DOCX, ODT = archive(docProps__core_xml=CORE), archive(meta_xml=META)
 
 @pytest.mark.parametrize("body", [DOCX, ODT])
 @pytest.mark.parametrize("kind", [*OFFICE, "application/octet-stream"])
-def test_an_office_file_says_who_wrote_it_and_when(body: bytes, kind: str) -> None:
+def test_office_file_has_metadata(body: bytes, kind: str) -> None:
     parsed = read(body, ("Content-Type", kind))
     assert (parsed.title, parsed.author, parsed.description) == (
         "A title",
@@ -105,12 +105,12 @@ def test_an_office_file_says_who_wrote_it_and_when(body: bytes, kind: str) -> No
     assert (parsed.text, parsed.links) == (None, ())
 
 
-def test_another_archive_says_nothing() -> None:
+def test_other_archives_yield_nothing() -> None:
     assert read(archive(readme_txt="x"), ("Content-Type", "application/zip")).title == ""
 
 
 @pytest.mark.slow
-def test_of_an_archive_that_swells_only_the_beginning_is_unpacked() -> None:
+def test_archive_bomb_is_unpacked_up_to_limit() -> None:
     bomb = archive(docProps__core_xml=CORE[:-20] + " " * 100_000_000)
     assert len(bomb) < 1_000_000
     assert read(bomb, ("Content-Type", OFFICE[0])).title == "A title"
@@ -125,7 +125,7 @@ STRICTLY = ("Content-Type", "application/xhtml+xml")
 
 
 @pytest.mark.parametrize("kind", ["application/xhtml+xml", "application/xml", "text/xml"])
-def test_an_empty_script_of_xhtml_ends_where_it_says(kind: str) -> None:
+def test_self_closing_script_in_xhtml_is_empty(kind: str) -> None:
     parsed = read(XHTML, ("Content-Type", kind))
     assert (parsed.title, parsed.language) == ("A & B", "de")
     links = [link.url for link in parsed.links if link.kind != "script"]
@@ -137,21 +137,21 @@ def test_an_empty_script_of_xhtml_ends_where_it_says(kind: str) -> None:
     )
 
 
-def test_elements_may_have_a_prefix() -> None:
+def test_xhtml_with_namespace_prefix_is_read() -> None:
     body = """<h:html xmlns:h="http://www.w3.org/1999/xhtml"><h:head><h:title>T</h:title></h:head>
     <h:body><h:a href="/a">x</h:a></h:body></h:html>"""
     parsed = read(body, STRICTLY)
     assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
 
 
-def test_xhtml_that_is_not_well_formed_is_read_as_html() -> None:
+def test_malformed_xhtml_is_read_as_html() -> None:
     parsed = read("<html xmlns='http://www.w3.org/1999/xhtml'><title>T<p><a href=/a>x", STRICTLY)
     assert parsed.title.startswith("T")
     parsed = read("<title>T</title><br><a href=/a>x &nbsp; &copy;", STRICTLY)
     assert (parsed.title, targets(parsed)) == ("T", ["http://www.example.org/a"])
 
 
-def test_of_other_xml_nothing_is_read() -> None:
+def test_other_xml_is_not_read() -> None:
     parsed = read(
         "<note><title>T</title><url>http://a.org/</url></note>", ("Content-Type", "text/xml")
     )
@@ -176,7 +176,7 @@ def test_json_has_a_title_and_links() -> None:
     assert targets(parsed) == ["http://a.org/1", "http://a.org/2"]
 
 
-def test_json_has_no_more_links_than_a_page() -> None:
+def test_json_links_are_limited() -> None:
     body = json.dumps([{"url": f"http://a.org/{n}"} for n in range(20)])
     page = fetched(body.encode(), ("Content-Type", "application/json"))
     parsed = parse(page, replace(OPTIONS, links_limit=10), NOW)
@@ -194,12 +194,12 @@ SOUND = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SOUND)
-def test_a_broken_file_is_read_as_far_as_it_goes(kind: str) -> None:
+def test_mutated_files_are_read(kind: str) -> None:
     for mutant in mutants(SOUND[kind], 400):
         encode(read(mutant, ("Content-Type", kind)))
 
 
-def test_a_pdf_may_be_cut_anywhere() -> None:
+def test_truncated_pdf_is_read() -> None:
     for end in range(0, len(WHOLE), 7):
         encode(read(WHOLE[:end], PDF))
 
@@ -230,7 +230,7 @@ HOSTILE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_costs_little(name: str) -> None:
+def test_hostile_file_yields_a_small_result(name: str) -> None:
     kind, body = HOSTILE[name]
     parsed: PageParsed = read(body, ("Content-Type", kind))
     assert len(encode(parsed).value) < 10_000
@@ -243,7 +243,7 @@ def test_any_bytes_are_read_by_any_reader(body: bytes, kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_any_beginning_with_noise_behind_it_is_read() -> None:
+def test_noise_after_any_signature_is_read() -> None:
     chance = random.Random(7)
     for start in (b"%PDF-1.7\n", b"PK\x03\x04", b"\x1f\x8b\x08", b"<html xmlns='", b"{"):
         for _ in range(50):

@@ -1,4 +1,4 @@
-"""Texts in the encodings that were usual before UTF-8, of which nobody says which it is."""
+"""Guesses of undeclared legacy encodings."""
 
 import codecs
 
@@ -13,7 +13,7 @@ from tests.parser.pages import read
 
 @pytest.mark.parametrize(("encoding", "text"), TEXTS, ids=[encoding for encoding, _ in TEXTS])
 @pytest.mark.parametrize("kind", ["text/html", "text/plain"])
-def test_an_encoding_that_nobody_declares_is_guessed(encoding: str, text: str, kind: str) -> None:
+def test_undeclared_encoding_is_guessed(encoding: str, text: str, kind: str) -> None:
     body = text if kind == "text/plain" else f"<title>{text[:20]}</title><p>{text}</p>"
     parsed = read(body.encode(codec_of(encoding)), ("Content-Type", kind))
     assert text in (parsed.text or "")
@@ -34,24 +34,24 @@ def test_an_encoding_that_nobody_declares_is_guessed(encoding: str, text: str, k
         (RUSSIAN.encode("koi8-r"), "text/html", "guess"),
     ],
 )
-def test_a_page_says_where_its_encoding_is_from(body: bytes, header: str, source: str) -> None:
+def test_encoding_source_is_published(body: bytes, header: str, source: str) -> None:
     assert read(body, ("Content-Type", header)).charset_source == source
 
 
-def test_what_is_declared_is_not_guessed_at() -> None:
+def test_declared_encoding_is_not_guessed() -> None:
     body = RUSSIAN.encode("koi8-r")
-    found = decode_text(body, "text/html; charset=windows-1251", is_html=True)
-    assert (found.encoding, found.source) == ("windows-1251", "header")
+    decoded = decode_text(body, "text/html; charset=windows-1251", is_html=True)
+    assert (decoded.encoding, decoded.source) == ("windows-1251", "header")
 
 
-def test_a_text_far_behind_much_markup_is_looked_at() -> None:
+def test_guess_samples_text_after_long_markup() -> None:
     body = b"<style>" + b" " * 200_000 + b"</style><p>" + GREEK.encode("cp1253") * 3
     assert GREEK in decode_text(body, "text/html", is_html=True).text
 
 
 @pytest.mark.parametrize("byte", range(0x80, 0xA0))
-def test_no_control_of_windows_1252_is_lost(byte: int) -> None:
-    """HTML standard: of these bytes 27 are characters; the other five decode to controls."""
+def test_every_c1_byte_of_windows_1252_is_decoded(byte: int) -> None:
+    """HTML standard: 27 of these bytes are characters, and the other five decode to controls."""
     header = "text/html; charset=iso-8859-1"
     text = decode_text(b"a" + bytes([byte]) + b"z", header, is_html=True).text
     assert len(text) == 3 and "\ufffd" not in text
@@ -59,21 +59,21 @@ def test_no_control_of_windows_1252_is_lost(byte: int) -> None:
         assert text[1] == chr(byte)
 
 
-def test_a_byte_that_an_encoding_does_not_have_is_replaced() -> None:
-    found = decode_text(b"\xaa\x81\xe1", "text/html; charset=windows-1253", is_html=True)
-    assert found.text == "\ufffd\x81\u03b1"
-    assert found.conflict, "the bytes are not in the encoding that is declared"
+def test_undefined_byte_is_replaced() -> None:
+    decoded = decode_text(b"\xaa\x81\xe1", "text/html; charset=windows-1253", is_html=True)
+    assert decoded.text == "\ufffd\x81\u03b1"
+    assert decoded.conflict, "the bytes are not in the encoding that is declared"
 
 
 @given(st.binary(min_size=1))
 def test_any_bytes_are_decoded(body: bytes) -> None:
-    found = decode_text(body, "", is_html=True)
-    assert found.encoding in ENCODINGS
-    codecs.lookup(codec_of(found.encoding))
+    decoded = decode_text(body, "", is_html=True)
+    assert decoded.encoding in ENCODINGS
+    codecs.lookup(codec_of(decoded.encoding))
 
 
 @pytest.mark.slow
-def test_real_pages_in_english_stay_what_they_are(pages: list[bytes]) -> None:
+def test_english_pages_in_windows_1252_are_decoded(pages: list[bytes]) -> None:
     wrong = 0
     for page in pages:
         text = page.decode("utf-8", "replace")
@@ -82,7 +82,7 @@ def test_real_pages_in_english_stay_what_they_are(pages: list[bytes]) -> None:
     assert wrong <= len(pages) // 50
 
 
-def test_a_few_bytes_tell_nothing() -> None:
-    found = decode_text(b"\x93caf\xe9\x94 \xa9 2024", "text/html", is_html=True)
-    assert (found.text, found.encoding) == ("“café” © 2024", DEFAULT_ENCODING)
-    assert found.source == "default"
+def test_few_bytes_fall_back_to_windows_1252() -> None:
+    decoded = decode_text(b"\x93caf\xe9\x94 \xa9 2024", "text/html", is_html=True)
+    assert (decoded.text, decoded.encoding) == ("“café” © 2024", DEFAULT_ENCODING)
+    assert decoded.source == "default"

@@ -1,4 +1,4 @@
-"""The links in the headers of a response."""
+"""Links in HTTP headers."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,9 @@ ROOT = "http://www.example.org"
         ("/x; rel=next", []),
     ],
 )  # fmt: skip
-def test_link_headers_are_read_on_every_type(value: str, links: list[tuple[str, str, str]]) -> None:
+def test_link_headers_are_read_for_every_media_type(
+    value: str, links: list[tuple[str, str, str]]
+) -> None:
     for media_type in ("text/html", "image/png"):
         parsed = read("x", ("Content-Type", media_type), ("Link", value))
         found = [(link.url.removeprefix(ROOT), link.kind, link.text) for link in parsed.links]
@@ -39,18 +41,18 @@ def test_link_headers_are_read_on_every_type(value: str, links: list[tuple[str, 
         assert parsed.canonical == canonical
 
 
-def test_a_link_of_the_headers_has_its_relations() -> None:
+def test_header_link_has_its_relations() -> None:
     parsed = read("x", ("Content-Type", "text/html"), ("Link", '</x>; rel="Next  Start"'))
     assert parsed.links == (Link(f"{ROOT}/x", rel="next start", kind="next"),)
 
 
-def test_a_refresh_header_is_a_link() -> None:
+def test_refresh_header_is_a_link() -> None:
     parsed = read("x", ("Content-Type", "text/html"), ("Refresh", "0; url=/x"))
     assert parsed.links == (Link(f"{ROOT}/x", kind="refresh"),)
     assert read("x", ("Content-Type", "text/html"), ("Refresh", "5")).links == ()
 
 
-def test_what_a_page_says_comes_before_what_its_headers_say() -> None:
+def test_links_in_body_precede_links_in_headers() -> None:
     header = ("Link", "</a>; rel=canonical, </b>; rel=next")
     body = "<link rel=canonical href=/c><a href=/b>more</a>"
     parsed = read(body, ("Content-Type", "text/html"), header)
@@ -59,7 +61,7 @@ def test_what_a_page_says_comes_before_what_its_headers_say() -> None:
     assert parsed.links[1].text == "more"
 
 
-def test_there_is_an_end_to_the_links_of_headers() -> None:
+def test_header_links_are_limited() -> None:
     value = ", ".join(f"</{n}>; rel=next" for n in range(2 * MAX_HEADER_LINKS))
     assert len(read("x", ("Content-Type", "text/html"), ("Link", value)).links) == MAX_HEADER_LINKS
 
@@ -70,26 +72,28 @@ values = st.text('abc ,;<>\\"=', max_size=8)
 
 
 @given(st.lists(st.tuples(targets, st.dictionaries(tokens, values, max_size=3)), max_size=5))
-def test_any_links_are_found_again_in_their_header(links: list[tuple[str, dict[str, str]]]) -> None:
+def test_link_header_round_trip(links: list[tuple[str, dict[str, str]]]) -> None:
     def quoted(value: str) -> str:
         return value.replace("\\", "\\\\").replace('"', '\\"')
 
     written = ", ".join(
-        f"<{target}>" + "".join(f'; {name}="{quoted(value)}"' for name, value in said.items())
-        for target, said in links
+        f"<{target}>" + "".join(f'; {name}="{quoted(value)}"' for name, value in parameters.items())
+        for target, parameters in links
     )
-    assert list(parse_link_header(written)) == [(target.strip(), said) for target, said in links]
+    assert list(parse_link_header(written)) == [
+        (target.strip(), parameters) for target, parameters in links
+    ]
 
 
 @given(st.text('<>;,="\\ abrel', max_size=200))
-def test_any_header_is_read(value: str) -> None:
-    for target, said in parse_link_header(value):
+def test_any_link_header_is_accepted(value: str) -> None:
+    for target, parameters in parse_link_header(value):
         assert f"<{target}" in value.replace("< ", "<") or target in value
-        assert all(name in value.lower() for name in said)
+        assert all(name in value.lower() for name in parameters)
 
 
 @given(st.floats(0, 1e6).map(str), st.sampled_from([";", ",", " "]), st.text(max_size=50))
-def test_any_refresh_leads_to_a_part_of_itself(after: str, mark: str, rest: str) -> None:
+def test_refresh_target_is_part_of_value(after: str, mark: str, rest: str) -> None:
     assert parse_refresh(f"{after}{mark}{rest}") in rest
 
 
@@ -106,5 +110,5 @@ def test_any_refresh_leads_to_a_part_of_itself(after: str, mark: str, rest: str)
         ("-1; /x", ""),
     ],
 )
-def test_refresh_is_parsed_as_the_standard_says(value: str, target: str) -> None:
+def test_refresh_is_parsed_by_the_standard(value: str, target: str) -> None:
     assert parse_refresh(value) == target

@@ -1,4 +1,4 @@
-"""What a page sets off from its other words."""
+"""Headings, and text that only looks like a heading."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from services.parser.page import parse
 from tests.parser.pages import NOW, OPTIONS, fetched, read
 
 
-def test_headings_weigh_by_their_level() -> None:
+def test_heading_weight_follows_level() -> None:
     parsed = read("".join(f"<h{n}>Level {n}</h{n}><p>text</p>" for n in range(1, 7)))
     assert parsed.headings == tuple(Heading(f"Level {n}", 7 - n) for n in range(1, 7))
     assert "physical_markup" not in parsed.hazards
@@ -32,7 +32,7 @@ def test_headings_weigh_by_their_level() -> None:
         ("<table><tr><td><font size=5>Important facts</font></table>", 5),
     ],
 )
-def test_what_looks_like_a_heading_is_one(markup: str, weight: int) -> None:
+def test_lookalike_is_a_physical_heading(markup: str, weight: int) -> None:
     parsed = read(f"{markup}<p>Read this ...</p>")
     assert parsed.headings == (Heading("Important facts", weight, physical=True),)
     assert "physical_markup" in parsed.hazards
@@ -47,7 +47,7 @@ def test_what_looks_like_a_heading_is_one(markup: str, weight: int) -> None:
         "<p><font size=7>bold</font> words",
     ],
 )
-def test_emphasis_within_a_line_weighs_least(markup: str) -> None:
+def test_inline_emphasis_has_weight_1(markup: str) -> None:
     parsed = read(markup)
     assert parsed.headings == (Heading("bold", 1),)
     assert "physical_markup" not in parsed.hazards
@@ -63,16 +63,16 @@ def test_emphasis_within_a_line_weighs_least(markup: str) -> None:
         "<div style='font-size: 10px'>small</div>",
     ],
 )
-def test_what_is_not_set_off_is_no_heading(markup: str) -> None:
+def test_ordinary_text_is_not_a_heading(markup: str) -> None:
     assert read(markup).headings == ()
 
 
-def test_a_link_is_no_heading_for_its_bold_type() -> None:
+def test_bold_link_is_not_a_heading() -> None:
     parsed = read("<div><a href=a><b>Home</b></a></div><p><b><a href=b>News</a></b></p>")
     assert {heading.weight for heading in parsed.headings} == {1}
 
 
-def test_the_looks_can_be_left_alone() -> None:
+def test_physical_headings_can_be_disabled() -> None:
     page = fetched(b"<p><b>Facts</b></p><h2>Title</h2>")
     parsed = parse(page, replace(OPTIONS, physical_markup=False), NOW)
     assert parsed.headings == (Heading("Title", 5),)
@@ -89,6 +89,6 @@ def test_headings_are_bounded(times: int, words: str) -> None:
     )
 
 
-def test_elements_within_each_other_cost_no_quadratic_time() -> None:
+def test_nested_candidates_take_linear_time() -> None:
     deep = "<div style='font-size:20px'>" * 1500 + "words " * 100_000
     assert read(deep).headings == ()

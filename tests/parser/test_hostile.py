@@ -1,4 +1,4 @@
-"""Mutants of pages crash nothing; `python -m bench.hostile` reads ten thousand, and worse."""
+"""Mutated pages do not crash the parser. `python -m bench.hostile` reads ten thousand."""
 
 import asyncio
 

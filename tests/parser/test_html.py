@@ -1,4 +1,4 @@
-"""What an HTML document says about itself, and where it leads."""
+"""Contents and links of HTML documents."""
 
 import pytest
 from msgspec import json
@@ -21,7 +21,7 @@ def test_title_description_canonical_and_language() -> None:
     assert [(link.url, link.kind) for link in parsed.links] == [(f"{ROOT}/one", "canonical")]
 
 
-def test_the_title_of_a_picture_is_not_the_pages() -> None:
+def test_svg_title_is_not_the_page_title() -> None:
     assert read("<body><svg><title>picture</title></svg>").title == ""
     assert read("<noscript><img></noscript><title>late</title>").title == "late"
 
@@ -58,18 +58,18 @@ def test_the_title_of_a_picture_is_not_the_pages() -> None:
         ("<meta http-equiv=content-type content='text/html; charset=utf-8'>", ""),
     ],
 )
-def test_everything_that_leads_elsewhere_is_a_link(markup: str, target: str) -> None:
+def test_elements_with_targets_are_links(markup: str, target: str) -> None:
     assert targets(read(markup)) == ([ROOT + target] if target else [])
 
 
-def test_links_begin_at_the_base() -> None:
+def test_links_are_relative_to_base() -> None:
     assert targets(read("<base href=//other.org/deep/><a href=x>")) == ["http://other.org/deep/x"]
     assert targets(read("<base href=up/><base href=/no/><a href=x>")) == [f"{ROOT}/dir/up/x"]
     assert targets(read("<base target=_top><base href=/b/><a href=x>")) == [f"{ROOT}/b/x"]
     assert targets(read("<base href=http://[bad><a href=x>")) == [f"{ROOT}/dir/x"]
 
 
-def test_a_link_is_listed_once_with_its_first_text() -> None:
+def test_repeated_link_is_listed_once_with_first_text() -> None:
     parsed = read(
         "<a href=/x><img></a> <a href='/x#f'> The\n <b>first</b> </a> <a href=/x>second</a>"
         "<area href=/y alt='a map'>" + "<a href=/z>" + "long " * 100
@@ -79,7 +79,7 @@ def test_a_link_is_listed_once_with_its_first_text() -> None:
     assert len(parsed.links[2].text) == 200
 
 
-def test_nofollow_holds_only_where_every_occurrence_says_it() -> None:
+def test_link_is_nofollow_if_every_occurrence_is() -> None:
     parsed = read(
         "<a rel=nofollow href=/a></a><a rel='me UGC' href=/b></a><a rel=sponsored href=/c></a>"
         "<a rel=noopener href=/d></a><a href=/a></a><a rel=nofollow href=/d></a>"
@@ -100,13 +100,13 @@ def test_nofollow_holds_only_where_every_occurrence_says_it() -> None:
         ("/" + "x" * 30_000, "url_too_long"),
     ],
 )
-def test_what_is_no_url_to_visit_is_dropped_and_counted(href: str, hazard: str) -> None:
+def test_bad_url_is_dropped_and_counted(href: str, hazard: str) -> None:
     parsed = read(f"<a href='{href}'>x</a><a href='{href}'>x</a><a href=/good>")
     assert targets(parsed) == [f"{ROOT}/good"]
     assert parsed.hazards == (hazard,)
 
 
-def test_a_query_is_spelt_in_the_pages_own_encoding() -> None:
+def test_query_is_encoded_in_page_encoding() -> None:
     body = "<meta charset=windows-1251><a href='/я?q=я日&amp;r=%41 b'>".encode(
         "cp1251", "xmlcharrefreplace"
     )
@@ -141,13 +141,15 @@ def test_robots_meta_elements_are_obeyed(head: str, noindex: bool, nofollow: boo
         ("max-snippet: 5, none", True, True),
     ],
 )
-def test_robots_headers_are_obeyed_on_every_type(value: str, noindex: bool, nofollow: bool) -> None:
+def test_robots_headers_are_obeyed_for_every_media_type(
+    value: str, noindex: bool, nofollow: bool
+) -> None:
     for kind in ("text/html", "application/pdf"):
         parsed = read("x", ("Content-Type", kind), ("x-robots-tag", value))
         assert (parsed.noindex, parsed.nofollow) == (noindex, nofollow)
 
 
-def test_directives_are_for_the_product_that_they_name() -> None:
+def test_directives_for_another_product_are_ignored() -> None:
     other = replace(OPTIONS, product="OtherBot")
     body = b"<meta name=otherbot content=noindex><meta name=gossamer content=nofollow>"
     headers = [("Content-Type", "text/html"), ("X-Robots-Tag", "otherBot: nofollow")]
@@ -169,12 +171,12 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("markup", MALFORMED)
-def test_malformed_html_is_read_as_browsers_read_it(markup: str) -> None:
+def test_malformed_html_is_repaired_as_in_browsers(markup: str) -> None:
     assert f"{ROOT}/x" in targets(read(markup))
 
 
 @pytest.mark.slow
-def test_there_is_an_end_to_the_links_of_a_page() -> None:
+def test_links_of_page_are_limited() -> None:
     links = "".join(f"<a href=/{i}>" for i in range(10_000))
     once_more = read(links + "<a href=/7 rel=nofollow>")
     assert (len(once_more.links), once_more.hazards) == (10_000, ())
@@ -183,7 +185,7 @@ def test_there_is_an_end_to_the_links_of_a_page() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_base_makes_no_event_of_a_page_that_no_log_takes() -> None:
+def test_links_with_long_base_are_limited_in_bytes() -> None:
     base = f"<base href='{ROOT}/{'b/' * 900}'>"
     text = "\1" * 250
     parsed = read(base + "".join(f"<a href={i}>{text}</a>" for i in range(10_000)))
@@ -193,7 +195,7 @@ def test_a_long_base_makes_no_event_of_a_page_that_no_log_takes() -> None:
     assert OPTIONS.links_bytes - 10_000 < size < OPTIONS.links_bytes + 2 * len(parsed.links)
 
 
-def test_the_digest_is_of_what_people_see() -> None:
+def test_digest_is_of_visible_text() -> None:
     page = "<title>T</title><p>Some <b>words</b></p><script>{}</script><!-- {} --><p class='{}'>"
     digests = {read(page.replace("{}", word)).digest for word in ("a", "b")}
     assert len(digests) == 1
@@ -201,11 +203,11 @@ def test_the_digest_is_of_what_people_see() -> None:
     assert read("<title>T</title><p>Other words").digest not in digests
 
 
-def test_a_page_without_words_has_the_digest_of_its_bytes() -> None:
+def test_page_without_text_has_digest_of_bytes() -> None:
     assert read("<img src=a>").digest != read("<img src=b>").digest
 
 
-def test_text_is_extracted_only_where_it_is_wanted_and_is_none_where_there_is_none() -> None:
+def test_text_is_none_if_disabled_or_missing() -> None:
     words = "<article><p>" + "These are the words of the article itself. " * 10 + "</article>"
     assert "words of the article" in (read(words).text or "")
     assert read(words).language == "en"
@@ -213,7 +215,7 @@ def test_text_is_extracted_only_where_it_is_wanted_and_is_none_where_there_is_no
     assert read("<img src=a>").text is None
 
 
-def test_an_article_that_stands_in_linked_data_alone_is_found() -> None:
+def test_article_in_linked_data_is_extracted() -> None:
     article = "All that is said here stands in a script, for search engines. " * 5
     data = json.encode({"@type": "NewsArticle", "articleBody": article}).decode()
     parsed = read(f"<script type=application/ld+json>{data}</script><div id=app></div>")

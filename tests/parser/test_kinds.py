@@ -1,4 +1,4 @@
-"""The parser states the kind of every answer, and dedup goes by that alone."""
+"""The kind of each response, by which alone dedup handles it."""
 
 import pytest
 from msgspec.structs import replace
@@ -56,11 +56,11 @@ def conditional(page: PageFetched) -> PageFetched:
         (fetched(b"", TO, status=302, purpose=Purpose.PROBE), PageKind.INCONCLUSIVE),
     ],
 )
-def test_the_kind_of_an_answer(page: PageFetched, expected: PageKind) -> None:
+def test_kind_of_response(page: PageFetched, expected: PageKind) -> None:
     assert kind(page) is expected
 
 
-def test_an_answer_as_of_a_missing_page_is_a_soft_404_whatever_else_it_is() -> None:
+def test_response_with_signature_of_missing_page_is_soft_404() -> None:
     assert kind(replace(fetched(TEXT), signature=WITH_TEXT)) is PageKind.SOFT_404
     there = replace(fetched(b"", TO, status=302), signature=REDIRECTING)
     assert kind(there) is PageKind.SOFT_404_REDIRECT
@@ -79,5 +79,5 @@ def test_an_answer_as_of_a_missing_page_is_a_soft_404_whatever_else_it_is() -> N
         (fetched(TEXT, purpose=Purpose.PROBE), PageKind.PROBE),
     ],
 )
-def test_the_kind_of_an_answer_that_cannot_be_read(page: PageFetched, expected: PageKind) -> None:
+def test_kind_of_unreadable_response(page: PageFetched, expected: PageKind) -> None:
     assert report_unreadable(page, "the parser died", NOW).kind is expected

@@ -1,4 +1,4 @@
-"""In which language a text is, or why that is not guessed."""
+"""Languages of texts, detected and declared."""
 
 import pytest
 
@@ -26,11 +26,11 @@ SENTENCES = {
     "vi": "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm. ",
     "zh": "该组织的宗旨是通过教育、科学及文化来促进各国之间的合作，对和平与安全作出贡献。",  # noqa: RUF001
 }
-"""Several of which models trip over: Egyptian Arabic, capitals, languages without spaces."""
+"""Some are difficult: Egyptian Arabic, capitals, languages without spaces."""
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_the_language_is_that_of_the_text_whatever_the_page_claims(language: str) -> None:
+def test_detected_language_precedes_declared_language(language: str) -> None:
     assert detect_language(SENTENCES[language] * 5, "xx") == language
 
 
@@ -46,7 +46,7 @@ def test_the_language_is_that_of_the_text_whatever_the_page_claims(language: str
     ],
     ids=["none", "short", "digits", "one letter", "a language without two letters"],
 )
-def test_where_the_text_leaves_doubt_the_page_is_believed(text: str) -> None:
+def test_declared_language_is_used_if_detection_is_uncertain(text: str) -> None:
     assert detect_language(text, "de-CH") == "de"
     assert detect_language(text, "gsw") == "gsw"
     assert detect_language(text) == ""

@@ -1,4 +1,4 @@
-"""Every kind of link that a page has, what is said of it, and what is no link of a page."""
+"""Kinds of links, guesses, requisites and forms."""
 
 import re
 from collections.abc import Callable
@@ -49,11 +49,11 @@ ROOT = "http://www.example.org"
         ),
     ],
 )
-def test_what_a_link_is_and_is_called(markup: str, link: Link) -> None:
+def test_kind_text_and_relations_of_link(markup: str, link: Link) -> None:
     assert read(markup).links == (link,)
 
 
-def test_a_link_says_in_which_part_of_the_page_it_stands() -> None:
+def test_position_of_link() -> None:
     parsed = read(
         "<header><nav><a href=/menu>A</a></nav><a href=/logo>A</a></header><a href=/nowhere>A</a>"
         "<main><article><header><a href=/byline>A</a></header><a href=/text>A</a>"
@@ -71,7 +71,7 @@ def test_a_link_says_in_which_part_of_the_page_it_stands() -> None:
     }
 
 
-def test_parts_within_parts_are_looked_at_as_far_as_there_is_room() -> None:
+def test_nested_parts_are_searched_up_to_limit() -> None:
     page = "<nav>" * 100 + "".join(f"<a href=/{n}>A</a>" for n in range(3000))
     positions = [link.position for link in read(page).links]
     assert positions == ["navigation"] * 3000
@@ -90,12 +90,12 @@ BASES = ("http://a.test/", "https://a.test:8443/dir/page.html?q", "http://127.0.
     st.sampled_from(["", "/", *BASES, *OTHERS]),
     st.lists(st.sampled_from([*"/.?&=~-_%:@;\\ aZ9é", "..", "/./"])).map("".join),
 )
-def test_a_plain_link_is_spelt_like_any_other(base: str, start: str, end: str) -> None:
+def test_resolver_agrees_with_canonicalize(base: str, start: str, end: str) -> None:
     try:
-        known = canonicalize(start + end, base)
+        canonical = canonicalize(start + end, base)
     except BadUrl:
-        known = ""
-    assert Resolver(base, "utf-8").resolve(start + end) == known
+        canonical = ""
+    assert Resolver(base, "utf-8").resolve(start + end) == canonical
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_a_plain_link_is_spelt_like_any_other(base: str, start: str, end: str) -
         "<template><a href=/x></template>",
     ],
 )
-def test_what_leads_to_no_other_document_is_no_link(markup: str) -> None:
+def test_elements_without_document_are_not_links(markup: str) -> None:
     assert read(markup).links == ()
 
 
-def test_what_people_can_click_on_is_no_less_for_standing_in_the_head() -> None:
+def test_clickable_link_precedes_link_element() -> None:
     parsed = read("<link rel=next href=/x><a href=/x>more</a><a href=/y>one</a><iframe src=/y>")
     assert parsed.links == (
         Link(f"{ROOT}/x", "more", rel="next", kind="link"),
@@ -125,7 +125,7 @@ def test_what_people_can_click_on_is_no_less_for_standing_in_the_head() -> None:
     )
 
 
-def test_the_links_of_declared_shadow_trees_stand_where_a_reader_sees_them() -> None:
+def test_links_of_declarative_shadow_trees_are_in_document_order() -> None:
     parsed = read(
         "<a href=/1></a><div><template shadowrootmode=open>Shadow <a href=/2></a><p>"
         "<template shadowrootmode=closed><a href=/3></a></template></template></div>"
@@ -163,36 +163,34 @@ def test_the_links_of_declared_shadow_trees_stand_where_a_reader_sees_them() -> 
         ("<script>s.replace('/dir/page?q', '#top')</script>", ""),
     ],
 )  # fmt: skip
-def test_what_looks_like_a_page_of_the_site_in_a_script_is_a_guess(
-    markup: str, target: str
-) -> None:
+def test_url_of_same_site_in_script_is_a_guess(markup: str, target: str) -> None:
     parsed = read(markup)
     url = target if target.startswith("http") else ROOT + target
     assert parsed.links == ((Link(url, kind="script"),) if target else ())
     assert ("script_links" in parsed.hazards) == bool(target)
 
 
-def test_guesses_come_last_are_few_and_are_none_where_they_are_links_anyway() -> None:
+def test_guesses_come_last_are_limited_and_exclude_links() -> None:
     many = "".join(f"'/guess/{n}';" for n in range(MAX_GUESSES + 10))
     parsed = read(f"<script>'/known';{many}</script><a href=/known>known</a><a href=/last>")
     assert targets(parsed)[:2] == [f"{ROOT}/known", f"{ROOT}/last"]
     assert [link.kind for link in parsed.links] == ["link"] * 2 + ["script"] * MAX_GUESSES
 
 
-def test_scripts_are_not_looked_through_where_that_is_not_wanted() -> None:
+def test_script_links_can_be_disabled() -> None:
     page = fetched(b"<script>'/next'</script>")
     parsed = parse(page, replace(OPTIONS, script_links=False), NOW)
     assert (parsed.links, parsed.hazards) == ((), ())
 
 
 @given(st.text("/.ahtml\"'`+?=:% \\\n", max_size=200))
-def test_literals_are_pieces_of_the_script_without_quotes(script: str) -> None:
+def test_url_literals_are_parts_of_script_without_quotes(script: str) -> None:
     for literal in find_url_literals(script):
         assert literal in script.replace("\\/", "/")
         assert not re.search(r"[\"'`\s+]", literal)
 
 
-def test_what_a_page_is_shown_with_is_kept_apart() -> None:
+def test_requisites_are_recorded_apart_from_links() -> None:
     parsed = read(
         "<link rel=stylesheet href=/s.css><link rel='shortcut icon' href=/i.ico>"
         "<script src=/s.js></script><img src=/a.png srcset='/b.png 2x, /c.png 3x'><img src=/a.png>"
@@ -206,7 +204,7 @@ def test_what_a_page_is_shown_with_is_kept_apart() -> None:
     assert (parsed.links, parsed.hazards) == ((), ())
 
 
-def test_there_is_an_end_to_what_a_page_is_shown_with() -> None:
+def test_requisites_are_limited() -> None:
     page = fetched(b"<img src=1><img src=2><img src=3>")
     shown = parse(page, replace(OPTIONS, requisites_limit=2), NOW).requisites
     assert shown == (f"{ROOT}/dir/1", f"{ROOT}/dir/2")
@@ -228,7 +226,7 @@ def test_there_is_an_end_to_what_a_page_is_shown_with() -> None:
         ("", []),
     ],
 )
-def test_srcset_is_parsed_as_the_standard_says(value: str, urls: list[str]) -> None:
+def test_srcset_is_parsed_by_the_standard(value: str, urls: list[str]) -> None:
     assert parse_srcset(value) == urls
 
 
@@ -236,19 +234,19 @@ names = st.text("abc/.?=&:,", min_size=1, max_size=8).filter(lambda url: url.str
 
 
 @given(st.lists(st.tuples(names, st.sampled_from(["", " 1x", " 100w", " 2x (a, b)"]))))
-def test_any_srcset_gives_its_urls_back(candidates: list[tuple[str, str]]) -> None:
+def test_srcset_round_trip(candidates: list[tuple[str, str]]) -> None:
     assert parse_srcset(", ".join(url + size for url, size in candidates)) == [
         url for url, _ in candidates
     ]
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_srcset_of_words_that_it_holds(value: str) -> None:
+def test_any_srcset_yields_parts_without_white_space(value: str) -> None:
     for url in parse_srcset(value):
         assert url in value and not re.search(r"[ \t\n\f\r]", url)
 
 
-def test_forms_that_ask_for_documents_are_recorded() -> None:
+def test_forms_with_method_get_are_recorded() -> None:
     parsed = read(
         "<form action='/search#x'><input name=q><input name=q><select name=in></select><input>"
         "</form><form method=POST action=/login><input name=user></form>"
@@ -261,7 +259,7 @@ def test_forms_that_ask_for_documents_are_recorded() -> None:
     assert parsed.links == ()
 
 
-def test_there_is_an_end_to_the_forms_of_a_page() -> None:
+def test_forms_are_limited() -> None:
     fields = "".join(f"<input name={'n' * 200}{n}><input name=f{n}>" for n in range(100))
     parsed = read("".join(f"<form action=/{n}>{fields}</form>" for n in range(20)))
     assert len(parsed.forms) == 10
@@ -269,10 +267,10 @@ def test_there_is_an_end_to_the_forms_of_a_page() -> None:
 
 
 KINDS = {"link", "canonical", "feed", "amphtml", "frame", "script"}
-"""Those that articles have."""
+"""Kinds of links in articles."""
 
 
-def test_an_article_has_links_of_each_kind() -> None:
+def test_article_has_links_of_each_kind() -> None:
     parsed = read(ARTICLES["news with linked data"].html)
     assert {link.kind for link in parsed.links} == KINDS
     assert "malformed_url" not in parsed.hazards
@@ -280,19 +278,19 @@ def test_an_article_has_links_of_each_kind() -> None:
 
 @pytest.mark.slow
 def test_real_pages_have_links_of_each_kind(suite_folder: Callable[[str], Path]) -> None:
-    found: set[str] = set()
+    kinds: set[str] = set()
     for file in sorted((suite_folder("pages") / "pages").glob("*.html.gz"))[:60]:
         headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
         page = fetched(file.read_bytes(), *headers)
         parsed = parse(page, replace(OPTIONS, text="off"), NOW)
-        found |= {link.kind for link in parsed.links}
+        kinds |= {link.kind for link in parsed.links}
         assert "malformed_url" not in parsed.hazards or len(parsed.links) > 5
-    assert found >= KINDS
+    assert kinds >= KINDS
 
 
-def test_the_texts_of_links_in_links_are_looked_at_as_long_as_there_is_time() -> None:
+def test_texts_of_nested_links_are_limited() -> None:
     words = "word " * (TEXT_BUDGET // 50)
     links = read("<svg>" + "".join(f"<a href=/{n}>" for n in range(100)) + words).links
-    said = [bool(link.text) for link in links]
-    assert said == sorted(said, reverse=True) and 10 <= sum(said) <= 12
+    has_text = [bool(link.text) for link in links]
+    assert has_text == sorted(has_text, reverse=True) and 10 <= sum(has_text) <= 12
     assert len(links) == 100

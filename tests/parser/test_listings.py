@@ -1,4 +1,4 @@
-"""Sitemaps and feeds: what they list, in whatever form they come, and what hostile ones cost."""
+"""Sitemaps and feeds in all formats, valid, broken and hostile."""
 
 import gzip
 import random
@@ -30,7 +30,7 @@ URLSET = """<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/
 LEAP = datetime(2024, 2, 29, tzinfo=UTC).timestamp()
 
 
-def listed(
+def read_listing(
     body: str | bytes,
     *headers: tuple[str, str],
     purpose: Purpose = Purpose.SITEMAP,
@@ -46,8 +46,8 @@ def urls(parsed: PageParsed) -> list[str]:
     return [entry.url for entry in parsed.entries]
 
 
-def test_a_sitemap_lists_urls_with_their_dates_the_important_ones_first() -> None:
-    parsed = listed(URLSET)
+def test_sitemap_entries_have_dates_and_are_sorted_by_priority() -> None:
+    parsed = read_listing(URLSET)
     assert parsed.listing is Listing.SITEMAP
     assert parsed.entries == (
         Entry("http://www.example.org/b", LEAP + 11 * 3600),
@@ -61,29 +61,31 @@ def test_a_sitemap_lists_urls_with_their_dates_the_important_ones_first() -> Non
     "kind", ["", "text/html", "text/plain", "application/octet-stream", "image/png"]
 )
 @pytest.mark.parametrize("packed", [False, True])
-def test_what_a_robots_txt_names_is_read_whatever_its_type(kind: str, packed: bool) -> None:
+def test_named_sitemap_is_read_whatever_its_media_type(kind: str, packed: bool) -> None:
     body = gzip.compress(URLSET.encode()) if packed else URLSET
-    parsed = listed(body, *([("Content-Type", kind)] if kind else [("X", "y")]))
+    parsed = read_listing(body, *([("Content-Type", kind)] if kind else [("X", "y")]))
     assert (parsed.listing, len(parsed.entries)) == (Listing.SITEMAP, 3)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "iso-8859-1", "utf-8-sig"])
-def test_a_sitemap_may_be_in_any_encoding(encoding: str) -> None:
+def test_sitemap_in_any_encoding_is_read(encoding: str) -> None:
     named = encoding.removesuffix("-sig").removesuffix("-le")
     text = f'<?xml version="1.0" encoding="{named}"?><urlset><url><loc>http://a.org/é</loc></url></urlset>'
     mark = b"\xff\xfe" if encoding == "utf-16-le" else b""
-    assert urls(listed(mark + text.encode(encoding))) == ["http://a.org/%C3%A9"]
+    assert urls(read_listing(mark + text.encode(encoding))) == ["http://a.org/%C3%A9"]
 
 
-def test_the_page_that_says_there_is_no_sitemap_is_a_page() -> None:
-    parsed = listed("<!DOCTYPE html><title>Oops</title><a href=/>x", ("Content-Type", "text/html"))
+def test_html_in_place_of_sitemap_is_a_page() -> None:
+    parsed = read_listing(
+        "<!DOCTYPE html><title>Oops</title><a href=/>x", ("Content-Type", "text/html")
+    )
     assert (parsed.listing, parsed.title, len(parsed.links)) == (None, "Oops", 1)
 
 
-def test_an_index_lists_sitemaps_also_without_loc() -> None:
+def test_index_lists_sitemaps_with_and_without_loc() -> None:
     body = """<sitemapindex><sitemap><loc>one.xml</loc><lastmod>2024-02-29</lastmod></sitemap>
     <sitemap>http://www.example.org/two.xml</sitemap></sitemapindex>"""
-    parsed = listed(body)
+    parsed = read_listing(body)
     assert parsed.listing is Listing.SITEMAP_INDEX
     assert parsed.entries == (
         Entry("http://www.example.org/maps/one.xml", LEAP),
@@ -91,17 +93,17 @@ def test_an_index_lists_sitemaps_also_without_loc() -> None:
     )
 
 
-def test_the_same_page_in_other_languages_is_listed_too() -> None:
+def test_alternates_in_sitemap_are_entries() -> None:
     body = """<urlset xmlns:x="http://www.w3.org/1999/xhtml"><url><loc>http://a.org/en</loc>
     <x:link rel="alternate" hreflang="de" href="http://a.org/de"/></url></urlset>"""
-    assert urls(listed(body)) == ["http://a.org/en", "http://a.org/de"]
+    assert urls(read_listing(body)) == ["http://a.org/en", "http://a.org/de"]
 
 
-def test_lines_of_a_text_that_are_no_urls_say_nothing() -> None:
+def test_text_sitemap_skips_lines_that_are_not_urls() -> None:
     text = "\ufeffhttp://a.org/1\r\n\r\n# a comment\nftp://a.org/2\n HTTPS://a.org/3 \nwww.a.org/4"
-    parsed = listed(text, ("Content-Type", "text/plain"))
+    parsed = read_listing(text, ("Content-Type", "text/plain"))
     assert urls(parsed) == ["http://a.org/1", "https://a.org/3"]
-    page = listed(text, ("Content-Type", "text/plain"), purpose=Purpose.PAGE)
+    page = read_listing(text, ("Content-Type", "text/plain"), purpose=Purpose.PAGE)
     assert (page.listing, page.entries) == (None, ()), "nobody called it a sitemap"
 
 
@@ -118,8 +120,8 @@ xmlns:dc="http://purl.org/dc/elements/1.1/"><channel><title>News  of us</title>
 
 
 @pytest.mark.parametrize("kind", ["application/rss+xml", "text/xml", "application/xml"])
-def test_rss_is_links_with_dates(kind: str) -> None:
-    parsed = listed(RSS, ("Content-Type", kind), purpose=Purpose.PAGE)
+def test_rss_entries_have_dates(kind: str) -> None:
+    parsed = read_listing(RSS, ("Content-Type", kind), purpose=Purpose.PAGE)
     assert parsed.listing is Listing.FEED
     assert parsed.entries == (
         Entry("http://www.example.org/1", LEAP),
@@ -135,27 +137,27 @@ def test_rss_as_rdf() -> None:
     body = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
     xmlns="http://purl.org/rss/1.0/"><channel><title>T</title></channel>
     <item rdf:about="http://a.org/1"><title>x</title></item></rdf:RDF>"""
-    parsed = listed(body, ("Content-Type", "application/rdf+xml"), purpose=Purpose.PAGE)
+    parsed = read_listing(body, ("Content-Type", "application/rdf+xml"), purpose=Purpose.PAGE)
     assert (parsed.listing, urls(parsed), parsed.title) == (Listing.FEED, ["http://a.org/1"], "T")
 
 
-def test_atom_says_when_an_entry_changed_last() -> None:
+def test_atom_entry_has_time_of_last_update() -> None:
     body = """<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/blog/" xml:lang="de">
     <title>T</title><link rel="next" href="2"/>
     <entry><link rel="edit" href="/edit"/><link href="one"/><published>2020-01-01</published>
     <updated>2024-02-29T00:00:00Z</updated></entry></feed>"""
-    parsed = listed(body, ("Content-Type", "application/atom+xml"), purpose=Purpose.PAGE)
+    parsed = read_listing(body, ("Content-Type", "application/atom+xml"), purpose=Purpose.PAGE)
     assert parsed.entries == (Entry("http://www.example.org/blog/one", LEAP),)
     assert [link.url for link in parsed.links] == ["http://www.example.org/blog/2"]
     assert (parsed.title, parsed.language) == ("T", "de")
 
 
-def test_a_json_feed_is_one_whatever_json_it_is_called() -> None:
+def test_json_feed_is_read_as_any_json_type() -> None:
     body = """{"version": "https://jsonfeed.org/version/1.1", "title": "T", "language": "de",
     "home_page_url": "/", "items": [{"url": "/1", "date_published": "2024-02-29T00:00:00Z"},
     {"url": "/2", "date_modified": "2024-02-29", "date_published": "2020-01-01"}, {}, 7]}"""
     for kind in ("application/feed+json", "application/json"):
-        parsed = listed(body, ("Content-Type", kind), purpose=Purpose.PAGE)
+        parsed = read_listing(body, ("Content-Type", kind), purpose=Purpose.PAGE)
         assert parsed.listing is Listing.FEED
         assert parsed.entries == (
             Entry("http://www.example.org/1", LEAP),
@@ -164,38 +166,38 @@ def test_a_json_feed_is_one_whatever_json_it_is_called() -> None:
         assert [link.url for link in parsed.links] == ["http://www.example.org/"]
 
 
-def test_the_digest_is_of_what_is_listed() -> None:
+def test_digest_of_listing_is_of_its_entries() -> None:
     again = URLSET.replace("<urlset", "<!-- made at noon --><urlset")
-    assert listed(again).digest == listed(URLSET).digest
-    assert listed(URLSET.replace("02-29T", "02-28T")).digest != listed(URLSET).digest
+    assert read_listing(again).digest == read_listing(URLSET).digest
+    assert read_listing(URLSET.replace("02-29T", "02-28T")).digest != read_listing(URLSET).digest
 
 
-def test_more_entries_than_are_taken_are_counted() -> None:
+def test_entries_beyond_limit_are_a_hazard() -> None:
     body = "<urlset>" + "".join(f"<url><loc>/{n}</loc></url>" for n in range(20)) + "</urlset>"
-    parsed = listed(body, options=replace(OPTIONS, entries_limit=10))
+    parsed = read_listing(body, options=replace(OPTIONS, entries_limit=10))
     assert len(parsed.entries) == 10
     assert parsed.hazards == (Hazard.TOO_MANY_LINKS,)
-    assert listed(body, options=replace(OPTIONS, entries_limit=20)).hazards == ()
+    assert read_listing(body, options=replace(OPTIONS, entries_limit=20)).hazards == ()
 
 
 @pytest.mark.slow
-def test_the_largest_sitemap_fits_the_log() -> None:
+def test_largest_sitemap_fits_a_message_of_the_log() -> None:
     rows = "".join(f"<url><loc>http://a.org/{n}{'x' * 900}</loc></url>" for n in range(50_000))
-    parsed = listed(f"<urlset>{rows}</urlset>")
+    parsed = read_listing(f"<urlset>{rows}</urlset>")
     assert 0 < len(parsed.entries) < 50_000 and Hazard.TOO_MANY_LINKS in parsed.hazards
     encode(parsed)
-    short = listed("\n".join(f"http://a.org/{n:05}" for n in range(50_000)))
+    short = read_listing("\n".join(f"http://a.org/{n:05}" for n in range(50_000)))
     assert len(short.entries) == 50_000
     encode(short)
 
 
 @pytest.mark.slow
-def test_what_is_packed_too_well_is_cut() -> None:
+def test_sitemap_bomb_is_truncated() -> None:
     bomb = gzip.compress(b"<urlset>" + b" " * (60 << 20))
-    parsed = listed(bomb)
+    parsed = read_listing(bomb)
     assert parsed.truncated and Hazard.DECOMPRESSION_BOMB in parsed.hazards
     large = gzip.compress(b"<urlset>" + random.Random(1).randbytes(5000))
-    assert listed(large, options=replace(OPTIONS, sitemap_limit=1000)).truncated
+    assert read_listing(large, options=replace(OPTIONS, sitemap_limit=1000)).truncated
 
 
 SECRET = "file:///etc/hostname"
@@ -213,10 +215,10 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_listing_costs_little(name: str) -> None:
+def test_hostile_listing_yields_a_small_result(name: str) -> None:
     kind = "application/feed+json" if name == "json" else "application/xml"
     for purpose in (Purpose.SITEMAP, Purpose.PAGE):
-        parsed = listed(HOSTILE[name], ("Content-Type", kind), purpose=purpose)
+        parsed = read_listing(HOSTILE[name], ("Content-Type", kind), purpose=purpose)
         assert len(parsed.entries) <= 1
         assert len(encode(parsed).value) < 10_000
 
@@ -240,22 +242,22 @@ def mutants(body: bytes, count: int) -> Iterator[bytes]:
 @pytest.mark.parametrize(
     "body", [URLSET, RSS, gzip.compress(URLSET.encode(), mtime=0), HOSTILE["bomb"]]
 )
-def test_a_broken_listing_is_read_as_far_as_it_goes(body: str | bytes) -> None:
+def test_mutated_listings_are_read(body: str | bytes) -> None:
     encoded = body.encode() if isinstance(body, str) else body
     for mutant in mutants(encoded, 300):
-        encode(listed(mutant))
+        encode(read_listing(mutant))
 
 
 @given(st.binary() | st.text().map(str.encode), st.sampled_from(["text/xml", "application/json"]))
-def test_any_bytes_are_read(body: bytes, kind: str) -> None:
+def test_any_bytes_are_accepted_as_listing(body: bytes, kind: str) -> None:
     for purpose in (Purpose.SITEMAP, Purpose.PAGE):
-        encode(listed(body, ("Content-Type", kind), purpose=purpose))
+        encode(read_listing(body, ("Content-Type", kind), purpose=purpose))
 
 
 @pytest.mark.parametrize("name", LISTINGS)
-def test_a_listing_of_each_kind_is_read(name: str) -> None:
+def test_each_kind_of_listing_is_read(name: str) -> None:
     kind = "application/gzip" if "gzip" in name else "text/plain" if "text" in name else XML[1]
-    parsed = listed(LISTINGS[name], ("Content-Type", kind))
+    parsed = read_listing(LISTINGS[name], ("Content-Type", kind))
     assert parsed.listing
     assert urls(parsed) == ["http://a.test/1"]
     assert not parsed.hazards

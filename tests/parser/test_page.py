@@ -1,4 +1,4 @@
-"""What becomes of a response, by its status, its type and its bytes."""
+"""Results by status, media type and body."""
 
 import gzip
 
@@ -12,11 +12,11 @@ from gossamer.web.validators import Validators
 from services.parser.page import parse
 from tests.conformance.measures import f1_of
 from tests.parser.articles import ARTICLES
-from tests.parser.pages import NOW, OPTIONS, fetched, holds, read, targets
+from tests.parser.pages import NOW, OPTIONS, check_invariants, fetched, read, targets
 from tests.support.inline_parser import InlineParser
 
 
-def test_a_page_keeps_where_it_comes_from() -> None:
+def test_result_has_identity_of_page() -> None:
     page = fetched(b"<title>x</title>")
     parsed = parse(page, OPTIONS, NOW)
     assert (parsed.at, parsed.fetched_at, parsed.status) == (NOW, page.started_at, 200)
@@ -24,7 +24,7 @@ def test_a_page_keeps_where_it_comes_from() -> None:
     assert (parsed.content_type, parsed.charset, parsed.size) == ("text/html", "utf-8", 16)
 
 
-def test_the_payload_digest_is_of_the_body_as_received() -> None:
+def test_payload_digest_is_of_encoded_body() -> None:
     assert read(b"").payload_digest == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
     packed = gzip.compress(b"<p>x")
     headers = [("Content-Type", "text/html"), ("Content-Encoding", "gzip")]
@@ -32,13 +32,13 @@ def test_the_payload_digest_is_of_the_body_as_received() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 300])
-def test_a_redirect_is_one_link_and_nothing_else(status: int) -> None:
+def test_redirect_yields_only_one_link(status: int) -> None:
     parsed = read("<title>Moved</title><a href=/a>", ("location", "../new#f"), status=status)
     assert parsed.links == (Link("http://www.example.org/new", redirect=True),)
     assert (parsed.title, parsed.text, parsed.digest, parsed.hazards) == ("", None, "", ())
 
 
-def test_a_location_may_be_utf_8() -> None:
+def test_location_in_utf_8_is_read() -> None:
     location = "/é".encode().decode("latin-1")
     assert targets(read("", ("Location", location), status=301)) == [
         "http://www.example.org/%C3%A9"
@@ -47,25 +47,25 @@ def test_a_location_may_be_utf_8() -> None:
 
 
 @pytest.mark.parametrize("location", ["", "http://[", "mailto:a@b.org", "/" + "x" * 3000])
-def test_a_redirect_to_nowhere_has_no_link(location: str) -> None:
+def test_redirect_without_target_has_no_link(location: str) -> None:
     assert read("<a href=/a>", ("Location", location), status=302).links == ()
 
 
 @pytest.mark.parametrize("status", [404, 410, 403, 500, 503])
-def test_nothing_is_read_of_an_error_page(status: int) -> None:
+def test_error_page_is_not_read(status: int) -> None:
     parsed = read("<title>Sorry</title><a href=/a>words", status=status)
     assert parsed.status == status
     assert (parsed.links, parsed.title, parsed.text, parsed.digest) == ((), "", None, "")
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zebra"])
-def test_a_plain_page_is_read_whatever_coding_its_server_claims(encoding: str) -> None:
+def test_plain_body_with_content_encoding_is_read(encoding: str) -> None:
     headers = [("Content-Type", "text/html"), ("Content-Encoding", encoding)]
     parsed = read("<title>plain", *headers)
     assert (parsed.title, parsed.truncated) == ("plain", False)
 
 
-def test_a_bomb_is_read_to_the_limit_and_named() -> None:
+def test_decompression_bomb_is_truncated_and_a_hazard() -> None:
     bomb = gzip.compress(bytes(30 << 20))
     parsed = read(bomb, ("Content-Type", "text/html"), ("Content-Encoding", "gzip"))
     assert parsed.size <= OPTIONS.decoded_limit
@@ -73,7 +73,7 @@ def test_a_bomb_is_read_to_the_limit_and_named() -> None:
     assert "decompression_bomb" in parsed.hazards
 
 
-def test_plain_text_is_its_own_text() -> None:
+def test_plain_text_is_stored_whole() -> None:
     text = (
         "Dear reader,\n\n  this is a plain text of some length, and http://example.org is no link. "
     )
@@ -86,7 +86,7 @@ def test_plain_text_is_its_own_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declared", "body", "kind", "wrong"),
+    ("declared", "body", "media_type", "wrong"),
     [
         ("text/html", b"x", "text/html", False),
         ("Text/HTML; charset=x", b"x", "text/html", False),
@@ -107,21 +107,21 @@ def test_plain_text_is_its_own_text() -> None:
         ("image/png", b"\x89PNG\r\n\x1a\n", "image/png", False),
     ],
 )
-def test_the_type_is_what_the_server_declares_unless_the_bytes_show_another(
-    declared: str, body: bytes, kind: str, wrong: bool
+def test_media_type_is_as_declared_unless_bytes_disagree(
+    declared: str, body: bytes, media_type: str, wrong: bool
 ) -> None:
     parsed = read(body, ("Content-Type", declared))
-    assert parsed.content_type == kind
+    assert parsed.content_type == media_type
     assert ("wrong_content_type" in parsed.hazards) is wrong
 
 
-def test_other_types_have_a_digest_and_no_more() -> None:
+def test_unreadable_pdf_has_only_a_digest() -> None:
     parsed = read(b"%PDF-1.7 <a href=/x>", ("Content-Type", "application/pdf"))
     assert (parsed.text, parsed.links, parsed.title) == (None, (), "")
     assert parsed.digest and parsed.size == 20
 
 
-def test_what_the_fetcher_noticed_is_kept() -> None:
+def test_hazards_of_fetcher_are_kept() -> None:
     page = replace(fetched(b"<a href=mailto:x>"), truncated="length", hazards=("infinite_body",))
     page = replace(page, usage={"content-usage": "train-ai=n"})
     parsed = parse(page, OPTIONS, NOW)
@@ -129,7 +129,7 @@ def test_what_the_fetcher_noticed_is_kept() -> None:
     assert parsed.hazards == ("infinite_body", "non_web_link")
 
 
-def test_pages_are_parsed_and_robots_files_are_not() -> None:
+def test_inline_parser_skips_robots_txt() -> None:
     parser = InlineParser(OPTIONS)
     assert [answer.title for answer in parser.handle(fetched(b"<title>x"), NOW)] == ["x"]
     assert not list(parser.handle(fetched(b"User-agent: *", purpose=Purpose.ROBOTS), NOW))
@@ -146,34 +146,36 @@ MARKUP = st.lists(
 @pytest.mark.slow
 @given(MARKUP)
 def test_any_markup_is_read(markup: str) -> None:
-    holds(read(markup.encode("utf-8", "surrogatepass")))
+    check_invariants(read(markup.encode("utf-8", "surrogatepass")))
 
 
 MODIFIED = "Tue, 14 Nov 2023 22:14:20 GMT"
-KNOWN = Validators('"1"', MODIFIED)
+VALIDATORS = Validators('"1"', MODIFIED)
 
 
 def not_modified(conditional: bool, *headers: tuple[str, str]) -> PageParsed:
     page = fetched(b"", ("Content-Type", "text/html"), *headers, status=304)
-    asked = replace(page.visit, validators=KNOWN, conditional=conditional)
-    return parse(replace(page, visit=asked), OPTIONS, NOW)
+    visit = replace(page.visit, validators=VALIDATORS, conditional=conditional)
+    return parse(replace(page, visit=visit), OPTIONS, NOW)
 
 
-def test_the_validators_of_a_page_are_passed_on() -> None:
-    found = read("<p>Hello", ("ETag", KNOWN.etag), ("Last-Modified", KNOWN.last_modified))
-    assert found.validators == KNOWN
+def test_validators_of_page_are_published() -> None:
+    parsed = read(
+        "<p>Hello", ("ETag", VALIDATORS.etag), ("Last-Modified", VALIDATORS.last_modified)
+    )
+    assert parsed.validators == VALIDATORS
     assert read("<p>Hello", ("ETag", "1")).validators == Validators()
-    assert read("not here", ("ETag", KNOWN.etag), status=404).validators == Validators()
+    assert read("not here", ("ETag", VALIDATORS.etag), status=404).validators == Validators()
 
 
-def test_a_page_that_is_as_it_was_keeps_the_validators_that_are_not_repeated() -> None:
-    assert not_modified(True).validators == KNOWN
+def test_304_keeps_validators_that_it_does_not_repeat() -> None:
+    assert not_modified(True).validators == VALIDATORS
     assert not_modified(True, ("ETag", 'W/"2"')).validators == Validators('W/"2"', MODIFIED)
-    found = not_modified(True, ("Location", "/there"))
-    assert (found.status, found.digest, found.links, found.text) == (304, "", (), None)
+    parsed = not_modified(True, ("Location", "/there"))
+    assert (parsed.status, parsed.digest, parsed.links, parsed.text) == (304, "", (), None)
 
 
-def test_an_answer_to_a_condition_that_was_not_sent_says_nothing() -> None:
+def test_304_without_condition_is_ignored() -> None:
     assert not_modified(False, ("ETag", '"2"')).validators == Validators()
 
 
@@ -191,15 +193,15 @@ def test_an_answer_to_a_condition_that_was_not_sent_says_nothing() -> None:
     st.sampled_from([200, 206, 299, 301, 304, 404]),
 )
 @example(b"\xff\xfe\x00\xd8", [("Content-Type", "text/html")], 200)
-def test_any_bytes_under_any_headers_are_read(
+def test_any_bytes_with_any_headers_are_read(
     body: bytes, headers: list[tuple[str, str]], status: int
 ) -> None:
-    holds(parse(fetched(body, *headers, status=status), OPTIONS, NOW))
+    check_invariants(parse(fetched(body, *headers, status=status), OPTIONS, NOW))
 
 
 @pytest.mark.parametrize("name", ARTICLES)
-def test_the_main_text_of_an_article_is_found(name: str) -> None:
+def test_main_text_of_article_is_extracted(name: str) -> None:
     article = ARTICLES[name]
     parsed = read(article.html, ("Content-Type", "text/html; charset=utf-8"))
-    holds(parsed)
+    check_invariants(parsed)
     assert f1_of(parsed.text or "", article.text) > 0.95

@@ -1,4 +1,4 @@
-"""A child that has been taken over finds no secrets, and reaches no file, host or process."""
+"""A child that a page controls finds no secrets, and reaches no file, host or process."""
 
 import asyncio
 import gzip
@@ -37,10 +37,12 @@ from tests.parser.pdfs import pdf
 from tests.parser.test_files import SOUND
 
 PLAIN_FONTS = pdf("Words in a font that is not in the file").replace(b"Helvetica", b"Unknown-1")
-BYTES = ("big5", "cp852", "cp855", "gb18030", "hz", "iso2022_kr", "johab", "mac_latin2", "utf_16")
-"""Encodings that a detector may know, whether the Web does or not."""
+UNUSUAL_ENCODINGS = (
+    "big5", "cp852", "cp855", "gb18030", "hz", "iso2022_kr", "johab", "mac_latin2", "utf_16",
+)  # fmt: skip
+"""Encodings that a detector may return although the Web does not use them."""
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
+TIMEOUT = 60.0
 SECRET = "a password of Kafka"
 
 
@@ -61,17 +63,19 @@ Attempt = Callable[[str], Awaitable[str]]
 
 
 @asynccontextmanager
-async def taken_over(monkeypatch: pytest.MonkeyPatch, *without: str) -> AsyncIterator[Attempt]:
-    """Yield what has the one child of a pool, *without* these walls, try something."""
-    async with taken_over_pool(monkeypatch, *without) as pool:
-        yield partial(_tried, pool)
+async def controlled_child(
+    monkeypatch: pytest.MonkeyPatch, *without: str
+) -> AsyncIterator[Attempt]:
+    """Yield a function by which a child attempts something, *without* some restrictions."""
+    async with controlled_pool(monkeypatch, *without) as pool:
+        yield partial(_attempt, pool)
 
 
 @asynccontextmanager
-async def taken_over_pool(
-    monkeypatch: pytest.MonkeyPatch, *without: str, page_limit: float = PATIENCE
+async def controlled_pool(
+    monkeypatch: pytest.MonkeyPatch, *without: str, page_limit: float = TIMEOUT
 ) -> AsyncIterator[Pool]:
-    """Yield a pool whose one child does what pages say, *without* these walls."""
+    """Yield a pool whose only child does what pages request, *without* some restrictions."""
     with TemporaryDirectory() as folder:
         python = Path(folder, "python")
         python.write_text(
@@ -85,8 +89,8 @@ async def taken_over_pool(
             yield pool
 
 
-async def _tried(pool: Pool, what: str) -> str:
-    return (await pool.parse(Request(fetched(what.encode()), OPTIONS, NOW))).title
+async def _attempt(pool: Pool, text: str) -> str:
+    return (await pool.parse(Request(fetched(text.encode()), OPTIONS, NOW))).title
 
 
 @pytest.fixture
@@ -95,7 +99,7 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
-def on_files(folder: Path) -> list[str]:
+def file_attempts(folder: Path) -> list[str]:
     file, other = folder / "file", folder / "other"
     for one in (file, other):
         one.write_text("x")
@@ -113,7 +117,7 @@ def on_files(folder: Path) -> list[str]:
     ]
 
 
-def on_others(port: int) -> list[str]:
+def process_attempts(port: int) -> list[str]:
     parent = os.getpid()
     return [
         f"connect: {port}",
@@ -124,7 +128,7 @@ def on_others(port: int) -> list[str]:
     ]
 
 
-def on_the_kernel(folder: Path, port: int) -> list[str]:
+def kernel_attempts(folder: Path, port: int) -> list[str]:
     return [
         f"change mode: {folder}",
         f"send a datagram: {port}",
@@ -140,64 +144,69 @@ def on_the_kernel(folder: Path, port: int) -> list[str]:
     ]
 
 
-async def outcomes(attempt: Attempt, whats: list[str]) -> dict[str, str]:
-    return {what: await attempt(what) for what in whats}
+async def try_all(attempt: Attempt, attempts: list[str]) -> dict[str, str]:
+    return {text: await attempt(text) for text in attempts}
 
 
-async def test_what_is_tried_below_works_where_nothing_is_in_the_way(
+async def test_attempts_succeed_without_restrictions(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise the other tests would show nothing."""
-    heard: list[int] = []
-    before = signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
+    """Otherwise the other tests would prove nothing."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: received.append(number))
     try:
-        async with taken_over(monkeypatch, "no_new_privs", "landlock", "seccomp") as attempt:
-            whats = [*on_files(tmp_path), *on_others(port), f"change mode: {tmp_path}", "fork: "]
-            harmless = [what for what in whats if not what.startswith(("trace", "read the mem"))]
-            found = await outcomes(attempt, harmless)
+        async with controlled_child(monkeypatch, "no_new_privs", "landlock", "seccomp") as attempt:
+            attempts = [
+                *file_attempts(tmp_path),
+                *process_attempts(port),
+                f"change mode: {tmp_path}",
+                "fork: ",
+            ]
+            harmless = [text for text in attempts if not text.startswith(("trace", "read the mem"))]
+            found = await try_all(attempt, harmless)
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert {what for what, result in found.items() if not result.startswith("done")} == set()
-    assert heard
+    assert {text for text, result in found.items() if not result.startswith("done")} == set()
+    assert received
 
 
 @pytest.mark.parametrize("without", ["", pytest.param("landlock")])
-async def test_a_child_reaches_no_file_host_or_process(
+async def test_sandbox_refuses_files_hosts_and_processes(
     without: str, tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whats = [*on_files(tmp_path), *on_others(port), *on_the_kernel(tmp_path, port)]
-    async with taken_over(monkeypatch, *without.split()) as attempt:
-        assert await outcomes(attempt, whats) == dict.fromkeys(whats, REFUSED)
+    attempts = [*file_attempts(tmp_path), *process_attempts(port), *kernel_attempts(tmp_path, port)]
+    async with controlled_child(monkeypatch, *without.split()) as attempt:
+        assert await try_all(attempt, attempts) == dict.fromkeys(attempts, REFUSED)
         assert await attempt("start a thread: ") == "can't start new thread"
 
 
 @needs_landlock
-async def test_without_seccomp_it_still_reaches_no_file_and_nobody_by_tcp(
+async def test_landlock_alone_refuses_files_and_tcp(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whats = [*on_files(tmp_path), *on_others(port), "execute: /bin/true"]
-    async with taken_over(monkeypatch, "seccomp") as attempt:
-        found = await outcomes(attempt, whats)
+    attempts = [*file_attempts(tmp_path), *process_attempts(port), "execute: /bin/true"]
+    async with controlled_child(monkeypatch, "seccomp") as attempt:
+        found = await try_all(attempt, attempts)
     assert set(found.values()) <= {"Permission denied", REFUSED}, found
 
 
-async def test_a_child_has_no_secrets_and_no_descriptors_of_its_parents(
+async def test_child_inherits_no_secrets_and_no_descriptors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_KAFKA__PASSWORD", SECRET)
     monkeypatch.setenv("GOSSAMER_CASSANDRA__PASSWORD", SECRET)
     with (tmp_path / "file").open("w+b") as file:
         os.set_inheritable(file.fileno(), True)
-        async with taken_over(monkeypatch) as attempt:
+        async with controlled_child(monkeypatch) as attempt:
             environment = await attempt("say the environment: ")
             assert await attempt(f"use the descriptor: {file.fileno()}") == "Bad file descriptor"
     assert "'TZ': 'UTC0'" in environment
     assert SECRET not in environment and "GOSSAMER" not in environment
 
 
-async def test_nothing_of_a_child_is_outside_the_walls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They hold for the thread that enters, and for those that it starts."""
-    async with Pool(1, PATIENCE, 512 << 20) as pool:
+async def test_whole_process_is_in_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restrictions apply to the thread that installs them and to threads that it starts."""
+    async with Pool(1, TIMEOUT, 512 << 20) as pool:
         await pool.parse(Request(fetched(b"<p>"), OPTIONS, NOW))
         (pid,) = pool.pids
         threads = [*Path(f"/proc/{pid}/task").iterdir()]
@@ -208,8 +217,8 @@ async def test_nothing_of_a_child_is_outside_the_walls(monkeypatch: pytest.Monke
     assert b"PATH=/" not in environment.replace(b"PYTHONPATH=", b"")
 
 
-async def test_replies_that_are_none_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with taken_over(monkeypatch) as attempt:
+async def test_invalid_replies_are_poison(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with controlled_child(monkeypatch) as attempt:
         with pytest.raises(Poison, match="4294967295 bytes long"):
             await attempt(f"announce: {0xFFFFFFFF}")
         with pytest.raises(Poison, match="invalid reply"):
@@ -217,33 +226,33 @@ async def test_replies_that_are_none_do_no_harm(monkeypatch: pytest.MonkeyPatch)
         assert await attempt("read: /etc/passwd") == REFUSED
 
 
-async def test_a_reply_cannot_say_that_it_is_of_another_page(
+async def test_reply_cannot_forge_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with taken_over_pool(monkeypatch) as pool:
+    async with controlled_pool(monkeypatch) as pool:
         page = replace(fetched(b"forge: https://www.bank.example/"), hazards=("noindex",))
         parsed = await pool.parse(Request(page, OPTIONS, NOW))
     assert parsed.title == "forged"
     assert parsed == replace(start_result(page, NOW), title="forged")
 
 
-async def test_a_child_that_does_not_answer_is_killed_and_its_page_is_poison(
+async def test_silent_child_is_killed_and_page_is_poison(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pool_module, "REPLY_GRACE", 3.0)
-    async with taken_over_pool(monkeypatch, page_limit=0.1) as pool:
-        async with asyncio.timeout(PATIENCE):
+    async with controlled_pool(monkeypatch, page_limit=0.1) as pool:
+        async with asyncio.timeout(TIMEOUT):
             with pytest.raises(Poison, match="did not reply within 4 s"):
                 await pool.parse(Request(fetched(b"stay: "), OPTIONS, NOW))
         assert pool.pids == []
-        assert await _tried(pool, "read: /etc/passwd") == REFUSED
+        assert await _attempt(pool, "read: /etc/passwd") == REFUSED
 
 
 @pytest.mark.skipif(not has_landlock(), reason="it is missing anyhow")
-def test_what_the_sandbox_lacks_is_logged_once_and_pages_are_read() -> None:
+def test_missing_restriction_is_logged_once_and_pages_are_read() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.parser.without_landlock"],
-        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE,
+        cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT,
     )  # fmt: skip
     warning, *rest = done.stdout.splitlines()
     assert "sandbox restrictions are missing" in warning
@@ -251,19 +260,19 @@ def test_what_the_sandbox_lacks_is_logged_once_and_pages_are_read() -> None:
     assert rest == ["{'read all the same'}"], done.stderr
 
 
-def test_each_reader_is_warmed_up() -> None:
+def test_every_reader_has_a_warm_up_sample() -> None:
     assert SAMPLES.keys() == READERS.keys()
 
 
-async def all_are_read_inside(pages: list[PageFetched]) -> None:
-    async with Pool(2, PATIENCE, 512 << 20) as pool:
+async def check_read_equally_in_sandbox(pages: list[PageFetched]) -> None:
+    async with Pool(2, TIMEOUT, 512 << 20) as pool:
         inside = await asyncio.gather(*(pool.parse(Request(page, OPTIONS, NOW)) for page in pages))
     assert [encode(one) for one in inside] == [encode(parse(page, OPTIONS, NOW)) for page in pages]
 
 
-async def test_all_that_reading_needs_is_there_before_the_first_page() -> None:
-    """A module or a table that is loaded only then would be missing: no file can be opened."""
-    await all_are_read_inside(
+async def test_readers_load_nothing_in_sandbox() -> None:
+    """A module or a table that is loaded later would be missing, because files cannot be opened."""
+    await check_read_equally_in_sandbox(
         [
             *(fetched(article.html.encode()) for article in ARTICLES.values()),
             *(
@@ -279,19 +288,19 @@ async def test_all_that_reading_needs_is_there_before_the_first_page() -> None:
             *(
                 fetched(text.encode(name, "ignore"), ("Content-Type", "text/plain"))
                 for _, text in TEXTS
-                for name in BYTES
+                for name in UNUSUAL_ENCODINGS
             ),
         ]
     )
 
 
 @pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.long)])
-async def test_real_pages_and_sitemaps_are_read_inside_as_they_are_outside(
+async def test_real_pages_read_equally_in_sandbox_and_outside(
     suite_folder: Callable[[str], Path], each: int
 ) -> None:
     pages = sorted((suite_folder("pages") / "pages").glob("*.html.gz"))[::each]
     sitemaps = sorted((suite_folder("sitemaps") / "sitemaps").iterdir())
-    await all_are_read_inside(
+    await check_read_equally_in_sandbox(
         [
             *(fetched(gzip.decompress(file.read_bytes())) for file in pages),
             *(

@@ -1,4 +1,4 @@
-"""Documents are cut before they become absurd, real ones never, and to see that takes little."""
+"""Costly documents are truncated, real ones are not, and the scan is fast."""
 
 import sys
 from collections.abc import Iterator
@@ -28,13 +28,13 @@ BEFORE, AFTER = "<title>Before</title><a href=/x>words</a>", "<a href=/y>"
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_a_document_is_cut_before_it_becomes_absurd(shape: Any) -> None:
+def test_costly_document_is_truncated(shape: Any) -> None:
     left = truncate_costly(BEFORE + shape(24_000) + AFTER)
     assert left.startswith(BEFORE) and AFTER not in left
 
 
 READ = ["options", "attributes", "end tags of paragraphs"]
-"""To read what is left of one of the others takes up to three seconds."""
+"""Reading another truncated document takes up to three seconds."""
 
 
 def in_their_time() -> Iterator[ParameterSet]:
@@ -44,7 +44,7 @@ def in_their_time() -> Iterator[ParameterSet]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*in_their_time()])
-def test_what_is_left_of_a_document_is_read(name: str) -> None:
+def test_truncated_document_is_read(name: str) -> None:
     parsed = read(BEFORE + SHAPES[name](24_000) + AFTER)
     assert parsed.title == "Before"
     assert targets(parsed)[:1] == [f"{ROOT}/x"] and f"{ROOT}/y" not in targets(parsed)
@@ -78,13 +78,13 @@ SANE = {
 
 
 @pytest.mark.parametrize("middle", SANE.values(), ids=SANE)
-def test_large_and_sane_documents_are_read_to_the_end(middle: str) -> None:
+def test_large_cheap_documents_are_not_truncated(middle: str) -> None:
     page = middle + "<p><a href=/end>"
     assert truncate_costly(page) == page
     assert read(page).hazards == ()
 
 
-def test_no_real_page_is_cut_nor_are_many_of_them_together(pages: list[bytes]) -> None:
+def test_real_pages_are_not_truncated(pages: list[bytes]) -> None:
     texts = [page.decode("utf-8", "replace") for page in pages]
     assert [text for text in texts if truncate_costly(text) != text] == []
     together = "".join(texts)
@@ -110,7 +110,7 @@ def test_tags_are_found_once_and_in_order(markup: str, ordinary: bool) -> None:
 
 
 @given(MARKUP)
-def test_with_a_glance_no_tag_is_seen_that_is_none(markup: str) -> None:
+def test_unusual_tags_are_a_subset_of_tags(markup: str) -> None:
     assert {*scan_tags(markup, ordinary=False)} <= {*scan_tags(markup)}
 
 
@@ -118,27 +118,27 @@ NAMES = (*RAW_TEXT_ELEMENTS, *FOREIGN_ELEMENTS, *FORMATTING_ELEMENTS, "plaintext
 
 
 @given(st.data(), st.sampled_from(NAMES))
-def test_what_costs_is_no_matter_of_its_case(data: st.DataObject, name: str) -> None:
+def test_unusual_tags_are_found_in_any_case(data: st.DataObject, name: str) -> None:
     upper = data.draw(st.lists(st.booleans(), min_size=len(name), max_size=len(name)))
     spelt = "".join(c.upper() if up else c for c, up in zip(name, upper, strict=True))
-    # One without an end, which no glance takes for an element of text.
+    # Without an end tag, so that the fast patterns do not skip it as a raw text element.
     found = [*scan_tags(f"<p><{spelt} class='a'>", ordinary=False)]
     assert [tag.name for tag in found] == [name]
 
 
 @given(MARKUP)
-def test_small_documents_are_never_cut(markup: str) -> None:
+def test_small_documents_are_never_truncated(markup: str) -> None:
     assert truncate_costly(markup) == markup
 
 
 @given(MARKUP, st.sampled_from([*SHAPES.values(), *LINEAR.values()]))
-def test_what_is_left_is_a_beginning_of_the_document(markup: str, shape: Any) -> None:
+def test_truncated_document_is_a_prefix(markup: str, shape: Any) -> None:
     text = markup + shape(3000)
     assert text.startswith(truncate_costly(text))
 
 
 def steps(text: str) -> int:
-    """Return how many lines of Python a scan takes; regular expressions never go back in it."""
+    """Return the number of Python lines that a scan executes. Its patterns never backtrack."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -156,21 +156,21 @@ def steps(text: str) -> int:
 
 
 @pytest.mark.parametrize("shape", [*SHAPES.values(), *LINEAR.values()], ids=[*SHAPES, *LINEAR])
-def test_the_work_grows_with_the_length_alone(shape: Any) -> None:
+def test_scan_takes_linear_time(shape: Any) -> None:
     once, twice, fourfold = (steps("<p>" * MAX_CHEAP_TAGS + shape(n)) for n in (1000, 2000, 4000))
     assert twice - once <= 200 + 2.2 * max(once, 1000)
     assert fourfold <= 5 * once + 1000
 
 
 @pytest.mark.parametrize("end", ["", ">", "x", "x>", "='>"])
-def test_white_space_in_a_tag_is_looked_at_once(end: str) -> None:
-    """Twice from each place would take hours."""
+def test_white_space_in_tag_is_scanned_once(end: str) -> None:
+    """A second scan from each position would take hours."""
     spaces = "<a x" + " " * (2 << 20) + end
     assert truncate_costly(spaces) == spaces
     assert truncate_costly(f"<a title='{spaces}'") == f"<a title='{spaces}'"
 
 
-def test_what_the_scan_does_not_see_meets_the_time_limit() -> None:
-    """The tests of that limit stand on this document: it must not be cut."""
+def test_underestimated_document_is_not_truncated() -> None:
+    """The tests of the time limit need this document whole."""
     assert truncate_costly(QUADRATIC.decode()) == QUADRATIC.decode()
     assert MAX_SECONDS < 10

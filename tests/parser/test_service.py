@@ -1,4 +1,4 @@
-"""The parser on a log: every page is parsed or a dead letter, whatever the others do."""
+"""The parser on a log: every page is parsed, or is a dead letter, whatever other pages do."""
 
 import asyncio
 from itertools import count
@@ -22,7 +22,7 @@ from tests.parser.pages import HOG, QUADRATIC, fetched
 SETTINGS = load_settings(
     None, {"parser": {"workers": 2, "page_limit": 3.0, "memory_limit": 32 << 20}}
 )
-PATIENCE = 60.0
+TIMEOUT = 60.0
 SITE = "http://www.example.org"
 HERE = partition_of("example.org", PARTITIONS)
 ELSEWHERE = [number for number in range(PARTITIONS) if number != HERE]
@@ -33,18 +33,18 @@ def page(number: int, body: bytes = b"", purpose: Purpose = Purpose.PAGE) -> Pag
     return fetched(body, url=f"http://www.example.org/page/{number}", purpose=purpose)
 
 
-def hazards(name: str) -> float:
+def hazard_count(name: str) -> float:
     return REGISTRY.get_sample_value("gossamer_hazards_total", {"hazard": name}) or 0.0
 
 
-async def served(
-    log: SqliteLog, store: SqliteStore, upto: int, settings: Settings = SETTINGS
+async def run_parser(
+    log: SqliteLog, store: SqliteStore, max_lag: int, settings: Settings = SETTINGS
 ) -> list[Event]:
-    """Run the parser until *upto* records are left; return all it has ever emitted."""
+    """Run the parser until the lag is *max_lag* records; return all events on its topics."""
     stop = asyncio.Event()
     serving = asyncio.create_task(wiring.serve(settings, log, store, stop))
-    async with asyncio.timeout(PATIENCE):
-        while log.lag("parser", PAGES_FETCHED.name) > upto and not serving.done():
+    async with asyncio.timeout(TIMEOUT):
+        while log.lag("parser", PAGES_FETCHED.name) > max_lag and not serving.done():
             await asyncio.sleep(0.02)
     stop.set()
     await serving
@@ -52,10 +52,10 @@ async def served(
 
 
 @pytest.mark.slow
-async def test_every_page_is_parsed_or_becomes_a_dead_letter(
+async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
     log: SqliteLog, store: SqliteStore
 ) -> None:
-    before = hazards("parser_fault"), hazards("non_web_link")
+    before = hazard_count("parser_fault"), hazard_count("non_web_link")
     bad = {5: QUADRATIC, 9: HOG}
     pages = [page(number, bad.get(number, b"")) for number in range(20)]
     robots = page(99, b"User-agent: *", Purpose.ROBOTS)
@@ -63,72 +63,70 @@ async def test_every_page_is_parsed_or_becomes_a_dead_letter(
     log.append(map(encode, [*pages, robots, mail]))
     log.append([Message(PAGES_FETCHED.name, "x", b"no event", "x")])
 
-    emitted = await served(log, store, upto=0)
+    emitted = await run_parser(log, store, max_lag=0)
 
     parsed = {event.visit.url: event for event in emitted if isinstance(event, PageParsed)}
-    letters = [event for event in emitted if isinstance(event, DeadLetter)]
-    assert len(parsed) + len(letters) == len(emitted)
+    dead_letters = [event for event in emitted if isinstance(event, DeadLetter)]
+    assert len(parsed) + len(dead_letters) == len(emitted)
     assert parsed.keys() == {p.visit.url for p in [*pages, mail]}
     assert parsed[pages[7].visit.url].title == "7"
-    unread = [one for one in parsed.values() if "parser_fault" in one.hazards]
-    assert {one.visit.url for one in unread} == {pages[5].visit.url, pages[9].visit.url}
-    assert {(one.status, one.digest, one.links) for one in unread} == {(200, "", ())}
-    assert {letter.value for letter in letters} == {
+    unreadable = [one for one in parsed.values() if "parser_fault" in one.hazards]
+    assert {one.visit.url for one in unreadable} == {pages[5].visit.url, pages[9].visit.url}
+    assert {(one.status, one.digest, one.links) for one in unreadable} == {(200, "", ())}
+    assert {dead_letter.value for dead_letter in dead_letters} == {
         encode(pages[5]).value,
         encode(pages[9]).value,
         b"no event",
     }
-    assert {letter.service for letter in letters} == {"parser"}
-    assert hazards("parser_fault") == before[0] + 2
-    assert hazards("non_web_link") == before[1] + 1
+    assert {dead_letter.service for dead_letter in dead_letters} == {"parser"}
+    assert hazard_count("parser_fault") == before[0] + 2
+    assert hazard_count("non_web_link") == before[1] + 1
 
 
 @pytest.mark.slow
-async def test_a_page_whose_answer_is_too_large_is_not_lost_for_who_waits_for_it(
+async def test_page_with_too_large_result_is_reported_unreadable(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = replace(topics.PAGES_PARSED, max_message_bytes=20_000 + topics.OVERHEAD)
-    known: dict[Any, Any] = {**topics.TOPIC_OF, PageParsed: small}
-    monkeypatch.setattr(topics, "TOPIC_OF", known)
-    before = hazards("parser_fault")
+    topic_by_event: dict[Any, Any] = {**topics.TOPIC_OF, PageParsed: small}
+    monkeypatch.setattr(topics, "TOPIC_OF", topic_by_event)
+    before = hazard_count("parser_fault")
     log.append([encode(page(1, b"".join(b"<a href=/%d>x</a>" % n for n in range(2000))))])
-    emitted = await served(log, store, upto=0)
-    (unread,) = (one for one in emitted if isinstance(one, PageParsed))
-    (letter,) = (one for one in emitted if isinstance(one, DeadLetter))
-    assert unread.hazards == ("parser_fault",)
-    assert "the answer for pages.parsed is too large" in letter.reason
-    assert hazards("parser_fault") == before + 1
+    emitted = await run_parser(log, store, max_lag=0)
+    (unreadable,) = (one for one in emitted if isinstance(one, PageParsed))
+    (dead_letter,) = (one for one in emitted if isinstance(one, DeadLetter))
+    assert unreadable.hazards == ("parser_fault",)
+    assert "the answer for pages.parsed is too large" in dead_letter.reason
+    assert hazard_count("parser_fault") == before + 1
 
 
 @pytest.mark.slow
-async def test_of_a_host_that_has_nothing_but_such_pages_few_are_kept(
-    log: SqliteLog, store: SqliteStore
-) -> None:
-    before = hazards("parser_fault")
+async def test_dead_letters_are_limited_per_host(log: SqliteLog, store: SqliteStore) -> None:
+    before = hazard_count("parser_fault")
     other = replace(fetched(b"<title>Another"), host="http://other.example.org")
     log.append(map(encode, [*(page(number, HOG) for number in range(4)), other]))
     given = {"workers": 1, "memory_limit": 32 << 20, "letters_limit": 1}
-    emitted = await served(log, store, upto=0, settings=load_settings(None, {"parser": given}))
+    emitted = await run_parser(
+        log, store, max_lag=0, settings=load_settings(None, {"parser": given})
+    )
     parsed = [event for event in emitted if isinstance(event, PageParsed)]
     read = [event.host for event in parsed if not event.reason]
     assert (len(parsed), read) == (5, ["http://other.example.org"])
     assert len([event for event in emitted if isinstance(event, DeadLetter)]) == 1
-    assert hazards("parser_fault") == before + 4
+    assert hazard_count("parser_fault") == before + 4
 
 
 @pytest.mark.slow
-async def test_pages_under_way_are_parsed_by_the_next_run(
-    log: SqliteLog, store: SqliteStore
-) -> None:
+async def test_pages_in_flight_are_parsed_by_next_run(log: SqliteLog, store: SqliteStore) -> None:
     log.append(encode(page(number)) for number in range(60))
-    await served(log, store, upto=40)
-    emitted = await served(log, store, upto=0)
+    await run_parser(log, store, max_lag=40)
+    emitted = await run_parser(log, store, max_lag=0)
     parsed = [event for event in emitted if isinstance(event, PageParsed)]
     assert {event.title for event in parsed} == {str(number) for number in range(60)}
 
 
 @pytest.mark.slow
-async def test_directives_are_read_for_the_product_that_the_settings_name(
+async def test_directives_are_read_for_product_in_settings(
     log: SqliteLog, store: SqliteStore
 ) -> None:
     html = ("Content-Type", "text/html")
@@ -144,7 +142,7 @@ async def test_directives_are_read_for_the_product_that_the_settings_name(
     }
     log.append(map(encode, pages.values()))
     settings = load_settings(None, {"parser": {"workers": 1}, "fetcher": {"product": "otherbot"}})
-    emitted = await served(log, store, upto=0, settings=settings)
+    emitted = await run_parser(log, store, max_lag=0, settings=settings)
     found = {
         event.visit.url.removeprefix(f"{SITE}/"): (event.noindex, event.nofollow)
         for event in emitted
@@ -154,7 +152,7 @@ async def test_directives_are_read_for_the_product_that_the_settings_name(
 
 
 @pytest.mark.slow
-async def test_no_page_is_started_while_dedup_is_behind(
+async def test_parser_pauses_while_dedup_lags(
     log: SqliteLog, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttling, "LIMITS", {**throttling.LIMITS, PAGES_PARSED.name: 10})
@@ -163,9 +161,9 @@ async def test_no_page_is_started_while_dedup_is_behind(
     stop = asyncio.Event()
     serving = asyncio.create_task(wiring.serve(SETTINGS, log, store, stop))
     before, parsed = 0, 0
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         for number in range(1000):
-            await read_elsewhere(log, number)
+            await wait_for_page_elsewhere(log, number)
             before, parsed = parsed, log.lag_by_partition("dedup", PAGES_PARSED.name).get(HERE, 0)
             if before == parsed > 10:
                 break
@@ -174,8 +172,8 @@ async def test_no_page_is_started_while_dedup_is_behind(
     assert parsed < 700, "it went on though nobody judged"
 
 
-async def read_elsewhere(log: SqliteLog, number: int) -> None:
-    """Wait until a page of another partition is read: the parser goes on, but for what is held."""
+async def wait_for_page_elsewhere(log: SqliteLog, number: int) -> None:
+    """Wait until a page of another partition is read: only held partitions are paused."""
     at = ELSEWHERE[number % len(ELSEWHERE)]
     site = next(f"{n}.test" for n in count() if partition_of(f"{n}.test", PARTITIONS) == at)
     parsed = log.lag_by_partition("dedup", PAGES_PARSED.name).get(at, 0)

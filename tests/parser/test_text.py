@@ -1,4 +1,4 @@
-"""Which text is kept of a page, and in which form."""
+"""The stored text of a page: main text, visible text, Markdown, and misread words."""
 
 import pytest
 from hypothesis import given
@@ -29,25 +29,25 @@ DEEP = "<div>" * 1000 + "<p>Words far down."
 BASE64 = "iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4"
 
 
-def said(body: str, mode: TextMode = "main", markdown: bool = False) -> PageParsed:
+def read_html(body: str, mode: TextMode = "main", markdown: bool = False) -> PageParsed:
     options = replace(OPTIONS, text=mode, markdown=markdown)
     return parse(fetched(body.encode()), options, NOW)
 
 
 @pytest.mark.parametrize("html", ["", MENU, ARTICLE, "<p>word" * MAX_TAGS, "word " * 10])
-def test_usual_pages_are_looked_through_whole(html: str) -> None:
+def test_usual_pages_are_not_truncated(html: str) -> None:
     assert truncate(html) == html
 
 
 @pytest.mark.parametrize("more", [1, MAX_TAGS])
-def test_of_too_many_tags_the_first_are_looked_through(more: int) -> None:
+def test_page_with_too_many_tags_is_truncated(more: int) -> None:
     html = "<p>word" * (MAX_TAGS + more)
     assert truncate(html) == "<p>word" * MAX_TAGS
 
 
 @pytest.mark.parametrize("mode", ["main", "fast"])
-def test_an_article_has_a_main_text(mode: TextMode) -> None:
-    parsed = said(f"{MENU}<article>{ARTICLE}</article>", mode)
+def test_article_has_main_text(mode: TextMode) -> None:
+    parsed = read_html(f"{MENU}<article>{ARTICLE}</article>", mode)
     assert parsed.text_kind == "main"
     assert "whole sentences" in (parsed.text or "") and "Entry" not in (parsed.text or "")
 
@@ -65,15 +65,13 @@ def test_an_article_has_a_main_text(mode: TextMode) -> None:
     ],
 )
 @pytest.mark.parametrize("mode", ["main", "fast"])
-def test_a_page_on_which_a_reader_sees_words_has_a_text(
-    body: str, word: str, mode: TextMode
-) -> None:
-    parsed = said(body, mode)
+def test_page_with_visible_words_has_text(body: str, word: str, mode: TextMode) -> None:
+    parsed = read_html(body, mode)
     assert word in (parsed.text or "")
     assert parsed.text_kind in ("main", "visible")
 
 
-def test_lines_of_the_visible_text_are_those_of_a_browser() -> None:
+def test_visible_text_has_lines_of_browser() -> None:
     html = "<h1>A  title</h1>\n<p>One <b>li</b>ne<br>and another<ul><li>1<li>2</ul>"
     assert (
         extract_visible_text(f"{html}<table><tr><td>a<td>b")
@@ -81,37 +79,37 @@ def test_lines_of_the_visible_text_are_those_of_a_browser() -> None:
     )
 
 
-def test_a_page_without_words_has_no_text() -> None:
-    parsed = said("<img src=a><script>words()</script><style>p {}</style>")
+def test_page_without_words_has_no_text() -> None:
+    parsed = read_html("<img src=a><script>words()</script><style>p {}</style>")
     assert (parsed.text, parsed.text_kind) == (None, "")
 
 
 @given(st.lists(st.sampled_from(["div", "p", "td", "b", "title", "li", "form", "nav"]), max_size=8))
-def test_what_stands_in_any_element_is_seen(tags: list[str]) -> None:
+def test_text_in_any_element_is_visible(tags: list[str]) -> None:
     if set(tags).isdisjoint(INVISIBLE_ELEMENTS):
-        assert said("".join(f"<{tag}>" for tag in tags) + "word").text == "word"
+        assert read_html("".join(f"<{tag}>" for tag in tags) + "word").text == "word"
 
 
-def test_without_text_nothing_else_is_different() -> None:
-    whole, without = said(CONTACT), said(CONTACT, "off")
+def test_disabled_text_leaves_digest_and_blocks() -> None:
+    whole, without = read_html(CONTACT), read_html(CONTACT, "off")
     assert (without.text, without.text_kind) == (None, "")
     assert without.digest == whole.digest and without.blocks == whole.blocks
 
 
-def test_plain_text_is_kept_as_it_is() -> None:
+def test_plain_text_is_unchanged() -> None:
     parsed = read("One line\n  and another", ("Content-Type", "text/plain"))
     assert (parsed.text, parsed.text_kind) == ("One line\n  and another", "plain")
 
 
-def test_the_main_text_comes_as_markdown_if_it_is_wanted() -> None:
+def test_main_text_is_published_as_markdown_if_enabled() -> None:
     body = f"{MENU}<article><h1>Its title</h1>{ARTICLE}<p>A <b>bold</b> word<ul><li>one<li>two</ul>"
-    parsed = said(body, markdown=True)
+    parsed = read_html(body, markdown=True)
     assert "# Its title" in (parsed.markdown or "")
     assert "**bold**" in (parsed.markdown or "") and "- one" in (parsed.markdown or "")
     assert "Entry" not in (parsed.markdown or "")
-    assert said(body).markdown is None
-    assert said(body).text == parsed.text
-    assert said(CONTACT, markdown=True).markdown is None, "there is no main text"
+    assert read_html(body).markdown is None
+    assert read_html(body).text == parsed.text
+    assert read_html(CONTACT, markdown=True).markdown is None, "there is no main text"
 
 
 WORDS = "Some words before it, and some more of them behind it. " * 5
@@ -121,14 +119,14 @@ WORDS = "Some words before it, and some more of them behind it. " * 5
 @pytest.mark.parametrize(
     "string", ["x" * 31, BASE64, "ÿØÿàJFIF¤¶§ÿÛ¾°ÐÑ¤ÿØÿàJFIF¤¶§ÿÛ¾°ÐÑ¤", "a1b2" * 20]
 )
-def test_what_can_be_no_word_is_left_out_and_counted(kind: str, string: str) -> None:
+def test_misread_word_is_dropped_and_a_hazard(kind: str, string: str) -> None:
     body = f"{WORDS}{string} {WORDS}"
     parsed = read(f"<p>{body}" if "html" in kind else body, ("Content-Type", kind))
     assert "misread_text" in parsed.hazards
     assert string not in (parsed.text or "") and "some more of them" in (parsed.text or "")
 
 
-def test_nothing_is_left_of_a_text_without_words() -> None:
+def test_text_of_misread_words_is_none() -> None:
     parsed = read(BASE64 * 20, ("Content-Type", "text/plain"))
     assert (parsed.text, parsed.text_kind) == (None, "")
     assert "misread_text" in parsed.hazards
@@ -151,11 +149,11 @@ def test_nothing_is_left_of_a_text_without_words() -> None:
         "最新のiPhoneとAndroidのスマートフォンを比較しました。",
     ],
 )
-def test_what_only_lacks_spaces_is_left(text: str) -> None:
+def test_text_without_spaces_is_not_misread(text: str) -> None:
     assert drop_misread_words(text, 30) == text
 
 
-def test_compounds_are_words_where_a_language_makes_them() -> None:
+def test_compounds_may_be_longer() -> None:
     word = "Gesundheitsversorgungseinrichtungen"
     assert "de" in COMPOUNDING_LANGUAGES
     assert drop_misread_words(word, 30, "de") == word
@@ -165,7 +163,7 @@ def test_compounds_are_words_where_a_language_makes_them() -> None:
 
 @pytest.mark.slow
 @given(st.text(), st.integers(1, 40))
-def test_nothing_is_added_and_short_strings_stay(text: str, longest: int) -> None:
-    kept = drop_misread_words(text, longest)
-    assert kept == text or set(kept.split()) <= set(text.split())
-    assert all(one in kept.split() for one in text.split() if len(one) <= longest)
+def test_only_long_strings_are_dropped(text: str, max_letters: int) -> None:
+    result = drop_misread_words(text, max_letters)
+    assert result == text or set(result.split()) <= set(text.split())
+    assert all(one in result.split() for one in text.split() if len(one) <= max_letters)

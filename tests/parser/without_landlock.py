@@ -1,4 +1,4 @@
-"""A pool where Landlock is refused, as by older container runtimes: prints its log."""
+"""Runs a pool where Landlock is refused, as by older container runtimes, and prints its log."""
 
 import asyncio
 import platform

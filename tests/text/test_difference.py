@@ -1,4 +1,4 @@
-"""What two sets do not share, from their tables."""
+"""The difference of two sets, from their tables."""
 
 import pytest
 from hypothesis import given
@@ -28,24 +28,27 @@ def test_few_differences_are_found_in_sets_of_any_size(
         assert (set(found.added), set(found.removed)) == (new - old, old - new)
 
 
-def test_twelve_are_nearly_always_found() -> None:
+def test_twelve_differences_are_nearly_always_found() -> None:
     found = 0
     for start in range(0, 100_000, 1000):
         shared = range(start, start + 500)
         old, new = range(start + 500, start + 506), range(start + 600, start + 606)
-        told = subtract_tables(make_table([*shared, *old]), make_table([*shared, *new]))
-        found += told is not None and (told.added, told.removed) == (frozenset(new), frozenset(old))
+        difference = subtract_tables(make_table([*shared, *old]), make_table([*shared, *new]))
+        found += difference is not None and (difference.added, difference.removed) == (
+            frozenset(new),
+            frozenset(old),
+        )
     assert found >= 95
 
 
 @pytest.mark.slow
 @given(st.sets(element, max_size=50), st.sets(element, min_size=100, max_size=300))
-def test_too_many_are_not_found(old: set[int], new: set[int]) -> None:
+def test_too_many_differences_are_none(old: set[int], new: set[int]) -> None:
     assert subtract_tables(make_table(old), make_table(new - old)) is None
 
 
 @given(st.sets(element))
-def test_a_table_is_always_as_small(elements: set[int]) -> None:
+def test_table_has_fixed_size(elements: set[int]) -> None:
     assert len(make_table(elements)) == TABLE_SIZE == 216
 
 
@@ -60,11 +63,11 @@ Single = tuple[int, int, int]
         max_size=12,
     )
 )
-def test_cells_that_only_seem_to_hold_one_element_come_to_an_end(seeming: list[Single]) -> None:
-    """With many differences some cells look so by chance: the answer is none, and it comes."""
+def test_subtraction_ends_with_false_single_cells(false_singles: list[Single]) -> None:
+    """With many differences some cells seem to have a single element by chance."""
     counts, checks, elements = [0] * CELL_COUNT, [0] * CELL_COUNT, [0] * CELL_COUNT
-    for cell, element, count in seeming:
+    for cell, element, count in false_singles:
         counts[cell], elements[cell] = count, element
         checks[cell] = mix(element, PART_COUNT) & 255
     found = subtract_tables(make_table([]), TABLE_LAYOUT.pack(*counts, *checks, *elements))
-    assert found is None or len(found.added) + len(found.removed) <= len(seeming)
+    assert found is None or len(found.added) + len(found.removed) <= len(false_singles)

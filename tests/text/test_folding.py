@@ -1,4 +1,4 @@
-"""White space folded, whatever the text holds."""
+"""Folding of white space in any text."""
 
 import re
 import sys
@@ -13,5 +13,5 @@ SPACES = "".join(re.findall(r"\s", "".join(map(chr, range(sys.maxunicode + 1))))
 
 @settings(max_examples=50)
 @given(st.text() | st.text(f"ab{SPACES}") | st.text("a "))
-def test_runs_of_white_space_are_single_spaces(text: str) -> None:
+def test_white_space_is_folded(text: str) -> None:
     assert fold_whitespace(text) == " ".join(text.split())

@@ -1,4 +1,4 @@
-"""What of a page counts as a change: everything but what its own versions show to be volatile."""
+"""Changes of pages: all count but those that earlier versions show to be volatile."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -25,11 +25,11 @@ class Page:
         self.state = b""
 
     def same(self, *pieces: str) -> bool:
-        """Visit it; return whether it says the same as at the visit before."""
-        told = compare(self.state, blocks(pieces))
-        self.state = told.state
+        """Visit the page; return whether it is unchanged."""
+        results = compare(self.state, blocks(pieces))
+        self.state = results.state
         assert len(self.state) <= MAX_STATE_SIZE <= 300
-        return told.same
+        return results.same
 
 
 def date(visit: int) -> list[str]:
@@ -62,10 +62,10 @@ Kind = Callable[[int], list[str]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_every_visit_brings_soon_counts_no_more(kind: Kind) -> None:
+def test_volatile_content_is_ignored_after_three_visits(kind: Kind) -> None:
     page = Page()
-    told = [page.same(*kind(visit)) for visit in range(12)]
-    assert told == [False] * (VOLATILE_SCORE + 1) + [True] * (11 - VOLATILE_SCORE)
+    results = [page.same(*kind(visit)) for visit in range(12)]
+    assert results == [False] * (VOLATILE_SCORE + 1) + [True] * (11 - VOLATILE_SCORE)
 
 
 @pytest.mark.slow
@@ -76,7 +76,9 @@ def test_what_every_visit_brings_soon_counts_no_more(kind: Kind) -> None:
     st.data(),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_other_change_is_seen(kind: Kind, visits: int, how: str, data: st.DataObject) -> None:
+def test_other_changes_are_seen_beside_volatile_content(
+    kind: Kind, visits: int, how: str, data: st.DataObject
+) -> None:
     page = Page()
     for visit in range(visits):
         page.same(*kind(visit))
@@ -92,7 +94,7 @@ def test_any_other_change_is_seen(kind: Kind, visits: int, how: str, data: st.Da
     assert not page.same(*pieces[:at], *now, *pieces[at + 1 :])
 
 
-def test_what_is_written_beside_an_advert_is_seen_at_each_of_its_changes() -> None:
+def test_changes_beside_volatile_content_are_seen_each_time() -> None:
     page = Page()
     for visit in range(8):
         page.same(*advert(visit))
@@ -106,8 +108,8 @@ def test_what_is_written_beside_an_advert_is_seen_at_each_of_its_changes() -> No
 
 
 @given(st.lists(st.booleans(), max_size=40))
-def test_what_has_not_changed_much_more_often_than_not_is_always_seen(changes: list[bool]) -> None:
-    """A price, say: that it stands alone and is short does not make it volatile."""
+def test_changes_of_place_below_volatile_score_are_seen(changes: list[bool]) -> None:
+    """For example a price: a short block of its own is not volatile for that."""
     page, price, ahead = Page(), 0, 0
     page.same(*ARTICLE, f"{price} €", "Buy")
     for changed in changes:
@@ -118,7 +120,7 @@ def test_what_has_not_changed_much_more_often_than_not_is_always_seen(changes: l
         ahead = min(MAX_SCORE, ahead + 1) if changed else max(0, ahead - 1)
 
 
-def test_what_no_longer_changes_counts_again() -> None:
+def test_place_that_stays_equal_counts_again() -> None:
     page = Page()
     for visit in range(8):
         page.same(*counter(visit))
@@ -127,17 +129,17 @@ def test_what_no_longer_changes_counts_again() -> None:
     assert not page.same(*counter(9))
 
 
-def test_a_page_that_is_all_numbers_is_not_left_out() -> None:
+def test_page_of_numbers_is_not_ignored() -> None:
     page = Page()
     assert not any(page.same("Goals:", f"{n}", "Minutes:", f"{90 - n}", "End") for n in range(12))
 
 
-def test_a_page_that_changes_everywhere_has_changed() -> None:
+def test_page_that_changes_everywhere_has_changed() -> None:
     page = Page()
     assert not any(page.same(*(f"{visit} {n}" for n in range(30))) for visit in range(8))
 
 
-def test_equal_lines_are_told_apart() -> None:
+def test_equal_lines_are_distinguished() -> None:
     page, lines = Page(), ["More", "Share"] * 20
     for visit in range(6):
         page.same(*lines[:9], f"{visit} views", *lines[9:])
@@ -147,21 +149,21 @@ def test_equal_lines_are_told_apart() -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=12), max_size=30))
-def test_a_version_that_is_judged_again_is_judged_alike(versions: list[list[str]]) -> None:
+def test_repeated_comparison_has_equal_result(versions: list[list[str]]) -> None:
     page = Page()
     for version in versions:
-        before, told = page.state, page.same(*version)
-        assert compare(before, blocks(version)) == (told, page.state)
+        before, results = page.state, page.same(*version)
+        assert compare(before, blocks(version)) == (results, page.state)
         assert page.same(*version), "whatever it holds"
 
 
-def test_long_pieces_are_blocks_of_sixteen_words() -> None:
+def test_long_pieces_are_split_into_blocks_of_sixteen_words() -> None:
     words = " ".join(f"w{n}" for n in range(40))
     assert len(blocks([words, "", " \n ", "end"])) == 4
     assert blocks(["a  b\nc"]) == blocks(["a b c"]) != blocks(["a b", "c"])
 
 
-def test_a_text_without_bounds_is_compared_by_its_digest_alone() -> None:
+def test_too_long_text_has_no_blocks_and_no_state() -> None:
     lines = [f"line {n}" for n in range(MAX_BLOCKS + 1)]
     page = Page()
     assert len(blocks(lines[:-1])) == MAX_BLOCKS
@@ -169,8 +171,8 @@ def test_a_text_without_bounds_is_compared_by_its_digest_alone() -> None:
     assert not page.same(*lines) and page.state == b""
 
 
-def test_what_is_kept_is_the_same_in_all_versions_of_the_program() -> None:
-    """It is compared with what visits years later find."""
+def test_state_is_equal_in_all_versions() -> None:
+    """The state is compared with versions of years later."""
     before = [*range(7, 2000, 3), 7, 7, 10, (1 << 32) - 1, (1 << 32) - 1, 0]
     kept = compare(b"", before).state
     later = compare(kept, [*before[:50], 99999, *before[51:]]).state
