@@ -1,4 +1,4 @@
-"""The parser without child processes: for crawls in virtual time, on pages that are trusted."""
+"""The parser without child processes, for crawls of trusted pages in virtual time."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from services.parser.result import classify
 
 
 class InlineParser(Processor):
-    """Does what `service.Parser` does, at once and in this process."""
+    """Reads pages like `service.Parser`, but synchronously and in this process."""
 
     name = "parser"
     reads = (PAGES_FETCHED,)
@@ -21,7 +21,7 @@ class InlineParser(Processor):
         self._options = options
 
     def handle(self, event: Event, now: float) -> Iterator[PageParsed]:
-        """Yield what a fetched page says; a robots.txt is no page."""
+        """Yield the contents of a fetched page; ignore visits of other purposes."""
         if isinstance(event, PageFetched) and event.visit.purpose.is_read:
             parsed = classify(event, parse(event, self._options, now))
             count_hazards(self.name, set(parsed.hazards).difference(event.hazards))
