@@ -42,7 +42,7 @@ def test_pdf_has_text_links_and_metadata() -> None:
     assert parsed.language == "en" and parsed.charset == ""
     assert parsed.text and parsed.text.count("quick brown fox") == 4
     assert targets(parsed) == ["http://www.example.org/next"]
-    assert parsed.digest == read(pdf(WORDS, WORDS * 3), PDF).digest, "it is of the text"
+    assert parsed.digest == read(pdf(WORDS, WORDS * 3), PDF).digest, "the digest is of the text"
     assert len(parsed.simhash) == 16 and parsed.blocks and parsed.sketch
 
 

@@ -104,7 +104,7 @@ def test_text_sitemap_skips_lines_that_are_not_urls() -> None:
     parsed = read_listing(text, ("Content-Type", "text/plain"))
     assert urls(parsed) == ["http://a.org/1", "https://a.org/3"]
     page = read_listing(text, ("Content-Type", "text/plain"), purpose=Purpose.PAGE)
-    assert (page.listing, page.entries) == (None, ()), "nobody called it a sitemap"
+    assert (page.listing, page.entries) == (None, ()), "text is a page by default"
 
 
 RSS = """<?xml version="1.0"?><rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"

@@ -120,7 +120,7 @@ async def test_child_is_replaced_after_max_pages(monkeypatch: pytest.MonkeyPatch
         await wait_until_gone(first)
         assert await read_titles(pool, 4) == ["0", "1", "2", "3"]
         assert pool.pids and pool.pids != first
-    assert replaced_count() == before, "no page is at fault"
+    assert replaced_count() == before, "a planned replacement is not counted"
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ async def test_idle_children_stop_and_restart_for_pages(
 ) -> None:
     monkeypatch.setattr(pool_module, "MAX_IDLE_SECONDS", 0.05)
     async with Pool(2, TIMEOUT, AMPLE_MEMORY) as pool:
-        assert pool.pids == [], "no page has come yet"
+        assert pool.pids == [], "children start with the first page"
         before = replaced_count()
         for _ in range(2):
             assert await read_titles(pool, 4) == ["0", "1", "2", "3"]

@@ -267,7 +267,8 @@ def test_every_reader_has_a_warm_up_sample() -> None:
 async def check_read_equally_in_sandbox(pages: list[PageFetched]) -> None:
     async with Pool(2, TIMEOUT, 512 << 20) as pool:
         inside = await asyncio.gather(*(pool.parse(Request(page, OPTIONS, NOW)) for page in pages))
-    assert [encode(one) for one in inside] == [encode(parse(page, OPTIONS, NOW)) for page in pages]
+    outside = [parse(page, OPTIONS, NOW) for page in pages]
+    assert [encode(parsed) for parsed in inside] == [encode(parsed) for parsed in outside]
 
 
 async def test_readers_load_nothing_in_sandbox() -> None:

@@ -70,9 +70,9 @@ async def test_every_page_is_parsed_and_unreadable_pages_are_dead_letters(
     assert len(parsed) + len(dead_letters) == len(emitted)
     assert parsed.keys() == {p.visit.url for p in [*pages, mail]}
     assert parsed[pages[7].visit.url].title == "7"
-    unreadable = [one for one in parsed.values() if "parser_fault" in one.hazards]
-    assert {one.visit.url for one in unreadable} == {pages[5].visit.url, pages[9].visit.url}
-    assert {(one.status, one.digest, one.links) for one in unreadable} == {(200, "", ())}
+    unreadable = [event for event in parsed.values() if "parser_fault" in event.hazards]
+    assert {event.visit.url for event in unreadable} == {pages[5].visit.url, pages[9].visit.url}
+    assert {(event.status, event.digest, event.links) for event in unreadable} == {(200, "", ())}
     assert {dead_letter.value for dead_letter in dead_letters} == {
         encode(pages[5]).value,
         encode(pages[9]).value,
@@ -93,8 +93,8 @@ async def test_page_with_too_large_result_is_reported_unreadable(
     before = hazard_count("parser_fault")
     log.append([encode(page(1, b"".join(b"<a href=/%d>x</a>" % n for n in range(2000))))])
     emitted = await run_parser(log, store, max_lag=0)
-    (unreadable,) = (one for one in emitted if isinstance(one, PageParsed))
-    (dead_letter,) = (one for one in emitted if isinstance(one, DeadLetter))
+    (unreadable,) = (event for event in emitted if isinstance(event, PageParsed))
+    (dead_letter,) = (event for event in emitted if isinstance(event, DeadLetter))
     assert unreadable.hazards == ("parser_fault",)
     assert "the answer for pages.parsed is too large" in dead_letter.reason
     assert hazard_count("parser_fault") == before + 1
@@ -169,7 +169,7 @@ async def test_parser_pauses_while_dedup_lags(
                 break
     stop.set()
     await serving
-    assert parsed < 700, "it went on though nobody judged"
+    assert parsed < 700, "the parser did not pause"
 
 
 async def wait_for_page_elsewhere(log: SqliteLog, number: int) -> None:

@@ -66,7 +66,7 @@ def simhash_by_definition(text: str) -> str:
 def test_short_text_has_no_simhash() -> None:
     assert simhash_of("one two three", 4) == ""
     assert len(simhash_of("one two three", 3)) == 16
-    assert simhash_of(TEXT, 0) == "", "it is turned off"
+    assert simhash_of(TEXT, 0) == "", "simhashes are disabled"
     assert simhash_of("", 1) == ""
 
 

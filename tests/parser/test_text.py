@@ -109,7 +109,7 @@ def test_main_text_is_published_as_markdown_if_enabled() -> None:
     assert "Entry" not in (parsed.markdown or "")
     assert read_html(body).markdown is None
     assert read_html(body).text == parsed.text
-    assert read_html(CONTACT, markdown=True).markdown is None, "there is no main text"
+    assert read_html(CONTACT, markdown=True).markdown is None, "the page has no main text"
 
 
 WORDS = "Some words before it, and some more of them behind it. " * 5
@@ -158,7 +158,7 @@ def test_compounds_may_be_longer() -> None:
     assert "de" in COMPOUNDING_LANGUAGES
     assert drop_misread_words(word, 30, "de") == word
     assert drop_misread_words(word, 30, "en") == ""
-    assert drop_misread_words(word, 0) == word, "it is turned off"
+    assert drop_misread_words(word, 0) == word, "0 disables the limit"
 
 
 @pytest.mark.slow

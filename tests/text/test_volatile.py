@@ -83,7 +83,7 @@ def test_other_changes_are_seen_beside_volatile_content(
     for visit in range(visits):
         page.same(*kind(visit))
     pieces = kind(visits)
-    at = data.draw(st.sampled_from([at for at, one in enumerate(pieces) if one in kind(0)]))
+    at = data.draw(st.sampled_from([at for at, piece in enumerate(pieces) if piece in kind(0)]))
     now = {
         "replaced": ["Another sentence."],
         "removed": [],
@@ -154,7 +154,7 @@ def test_repeated_comparison_has_equal_result(versions: list[list[str]]) -> None
     for version in versions:
         before, results = page.state, page.same(*version)
         assert compare(before, blocks(version)) == (results, page.state)
-        assert page.same(*version), "whatever it holds"
+        assert page.same(*version), "an unchanged version equals the previous one"
 
 
 def test_long_pieces_are_split_into_blocks_of_sixteen_words() -> None:

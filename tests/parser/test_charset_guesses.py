@@ -62,7 +62,7 @@ def test_every_c1_byte_of_windows_1252_is_decoded(byte: int) -> None:
 def test_undefined_byte_is_replaced() -> None:
     decoded = decode_text(b"\xaa\x81\xe1", "text/html; charset=windows-1253", is_html=True)
     assert decoded.text == "\ufffd\x81\u03b1"
-    assert decoded.conflict, "the bytes are not in the encoding that is declared"
+    assert decoded.conflict, "the bytes are invalid in the declared encoding"
 
 
 @given(st.binary(min_size=1))

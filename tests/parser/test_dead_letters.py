@@ -6,9 +6,9 @@ A, B = "http://a.example", "http://b.example"
 
 
 def test_limit_applies_per_host() -> None:
-    letters = DeadLetterLimiter(2)
-    wanted = [letters.allow(host) for host in (A, A, A, B, A)]
-    assert wanted == [True, True, False, True, False]
+    limiter = DeadLetterLimiter(2)
+    allowed = [limiter.allow(host) for host in (A, A, A, B, A)]
+    assert allowed == [True, True, False, True, False]
 
 
 def test_limit_0_allows_no_dead_letters() -> None:
@@ -16,9 +16,9 @@ def test_limit_0_allows_no_dead_letters() -> None:
 
 
 def test_counts_are_limited_to_recent_hosts() -> None:
-    letters = DeadLetterLimiter(1)
-    assert letters.allow(A)
+    limiter = DeadLetterLimiter(1)
+    assert limiter.allow(A)
     for number in range(MAX_HOSTS):
-        letters.allow(str(number))
-    assert letters.allow(A), "it is forgotten"
-    assert not letters.allow(str(MAX_HOSTS - 1))
+        limiter.allow(str(number))
+    assert limiter.allow(A), "its count was evicted"
+    assert not limiter.allow(str(MAX_HOSTS - 1))
