@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from bench.webs import DAY, Page, Web, internal_links
-from services.dedup.hints import MAX_NEW_LINKS
+from services.dedup.links import MAX_NEW_LINKS
 from services.frontier.revisit import (
     CrawlState,
     Evidence,

@@ -38,11 +38,10 @@ def work_on_the_loop(backends: Backends) -> None:
 
 def work_on_faust(backends: Backends) -> None:
     """Work on Faust's streams and table."""
-    from services.dedup.faust.app import build
+    from services.dedup.faust.app import FaustWorker, build
     from services.dedup.faust.changelog import make_changelog
-    from services.dedup.faust.folder import own_folder
-    from services.dedup.faust.offsets import Offsets
-    from services.dedup.faust.worker import FaustWorker
+    from services.dedup.faust.restore import Offsets
+    from services.dedup.faust.tables import own_folder
 
     # Faust reads by itself, so nobody else would.
     backends.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], backends.store)

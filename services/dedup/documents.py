@@ -29,7 +29,7 @@ from gossamer.telemetry import count
 from gossamer.text.blocks import unpack_blocks
 from gossamer.text.sketch import estimate_change
 from gossamer.text.volatile import compare
-from services.dedup.hints import new_links, sketch_of
+from services.dedup.links import new_links, sketch_of
 from services.dedup.rows import HIDDEN, DocumentRow
 
 

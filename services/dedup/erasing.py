@@ -15,7 +15,7 @@ from gossamer.events.gone import Gone
 from gossamer.store import Partition, Row, Store
 from gossamer.web.url import fingerprint, site_of
 from services.dedup.content import DigestRow
-from services.dedup.guesses import GuessesRow
+from services.dedup.host_facts import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow, bands
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow

@@ -35,10 +35,15 @@ from gossamer.web.internal_links import sample_links
 from gossamer.web.validators import NO_VALIDATORS
 from services.dedup.content import Content, Linked
 from services.dedup.documents import Documents
-from services.dedup.hints import group_by_host, internal_links, mark_new
-from services.dedup.host_names import HostNames, keys_of
-from services.dedup.host_steps import HostSteps
-from services.dedup.links import images_of, links_of, respell
+from services.dedup.host_facts import HostNames, HostSteps, keys_of
+from services.dedup.links import (
+    group_by_host,
+    images_of,
+    internal_links,
+    links_of,
+    mark_new,
+    respell,
+)
 from services.dedup.listings import Listings
 from services.dedup.rows import DocumentRow
 

@@ -54,7 +54,7 @@ class DocumentRow(Row, frozen=True):
     """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
     links: bytes = b""
     """Of its links to its own site, if the crawl comes back: says which of the next version are new
-    (`services.dedup.hints`)."""
+    (`services.dedup.links`)."""
 
 
 class HostNameRow(Row, frozen=True):

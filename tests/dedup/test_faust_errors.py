@@ -15,7 +15,7 @@ from aiokafka.errors import (
 from faust.exceptions import ProducerSendError
 
 from gossamer.errors import GossamerError, Unavailable
-from services.dedup.faust.worker import translate_error
+from services.dedup.faust.app import translate_error
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +45,7 @@ def test_what_somebody_has_to_mend_ends_the_process() -> None:
 
 HANGING = """
 import asyncio, threading
-from services.dedup.faust.worker import ends_within
+from services.dedup.faust.app import ends_within
 
 async def stop():
     with ends_within(0.1):

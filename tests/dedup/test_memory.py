@@ -5,9 +5,8 @@ from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.in_links import sites_in
-from services.dedup import guesses, links
-from services.dedup.guesses import Guesses
-from services.dedup.host_names import HostNames
+from services.dedup import host_facts, links
+from services.dedup.host_facts import Guesses, HostNames
 from services.dedup.links import InLinks
 
 HOSTS, LONG = 5000, "x" * 1900
@@ -17,9 +16,9 @@ def test_guesses_at_the_hosts_of_one_trap_fill_the_part_of_its_site() -> None:
     room = Guesses(SqliteStore(Database(":memory:")))
     room.ask("http://a.example/script")
     for host in range(HOSTS):
-        for guess in range(guesses.FIRST):
+        for guess in range(host_facts.FIRST_GUESSES):
             room.ask(f"http://h{host}.trap.example/{guess}{LONG}")
-    assert room._hosts.bytes <= guesses.SITE_CACHE_BYTES + 1000
+    assert room._hosts.bytes <= host_facts.SITE_GUESSES_BYTES + 1000
     assert "http://a.example" in room._hosts
 
 

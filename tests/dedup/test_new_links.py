@@ -20,7 +20,7 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.web.internal_links import sample_links
-from services.dedup.hints import MAX_BYTES, MAX_NEW_LINKS, new_links, sketch_of
+from services.dedup.links import MAX_BYTES, MAX_NEW_LINKS, new_links, sketch_of
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed
 
 HOME = "http://a.test/"

@@ -7,20 +7,50 @@ changelog with a consumer of its own, and events flow only when that is done.
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, cast
 
 import faust
 import structlog
+from confluent_kafka import Consumer as KafkaConsumer
+from confluent_kafka import TopicPartition
 from faust.tables.manager import TableManager
 from faust.types import TP
 from mode import Service
 
+from gossamer.log.kafka.client import Trouble, client, consumer
+from gossamer.log.kafka.gaps import GapCheck
+from gossamer.log.kafka.trimming import Trimmer
+from gossamer.settings.servers import KafkaSettings
 from services.dedup.faust.changelog import Changelog
-from services.dedup.faust.offsets import Offsets
 from services.dedup.faust.transport import Consumer
+from services.dedup.service import Dedup
+
+
+class Offsets:
+    """Asks about Dedup's group without being a member. Its methods block."""
+
+    def __init__(self, kafka: KafkaSettings) -> None:
+        trouble, group = Trouble(kafka.servers), kafka.prefix + Dedup.name
+        asking = KafkaConsumer({**client(kafka, trouble), **consumer(group)})
+        self._prefix, self._gaps = kafka.prefix, GapCheck(kafka, group, asking, trouble)
+        self._trimmer = Trimmer(kafka)
+
+    def standing(self, tps: Collection[TP]) -> dict[TP, int]:
+        """Return the offsets that the group goes on from; raise Gap if records are missing."""
+        found = self._gaps.standing([TopicPartition(tp.topic, tp.partition) for tp in tps])
+        return {TP(*at): offset for at, offset in found.items()}
+
+    def check(self, positions: Mapping[TP, int]) -> None:
+        """Raise Gap if records from one of *positions* on are missing."""
+        self._gaps.check({(tp.topic, tp.partition): n for tp, n in positions.items()})
+
+    def trim(self, tps: Collection[TP]) -> None:
+        """Delete what was read of *tps*, if that is due again."""
+        self._trimmer.trim((tp.topic.removeprefix(self._prefix), tp.partition) for tp in tps)
+
 
 logger = structlog.get_logger()
 

@@ -4,18 +4,21 @@ A change here is not yet on the changelog: the runner sends `written` with the a
 and moves past the event when the brokers have acknowledged all of them.
 """
 
+import fcntl
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 import faust
 import rocksdict
+import structlog
 from faust.stores.rocksdb import RocksDBOptions, Store
 from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, Locked
+from gossamer.settings import Settings
 
 ROCKSDB = {
     "bloom_filter_size": 10,
@@ -220,3 +223,52 @@ class SeenTable(faust.Table[str, str]):
             f"the table in {self.app.conf.tabledir} cannot be read or written ({error}): "
             "see that its disk is sound and has room, and that no other instance uses it"
         )
+
+
+logger = structlog.get_logger()
+
+
+@contextmanager
+def own_folder(settings: Settings, changelog: str) -> Iterator[Path]:
+    """Lock the folder, bind it to the topic with the id *changelog*, and yield it.
+
+    If its tables were on another changelog, they are on disk only: they lose their offsets, and are
+    published. Raise Locked if another process has the folder.
+    """
+    folder = settings.dedup.folder / settings.service.instance
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "changelog-id").open("a+")
+    except OSError as error:
+        raise GossamerError(
+            f"{folder} cannot be written to ({error.strerror}): "
+            "dedup.folder names where an instance keeps its table"
+        ) from error
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Locked(
+                f"another process uses {folder}: give each a service.instance of its own"
+            ) from error
+        _bind(lock, folder, changelog)
+        yield folder
+
+
+def _bind(file: IO[str], folder: Path, changelog: str) -> None:
+    file.seek(0)
+    known = file.read()
+    if known == changelog:
+        return
+    if known:
+        logger.warning("the changelog was recreated", folder=str(folder), was=known, now=changelog)
+        try:
+            forget_offsets(folder)
+        except Exception as error:
+            raise GossamerError(
+                f"the tables in {folder} cannot be read or written ({error}): see that the disk "
+                "is sound and has room"
+            ) from error
+    file.truncate(0)
+    file.write(changelog)
+    file.flush()
