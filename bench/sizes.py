@@ -40,9 +40,9 @@ from gossamer.web.url import fingerprint, site_of
 from gossamer.web.validators import Validators
 from services.archive.rows import CaptureRow
 from services.dedup.content import DigestRow
-from services.dedup.near import Kept, NearRow, bands
+from services.dedup.near import NearCandidate, NearRow, bands
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import finder_of, mapping_key
+from services.dedup.seen import hash_finder, mapping_key
 from services.frontier.parked import ParkedRow
 from services.frontier.revisit import (
     CrawlState,
@@ -128,7 +128,7 @@ def rows(count: int) -> Iterator[Row]:
         yield DocumentRow(DEFAULT_CRAWL, url, at, digest)
         simhash = digest[:16]
         for band in bands(site_of(url), simhash):
-            yield NearRow(DEFAULT_CRAWL, band, (Kept(url, simhash, at),))
+            yield NearRow(DEFAULT_CRAWL, band, (NearCandidate(url, simhash, at),))
         yield QueuedUrl(
             DEFAULT_CRAWL,
             f"{host} new/0",
@@ -225,7 +225,7 @@ def seen(folder: Path, count: int) -> float:
     """Return the bytes that the URL-seen set takes on dedup's disk."""
     table = rocksdict.Rdict(str(folder / "seen"), rocksdict.Options(raw_mode=True))
     for _, url in urls(count):
-        table[mapping_key(DEFAULT_CRAWL, fingerprint(url)).encode()] = finder_of(url).encode()
+        table[mapping_key(DEFAULT_CRAWL, fingerprint(url)).encode()] = hash_finder(url).encode()
     table.flush()
     table.compact_range(None, None)
     table.close()
@@ -274,7 +274,7 @@ def kafka(folder: Path, count: int) -> dict[str, float]:
                     batch = []
             log.append(batch)
             changes = [
-                (mapping_key(DEFAULT_CRAWL, fingerprint(url)), finder_of(url))
+                (mapping_key(DEFAULT_CRAWL, fingerprint(url)), hash_finder(url))
                 for _, url in urls(count)
             ]
             # Any topic will do that is not compacted before it is measured.

@@ -165,7 +165,7 @@ def _facts(crawl: OpenCrawl, store: Store, url: str) -> UrlFacts:
     host = host_key(url)
     visit = store.table(UrlRow).get((crawl.id, host), url)
     site = site_of(url)
-    met = not crawl.fleet and SeenTable(store).knows(crawl.id, site, fingerprint(url))
+    met = not crawl.fleet and SeenTable(store).contains(crawl.id, site, fingerprint(url))
     row = store.table(HostRow).get(site, host)
     queues = HostQueues(store.table(QueuedUrl), crawl.id)
     ahead, queued = (row and queues.find(row, url)) or (None, None)

@@ -26,7 +26,7 @@ from gossamer.runtime.positions import PositionRow
 from gossamer.runtime.quiescing import Quiesced, quiesced
 from gossamer.settings import Settings
 from gossamer.store import Store
-from services.archive.files.segment import OPEN
+from services.archive.files.segment import OPEN_SUFFIX
 from services.archive.rows import SegmentRow
 from services.archive.service import Archive
 from services.dedup.service import Dedup
@@ -183,7 +183,7 @@ def missing_files(snapshot: FleetSnapshot, archives: Path) -> list[str]:
     """Return the WARC files of *snapshot* that the folder *archives* lacks, or has less of."""
 
     def size(file: str) -> int:
-        paths = archives / file, archives / (file + OPEN)
+        paths = archives / file, archives / (file + OPEN_SUFFIX)
         return max(path.stat().st_size if path.exists() else 0 for path in paths)
 
     return [file for file, least in snapshot.files.items() if size(file) < least]

@@ -43,7 +43,7 @@ from gossamer.runtime.positions import PositionRow
 from gossamer.store import Partition, Row, Store, partition_fields
 from gossamer.store.claims import Claimant, ClaimRow, WindowRow
 from services.archive.rows import SegmentRow
-from services.dedup.replicated import changes_of, standing_changes
+from services.dedup.replicated import changes_of, read_valid_changes
 from services.dedup.seen import SeenRow
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
@@ -212,7 +212,7 @@ def _copy_seen(source: Side, target: Side, epoch: int, now: float) -> Iterator[s
     else:
         changes = (
             change
-            for some in standing_changes(source.log, source.log.partitions)
+            for some in read_valid_changes(source.log, source.log.partitions)
             for number, change in some
             # Sites that were in another partition before have their changes there as well.
             if number == partition_of(change.site, source.log.partitions)

@@ -11,7 +11,7 @@ from gossamer.errors import BadSettings
 from gossamer.store import Store
 from gossamer.web.url import BadUrl, canonicalize, host_key, site_of, spellings
 from gossamer.web.url_steps import STEPS, host_image, host_images, merged
-from services.dedup.rows import ASSUMED, HostNameRow, HostStepsRow, original_of
+from services.dedup.rows import ASSUMED_RULE, HostNameRow, HostStepsRow, original_of
 from services.frontier.rows import UrlRow
 
 
@@ -67,7 +67,9 @@ def _at_host(store: Store, url: str, wanted: tuple[str, ...]) -> Iterator[tuple[
         for rule, _ in host_images(url, wanted):
             if row.holds(rule) and (after := host_image(url, rule)) != url:
                 url = after
-                why = "assumed" if rule == ASSUMED else f"{len(row.proofs[rule])} texts prove it"
+                why = (
+                    "assumed" if rule == ASSUMED_RULE else f"{len(row.proofs[rule])} texts prove it"
+                )
                 yield f"{rule} ({why})", url
 
 

@@ -39,7 +39,7 @@ from gossamer.runtime.identity import STORE, IdentityRow
 from gossamer.sqlite import APPLICATION_ID, FORMAT, Database, no_space, translate_errors
 from gossamer.store.sqlite import SqliteStore
 from services.archive.files.repair import repair
-from services.archive.files.segment import NAME, NO_SPACE, OPEN, sync
+from services.archive.files.segment import FILE_NAME, NO_SPACE_ERRNOS, OPEN_SUFFIX, sync
 from services.archive.rows import SegmentRow
 from services.archive.service import STANDALONE_WRITER
 from services.frontier.conditions import Condition
@@ -152,14 +152,14 @@ def complete_files(warc: Path, row: SegmentRow | None) -> dict[str, int]:
     for file in row.full if row else ():
         # Committed whole, and perhaps not renamed yet.
         with suppress(FileNotFoundError):
-            sizes.setdefault(file, (warc / (file + OPEN)).stat().st_size)
+            sizes.setdefault(file, (warc / (file + OPEN_SUFFIX)).stat().st_size)
     return sizes
 
 
 def _files(warc: Path) -> dict[str, tuple[int, int]]:
     """Return the size and the serial of each file with its final name."""
     paths = sorted(warc.iterdir()) if warc.exists() else []
-    matches = [(path, NAME.fullmatch(path.name)) for path in paths]
+    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in paths]
     return {
         path.name: (path.stat().st_size, int(match["serial"]))
         for path, match in matches
@@ -352,6 +352,6 @@ def translated(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in NO_SPACE:
+        if error.errno in NO_SPACE_ERRNOS:
             raise no_space(folder) from error
         raise GossamerError(f"{folder} cannot be written to: {error}") from error

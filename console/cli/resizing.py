@@ -20,7 +20,7 @@ from gossamer.settings import Settings
 from gossamer.store import Store
 from gossamer.store.claims import Claimant
 from services.archive.service import Archive
-from services.dedup.replicated import moved
+from services.dedup.replicated import repartition_changelog
 from services.dedup.service import Dedup
 from services.frontier.resizing import drop_partitions, resize
 from services.frontier.service import Frontier
@@ -73,7 +73,7 @@ def resize_fleet(settings: Settings, wanted: int) -> Iterator[str]:
 def _move_records(log: Log, store: Store, before: int, wanted: int, now: float) -> Iterator[str]:
     epoch = Claimant(store, Dedup.name).claim(range(max(before, wanted)), now)
     count = 0
-    for messages in moved(log, before, wanted, epoch, now):
+    for messages in repartition_changelog(log, before, wanted, epoch, now):
         log.append(messages)
         count += len(messages)
     yield f"urls.seen: {plural(count, 'record')} moved to other partitions"

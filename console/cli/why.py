@@ -17,7 +17,7 @@ from gossamer.terminal import printable
 from gossamer.web.scope import parse_scope
 from gossamer.web.url import site_of
 from services.archive.rows import CaptureRow
-from services.dedup.rows import HIDDEN, DocumentRow
+from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 from services.frontier.gates import closed_gates
 from services.frontier.rows import HistoryRow, HostRow, UrlRow, VerdictRow
 
@@ -138,10 +138,10 @@ def _judged(verdict: VerdictRow) -> str:
 
 
 def _document(row: DocumentRow) -> Iterator[str]:
-    if row.gone in HIDDEN and row.published_at is None:
+    if row.gone in HIDDEN_REASONS and row.published_at is None:
         yield f"not in pages: {PATIENCE[Gone(row.gone)].text}"
     elif row.gone in PATIENCE:
-        at = (row.missed_since if row.gone in HIDDEN else None) or row.at
+        at = (row.missed_since if row.gone in HIDDEN_REASONS else None) or row.at
         yield f"gone from pages: {instant(at)}: {PATIENCE[Gone(row.gone)].text}"
     elif row.missed_since is not None:
         visits = plural(row.missed, "visit")

@@ -1,109 +1,116 @@
-"""Dedup: has this URL ever been met, and is this page's content new?
+"""Dedup: has this URL been seen before, and is the content of this page new?
 
-**How a URL passes.** A seed, or a link of a page that is worth following, is re-keyed by its site
-(`urls.discovered`) and comes back to the instance that owns the site's partition. There the
-URL-seen test remembers who found it first: `seen.test(site, urls, finder)`. The first finder's URL
-is admitted; all others' are dropped.
+**Reading order.** `service` dispatches events and runs the URL-seen test. `seen` defines the
+URL-seen set; `replicated` and `rocksdb` are its storage in a fleet. `pages` has one handler for
+each kind of page. `links` finds, rewrites and releases links, and marks new ones. `content` and
+`near` decide which page leads a text. `documents` compares versions and publishes. `host_facts`
+learns about hosts, `listings` reads sitemaps and feeds, `erasing` erases. `rows` has the rows that
+the console reads. `faust` is the other engine.
 
-**Why the first finder wins.** The obvious test, remember the URL if it is new and then admit it,
-loses the URL if the process dies between the two: the record comes again, and its URL is known.
-The finder tells the cases apart. A record that comes again *is* the first finder, so its URL is
-admitted again, marked as repeated: the frontier looks for it in its queue and among its visits.
-Nothing is lost, and nothing is admitted for anybody else. The set holds 64 bits of the finder
-(`seen.finder_of`); the whole name travels with the URL.
+**How a URL passes.** A seed, or a link that the crawl follows, is keyed by its site on
+`urls.discovered`. The instance that owns the site's partition consumes it. The URL-seen test stores
+the first finder of a URL: `seen.test(crawl, site, urls, finder)`. The URL is admitted for its first
+finder, and dropped for every other one.
 
-**Under which URL.** A page's links first get the URLs by which the crawl knows them (`links`), by
-the steps in its definition, which are the same for all instances. Some steps hold at some hosts
-alone. Whether they do the texts of the host show, which are judged here as well (`host_steps`): so
-they are applied where a URL arrives to be tested, by the instance that owns its site.
+**Why the first finder wins.** The obvious test stores a new URL and then admits it. If the process
+crashes between the two, the URL is lost: the record is consumed again, and its URL is already in
+the set. The finder tells these cases apart. A redelivered record is the first finder, so its URL is
+admitted again and marked as repeated. The frontier then looks it up in its queue and among its
+visits. The set stores 64 bits of the finder's name (`seen.hash_finder`); the full name travels with
+the URL.
 
-**At which host.** A host may be another one under a second name, or a copy of it: the same texts
-show that, and links to the replica are taken for links to its original (`host_names`).
+**Which form of a URL is tested.** `links` first applies the URL steps of the crawl's definition,
+which are the same for all instances. Some steps hold at some hosts only. `host_facts.HostSteps`
+learns this from the texts of the host. So these steps are applied where a URL is tested, by the
+instance that owns its site.
 
-**Which guesses pass.** What a script seems to lead to is let through before the URL-seen test only
-as far as such guesses at its host turn out to be pages (`guesses`), or if it is known anyway: what
-is left out is not remembered, and a link to it passes later.
+**Hosts with several names.** A host may be an alias or a replica of another host. Equal texts show
+it, and links to the replica are rewritten to its original (`host_facts.HostNames`).
 
-**What is kept.** A page that is not relevant to the crawl is judged, and then treated as one that
-asks not to be indexed (`pages`). Neither is published, and either has a row as a document has:
-another visit says whether it has changed.
+**Guesses.** A guess is a string in a script that looks like a URL. Only a few guesses for each host
+pass to the URL-seen test; the number grows if they are pages (`host_facts.Guesses`). A guess that
+is in the set already always passes. A guess that is dropped is not stored in the set, so a link to
+the same URL passes later.
 
-**How a page passes.** The first page with a text owns the text's digest; any other with the same
-digest is a duplicate of it. The verdict is published with the document. Links that the page asks
-not to follow, those out of scope, and those too deep are not released.
+**Irrelevant pages.** A page that is not relevant to the crawl gets a verdict, and is then treated
+like a page with `noindex` (`pages`). Neither is published. Both have a row like a document, so that
+the next visit can tell whether they changed.
 
-**When links are held back.** Not because the text is a duplicate: the folders of an archive, the
-pages of a list that a script fills, and all the pages that say "Redirecting…" have the same text
-and lead elsewhere. Only if text and links are equal, the page's own host left out, and another page
-has released those links (`links`): then the site has a mirror, and one of them is enough. Who
-released them is remembered as who had a text first is, so that a page that comes again releases its
-links again. A site that makes up folders without an end has the same text in all of them; so the
-duplicates on the way to a page are counted, and beyond `dedup.duplicates_limit` in a row its links
-are not followed (`trap_duplicates`).
+**How a page passes.** The first page with a text is the text's leader. Any other page with the same
+digest is its duplicate. The verdict is published with the document. Links with `nofollow`, links
+out of scope and links that are too deep are not released.
 
-**What a near duplicate is.** A page that is no duplicate, and whose simhash differs in at most
-`dedup.near_distance` bits from that of a page that its site had before (`near`). It is published as
-one, with the URL of the other, and its links are followed. It is counted on the way as a duplicate
-is: a site that makes up pages without an end often gives each a word of its own.
+**When links are withheld.** A duplicate text is not enough. The folders of an archive, lists that a
+script fills, and pages that say "Redirecting…" have equal texts and different links. Links are
+withheld if another page with the same text has released the same links, apart from the page's own
+host (`links`). Then the site has a mirror, and one copy is enough. The page that released the links
+is stored like the leader of a text, so a redelivered record releases its links again. A trap that
+generates folders without end has one text in all of them. So each URL counts the duplicates in a
+row on the way to it, and beyond `dedup.duplicates_limit` links are not followed
+(`trap_duplicates`).
 
-**What another visit says.** A page that was published before has changed or not (`documents`). It
-has not if its text has the digest of the visit before, or if nothing else differs than what every
-visit changes: a date, a counter, an advert (`gossamer.text.volatile`). Otherwise a sketch of the
-text says how much (`gossamer.text.sketch`). Both are kept in the row of the document, 480 bytes at
-most, with what the visit was told that found it changed last, so that a record that comes again is
-told the same. A duplicate is one still, whether it has changed or not: `change` says that of every
-page. After a 304 the page is unchanged without a look at it, and one that the parser could not read
-is unread: nothing is known of either but that, and the row stays as it was.
+**Near duplicates.** A page is a near duplicate if it is not a duplicate, and its simhash differs in
+at most `dedup.near_distance` bits from an earlier page of its site (`near`). It is published with
+the URL of that page, and its links are followed. It counts as a duplicate in a row: traps that
+generate pages often give each page a word of its own.
 
-**What is published.** What is news to who knows the newest document: it is the first, or another
-text, or it is a copy of another page and was none, or the other way round. A visit that finds
-nothing of that publishes nothing, unless `dedup.republish_unchanged` asks for it. The row remembers
-which visit was news last: its record is news again when it comes again.
+**Revisits.** A page that was published before has changed or not (`documents`). It has not changed
+if its text has the same digest, or if it differs only in volatile blocks: a date, a counter, an
+advertisement (`gossamer.text.volatile`). Otherwise a sketch of the text measures the change
+(`gossamer.text.sketch`). The row of the document stores both, at most 480 bytes, and the change
+that the last visit with a change found. So a redelivered record gets the same answer. `change` is
+independent of the verdict: a duplicate that changed is still a duplicate. A 304 means unchanged. A
+page that the parser could not read is unreadable, and its row does not change.
 
-**What a new link says.** A page that has changed links anew to what has changed on its site, or in
-other words. A sketch in its row tells which links these are (`hints`). They are marked, pass
-the URL-seen test as all others do, and are hints for the revisit scheduler if they are known there.
+**When a document is published.** When it is the first one, its text has changed, or it became or
+ceased to be a copy of another page. Other visits publish nothing, unless
+`dedup.republish_unchanged` is set. The row stores which visit was published last, so a redelivered
+record is published again.
 
-**What a sitemap or a feed is.** No document: nothing of it is published, and its text is compared
-with nobody's (`listings`). What it lists is released as links are, once for each version of it, and
-what it says of when a page changed goes to the frontier as hints, if it may speak for that site.
+**New links as hints.** A page that changed often links to other changed pages of its site, with a
+new link or a new anchor text. A sketch in its row shows which links are new (`links`). They are
+marked and pass the URL-seen test like all links. If their URL is in the set, they become hints for
+the revisit scheduler.
 
-**How a document goes.** Only dedup writes to `pages`, so only it says that a document is gone
-(`documents`): the parser tells it of every answer that a server gave. Where a URL says of itself
-that there is no document (410, a redirect for good, noindex) one visit is enough, otherwise several
-are asked (`gossamer.events.gone`). The row of the document counts them, by when
-each visit was made: a record that comes again counts once, and the visit that found the document
-gone says so again. The frontier is told as well, by a verdict: `gone`, or `redirect`. A leader that
-is gone, or has another text now, leads no longer (`content`).
+**Sitemaps and feeds.** They are not documents: nothing is published, and their texts are not
+compared with other texts (`listings`). Their entries are released like links, once for each
+version. Their dates become hints to the frontier, if the listing may speak for that site.
 
-**Why the store decides on digests.** Links are tested where their site is, so a table local to a
-partition is enough for them. Equal texts come from different sites, so from different instances:
-only a store that all of them share can say which page was first. It is asked with one conditional
-write (`Table.first`), where the first writer wins. A page that comes again finds its own URL there
-and is the first again.
+**How a document is deleted.** Only dedup writes to `pages`, so only dedup publishes tombstones
+(`documents`); the parser forwards every answer of a server. A 410, a permanent redirect or
+`noindex` deletes a document at the first visit, other answers after several
+(`gossamer.events.gone`). The row counts misses by the time of the visit, so a redelivered record
+counts once, and the visit that deleted the document publishes its tombstone again. The frontier
+gets a verdict, `gone` or `redirect`. A leader that is gone, or has another text, is replaced
+(`content`).
 
-**Why scope and depth are judged before the seen test.** What was remembered is never admitted
-again. If a URL out of scope were remembered, a wider scope in the next run could not find it any
-more; if one too deep were, a shorter way to it would come too late. Besides, most links of most
-pages lead out of scope, and would fill the set for nothing. They are parked: an event takes them
-to the frontier, which sends them back here once the crawl is wide enough (`services.frontier`).
+**Why the store decides on digests.** A link is tested by the owner of its site, so a table local to
+a partition is enough. Equal texts come from different sites, and so from different instances. Only
+the shared store can decide which page was first, with one conditional write (`Table.put_if_absent`)
+that the first writer wins. A redelivered page finds its own URL there.
 
-**Who links to a page.** All links to a site pass here, and those to known URLs go no further. So
-the other sites that link to a page are counted here (`links`). The next verdict on the page tells
-the frontier, which gives the page more weight.
+**Why scope and depth come before the URL-seen test.** A URL in the set is never admitted again. If
+URLs out of scope were in it, a wider scope could not find them; if URLs that are too deep were in
+it, a shorter path would come too late. Also, most links of most pages lead out of scope, and would
+fill the set. They are parked: an event takes them to the frontier, which sends them back once the
+crawl is wide enough (`services.frontier`).
 
-The URL-seen set (`seen.py`) is a table of the store in a standalone crawl. In a fleet it is a table
-on the instance's disk with a changelog (`replicated.py`), or one of Faust: `dedup.engine`.
+**Links from other sites.** All links to a site pass its dedup, and most lead to URLs in the set. So
+dedup counts the other sites that link to a page (`links.InLinks`). The next verdict on the page
+carries the count, and the frontier raises the weight of the page.
 
-**How it runs on Faust.** `app` builds the app; `tables` is the URL-seen set, on the instance's
-disk; `changelog` and `restore` restore it before events flow; `runner` takes records to the
-processor and its answers to the brokers; `transport` is Faust's, changed where it lost records;
-`worker` runs all that. In a rebalance, members finish and commit what is under way before they
-give partitions up: nothing is done again unless a process dies.
+**Engines.** A standalone crawl has the URL-seen set in a table of the store (`seen`). A fleet has
+it on the instance's disk, with a changelog (`replicated`), or in a Faust table: `dedup.engine`.
 
-**Why Faust's recovery is replaced.** Faust gives us the group, the standbys, the streams and a
+**Faust.** `app` builds and runs the app. `tables` is the URL-seen set on the instance's disk.
+`changelog` and `restore` restore it before events flow. `runner` passes records to the processor
+and its answers to the brokers. `transport` is Faust's transport, changed where it lost records. In
+a rebalance, members finish and commit the records in flight before they give up partitions. So
+records are processed twice only after a crash.
+
+**Why Faust's recovery is replaced.** Faust provides the group, the standbys, the streams and a
 table on RocksDB with a changelog. But it reads changelogs and events through the same queues and
-empties these on the way, commits past records that are not done, and takes an offset for restored
-that is another owner's. With two instances killed in turn, URLs were lost, and others admitted for
-somebody who had not found them first. `docs/decisions` has the list and the figures.
+empties them on the way, commits past unprocessed records, and treats another owner's offset as
+restored. With two instances killed in turn, URLs were lost, and others were admitted for the wrong
+finder. `docs/decisions` has the list and the measurements.
 """

@@ -13,16 +13,16 @@ from services.dedup.service import Dedup
 
 
 def work(backends: Backends) -> None:
-    """Admit and judge until it is to stop."""
+    """Process events until the process is asked to stop."""
     if backends.settings.dedup.engine == "faust":
-        work_on_faust(backends)
+        run_on_faust(backends)
     else:
-        work_on_the_loop(backends)
+        run_on_loop(backends)
 
 
-def work_on_the_loop(backends: Backends) -> None:
-    """Work on the runtime's loop, with the URL-seen set on our disk."""
-    # Not before settings are read: where RocksDB is missing, `run` says so in words.
+def run_on_loop(backends: Backends) -> None:
+    """Run on the runtime's loop, with the URL-seen set on the instance's disk."""
+    # Imported after the settings are read, so that `run` reports a missing RocksDB in words.
     from services.dedup.replicated import ReplicatedSeen
     from services.dedup.rocksdb.disk import RocksDisk
 
@@ -36,25 +36,25 @@ def work_on_the_loop(backends: Backends) -> None:
         run_processor(backends, dedup, Throttle(backends.log, dedup.name).partitions)
 
 
-def work_on_faust(backends: Backends) -> None:
-    """Work on Faust's streams and table."""
+def run_on_faust(backends: Backends) -> None:
+    """Run on Faust's streams and table."""
     from services.dedup.faust.app import FaustWorker, build
     from services.dedup.faust.changelog import make_changelog
     from services.dedup.faust.restore import Offsets
-    from services.dedup.faust.tables import own_folder
+    from services.dedup.faust.tables import lock_folder
 
-    # Faust reads by itself, so nobody else would.
+    # The runtime's loop watches its topics itself; Faust's consumer does not.
     backends.log.watch(Dedup.name, [topic.name for topic in Dedup.reads], backends.store)
 
     kafka = backends.settings.kafka
     changelog = make_changelog(kafka, backends.log.partitions)
-    with own_folder(backends.settings, changelog) as folder:
+    with lock_folder(backends.settings, changelog) as folder:
         check_folder(folder, backends.fleet)
 
-        async def serve(ended: asyncio.Event) -> None:
+        async def serve(stopped: asyncio.Event) -> None:
             settings, log, offsets = backends.settings, backends.log, Offsets(kafka)
             runner = build(settings, folder, log.partitions, backends.store, offsets)
-            await FaustWorker(runner, offsets, log, backends.process.health).run(ended)
+            await FaustWorker(runner, offsets, log, backends.process.health).run(stopped)
 
         run_async(serve, backends.stop)
 

@@ -1,9 +1,9 @@
-"""The content test: who had a text first, or nearly, and whose links of it are followed.
+"""The content test: which page leads a text, and whether a page's links are released.
 
-Who was first leads until it is gone, or has another text: then whoever comes next with the text
-takes its place. So does the page that the leader itself names as the canonical one, unless it names
-another, or is of another site and does not say the same. Of several who
-would take a place at once one does, and the others are its duplicates.
+The first page with a text is its leader until it is gone or has another text. Then the next page
+with the text becomes the leader. The page that the leader names as canonical also replaces it,
+unless that page names another one, or is in another site and does not name itself. If several pages
+would become the leader at once, one does, and the others are its duplicates.
 """
 
 from collections.abc import Iterator, Sequence, Set
@@ -19,16 +19,16 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
 from gossamer.web.url import site_of
-from services.dedup.links import LinkParking, Links, digest_with_links, links_of, release
+from services.dedup.links import LinkParking, Links, digest_text_and_links, find_links, release
 from services.dedup.near import Near
 from services.dedup.rows import DocumentRow
 
-ATTEMPTS = 5
-"""How often a place is asked for that others take, and lose, or that is left open, meanwhile."""
+MAX_LEADER_ATTEMPTS = 5
+"""Attempts to replace a leader while other instances do the same."""
 
 
 class DigestRow(Row, frozen=True):
-    """The digest of a text, or of a text with its links, and the URL that had it first."""
+    """The leader of a text, or of a text with its links, by digest."""
 
     table = "digests"
     partition_key = "crawl", "digest"
@@ -39,209 +39,218 @@ class DigestRow(Row, frozen=True):
     digest: str
     url: str
     links: str = ""
-    """Of a text: its digest with the links that the URL released; "" if it released none."""
+    """In the row of a text: the digest of the text and the links that the URL released; "" if it
+    released none."""
     at: float = 0.0
-    """When the URL was visited that has it by this row."""
+    """Time of the visit by which the URL became the leader."""
     canonical: str = ""
-    """Of a text: which URL it should have instead, as its page says."""
+    """In the row of a text: the canonical URL that the leader's page names."""
 
 
 class ContentVerdict(NamedTuple):
-    """What the content test says of a page."""
+    """The result of the content test for a page."""
 
     verdict: Verdict
     original: str
-    """The URL that had the text before, or nearly the same one; "" if none had."""
+    """The leader of the page, if it is a duplicate or near duplicate; "" otherwise."""
     released: list[UrlsDiscovered]
     parked: list[LinksParked]
     reason: str
-    """Why links were held back, where a rule did."""
+    """Why links were withheld; "" if they were released."""
     hazards: tuple[Hazard, ...]
 
 
-class Linked(NamedTuple):
-    """A page, and its links as they are followed."""
+class LinkedPage(NamedTuple):
+    """A page, with its links after scope and blocklist."""
 
     page: PageParsed
     links: Links
     digest: str
-    """Of its text with its links."""
+    """Digest of the text and the links; "" if no link is followed."""
 
 
 class Content:
-    """The content test of all instances: the store says who was first."""
+    """The content test, for which all instances share the store."""
 
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._limit, self._canonical = settings.duplicates_limit, settings.canonical
         self._digests, self._documents = store.table(DigestRow), store.table(DocumentRow)
         self._near = Near(settings, store)
         self._parking, self.blocklist = LinkParking(), Blocklist()
-        self._linked: dict[str, Linked] = {}
-        """By the id of its visit."""
-        self._claimed: dict[DigestRow, DigestRow] = {}
-        """Who is first, by what was claimed."""
+        self._linked: dict[str, LinkedPage] = {}
+        """Visit id → the page, if its rows were read ahead."""
+        self._leaders: dict[DigestRow, DigestRow] = {}
+        """Row proposed while reading ahead → the row of the leader in the store."""
 
     def reads_of(
-        self, pages: Sequence[PageParsed], documents: Sequence[Linked], new: Set[str]
+        self, pages: Sequence[PageParsed], documents: Sequence[LinkedPage], new: Set[str]
     ) -> Iterator[list[Key]]:
-        """Yield the keys of the rows that `judge` reads for *documents*, some of *pages*.
+        """Yield the keys of the rows that `decide` reads for *documents*, a subset of *pages*.
 
-        *new* has the visit ids of documents whose URL was never published. Their texts are claimed
-        here in one batch, because each conditional write takes the nodes several milliseconds.
+        *new*: the visit ids of documents with a URL that has no row. They are proposed as leaders
+        here in one batch, because a conditional write takes the nodes several milliseconds.
         """
         self._linked = {one.page.visit.id: one for one in documents}
-        known = [one for one in documents if one.page.visit.id not in new]
+        revisited = [one for one in documents if one.page.visit.id not in new]
         digests = [
             (one.page.crawl, digest)
-            for one in known
+            for one in revisited
             for digest in (one.page.digest, one.digest)
             if digest
         ]
         bands = self._near.reads_of([one.page for one in documents])
         yield [*bands, *((DigestRow, key, "") for key in digests)]
-        firsts = {_text(page): page.visit.id for page in reversed(pages)}
-        asked = (one for one in documents if one.page.visit.id in new)
-        own = [_own(one) for one in asked if firsts[_text(one.page)] == one.page.visit.id]
-        self._claimed = dict(zip(own, self._digests.put_all_if_absent(own), strict=True))
-        kept = self._digests.get_all([(key, "") for key in digests])
-        leaders = {(first.crawl, first.url) for first in (*self._claimed.values(), *kept)}
+        first_visits = {_text_key(page): page.visit.id for page in reversed(pages)}
+        proposed = [
+            _leader_row(one)
+            for one in documents
+            if one.page.visit.id in new and first_visits[_text_key(one.page)] == one.page.visit.id
+        ]
+        stored = self._digests.put_all_if_absent(proposed)
+        self._leaders = dict(zip(proposed, stored, strict=True))
+        rows = self._digests.get_all([(key, "") for key in digests])
+        leaders = {(row.crawl, row.url) for row in (*self._leaders.values(), *rows)}
         for one in documents:
-            leaders.update((one.page.crawl, url) for url in self._near.near(one.page))
+            leaders.update((one.page.crawl, url) for url in self._near.candidate_urls(one.page))
         yield [(DocumentRow, key, "") for key in leaders]
 
-    def forget(self) -> None:
-        """Drop claims that were not judged yet: the store may have discarded them."""
-        self._linked, self._claimed = {}, {}
+    def clear(self) -> None:
+        """Drop pages and leaders that were read ahead, which may differ from the store."""
+        self._linked, self._leaders = {}, {}
 
-    def judge(
+    def decide(
         self, page: PageParsed, change: float | None, crawl: CrawlDefined | None, now: float
     ) -> ContentVerdict:
-        """Say whether others had the text of *page* or its links, and release these if none had.
+        """Decide the verdict on *page*, and release or withhold its links.
 
-        *change* is how much it has changed since the visit before; None if there was none.
+        *change*: the change since the last visit; None if there was no document before.
         """
-        linked = self.with_links(page, crawl)
-        links, with_links = linked.links, linked.digest
-        was_there = change == 0.0
-        first = self._leader(linked, was_there)
-        verdict, original = self._verdict(page, first, change)
+        linked = self.attach_links(page, crawl)
+        links, digest = linked.links, linked.digest
+        is_unchanged = change == 0.0
+        leader = self._find_leader(linked, is_unchanged)
+        verdict, original = self._decide_verdict(page, leader, change)
         duplicates = page.visit.duplicates + 1 if original else 0
-        trapped = bool(links.followed) and duplicates > self._limit
-        reason = self._trap() if trapped else self._held_back(page, first, with_links, was_there)
-        exact = verdict is Verdict.DUPLICATE
+        is_trap = bool(links.followed) and duplicates > self._limit
+        if is_trap:
+            reason = f"more than {self._limit} duplicates in a row led here"
+        else:
+            reason = self._withhold_links(page, leader, digest, is_unchanged)
         hazards = {
-            Hazard.EXACT_DUPLICATE: exact,
-            Hazard.TRAP_DUPLICATES: trapped,
+            Hazard.EXACT_DUPLICATE: verdict is Verdict.DUPLICATE,
+            Hazard.TRAP_DUPLICATES: is_trap,
             Hazard.BLACKLISTED: not reason and Hazard.BLACKLISTED in links.hazards,
         }
         return ContentVerdict(
             verdict,
             original,
             [] if reason else release(page, links.followed, duplicates, now),
-            [] if reason else [*self._parking.park(page, links.beyond, duplicates, now)],
+            [] if reason else [*self._parking.park(page, links.excluded, duplicates, now)],
             reason,
-            tuple(hazard for hazard, met in hazards.items() if met),
+            tuple(hazard for hazard, applies in hazards.items() if applies),
         )
 
     def follow(
         self, page: PageParsed, links: Links, now: float
     ) -> Iterator[UrlsDiscovered | LinksParked]:
-        """Release the *links* of *page*, which has no text to compare, and park the others."""
+        """Release the *links* of *page*, which has no text to compare, and park excluded links."""
         duplicates = page.visit.duplicates
         yield from release(page, links.followed, duplicates, now)
-        yield from self._parking.park(page, links.beyond, duplicates, now)
+        yield from self._parking.park(page, links.excluded, duplicates, now)
 
-    def with_links(self, page: PageParsed, crawl: CrawlDefined | None) -> Linked:
-        """Return *page* with its links as *crawl* follows them."""
-        known = self._linked.pop(page.visit.id, None)
-        if known and known.page is page:
-            return known
-        links = links_of(self._followed(page), crawl, self.blocklist)
-        return Linked(page, links, digest_with_links(page, links))
+    def attach_links(self, page: PageParsed, crawl: CrawlDefined | None) -> LinkedPage:
+        """Return *page* with the links that *crawl* follows and excludes."""
+        linked = self._linked.pop(page.visit.id, None)
+        if linked and linked.page is page:
+            return linked
+        links = find_links(self._drop_canonical_links(page), crawl, self.blocklist)
+        return LinkedPage(page, links, digest_text_and_links(page, links))
 
-    def _followed(self, page: PageParsed) -> PageParsed:
+    def _drop_canonical_links(self, page: PageParsed) -> PageParsed:
         if self._canonical:
             return page
-        others = (link for link in page.links if link.kind != LinkKind.CANONICAL)
-        return replace(page, links=tuple(others))
+        links = (link for link in page.links if link.kind != LinkKind.CANONICAL)
+        return replace(page, links=tuple(links))
 
-    def _verdict(
-        self, page: PageParsed, first: DigestRow, change: float | None
+    def _decide_verdict(
+        self, page: PageParsed, leader: DigestRow, change: float | None
     ) -> tuple[Verdict, str]:
-        if first.url != page.visit.url:
-            return Verdict.DUPLICATE, first.url
-        if near := self._near.leader(page):
+        """Return the verdict on *page*, and the original of a duplicate or near duplicate."""
+        if leader.url != page.visit.url:
+            return Verdict.DUPLICATE, leader.url
+        if near := self._near.find_leader(page):
             return Verdict.NEAR_DUPLICATE, near
         if change is None:
             return Verdict.FIRST, ""
         return Verdict.CHANGED if change else Verdict.UNCHANGED, ""
 
-    def _leader(self, linked: Linked, was_there: bool) -> DigestRow:
-        """Return the row of who has the text of a page first: its own, if nobody else does now."""
-        page, own = linked.page, _own(linked)
+    def _find_leader(self, linked: LinkedPage, is_unchanged: bool) -> DigestRow:
+        """Return the row of the leader of a page's text, which may be the page itself."""
+        page, row = linked.page, _leader_row(linked)
         if not page.noindex:
-            return self._claim(own, page, was_there)
-        # It is no document, and leads none: nothing is written.
-        first = self._digests.get(_text(page))
-        return first if first and self._stands(first, page) else replace(own, links="")
+            return self._become_leader(row, page, is_unchanged)
+        # A page with `noindex` is not a document and does not lead, so nothing is written.
+        leader = self._digests.get(_text_key(page))
+        return leader if leader and self._still_leads(leader, page) else replace(row, links="")
 
-    def _claim(self, own: DigestRow, page: PageParsed, was_there: bool) -> DigestRow:
-        """Return the row of who is first now, *own* if nobody was.
+    def _become_leader(self, row: DigestRow, page: PageParsed, is_unchanged: bool) -> DigestRow:
+        """Propose *row*, of *page*, as the leader; return the row of the leader.
 
-        Where the text *was_there* at the visit before, so was the row: to read it costs the nodes
-        an eighth of what it costs them to decide.
+        The row of an unchanged text is usually in the store. It is read first, because a read costs
+        the nodes an eighth of a conditional write.
         """
         if (
-            was_there
-            and (known := self._digests.get((own.crawl, own.digest)))
-            and self._stands(known, page)
+            is_unchanged
+            and (stored := self._digests.get((row.crawl, row.digest)))
+            and self._still_leads(stored, page)
         ):
-            return known
-        # The links may have been released by yet another: that is asked for by themselves.
-        heir = replace(own, links="")
-        for _ in range(ATTEMPTS):
-            first = self._claimed.pop(own, None) or self._digests.put_if_absent(own)
-            if self._stands(first, page):
-                return first
-            # Not `put`: what the nodes have decided has their time, and they may be ahead of ours.
-            self._digests.replace(heir, first)
-        return heir
+            return stored
+        # Another page may have released the links. Their own row decides that.
+        successor = replace(row, links="")
+        for _ in range(MAX_LEADER_ATTEMPTS):
+            leader = self._leaders.pop(row, None) or self._digests.put_if_absent(row)
+            if self._still_leads(leader, page):
+                return leader
+            # Not `put`: conditional writes have the nodes' timestamps, which may be ahead of ours.
+            self._digests.replace(successor, leader)
+        return successor
 
-    def _stands(self, first: DigestRow, page: PageParsed) -> bool:
-        """Return whether *first* still comes before *page*."""
+    def _still_leads(self, leader: DigestRow, page: PageParsed) -> bool:
+        """Return whether *leader* still leads the text, now that *page* has it."""
         url = page.visit.url
-        if first.url == url:
+        if leader.url == url:
             return True
-        if first.canonical == url and self._canonical and _agrees(page, first.url):
+        if leader.canonical == url and self._canonical and _accepts_canonical(page, leader.url):
             return False
-        row = self._documents.get((first.crawl, first.url))
-        # An older row is from before its claim: the newer one is not written yet.
-        has_it = row is not None and not row.gone and row.digest == page.digest
-        return row is None or row.at <= first.at or has_it
+        row = self._documents.get((leader.crawl, leader.url))
+        # A row older than the leader's visit says nothing: the newer row is not flushed yet.
+        has_text = row is not None and not row.gone and row.digest == page.digest
+        return row is None or row.at <= leader.at or has_text
 
-    def _trap(self) -> str:
-        return f"more than {self._limit} duplicates in a row led here"
+    def _withhold_links(
+        self, page: PageParsed, leader: DigestRow, digest: str, is_unchanged: bool
+    ) -> str:
+        """Return why the links of *page* are withheld; "" if *page* releases them.
 
-    def _held_back(self, page: PageParsed, first: DigestRow, links: str, was_there: bool) -> str:
-        """Return why the links of *page* are not released, or "" and remember that they are.
-
-        Who asks again has released them, unless it died before: so it releases them again.
+        *digest*: the digest of the text and the links. The store records which page released them,
+        so a redelivered record releases its links again.
         """
-        if not links:
+        if not digest:
             return "the page asks that its links are not followed" if page.nofollow else ""
-        if first.links != links:
-            own = DigestRow(page.crawl, links, page.visit.url, at=page.fetched_at)
-            first = self._claim(own, page, was_there)
-        released = first.url != page.visit.url
-        return f"the same links were released from {first.url}" if released else ""
+        if leader.links != digest:
+            row = DigestRow(page.crawl, digest, page.visit.url, at=page.fetched_at)
+            leader = self._become_leader(row, page, is_unchanged)
+        is_other = leader.url != page.visit.url
+        return f"the same links were released from {leader.url}" if is_other else ""
 
 
-def _text(page: PageParsed) -> tuple[str, str]:
-    """Return the partition key of the row about the text of *page*."""
+def _text_key(page: PageParsed) -> tuple[str, str]:
+    """Return the partition key of the row of the text of *page*."""
     return page.crawl, page.digest
 
 
-def _own(linked: Linked) -> DigestRow:
+def _leader_row(linked: LinkedPage) -> DigestRow:
+    """Return the row with which a page is proposed as the leader of its text."""
     page = linked.page
     return DigestRow(
         page.crawl,
@@ -253,7 +262,7 @@ def _own(linked: Linked) -> DigestRow:
     )
 
 
-def _agrees(page: PageParsed, other: str) -> bool:
-    """Return whether *page* is, by its own word, what the page at *other* says: the better name."""
-    own = page.visit.url
-    return page.canonical == own or (not page.canonical and site_of(own) == site_of(other))
+def _accepts_canonical(page: PageParsed, leader: str) -> bool:
+    """Return whether *page*, named as canonical by the page at *leader*, does not contradict it."""
+    url = page.visit.url
+    return page.canonical == url or (not page.canonical and site_of(url) == site_of(leader))

@@ -1,17 +1,17 @@
-"""What `pages` says of each URL: the newest document, or that it is gone.
+"""Compares versions of documents, publishes the newest on `pages`, and deletes documents.
 
-A document is gone when its URL says so of itself (410, a redirect for good, noindex), or when visit
-after visit does not find it (404, a redirect for now), or when it is refused for long. Errors say
-nothing about it. A tombstone then takes its place, and its headers say why; a URL of which `pages`
-never had a document gets none. The visit has a verdict then: `gone`, or `redirect`.
+A document is gone after one visit with a 410, a permanent redirect or `noindex`, after several
+visits with a 404 or a temporary redirect, or after a refusal for a long time. Errors of the server
+do not count. The document is then replaced by a tombstone, and its headers state the reason. A URL
+without a document on `pages` gets no tombstone. The verdict on the visit is `gone` or `redirect`.
 
-A page that asks not to be indexed, or is not relevant to the crawl, has a row as well: its next
-version is compared with this one, though neither is published.
+A page with `noindex`, or one that is not relevant to the crawl, has a row too. Its next version is
+compared with it, although neither is published.
 
-A document is published when something of it is new: it is first, it has changed, or it is a copy of
-another page, or none any more. Its row remembers which visit that was, and which one found it
-changed last. So a record that comes again after a crash is told, and publishes, what it did before,
-however many visits later the row is.
+A document is published when it is the first one, when it changed, and when it became or ceased to
+be a copy of another page. Its row stores the last visit that was published, and the last visit that
+found a change. So after a crash, a redelivered record gets the same answer and publishes the same
+document, even if the row is from a later visit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,63 +26,63 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.text.blocks import unpack_blocks
-from gossamer.text.sketch import estimate_change
+from gossamer.text.blocks import unpacked
+from gossamer.text.sketch import change
 from gossamer.text.volatile import compare
-from services.dedup.links import new_links, sketch_of
-from services.dedup.rows import HIDDEN, DocumentRow
+from services.dedup.links import find_new_links, sketch_links
+from services.dedup.rows import HIDDEN_REASONS, DocumentRow
 
 
 class Version(NamedTuple):
-    """What a visit found, beside the document that the URL had before."""
+    """The document that a visit found, compared with the one before."""
 
     change: float | None
-    """How much has changed; None if there was none."""
+    """The change, from 0 to 1; None if there was no document before."""
     row: DocumentRow
-    """What is to be kept."""
+    """The row to store."""
     new_links: frozenset[str] = frozenset()
-    """Where links lead that the document before did not have, or not in these words."""
+    """URLs of links that are new, or have another text."""
 
 
 class Documents:
-    """Publishes documents, and says when they are gone; alone in writing about a URL."""
+    """Publishes and deletes documents. One instance writes the row of a URL."""
 
     def __init__(self, settings: DedupSettings, store: Store) -> None:
         self._refused_limit = settings.refused_limit
         self._republish = settings.republish_unchanged
         self._rows = store.table(DocumentRow)
-        self.keeps_links = False
-        """Whether links are kept, so that the next visit finds those that are new."""
+        self.sketches_links = False
+        """Whether rows have a sketch of the links, so that the next visit finds new links."""
 
     def reads_of(self, pages: Sequence[PageParsed]) -> list[Key]:
         """Return the keys of the rows of *pages*."""
         return [(DocumentRow, _key(page), "") for page in pages]
 
     def is_new(self, page: PageParsed) -> bool:
-        """Return whether nothing was ever kept of the URL of *page*."""
+        """Return whether the URL of *page* has no row."""
         return self._rows.get(_key(page)) is None
 
-    def version(self, page: PageParsed) -> Version:
+    def compare(self, page: PageParsed) -> Version:
         """Compare *page* with the document that its URL had before.
 
-        A record that comes again is told what it was told before, and changes nothing.
+        A redelivered record gets the same answer, and changes nothing.
         """
-        known, blocks = self._rows.get(_key(page)), unpack_blocks(page.blocks)
-        if known and page.fetched_at < known.at:
-            return Version(_told_before(known, page.fetched_at), known)
-        if known is None or not _continues(page, known):
-            seen = known.first_seen or known.at if known else page.fetched_at
-            return Version(None, self._row(page, compare(b"", blocks).state, seen))
-        if page.fetched_at == known.at and page.digest == known.digest:
-            return Version(_told_before(known, page.fetched_at), known)
-        same, state = compare(known.volatile, blocks)
-        same = same or page.digest == known.digest
-        changed = 0.0 if same else estimate_change(known.sketch, page.sketch)
-        new = new_links(page, known.links) if changed else frozenset()
-        row = self._row(page, state, known.first_seen or known.at)
-        return Version(changed, _later(known, row, changed), new)
+        before, blocks = self._rows.get(_key(page)), unpacked(page.blocks)
+        if before and page.fetched_at < before.at:
+            return Version(_reported_change(before, page.fetched_at), before)
+        if before is None or not _continues(page, before):
+            first_seen = before.first_seen or before.at if before else page.fetched_at
+            return Version(None, self._make_row(page, compare(b"", blocks).state, first_seen))
+        if page.fetched_at == before.at and page.digest == before.digest:
+            return Version(_reported_change(before, page.fetched_at), before)
+        is_equal, volatile = compare(before.volatile, blocks)
+        is_equal = is_equal or page.digest == before.digest
+        changed = 0.0 if is_equal else change(before.sketch, page.sketch)
+        new_links = find_new_links(page, before.links) if changed else frozenset()
+        row = self._make_row(page, volatile, before.first_seen or before.at)
+        return Version(changed, _carry_over(before, row, changed), new_links)
 
-    def _row(self, page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
+    def _make_row(self, page: PageParsed, volatile: bytes, first_seen: float) -> DocumentRow:
         return DocumentRow(
             page.crawl,
             page.visit.url,
@@ -93,40 +93,39 @@ class Documents:
             volatile=volatile,
             first_seen=first_seen,
             last_changed=page.fetched_at,
-            links=sketch_of(page) if self.keeps_links else b"",
+            links=sketch_links(page) if self.sketches_links else b"",
         )
 
     def publish(
         self, page: PageParsed, version: Version, verdict: Verdict, original: str, now: float
     ) -> Iterator[Page]:
-        """Yield the document on *page*, if anything of it is news.
+        """Yield the document of *page*, if it differs from the published one.
 
-        By its *verdict* it is perhaps a copy of *original*. A visit before the one that was
-        published, or found the document gone, says nothing more, so `pages` never goes back: what
-        the later one said is on the log, or its record comes again behind this one.
+        By *verdict* it may be a copy of *original*. A visit that was overtaken by a later one
+        publishes nothing, so `pages` never goes back to an older version. The later document is on
+        the log, or its record is redelivered after this one.
         """
         row, at = version.row, page.fetched_at
         if is_overtaken(row, at):
             return
         copy_of = f"{verdict} {original}" if original else ""
-        # By the visit, so that a record that comes again is news again.
-        news = version.change != 0.0 or copy_of != row.copy_of or at == row.published_at
-        if news:
+        # Compared by the visit, so that a redelivered record is published again.
+        is_news = version.change != 0.0 or copy_of != row.copy_of or at == row.published_at
+        if is_news:
             row = replace(row, published_at=at, copy_of=copy_of)
         self._rows.put(row)
-        if news or self._republish:
+        if is_news or self._republish:
             yield replace(
                 _document(page, version, verdict, now),
-                unchanged=not news,
+                unchanged=not is_news,
                 duplicate_of=original if verdict is Verdict.DUPLICATE else "",
                 near_duplicate_of=original if verdict is Verdict.NEAR_DUPLICATE else "",
             )
 
     def hide(self, page: PageParsed, version: Version, reason: Gone) -> Iterator[Tombstone]:
-        """Keep what is known of *page*, which is not published; yield the tombstone of its document
-        if there was one until now.
+        """Store the row of *page*, which is not published; yield a tombstone if it was until now.
 
-        The visit that found it so yields it again when its record comes again.
+        A redelivered record of the first hidden visit yields the tombstone again.
         """
         row, at = version.row, page.fetched_at
         if row.at == at:
@@ -137,17 +136,17 @@ class Documents:
             yield _tombstone(page, row.gone)
 
     def confirm(self, page: PageParsed) -> DocumentRow | None:
-        """Take in that the document is as it was; return its row, if `pages` has or had it."""
+        """Record that the document of *page* is unchanged; return its row, if there is one."""
         row = self._rows.get(_key(page))
         if row and not row.gone and row.at < page.fetched_at:
             row = replace(row, at=page.fetched_at, missed=0, missed_since=None)
             self._rows.put(row)
         return row
 
-    def miss(self, page: PageParsed, reason: Gone) -> Iterator[Tombstone]:
-        """Take in that *page* is no document; yield the tombstone if the document is now gone.
+    def record_miss(self, page: PageParsed, reason: Gone) -> Iterator[Tombstone]:
+        """Record that *page* is not a document; yield a tombstone if the document is now gone.
 
-        The visit that found it gone yields it again when its record comes again.
+        A redelivered record of the visit that deleted the document yields the tombstone again.
         """
         row, at = self._rows.get(_key(page)), page.fetched_at
         if row is None or (row.gone and row.at != at):
@@ -155,22 +154,22 @@ class Documents:
         if not row.gone:
             if at <= row.at:
                 return
-            row = self._missed(row, at, reason)
+            row = self._count_miss(row, at, reason)
             self._rows.put(row)
         if row.gone:
             yield _tombstone(page, row.gone)
 
-    def _missed(self, row: DocumentRow, at: float, reason: Gone) -> DocumentRow:
+    def _count_miss(self, row: DocumentRow, at: float, reason: Gone) -> DocumentRow:
         since, missed = row.missed_since, row.missed + 1
         if since is None:
             since = at
-        long_enough = reason is not Gone.REFUSED or at - since >= self._refused_limit
-        gone = missed >= PATIENCE[reason].visits and long_enough
+        is_long_enough = reason is not Gone.REFUSED or at - since >= self._refused_limit
+        is_gone = missed >= PATIENCE[reason].visits and is_long_enough
         return replace(
             row,
             at=at,
-            digest="" if gone else row.digest,
-            gone=reason if gone else "",
+            digest="" if is_gone else row.digest,
+            gone=reason if is_gone else "",
             missed=missed,
             missed_since=since,
         )
@@ -180,9 +179,9 @@ def _key(page: PageParsed) -> tuple[str, str]:
     return page.crawl, page.visit.url
 
 
-def _continues(page: PageParsed, known: DocumentRow) -> bool:
-    """Return whether *page* is a later version of what is *known*, or a document where none was."""
-    return not known.gone or (page.noindex and known.gone in HIDDEN)
+def _continues(page: PageParsed, before: DocumentRow) -> bool:
+    """Return whether *page* is the next version of the row *before*, published or hidden."""
+    return not before.gone or (page.noindex and before.gone in HIDDEN_REASONS)
 
 
 def _tombstone(page: PageParsed, reason: str) -> Tombstone:
@@ -200,31 +199,33 @@ def _tombstone(page: PageParsed, reason: str) -> Tombstone:
     )
 
 
-def _told_before(known: DocumentRow, at: float) -> float | None:
-    """Return what the visit *at* was told, by the row that it or a later one left.
+def _reported_change(row: DocumentRow, at: float) -> float | None:
+    """Return the change reported for the visit at *at*, so that a redelivery reports it again.
 
-    None also to one whose document has changed since: it has published, or a later one will.
+    None if the document changed after that visit: its document is published, or a later one will
+    be.
     """
-    if at > known.last_changed:
+    if at > row.last_changed:
         return 0.0
-    return known.change if at == known.last_changed else None
+    return row.change if at == row.last_changed else None
 
 
-def _later(known: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:
-    if known.gone:
-        missed, since = known.missed, known.missed_since
-        row = replace(row, gone=known.gone, missed=missed, missed_since=since)
+def _carry_over(before: DocumentRow, row: DocumentRow, changed: float) -> DocumentRow:
+    """Return *row* with the columns of the row *before* that its version does not change."""
+    if before.gone:
+        missed, since = before.missed, before.missed_since
+        row = replace(row, gone=before.gone, missed=missed, missed_since=since)
     return replace(
         row,
-        last_changed=row.at if changed else known.last_changed,
-        change=changed or known.change,
-        published_at=known.published_at,
-        copy_of=known.copy_of,
+        last_changed=row.at if changed else before.last_changed,
+        change=changed or before.change,
+        published_at=before.published_at,
+        copy_of=before.copy_of,
     )
 
 
 def is_overtaken(row: DocumentRow, at: float) -> bool:
-    """Return whether `pages` has what a later visit than the one *at* found."""
+    """Return whether `pages` has the result of a visit later than *at*."""
     is_before = row.published_at is not None and at < row.published_at
     return is_before or (bool(row.gone) and at < row.at)
 

@@ -1,7 +1,7 @@
-"""Erasing what dedup knows of URLs that the frontier has erased; see `services.frontier.erasing`.
+"""Erases the rows about URLs and hosts that the frontier erases; see `services.frontier.erasing`.
 
-An erasure comes on `urls.discovered`, where the URL-seen set can be changed. What lies in the store
-is erased by `settle`, in the thread that judges pages.
+An erasure is received on `urls.discovered`, where the URL-seen set can be changed. The rows in the
+store are erased by `settle`, in the thread that handles pages.
 """
 
 from collections import Counter
@@ -19,25 +19,25 @@ from services.dedup.host_facts import GuessesRow
 from services.dedup.listings import ListingRow
 from services.dedup.near import NearRow, bands
 from services.dedup.rows import DocumentRow, HostNameRow, HostStepsRow
-from services.dedup.seen import Seen
+from services.dedup.seen import SeenSet
 
 
 class Erasing:
-    """Erases URLs and hosts, and remembers which visits do not count any more."""
+    """Erases URLs and hosts, and lists the visits that no longer count."""
 
-    def __init__(self, seen: Seen, store: Store) -> None:
+    def __init__(self, seen: SeenSet, store: Store) -> None:
         self._seen, self._store = seen, store
         self.erasures = Erasures(store, "dedup")
         self._begun: list[tuple[ErasureBegun, int]] = []
-        """What `settle` is to erase, with the number of URLs that the URL-seen set had."""
+        """Erasures for `settle`, with the number of URLs that were erased from the URL-seen set."""
 
     @property
     def unsettled(self) -> bool:
-        """Whether `settle` has something to erase."""
+        """Whether `settle` has rows to erase."""
         return bool(self._begun)
 
     def begin(self, event: ErasureBegun, now: float) -> Iterator[Event | Tombstone]:
-        """Take URLs out of the URL-seen set; yield what others are to know."""
+        """Erase URLs from the URL-seen set; yield tombstones and the reply to the frontier."""
         seen = self._seen.erase(event.crawl, event.site, [*map(fingerprint, event.urls)])
         self._begun.append((event, seen))
         for url in event.urls:
@@ -60,32 +60,32 @@ class Erasing:
         )
 
     def discard(self) -> None:
-        """Forget what was not settled: its record comes again."""
+        """Drop erasures that were not settled: their records are redelivered."""
         self._begun = []
 
     def settle(self) -> bool:
-        """Erase what the store has; return whether there was anything to erase."""
+        """Erase rows from the store; return whether there was an erasure."""
         begun, self._begun = self._begun, []
         for event, seen in begun:
             rows = Counter({"seen_urls": seen})
             for url in event.urls:
-                rows.update(self._of_url(event, url))
+                rows.update(self._erase_url(event, url))
             for host in event.hosts:
-                rows.update(self._of_host(host))
+                rows.update(self._erase_host(host))
             self.erasures.add(event.erasure, rows, event.part)
         return bool(begun)
 
-    def _of_url(self, event: ErasureBegun, url: str) -> Iterator[str]:
-        """Erase the rows about *url*; yield the table of each."""
+    def _erase_url(self, event: ErasureBegun, url: str) -> Iterator[str]:
+        """Erase the rows about *url*; yield the table of each row."""
         document = self._store.table(DocumentRow).get((event.crawl, url))
         digests = {*event.digests, document.digest if document else ""} - {""}
-        yield from self._digests(event.crawl, url, digests)
+        yield from self._erase_digests(event.crawl, url, digests)
         if document and document.simhash:
-            yield from self._near(event.crawl, url, document.simhash)
-        yield from self._rows(DocumentRow, (event.crawl, url))
-        yield from self._rows(ListingRow, (event.crawl, url))
+            yield from self._erase_bands(event.crawl, url, document.simhash)
+        yield from self._erase_row(DocumentRow, (event.crawl, url))
+        yield from self._erase_row(ListingRow, (event.crawl, url))
 
-    def _digests(self, crawl: str, url: str, digests: Collection[str]) -> Iterator[str]:
+    def _erase_digests(self, crawl: str, url: str, digests: Collection[str]) -> Iterator[str]:
         table = self._store.table(DigestRow)
         texts = table.get_all([((crawl, digest), "") for digest in digests])
         links = table.get_all([((crawl, row.links), "") for row in texts if row.links])
@@ -94,18 +94,18 @@ class Erasing:
                 table.erase((crawl, row.digest))
                 yield DigestRow.table
 
-    def _near(self, crawl: str, url: str, simhash: str) -> Iterator[str]:
+    def _erase_bands(self, crawl: str, url: str, simhash: str) -> Iterator[str]:
         table = self._store.table(NearRow)
         keys = [((crawl, band), "") for band in bands(site_of(url), simhash)]
         for row in table.get_all(keys):
-            others = tuple(kept for kept in row.pages if kept.url != url)
-            if len(others) < len(row.pages):
-                table.put(replace(row, pages=others))
+            remaining = tuple(page for page in row.pages if page.url != url)
+            if len(remaining) < len(row.pages):
+                table.put(replace(row, pages=remaining))
                 yield NearRow.table
 
-    def _of_host(self, host: str) -> Iterator[str]:
-        yield from self._rows(HostStepsRow, host)
-        yield from self._rows(GuessesRow, host)
+    def _erase_host(self, host: str) -> Iterator[str]:
+        yield from self._erase_row(HostStepsRow, host)
+        yield from self._erase_row(GuessesRow, host)
         site = site_of(f"{host}/")
         table = self._store.table(HostNameRow)
         for row in table.scan(site):
@@ -113,7 +113,7 @@ class Erasing:
                 table.erase(site, row.host)
                 yield HostNameRow.table
 
-    def _rows(self, kind: type[Row], key: Partition) -> Iterable[str]:
+    def _erase_row(self, kind: type[Row], key: Partition) -> Iterable[str]:
         table = self._store.table(kind)
         if table.get(key) is None:
             return ()

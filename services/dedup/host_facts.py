@@ -1,38 +1,31 @@
-"""What dedup learns of a host: whether guesses hit, which URLs are one, which names.
+"""What dedup learns about a host from its texts: guesses, URL steps, and names of the host.
 
-The next sections are about `Guesses`, `HostSteps` and `HostNames`.
+One instance owns a site: it tests the site's links and decides the verdicts on its pages. So the
+rows are written where they are read, and no other service reads them.
 
-How many guesses at URLs are let through to a host: fewer, the more of them are no pages.
+**Guesses.** A few guesses at URLs pass for each host. A guess that is a page allows two more at its
+host; a guess that is not a page allows none. So a host gets at most as many requests for missing
+pages as it had pages behind guesses, and a few more. A guess that is dropped is not stored in the
+URL-seen set, so a link to the same URL is followed. The limit is in the host's row. Guesses in
+flight are in memory only: nothing is learned from the guesses that a restart forgets, and the same
+number of others may be tried.
 
-Every host has room for a few guesses. One that turns out to be a page makes room for two more; one
-that does not makes none: so a host is asked in vain at most as often as it had pages there, and a
-few times besides. What is left out is not remembered as met, so that a link which leads there is
-followed. What a host has room for is in its row. Which guesses are under way is in memory alone: of
-those that a restart forgets nothing is learnt, and as many others may be tried.
+**URL steps.** Some steps are right at most hosts and wrong at others: that `sid` is a session id,
+that case does not matter, that `index.html` is its directory. The content test compares all texts
+of a host, so it can tell. A *rule* is a step at one host. If a URL and its rewritten URL have the
+same text, that text is a proof of the rule. Several different texts make the rule hold, since one
+error page appears under many URLs. If two URLs with the same text are rewritten to one URL, that
+URL is released too: the host has to show its text without the parameter. If a URL and its rewritten
+URL have very different texts, the rule is refuted for good.
 
-What a host shows of its URLs: which of them are one page, by their texts.
-
-Some steps are right at most hosts and wrong at others: that `sid` is a session, that capitals make
-no difference, that `index.html` is its directory. The content test sees all the texts of a host, so
-it can tell. A *rule* is a step at a host, and its *image* of a URL what it makes of it. Where a URL
-and its image had the same text, that text is a proof of the rule; several different texts make it
-hold, since the same error page comes under all sorts of URLs. Where two URLs of one image have the
-same text, the image is released, too: the host must show what it gives without the parameter. Where
-a URL and its image have quite different texts, the rule is refuted, for good.
-
-Who has a site's links to test judges its pages as well: so what is learnt is at hand where it is
-needed, in the row of the host, and nobody else needs to know it.
-
-Which hosts are one under two names: `www` and none, and sites that serve the same content.
-
-Viuva-negra found that one site in thirty is a replica of another, and that in half of these pairs
-the names differ in `www.` alone (2.3). The content test sees it: a page that has the text of
-another host's page of the same path. For `www.` equal home pages are proof, or one that redirects
-to the other; for others the heuristic that is set. The host whose pages come second is the replica:
-a link to it is taken for one to the same path of the *original*, wherever that lies.
-
-Verdicts expire. Whatever is visited of a replica meanwhile (seeds are, and pages that were visited
-before) renews its verdict or takes it back, and after that time its URLs are visited again.
+**Host names.** Viuva-negra found that one site in thirty is a replica of another, and that in half
+of these pairs the names differ in `www.` only (2.3). The content test finds pages with the text of
+another host's page under the same path. For `www.`, equal home pages prove an alias, and so does a
+redirect from one home page to the other. For other pairs the setting `dedup.duphost` decides. The
+host whose pages came second is the replica, and links to it are rewritten to the same path of the
+*original*, which may be in another site. Verdicts on hosts expire. Until then, visits to a replica
+(seeds, and pages that were visited before) renew its verdict or revoke it. Afterwards its URLs are
+visited again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -61,97 +54,97 @@ from gossamer.web.url import (
     site_of,
 )
 from gossamer.web.url_steps import host_image, host_images, without_default_document
-from services.dedup.rows import ASSUMED, DocumentRow, HostNameRow, HostStepsRow, original_of
+from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostNameRow, HostStepsRow, original_of
 
-FIRST_GUESSES = 10
-"""Guesses at a host of which nothing is known."""
+INITIAL_GUESSES = 10
+"""Guesses that may be in flight at a new host."""
 MAX_GUESSES = 100
-"""The most room that a host may have."""
-GUESSES_BYTES, SITE_GUESSES_BYTES = 32 << 20, 2 << 20
-"""Bytes of the cache of hosts, and of the part of one site."""
+"""Guesses that may be in flight at any host."""
+GUESS_CACHE_BYTES, SITE_GUESS_CACHE_BYTES = 32 << 20, 2 << 20
+"""Size of the cache of hosts with guesses, and of the part of one site."""
 PAGE_KINDS = frozenset({PageKind.DOCUMENT, PageKind.LISTING, PageKind.UNREADABLE})
 UNDECIDED_KINDS = frozenset({PageKind.MOVED, PageKind.REDIRECTED})
-"""Kinds of answers that do not tell whether a guess was right."""
+"""Kinds of answers that neither confirm nor reject a guess."""
 
 
 class GuessesRow(Row, frozen=True):
-    """How many guesses at a host are let through, by how many turned out to be pages."""
+    """How many guesses at a host may be in flight."""
 
     table = "guesses"
     partition_key = "host"
 
     host: str
-    room: int = FIRST_GUESSES
-    """How many more, when none is under way."""
+    room: int = INITIAL_GUESSES
+    """The maximum number of guesses in flight."""
 
 
 @dataclass
-class _Host:
-    room: int
-    asked: set[str] = field(default_factory=set)
-    """The fingerprints of the guesses under way."""
+class _HostGuesses:
+    limit: int
+    in_flight: set[str] = field(default_factory=set)
+    """The fingerprints of the guesses in flight."""
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes in memory."""
-        return ENTRY_BYTES * (1 + len(self.asked))
+        """The approximate size in memory, in bytes."""
+        return ENTRY_BYTES * (1 + len(self.in_flight))
 
 
 class Guesses:
-    """The room that hosts have for guesses."""
+    """Limits the guesses in flight at each host."""
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(GuessesRow)
-        self._hosts = ByteCache[str, _Host](
-            GUESSES_BYTES, lambda host: host.size, SITE_GUESSES_BYTES
+        self._hosts = ByteCache[str, _HostGuesses](
+            GUESS_CACHE_BYTES, lambda host: host.size, SITE_GUESS_CACHE_BYTES
         )
 
-    def forget(self) -> None:
-        """Drop what is in memory, also which guesses are under way."""
+    def clear(self) -> None:
+        """Drop the cache and all guesses in flight."""
         self._hosts.clear()
 
-    def reads_of(self, found: Iterable[Discovery]) -> list[Key]:
-        """Return the keys of the rows of hosts that *found* guesses at, not in memory."""
-        hosts = dict.fromkeys(host_key(one.url) for one in found if one.guess)
+    def reads_of(self, discoveries: Iterable[Discovery]) -> list[Key]:
+        """Return the keys of uncached rows of the hosts of guesses in *discoveries*."""
+        hosts = dict.fromkeys(host_key(one.url) for one in discoveries if one.guess)
         return [(GuessesRow, host, "") for host in hosts if host not in self._hosts]
 
-    def ask(self, url: str) -> bool:
-        """Return whether *url*, a guess, is let through: then it takes room until it is visited."""
+    def request(self, url: str) -> bool:
+        """Return whether *url*, a guess, passes; it is then in flight until it is visited."""
         key, guess = host_key(url), fingerprint(url)
-        host = self._hosts.get(key) or _Host(self._row(key).room)
-        if len(host.asked) < host.room:
-            host.asked.add(guess)
+        host = self._hosts.get(key) or _HostGuesses(self._load(key).room)
+        if len(host.in_flight) < host.limit:
+            host.in_flight.add(guess)
         self._hosts.put(key, host, site_of(url))
-        return guess in host.asked
+        return guess in host.in_flight
 
-    def answered(self, page: PageParsed) -> None:
-        """Take in what a guess has turned out to be, if *page* was one."""
+    def record_page(self, page: PageParsed) -> None:
+        """Record whether *page* is a page after all, if its URL was a guess in flight."""
         url, key = page.visit.url, host_key(page.visit.url)
         host, guess = self._hosts.get(key), fingerprint(url)
-        if host is None or guess not in host.asked:
+        if host is None or guess not in host.in_flight:
             return
-        host.asked.discard(guess)
-        # Another instance may have had the host meanwhile.
-        host.room = self._row(key).room
+        host.in_flight.discard(guess)
+        # Reload the limit, since another instance may have owned the host in between.
+        host.limit = self._load(key).room
         if page.kind not in UNDECIDED_KINDS:
-            host.room = min(MAX_GUESSES, host.room + (1 if page.kind in PAGE_KINDS else -1))
-            self._rows.put(GuessesRow(key, host.room))
+            host.limit = min(MAX_GUESSES, host.limit + (1 if page.kind in PAGE_KINDS else -1))
+            self._rows.put(GuessesRow(key, host.limit))
         self._hosts.put(key, host, site_of(url))
 
-    def _row(self, host: str) -> GuessesRow:
+    def _load(self, host: str) -> GuessesRow:
         return self._rows.get(host) or GuessesRow(host)
 
 
-DIFFERENT = 0.5
-"""Part of the words by which the text of a URL and of its image differ when they are two pages."""
-MET = 10
-"""Default documents of a host that are kept to be compared."""
-STEPS_BYTES, SITE_STEPS_BYTES = 32 << 20, 2 << 20
-"""Bytes of the cache of rows, and of the part of one site."""
+MIN_DIFFERENCE = 0.5
+"""Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""
+MAX_DEFAULT_DOCUMENTS = 10
+"""Default documents of a host that are stored for comparison."""
+STEP_CACHE_BYTES, SITE_STEP_CACHE_BYTES = 32 << 20, 2 << 20
+"""Size of the cache of `HostStepsRow`, and of the part of one site."""
 
 
-def known_at(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
-    """Return what *url* is known as at its host, of which *row* says what it has shown."""
+def rewrite_url(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
+    """Return *url* rewritten by those of *steps* that hold at its host by *row*."""
     before = ""
     while url != before:
         before = url
@@ -161,19 +154,22 @@ def known_at(row: HostStepsRow, url: str, steps: tuple[str, ...]) -> str:
 
 
 class HostSteps:
-    """Learns what hosts show, and goes by it."""
+    """Learns which URL steps hold at a host, and applies them."""
 
     def __init__(self, store: Store) -> None:
         self._rows, self._documents = store.table(HostStepsRow), store.table(DocumentRow)
-        # What another instance has learnt meanwhile is read before anything is written.
-        self._cache = ByteCache[str, HostStepsRow](STEPS_BYTES, _steps_size, SITE_STEPS_BYTES)
+        # A cached row may be stale: writers read the row first, since another instance may have
+        # owned the host in between.
+        self._cache = ByteCache[str, HostStepsRow](
+            STEP_CACHE_BYTES, _steps_size, SITE_STEP_CACHE_BYTES
+        )
 
-    def forget(self) -> None:
-        """Drop rows in memory that the store may have discarded."""
+    def clear(self) -> None:
+        """Drop the cache, which may differ from the store."""
         self._cache.clear()
 
     def reads_of(self, urls: Iterable[str], crawl: CrawlDefined | None) -> list[Key]:
-        """Return the keys of the rows that `known_as` needs for *urls* and memory lacks."""
+        """Return the keys of uncached rows that `rewrite` needs for *urls*."""
         steps = crawl.url_steps if crawl else ()
         hosts = dict[str, None]()
         for url in urls:
@@ -182,59 +178,62 @@ class HostSteps:
                 hosts[host] = None
         return [(HostStepsRow, host, "") for host in hosts]
 
-    def known_as(self, found: Discovery, via: str, crawl: CrawlDefined | None) -> Discovery:
-        """Return *found*, which *via* discovered, under the URL that its host knows it by."""
-        if crawl is None or found.purpose is not Purpose.PAGE:
-            return found
-        if not any(host_images(found.url, crawl.url_steps)):
-            return found
-        url = known_at(self._row(host_key(found.url)), found.url, crawl.url_steps)
-        # A redirect to what would be itself is followed as it stands; a seed is wanted so.
-        itself = found.hops and url == via.partition("@")[2]
-        if url == found.url or itself or via.startswith("seed@"):
-            return found
-        return replace(found, url=url, trace=fingerprint(url))
+    def rewrite(self, discovery: Discovery, via: str, crawl: CrawlDefined | None) -> Discovery:
+        """Return *discovery*, found by the visit *via*, rewritten by the steps of its host."""
+        if crawl is None or discovery.purpose is not Purpose.PAGE:
+            return discovery
+        if not any(host_images(discovery.url, crawl.url_steps)):
+            return discovery
+        url = rewrite_url(self._load(host_key(discovery.url)), discovery.url, crawl.url_steps)
+        # A redirect that would lead to itself is followed unchanged. Seeds are never rewritten.
+        is_loop = discovery.hops and url == via.partition("@")[2]
+        if url == discovery.url or is_loop or via.startswith("seed@"):
+            return discovery
+        return replace(discovery, url=url, trace=fingerprint(url))
 
     def learn(self, page: PageParsed, original: str, crawl: CrawlDefined | None) -> list[str]:
-        """Take in that *page* has the text of *original*, or one of its own ("").
+        """Learn from the text of *page*, which *original* had first ("" if it is new).
 
-        Return the images that are to be visited, too.
+        Return the rewritten URLs that have to be visited as proof.
         """
-        url, wanted = page.visit.url, []
-        self._compare(page, crawl)
-        for rule, image in self._rules(page, original, crawl):
-            row = self._row(host_key(url))
-            if rule == ASSUMED or rule in row.refuted or row.is_proven(rule):
+        url, to_visit = page.visit.url, []
+        self._compare_default_documents(page, crawl)
+        for rule, rewritten in self._rules(page, original, crawl):
+            row = self._load(host_key(url))
+            if rule == ASSUMED_RULE or rule in row.refuted or row.is_proven(rule):
                 continue
-            if original and host_image(original, rule) == image:
-                if image in (url, original):
+            if original and host_image(original, rule) == rewritten:
+                if rewritten in (url, original):
                     self._prove(host_key(url), rule, page.digest)
                 else:
-                    wanted.append(image)
-            elif rule in row.proofs and self._differ(image, page):
+                    to_visit.append(rewritten)
+            elif rule in row.proofs and self._has_other_text(rewritten, page):
                 self._refute(host_key(url), rule)
-        return wanted
+        return to_visit
 
-    def _compare(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
-        """Compare a default document with its directory, whichever comes second."""
+    def _compare_default_documents(self, page: PageParsed, crawl: CrawlDefined | None) -> None:
+        """Compare a default document with its directory, when the second of both is visited."""
         url, host = page.visit.url, host_key(page.visit.url)
-        if crawl is None or ASSUMED not in crawl.url_steps or "?" in url:
+        if crawl is None or ASSUMED_RULE not in crawl.url_steps or "?" in url:
             return
-        image = without_default_document(url)
-        if image != url and url not in self._row(host).met:
+        directory = without_default_document(url)
+        if directory != url and url not in self._load(host).met:
             row = self._rows.get(host) or HostStepsRow(host)
-            self._write(replace(row, met=(*row.met, url)[-MET:]))
-        others = [image] if image != url else []
+            self._write(replace(row, met=(*row.met, url)[-MAX_DEFAULT_DOCUMENTS:]))
+        counterparts = [directory] if directory != url else []
         if url.endswith("/"):
-            others = [one for one in self._row(host).met if without_default_document(one) == url]
-        if any(self._differ(other, page) for other in others):
-            self._refute(host, ASSUMED)
+            documents = self._load(host).met
+            counterparts = [one for one in documents if without_default_document(one) == url]
+        if any(self._has_other_text(one, page) for one in counterparts):
+            self._refute(host, ASSUMED_RULE)
 
     def _rules(
         self, page: PageParsed, original: str, crawl: CrawlDefined | None
     ) -> Iterator[tuple[str, str]]:
-        """Yield the rules that say something of the URL of *page*, or of its *original*'s, and what
-        they make of the first."""
+        """Yield the rules that rewrite the URL of *page* or of its *original*.
+
+        With each rule comes the page's URL as rewritten by it.
+        """
         url, steps = page.visit.url, crawl.url_steps if crawl else ()
         rules = dict(host_images(url, steps))
         yield from rules.items()
@@ -243,11 +242,13 @@ class HostSteps:
                 (rule, url) for rule, _ in host_images(original, steps) if rule not in rules
             )
 
-    def _differ(self, other: str, page: PageParsed) -> bool:
-        known = self._documents.get((page.crawl, other))
-        if known is None or known.gone or not known.sketch or not page.sketch:
+    def _has_other_text(self, url: str, page: PageParsed) -> bool:
+        """Return whether the document at *url* has a very different text than *page*."""
+        document = self._documents.get((page.crawl, url))
+        if document is None or document.gone or not document.sketch or not page.sketch:
             return False
-        return known.digest != page.digest and change(known.sketch, page.sketch) > DIFFERENT
+        difference = change(document.sketch, page.sketch)
+        return document.digest != page.digest and difference > MIN_DIFFERENCE
 
     def _prove(self, host: str, rule: str, digest: str) -> None:
         row = self._rows.get(host) or HostStepsRow(host)
@@ -263,7 +264,7 @@ class HostSteps:
         self._rows.put(row)
         self._cache.put(row.host, row, site_of(f"{row.host}/"))
 
-    def _row(self, host: str) -> HostStepsRow:
+    def _load(self, host: str) -> HostStepsRow:
         row = self._cache.get(host)
         if row is None:
             row = self._rows.get(host) or HostStepsRow(host)
@@ -277,149 +278,164 @@ def _steps_size(row: HostStepsRow) -> int:
     return ENTRY_BYTES * (2 + proofs + len(texts)) + sum(map(len, texts))
 
 
-LEAST = 10
-"""Pages of a host of which a share says something."""
-MISSES = 2
-"""Visits in a row that find another home page than the original's, before that counts: of two that
-change together one is always seen first."""
-NAMES_BYTES, SITE_NAMES_BYTES = 32 << 20, 4 << 20
-"""Bytes of the cache of rows, and of the part of one site."""
-SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
+MIN_COMPARED_PAGES = 10
+"""Pages of a host from which the share of duplicates is significant."""
+MAX_MISSES = 2
+"""Visits in a row with another home page than the original's that revoke the verdict. One is not
+enough: if both home pages change together, one of them is visited first."""
+NAME_CACHE_BYTES, SITE_NAME_CACHE_BYTES = 32 << 20, 4 << 20
+"""Size of the cache of `HostNameRow`, and of the part of one site."""
+MIN_SHARES = {"dups60": 0.6, "dups80": 0.8, "dups100": 1.0}
+"""Heuristic → the share of a host's pages that must be duplicates of the original's."""
 
 
 def parse_pair(text: str) -> tuple[str, str]:
-    """Return the keys of two hosts, as an operator has listed them: `REPLICA ORIGINAL`; raise
-    BadSettings if *text* is no such pair."""
+    """Return the host keys of a pair `REPLICA ORIGINAL` in the setting `dedup.duphosts`.
+
+    Raise BadSettings if *text* is not a pair of hosts.
+    """
     try:
         replica, original = (host_key(canonicalize(word)) for word in text.split())
     except (BadUrl, ValueError) as error:
         example = "http://mirror.example http://www.example.org"
-        raise BadSettings(f"dedup.duphosts: {text!r} is no pair such as {example!r}") from error
+        raise BadSettings(
+            f"dedup.duphosts: {text!r} is not a pair of hosts such as {example!r}"
+        ) from error
     return replica, original
 
 
 def is_www_pair(one: str, other: str) -> bool:
-    """Return whether the names of two hosts differ in `www.` alone."""
+    """Return whether the names of two hosts differ in `www.` only."""
     names = sorted((host_name(one), host_name(other)), key=len)
     return names[1] == f"www.{names[0]}"
 
 
 class HostNames:
-    """Learns which hosts are others' replicas, and goes by it. One instance has a site."""
+    """Learns which hosts are replicas of other hosts, and rewrites links to them."""
 
     def __init__(self, store: Store, settings: DedupSettings) -> None:
         self._rows, self._settings = store.table(HostNameRow), settings
         self._listed = dict(map(parse_pair, settings.duphosts))
-        self._cache = ByteCache[str, HostNameRow | None](NAMES_BYTES, _names_size, SITE_NAMES_BYTES)
+        self._cache = ByteCache[str, HostNameRow | None](
+            NAME_CACHE_BYTES, _names_size, SITE_NAME_CACHE_BYTES
+        )
 
-    def forget(self) -> None:
-        """Drop rows in memory that the store may have discarded."""
+    def clear(self) -> None:
+        """Drop the cache, which may differ from the store."""
         self._cache.clear()
 
     def reads_of(self, urls: Iterable[str]) -> list[Key]:
-        """Return the keys of the rows of the hosts of *urls* that are not in memory."""
+        """Return the keys of uncached rows of the hosts of *urls*."""
         return [key for key in keys_of(urls) if str(key[2]) not in self._cache]
 
-    def known_as(
-        self, found: Discovery, via: str, crawl: CrawlDefined | None, now: float
+    def rewrite(
+        self, discovery: Discovery, via: str, crawl: CrawlDefined | None, now: float
     ) -> Discovery:
-        """Return *found*, which *via* discovered, at the host whose page it is."""
-        if crawl is None or found.purpose is not Purpose.PAGE or via.startswith("seed@"):
-            return found
-        host = host_key(found.url)
-        original = self._original(host, now)
+        """Return *discovery*, found by the visit *via*, rewritten to the original of its host."""
+        if crawl is None or discovery.purpose is not Purpose.PAGE or via.startswith("seed@"):
+            return discovery
+        host = host_key(discovery.url)
+        original = self._find_original(host, now)
         if not original:
-            return found
-        url = original + found.url.removeprefix(host)
-        there = replace(found, url=url, trace=fingerprint(url))
-        # A redirect to what would be itself is followed as it stands.
-        itself = found.hops and url == via.partition("@")[2]
-        return found if itself or left_out(crawl, Blocklist(), there) else there
+            return discovery
+        url = original + discovery.url.removeprefix(host)
+        rewritten = replace(discovery, url=url, trace=fingerprint(url))
+        # A redirect that would lead to itself is followed unchanged.
+        is_loop = discovery.hops and url == via.partition("@")[2]
+        is_excluded = left_out(crawl, Blocklist(), rewritten) is not None
+        return discovery if is_loop or is_excluded else rewritten
 
-    def learn(self, page: PageParsed, same: str, is_new: bool) -> tuple[Hazard, ...]:
-        """Take in that *page* has the text of the URL *same*, or redirects there; "": neither.
+    def learn(self, page: PageParsed, leader: str, is_new: bool) -> tuple[Hazard, ...]:
+        """Learn that *page* has the text of the URL *leader*, or redirects to it ("" if neither).
 
-        *is_new*: it was not known. Return the hazard, if this proves the host a replica.
+        *is_new*: the URL had no document before. Return the hazard if the host is now proven to be
+        a replica.
         """
         url = page.visit.url
-        host, other = host_key(url), host_key(same) if same else ""
-        known = self._row(page.site, host)
-        if other in ("", host):
-            row = known and _unlike(known, is_home_page(url), is_new)
+        host, leading_host = host_key(url), host_key(leader) if leader else ""
+        before = self._load(page.site, host)
+        if leading_host in ("", host):
+            row = before and _count_other_page(before, is_home_page(url), is_new)
         else:
-            row = self._alike(known or HostNameRow(page.site, host), page, same, is_new)
-        is_news = row is not None and row.original and row != known
-        return self._judged(known, row) if row and is_news else ()
+            row = before or HostNameRow(page.site, host)
+            row = self._count_equal_page(row, page, leader, is_new)
+        is_news = row is not None and row.original and row != before
+        return self._record(before, row) if row and is_news else ()
 
-    def redirected(self, page: PageParsed) -> tuple[Hazard, ...]:
-        """Take in where *page* redirects to, and return the same: one home page to another is proof
-        where the names are a pair."""
-        to = next((link.url for link in page.links if link.redirect), "")
-        homes = is_home_page(page.visit.url) and is_home_page(to) if to else False
-        if homes and is_www_pair(host_key(page.visit.url), host_key(to)):
-            return self.learn(page, to, True)
+    def learn_redirect(self, page: PageParsed) -> tuple[Hazard, ...]:
+        """Learn from a redirect of *page*; return the hazard as `learn` does.
+
+        A redirect from one home page to another is a proof if the names are a `www.` pair.
+        """
+        target = next((link.url for link in page.links if link.redirect), "")
+        are_home_pages = target and is_home_page(page.visit.url) and is_home_page(target)
+        if are_home_pages and is_www_pair(host_key(page.visit.url), host_key(target)):
+            return self.learn(page, target, True)
         return ()
 
-    def _alike(self, row: HostNameRow, page: PageParsed, same: str, is_new: bool) -> HostNameRow:
-        host, other = row.host, host_key(same)
-        if page.visit.url.removeprefix(host) != same.removeprefix(other):
+    def _count_equal_page(
+        self, row: HostNameRow, page: PageParsed, leader: str, is_new: bool
+    ) -> HostNameRow:
+        host, leading_host = row.host, host_key(leader)
+        if page.visit.url.removeprefix(host) != leader.removeprefix(leading_host):
             return row
-        if self._is_replica(page.site, other):
-            # Of two that change together this one was seen second now.
-            self._renew(other, host, page)
+        if self._is_replica(page.site, leading_host):
+            # Both pages changed together, and this time the replica was visited first.
+            self._renew(leading_host, host, page)
             return row
-        if row.original != other:
-            row = HostNameRow(row.site, host, other)
+        if row.original != leading_host:
+            row = HostNameRow(row.site, host, leading_host)
         until = page.fetched_at + self._settings.duphost_age
-        if is_home_page(same):
+        if is_home_page(leader):
             return replace(row, home=True, misses=0, until=until)
         return replace(row, alike=row.alike + is_new, until=until)
 
-    def _is_replica(self, own: str, host: str) -> bool:
-        # What another instance has learnt is in the store alone.
+    def _is_replica(self, our_site: str, host: str) -> bool:
+        # Another instance writes the rows of other sites, so they are not cached.
         site = site_of(f"{host}/")
-        row = self._row(site, host) if site == own else self._rows.get(site, host)
+        row = self._load(site, host) if site == our_site else self._rows.get(site, host)
         return bool(row and row.rule)
 
     def _renew(self, replica: str, original: str, page: PageParsed) -> None:
-        row = self._row(page.site, replica)
+        row = self._load(page.site, replica)
         if row and row.original == original and is_home_page(page.visit.url):
             until = page.fetched_at + self._settings.duphost_age
             self._write(replace(row, misses=0, until=until))
 
-    def _judged(self, known: HostNameRow | None, row: HostNameRow) -> tuple[Hazard, ...]:
-        rule = self._rule(row)
+    def _record(self, before: HostNameRow | None, row: HostNameRow) -> tuple[Hazard, ...]:
+        rule = self._decide_rule(row)
         self._write(replace(row, rule=rule))
-        is_proof = rule and rule != (known.rule if known else "")
-        return (Hazard(rule),) if is_proof else ()
+        is_new_rule = rule and rule != (before.rule if before else "")
+        return (Hazard(rule),) if is_new_rule else ()
 
-    def _rule(self, row: HostNameRow) -> str:
-        """Return which hazard a host is a case of, by what is known of it; "" if of none."""
+    def _decide_rule(self, row: HostNameRow) -> str:
+        """Return the hazard that a host is proven to be a case of; "" if there is no proof."""
         if is_www_pair(row.host, row.original):
-            is_one = row.home and self._settings.www_alias == "proven"
-            return Hazard.WWW_ALIAS.value if is_one else ""
-        heuristic, alike = self._settings.duphost, row.alike + row.home
-        if share := SHARES.get(heuristic):
-            is_one = alike + row.others >= LEAST and alike >= share * (alike + row.others)
+            is_alias = row.home and self._settings.www_alias == "proven"
+            return Hazard.WWW_ALIAS.value if is_alias else ""
+        heuristic, equal = self._settings.duphost, row.alike + row.home
+        compared = equal + row.others
+        if min_share := MIN_SHARES.get(heuristic):
+            is_replica = compared >= MIN_COMPARED_PAGES and equal >= min_share * compared
         else:
-            least = {"same_home": 1, "same_home_and_1_doc": 2}.get(heuristic)
-            is_one = least is not None and row.home and alike >= least
-        return Hazard.DUPHOST.value if is_one else ""
+            min_equal = {"same_home": 1, "same_home_and_1_doc": 2}.get(heuristic)
+            is_replica = min_equal is not None and row.home and equal >= min_equal
+        return Hazard.DUPHOST.value if is_replica else ""
 
-    def _original(self, host: str, now: float) -> str:
+    def _find_original(self, host: str, now: float) -> str:
         if listed := self._listed.get(host):
             return listed
         site = site_of(f"{host}/")
-        if original := original_of(self._row(site, host), now):
+        if original := original_of(self._load(site, host), now):
             return original
-        bare = self._settings.www_alias == "assumed" and host_name(host) == site
-        return host.replace("://", "://www.", 1) if bare and not is_address(site) else ""
+        lacks_www = self._settings.www_alias == "assumed" and host_name(host) == site
+        return host.replace("://", "://www.", 1) if lacks_www and not is_address(site) else ""
 
     def _write(self, row: HostNameRow) -> None:
         self._rows.put(row)
         self._cache.put(row.host, row, row.site)
 
-    def _row(self, site: str, host: str) -> HostNameRow | None:
+    def _load(self, site: str, host: str) -> HostNameRow | None:
         if host in self._cache:
             return self._cache.get(host)
         row = self._rows.get(site, host)
@@ -437,9 +453,9 @@ def keys_of(urls: Iterable[str]) -> list[Key]:
     return [(HostNameRow, site_of(f"{host}/"), host) for host in hosts]
 
 
-def _unlike(row: HostNameRow, is_home: bool, is_new: bool) -> HostNameRow:
-    """Return *row* once a page of its own was found at its host."""
+def _count_other_page(row: HostNameRow, is_home: bool, is_new: bool) -> HostNameRow:
+    """Return *row* after a visit to a page of its host that differs from the original's."""
     if not is_home:
         return replace(row, others=row.others + is_new)
-    misses = min(row.misses + 1, MISSES)
-    return replace(row, misses=misses, home=row.home and misses < MISSES)
+    misses = min(row.misses + 1, MAX_MISSES)
+    return replace(row, misses=misses, home=row.home and misses < MAX_MISSES)

@@ -1,28 +1,26 @@
-"""The links of a page: their URLs, which of them are followed, and how they are released.
+"""Finds, rewrites, releases and parks the links of a page, and marks links that are new.
 
-The parser knows no crawl: its links are canonical, each as it stands on the page. The steps of the
-crawl's definition are applied here (`gossamer.web.url_steps`). All that follows, from the digest of
-a page's links to the document on `pages`, has the URLs under which the crawl knows their pages.
+The parser does not know the crawl: its links are canonical, but as the page states them. Here the
+steps of the crawl's definition are applied to them (`gossamer.web.url_steps`). Everything after
+that, from the digest of a page's links to the document on `pages`, uses the rewritten URLs.
 
-If two pages have the same text, their links decide whether both are followed. On a mirror they lead
-to the same places, or to the same places of its own host: following them would fetch the site
-twice. In the folders of an archive, in a gallery, or on pages that a script fills, they lead
-elsewhere, and leaving them out would lose a part of the site.
+**Equal texts.** If two pages have the same text, their links decide whether both are followed. On a
+mirror, links lead to the same places, or to the same paths of the mirror itself. Following them
+would fetch the site twice. In the folders of an archive, in a gallery, or on pages that a script
+fills, links lead elsewhere, and ignoring them would lose a part of the site.
 
-All links to a site pass its dedup, and most lead to known URLs: an event for each would be too much
-for the frontier. So links from other sites are counted here, four bytes a URL, and the next verdict
-on the page carries the count.
+**Links from other sites.** All links to a site pass its dedup, and most lead to URLs in the
+URL-seen set. One event for each would overload the frontier. So dedup counts the linking sites in a
+sketch of four bytes for each URL, and the next verdict on the page carries the sketch.
 
-Hints that pages have changed, for the revisit scheduler: how they are found and sent.
-
-A site links to its news, and renames links to what has changed: a home page its articles, a list of
-comments the page with another one. A sketch of a page's links to its own site is kept, a byte a
-link. At the next visit, a link that is not in the sketch is new, or has other words. It is marked,
-and goes to the URL-seen test as all links do. If its URL is known there, that is a hint.
-
-The sketch takes a few new links in a hundred for old ones (Bloom, *Space/time trade-offs in hash
-coding with allowable errors*, 1970). A crash may lose the hints of a visit: the sketch is written,
-and the hints are not. The hints of sitemaps and feeds come from `listings`.
+**Hints.** A site links to its news, and changes the text of links to changed pages: a home page
+links to articles, a list to the page with another comment. So dedup stores a sketch of a page's
+internal links, one byte for each link. A link that is not in the sketch of the last version is new,
+or has another text. It is marked, and passes the URL-seen test like all links. If its URL is in the
+set, it becomes a hint for the revisit scheduler. The sketch misses a few new links in a hundred
+(Bloom, *Space/time trade-offs in hash coding with allowable errors*, 1970). A crash may lose the
+hints of a visit, if the sketch is written and the hints are not. Hints from sitemaps and feeds come
+from `listings`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -55,66 +53,68 @@ from gossamer.telemetry import count
 from gossamer.web import in_links
 from gossamer.web.url import fingerprint, host_key, site_of
 from gossamer.web.url_steps import merged, without_default_document
-from services.dedup.seen import finder_of
+from services.dedup.seen import hash_finder
 
-LONG = 200
-"""Characters beyond which a link is counted: 1 % of the URLs of viuva-negra's crawl (5.3)."""
+LONG_LINK_CHARS = 200
+"""Links with more characters are counted: 1 % of the URLs of viuva-negra's crawl (5.3)."""
 DEFAULT_DOCUMENT = "default_document"
 HAZARDS = frozenset(hazard.value for hazard in Hazard)
 DEEP = "deep"
-APART = frozenset((LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT))
-"""Links that say nothing of whether two pages are one: only one of a page's names may have them."""
+UNCOMPARED_KINDS = frozenset(
+    (LinkKind.CANONICAL, LinkKind.ALTERNATE, LinkKind.AMP, LinkKind.SCRIPT)
+)
+"""Kinds of links that may differ between two URLs of one page."""
 PARKED_CACHE_BYTES, SITE_PARKED_CACHE_BYTES = 16 << 20, 4 << 20
-"""Bytes of the cache of parked links, and of the part of one site."""
+"""Size of the cache of parked links, and of the part of one site."""
 IN_LINKS_CACHE_BYTES, SITE_IN_LINKS_CACHE_BYTES = 16 << 20, 2 << 20
-"""Bytes of the counts of links from other sites, and of the part of one linking site."""
+"""Size of the sketches of links from other sites, and of the part of one linking site."""
 
 
-def respell(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
-    """Return *page* with its links respelled by the URL steps of *crawl*.
+def apply_url_steps(page: PageParsed, crawl: CrawlDefined | None, limit: int) -> PageParsed:
+    """Return *page* with its links rewritten by the URL steps of *crawl*.
 
-    Links longer than *limit* characters are left out. The hazards met with links are added.
+    Links longer than *limit* characters are dropped. Hazards of links are added to the page.
     """
     steps = crawl.url_steps if crawl else ()
-    links, met = dict[str, Link](), set[str]()
+    links, hazards = dict[str, Link](), set[str]()
     for link in page.links:
-        url, done = merged(link.url, steps)
-        met.update(done)
+        url, applied = merged(link.url, steps)
+        hazards.update(applied)
         if link.redirect and url == page.visit.url:
-            # The server sets a session id, or shows a directory under the name of its default
-            # document: the step would undo the redirect, and the redirect would lead nowhere.
+            # The server adds a session id, or the name of a default document. The step would undo
+            # that, and the redirect would lead to itself.
             url = link.url
         if DEFAULT_DOCUMENT in steps and without_default_document(url) != url:
-            met.add(DEFAULT_DOCUMENT)
-        if url and not _is_too_long(url, limit, met):
+            hazards.add(DEFAULT_DOCUMENT)
+        if url and not _is_too_long(url, limit, hazards):
             _add(links, link if url == link.url else replace(link, url=url))
     canonical = merged(page.canonical, steps).url if page.canonical else ""
-    entries = tuple(_entries(page, steps, limit, met))
+    entries = tuple(_rewrite_entries(page, steps, limit, hazards))
     return replace(
         page,
         links=tuple(links.values()),
         canonical=canonical or page.canonical,
         entries=entries,
-        hazards=tuple(dict.fromkeys((*page.hazards, *sorted(met & HAZARDS)))),
+        hazards=tuple(dict.fromkeys((*page.hazards, *sorted(hazards & HAZARDS)))),
     )
 
 
-def _entries(
-    page: PageParsed, steps: tuple[str, ...], limit: int, met: set[str]
+def _rewrite_entries(
+    page: PageParsed, steps: tuple[str, ...], limit: int, hazards: set[str]
 ) -> Iterator[Entry]:
-    """Yield the entries of a sitemap or a feed, respelled by the URL *steps* of the crawl."""
+    """Yield the entries of a sitemap or a feed, rewritten by the URL *steps* of the crawl."""
     for entry in page.entries:
-        url, done = merged(entry.url, steps)
-        met.update(done)
-        if url and not _is_too_long(url, limit, met):
+        url, applied = merged(entry.url, steps)
+        hazards.update(applied)
+        if url and not _is_too_long(url, limit, hazards):
             yield entry if url == entry.url else replace(entry, url=url)
 
 
-def _is_too_long(url: str, limit: int, met: set[str]) -> bool:
-    if len(url) > LONG:
+def _is_too_long(url: str, limit: int, hazards: set[str]) -> bool:
+    if len(url) > LONG_LINK_CHARS:
         count("gossamer_long_links_total")
     if len(url) > limit:
-        met.add(Hazard.URL_TOO_LONG)
+        hazards.add(Hazard.URL_TOO_LONG)
     return len(url) > limit
 
 
@@ -125,41 +125,41 @@ def _add(links: dict[str, Link], link: Link) -> None:
 
 
 class Links(NamedTuple):
-    """The links of a page that it lets us follow, in its order."""
+    """The links of a page that may be followed, in the page's order."""
 
     followed: list[Discovery]
-    beyond: list[Discovery]
-    """Those that the crawl leaves out, by its scope or its depth, and those on the blocklist."""
+    excluded: list[Discovery]
+    """Links that are out of scope, too deep, or on the blocklist."""
     hazards: set[Hazard]
-    """By which rules."""
+    """The rules that excluded links."""
 
 
-def links_of(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklist) -> Links:
-    """Return the links of *page*: none if it asks that they are not followed."""
+def find_links(page: PageParsed, crawl: CrawlDefined | None, blocklist: Blocklist) -> Links:
+    """Return the links of *page*; none if the page has `nofollow`."""
     links = Links([], [], set())
     policy = external_links(crawl, page.visit.party) if crawl else DEEP
-    for found in _found(page, policy) if not page.nofollow else ():
-        left = left_out(crawl, blocklist, found) if crawl else None
-        (links.beyond if left else links.followed).append(found)
-        if left:
-            links.hazards.add(left.rule)
+    for found in _discover(page, policy) if not page.nofollow else ():
+        exclusion = left_out(crawl, blocklist, found) if crawl else None
+        (links.excluded if exclusion else links.followed).append(found)
+        if exclusion:
+            links.hazards.add(exclusion.rule)
     return links
 
 
-def _found(page: PageParsed, policy: str) -> Iterator[Discovery]:
-    met = set[str]()
+def _discover(page: PageParsed, policy: str) -> Iterator[Discovery]:
+    urls = set[str]()
     for link in page.links:
         for url in () if link.nofollow else targets(link.url, page, policy, link.redirect):
-            if url not in met:
-                met.add(url)
+            if url not in urls:
+                urls.add(url)
                 yield linked(replace(link, url=url), page.visit)
 
 
 def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> tuple[str, ...]:
-    """Return the URLs to follow for a link to *url*, by the crawl's *policy* for other sites.
+    """Return the URLs to follow for a link to *url*, by the crawl's *policy* for external links.
 
-    A redirect is followed as it stands. Under the policy `none`, only the redirect of a seed may
-    leave the site: it says where the seed is now.
+    The target of a redirect is followed unchanged. Under the policy `none`, only the redirect of a
+    seed may leave the site.
     """
     if policy == DEEP or site_of(url) == page.site:
         return (url,)
@@ -169,84 +169,92 @@ def targets(url: str, page: PageParsed, policy: str, redirect: bool = False) -> 
     return {"home": (home,), "combined": (url, home)}.get(policy, ())
 
 
-def digest_with_links(page: PageParsed, links: Links) -> str:
-    """Return 128 bits of the text and of the targets of its *links*, in hexadecimal.
+def digest_text_and_links(page: PageParsed, links: Links) -> str:
+    """Return a 128-bit digest of the text of *page* and of its *links*, in hexadecimal.
 
-    They are equal for a page and its mirror: the page's own host is left out, and so are links that
-    only one of its names has, and guesses. "" if none of the other links is followed.
+    A page and its mirror have the same digest: it leaves out the page's own host, guesses, and
+    kinds of links that depend on the page's URL. It is "" if no other link is followed.
     """
-    own = host_key(page.visit.url)
-    apart = {link.url for link in page.links if link.kind in APART}
-    followed, beyond = (
-        sorted(_without(own, one.url) for one in part if one.url not in apart) for part in links[:2]
+    host = host_key(page.visit.url)
+    uncompared = {link.url for link in page.links if link.kind in UNCOMPARED_KINDS}
+    followed, excluded = (
+        sorted(_remove_host(host, one.url) for one in part if one.url not in uncompared)
+        for part in links[:2]
     )
     if not followed:
         return ""
-    said = "\n".join((page.digest, *followed, "", *beyond))
-    return blake2b(said.encode(), digest_size=16).hexdigest()
+    content = "\n".join((page.digest, *followed, "", *excluded))
+    return blake2b(content.encode(), digest_size=16).hexdigest()
 
 
-def _without(host: str, url: str) -> str:
+def _remove_host(host: str, url: str) -> str:
     return url.removeprefix(host) if url.startswith(f"{host}/") else url
 
 
 def release(
     page: PageParsed, found: Sequence[Discovery], duplicates: int, now: float
 ) -> list[UrlsDiscovered]:
-    """Return the links *found* on *page*, an event a site; *duplicates* in a row lead to them."""
-    counted = [replace(one, duplicates=duplicates) for one in found]
-    return by_site(counted, page.visit.id, page.crawl, now)
+    """Return one event for each site that the links *found* on *page* lead to.
+
+    *duplicates*: the number of duplicates in a row on the way to these links.
+    """
+    links = [replace(one, duplicates=duplicates) for one in found]
+    return by_site(links, page.visit.id, page.crawl, now)
 
 
-def images_of(
+def release_rewritten(
     page: PageParsed,
     urls: Iterable[str],
     crawl: CrawlDefined | None,
     blocklist: Blocklist,
     now: float,
 ) -> list[UrlsDiscovered]:
-    """Return *urls* of the host of *page* that *crawl* does not leave out, at the depth of it."""
-    of, row = page.visit, page.visit.duplicates + 1
-    images = [
-        Discovery(url, of.depth, trace=fingerprint(url), duplicates=row, party=of.party)
+    """Return the release of *urls*, rewritten from the URL of *page*, at the page's depth.
+
+    URLs that *crawl* or *blocklist* excludes are dropped.
+    """
+    visit, duplicates = page.visit, page.visit.duplicates + 1
+    rewritten = [
+        Discovery(
+            url, visit.depth, trace=fingerprint(url), duplicates=duplicates, party=visit.party
+        )
         for url in urls
     ]
-    found = [one for one in images if crawl and left_out(crawl, blocklist, one) is None]
-    return by_site(found, of.id, page.crawl, now)
+    found = [one for one in rewritten if crawl and left_out(crawl, blocklist, one) is None]
+    return by_site(found, visit.id, page.crawl, now)
 
 
 class LinkParking:
-    """Parks the links that a crawl leaves out, each only once in a while.
+    """Parks excluded links, and skips links that another page has parked lately.
 
-    All pages of a site often have the same links to other sites. The links that were parked last
-    are remembered with their page. A page that is read again, after a crash or because the store
-    was unavailable, parks its own links again.
+    All pages of a site often have the same links to other sites. A cache has the links that were
+    parked last, each with its page. A redelivered page parks its own links again.
     """
 
     def __init__(self) -> None:
         self._parked = ByteCache[tuple[str, int], str](
             PARKED_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_PARKED_CACHE_BYTES
         )
-        """Trace and depth of a link → the page that parked it (`finder_of`)."""
+        """Trace and depth of a link → the page that parked it (`hash_finder`)."""
 
     def park(
-        self, page: PageParsed, beyond: Sequence[Discovery], duplicates: int, now: float
+        self, page: PageParsed, excluded: Sequence[Discovery], duplicates: int, now: float
     ) -> Iterator[LinksParked]:
-        """Yield the links *beyond* the crawl, as many in an event as its topic takes."""
-        mine = finder_of(page.visit.id)
-        fresh = [
+        """Yield the *excluded* links of *page*, in events of a limited size."""
+        finder = hash_finder(page.visit.id)
+        links = [
             replace(one, duplicates=duplicates)
-            for one in beyond
-            if not one.guess and self._first(page.site, one, mine) == mine
+            for one in excluded
+            if not one.guess and self._first_finder(page.site, one, finder) == finder
         ]
-        for at in range(0, len(fresh), MOST):
-            urls = tuple(fresh[at : at + MOST])
+        for at in range(0, len(links), MOST):
+            urls = tuple(links[at : at + MOST])
             yield LinksParked(
                 crawl=page.crawl, at=now, site=page.site, via=page.visit.id, urls=urls
             )
 
-    def _first(self, site: str, link: Discovery, finder: str) -> str:
-        """Return which page has parked *link*: *finder*, if none is remembered."""
+    def _first_finder(self, site: str, link: Discovery, finder: str) -> str:
+        """Return the page that parked *link*; cache and return *finder* if there is none."""
         key = link.trace, link.depth
         if (first := self._parked.get(key)) is None:
             self._parked.put(key, finder, site)
@@ -254,70 +262,70 @@ class LinkParking:
 
 
 class InLinks:
-    """Counts the sites that link to a URL of another site, until a verdict takes the count.
+    """Sketches of the sites that link to a URL of another site, until a verdict carries them.
 
-    A restart loses the counts. They come back: a page links where it linked before.
+    A restart loses the sketches. They recover, since revisited pages link to the same URLs.
     """
 
     def __init__(self) -> None:
         self._sketches = ByteCache[str, in_links.Sketch](
             IN_LINKS_CACHE_BYTES, lambda _: 2 * ENTRY_BYTES, SITE_IN_LINKS_CACHE_BYTES
         )
-        """The fingerprint of a URL → the sketch of the sites that link to it."""
+        """Fingerprint of a URL → the sketch of the sites that link to it."""
 
-    def met(self, site: str, urls: Iterable[str]) -> None:
-        """Count links of *site* to *urls* of another one."""
+    def count_links(self, site: str, urls: Iterable[str]) -> None:
+        """Count links from *site* to *urls* of another site."""
         for url in urls:
             key = fingerprint(url)
             sketch = in_links.linked(self._sketches.get(key) or 0, site, url)
             self._sketches.put(key, sketch, site)
 
-    def take(self, url: str) -> in_links.Sketch:
-        """Return the sketch of the sites that link to *url*, once."""
+    def pop(self, url: str) -> in_links.Sketch:
+        """Remove and return the sketch of the sites that link to *url*."""
         key = fingerprint(url)
         sketch = self._sketches.get(key) or 0
         self._sketches.remove(key)
         return sketch
 
 
-CLICKED = LinkKind.LINK.value
+CLICKABLE = LinkKind.LINK.value
 MAX_NEW_LINKS = 20
-"""New links of a page that are reported: the first ones, because lists begin with their news."""
-MIN_BYTES, MAX_BYTES = 8, 128
-"""Size of a sketch."""
+"""Maximum number of new links of a page: the first ones, since lists begin with their news."""
+MIN_SKETCH_BYTES, MAX_SKETCH_BYTES = 8, 128
+"""Minimum and maximum size of a sketch of links."""
 
 
-def sketch_of(page: PageParsed) -> bytes:
-    """Return the sketch of the links of *page* to its own site: at most 128 bytes."""
-    hashed = [_hash(link) for link in internal_links(page)]
-    if not hashed:
+def sketch_links(page: PageParsed) -> bytes:
+    """Return a sketch of the internal links of *page*, at most 128 bytes."""
+    hashes = [_hash(link) for link in internal_links(page)]
+    if not hashes:
         return b""
-    size = min(max(len(hashed), MIN_BYTES), MAX_BYTES)
+    size = min(max(len(hashes), MIN_SKETCH_BYTES), MAX_SKETCH_BYTES)
     sketch = 0
-    for one in hashed:
+    for one in hashes:
         sketch |= _bits(one, size)
     return sketch.to_bytes(size, "little")
 
 
 def internal_links(page: PageParsed) -> Iterator[Link]:
-    """Yield the links of *page* to other pages of its own site, if they may be followed."""
+    """Yield the links of *page* to other pages of its site that may be followed."""
     url, host = page.visit.url, f"{page.host}/"
     for link in page.links:
-        followed = link.kind == CLICKED and not link.nofollow and not link.redirect
-        own = link.url.startswith(host) or site_of(link.url) == page.site
-        if followed and own and link.url != url:
+        is_followed = link.kind == CLICKABLE and not link.nofollow and not link.redirect
+        is_internal = link.url.startswith(host) or site_of(link.url) == page.site
+        if is_followed and is_internal and link.url != url:
             yield link
 
 
-def new_links(page: PageParsed, before: bytes) -> frozenset[str]:
-    """Return the URLs of links of *page* that are not in the sketch of the version *before*.
+def find_new_links(page: PageParsed, sketch: bytes) -> frozenset[str]:
+    """Return the URLs of internal links of *page* that are not in *sketch*, of the last version.
 
-    The list is empty if the version has no sketch.
+    The result is empty if the last version has no sketch.
     """
     found = dict[str, None]()
-    sketch, size = int.from_bytes(before, "little"), len(before)
-    for link in internal_links(page) if before else ():
-        if _bits(_hash(link), size) & ~sketch:
+    bits, size = int.from_bytes(sketch, "little"), len(sketch)
+    for link in internal_links(page) if sketch else ():
+        if _bits(_hash(link), size) & ~bits:
             found[link.url] = None
         if len(found) == MAX_NEW_LINKS:
             break
@@ -327,7 +335,7 @@ def new_links(page: PageParsed, before: bytes) -> frozenset[str]:
 def mark_new(
     released: Iterable[UrlsDiscovered], new: frozenset[str], at: float
 ) -> Iterator[UrlsDiscovered]:
-    """Yield *released*, the links of a page visited *at* a time; mark those that are *new*."""
+    """Yield *released*, links of a page visited *at* a time, with the *new* URLs marked."""
     for event in released:
         if not new.isdisjoint(found.url for found in event.urls):
             urls = (replace(one, linked_at=at) if one.url in new else one for one in event.urls)
@@ -336,7 +344,7 @@ def mark_new(
 
 
 def hints_of_links(known: Iterable[Discovery], crawl: str, now: float) -> Iterator[ChangesHinted]:
-    """Yield the hints of those links to *known* URLs that are new on their page."""
+    """Yield hints for the links in *known*, to URLs in the URL-seen set, that are new."""
     hints = (
         ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in known if one.linked_at
     )
@@ -346,9 +354,9 @@ def hints_of_links(known: Iterable[Discovery], crawl: str, now: float) -> Iterat
 def group_by_host(
     hints: Iterable[ChangeHint], crawl: str, now: float, limit: int | None = None
 ) -> Iterator[ChangesHinted]:
-    """Yield *hints* by host: one event a host, or several if they do not fit into one.
+    """Yield *hints* grouped by host: one event for each host, or several of a limited size.
 
-    Each host gets at most *limit* hints, those of the latest changes.
+    Each host gets at most *limit* hints, of the latest changes.
     """
     ordered = sorted(hints, key=lambda hint: (host_key(hint.url), -hint.changed_at))
     for host, group in groupby(ordered, key=lambda hint: host_key(hint.url)):

@@ -1,17 +1,17 @@
-"""The URL-seen set of a fleet's instance: a table on its disk, and a changelog on the log.
+"""The URL-seen set of an instance of a fleet: a table on its disk, and a changelog on the log.
 
-Every new URL goes to the topic `urls.seen`, in the partition of its site, before its admission is
-appended, and to the disk once the log has it. The disk holds a *position* for each partition: up to
-where it has the changelog.
+Each new URL is appended to the topic `urls.seen`, in the partition of its site, before its
+admission is appended. It is written to the disk once the log has it. The disk stores a *position*
+for each partition: the offset up to which it has the changelog.
 
-An instance that takes a partition over appends its epoch to the changelog, and reads on from the
-position until it finds that epoch. From there on the changelog has one writer: what a former owner
-appends late has an older epoch and does not count, whoever reads it. So all instances that read a
+An instance that takes over a partition appends a marker with its epoch to the changelog, and reads
+from the position up to that marker. From there on the changelog has one writer: late records of a
+former owner have an older epoch, and every reader ignores them. So all instances that read a
 partition's changelog have the same table.
 
-The position remembers the record that it follows. If the changelog has another record there, or
-none, it was recreated or cut short, and the disk has what the changelog lacks. The changelog is
-read from its beginning then, and the table is published into it.
+The position has the digest of the record at its offset. If the changelog has another record there,
+or none, the topic was recreated or truncated, and the disk has URLs that the changelog lacks. Then
+the changelog is read from its beginning, and the table is published into it.
 """
 
 from collections import defaultdict
@@ -31,87 +31,87 @@ from gossamer.events import UrlsSeen
 from gossamer.events.topics import URLS_SEEN
 from gossamer.log import Log, Message, Record, Tail, partition_of
 from gossamer.log.codec import decode, encode
-from services.dedup.seen import Finding, Seen, SeenRow
+from services.dedup.seen import Finding, SeenRow, SeenSet
 
-WAIT = 0.1
-"""Most seconds that one look at the changelog waits."""
-PUBLISHED = 200
-"""Events that are published at a time."""
-URLS_LIMIT = 1000
-"""URLs of one event that is published."""
+POLL_TIMEOUT = 0.1
+"""Seconds that one poll of the changelog waits."""
+EVENTS_PER_BATCH = 200
+"""Events that are published together."""
+URLS_PER_EVENT = 1000
+"""Maximum number of URLs in a published event."""
 
 logger = structlog.get_logger()
 
 
 class Disk(Protocol):
-    """A sorted map that outlives the process."""
+    """A durable sorted map."""
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the value of each of *keys*, or None."""
 
     def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write all *rows* or, after a crash, none of them; None removes one."""
+        """Write *rows* atomically; the value None removes a key."""
 
     def scan(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield all keys and values in the order of the keys."""
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """Up to where the disk has a partition of the changelog."""
+    """The last record of a partition's changelog that the disk has."""
 
     offset: int
     digest: bytes
-    """Of the record there."""
+    """Digest of the record at the offset."""
     epoch: int
-    """The newest up to there."""
+    """The newest epoch up to the offset."""
 
 
-NOWHERE = Position(-1, b"", 0)
+NO_POSITION = Position(-1, b"", 0)
 
 
 @dataclass
 class Partition:
-    """A partition that is ours."""
+    """A partition that is assigned to this instance."""
 
     epoch: int
     marker: int | None = None
-    """The offset of the record with our epoch, while the changelog is read up to it."""
-    position: Position = NOWHERE
+    """The offset of the record with our epoch, up to which the changelog is read."""
+    position: Position = NO_POSITION
     is_checked: bool = True
-    """Whether the record at the position was compared with the changelog's."""
-    publishes: bool = False
-    """Whether the changelog lacks what the table has."""
+    """Whether the record at the position was compared with the changelog."""
+    must_publish: bool = False
+    """Whether the changelog lacks URLs of the table."""
     is_complete: bool = False
-    """Whether the table has all of the changelog."""
+    """Whether the table has all URLs of the changelog."""
 
     @property
     def start(self) -> int:
-        """The offset to read from: that of the position itself until it was compared."""
+        """The offset to read from: the position itself until it is checked."""
         return self.position.offset + 1 if self.is_checked else self.position.offset
 
-    def begin_anew(self) -> None:
+    def read_from_beginning(self) -> None:
         """Read the changelog from its beginning, and publish the table afterwards."""
-        self.position, self.is_checked, self.publishes = NOWHERE, True, True
+        self.position, self.is_checked, self.must_publish = NO_POSITION, True, True
 
 
 @dataclass
 class Changes:
-    """What has changed since the last append."""
+    """Changes of the set since the last append."""
 
     events: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
-    """In order: the crawl, the site, the finder ("": they were erased), and fingerprints."""
+    """Crawl, site, finder ("" for an erasure) and fingerprints, in order."""
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
-    """None: erased."""
+    """Key → finder; None for an erasure."""
 
     def add(self, crawl: str, site: str, finder: str, url: str) -> None:
-        """Have one more fingerprint in the last event that it fits in."""
+        """Add the fingerprint *url* to the last event, or to a new one of another kind."""
         if not self.events or self.events[-1][:3] != (crawl, site, finder):
             self.events.append((crawl, site, finder, []))
         self.events[-1][3].append(url)
 
 
-class ReplicatedSeen(Seen):
-    """The set on *disk*, with its changelog on *log*; see `services.dedup.seen.Seen`."""
+class ReplicatedSeen(SeenSet):
+    """The set on *disk*, with its changelog on *log*; see `services.dedup.seen.SeenSet`."""
 
     def __init__(self, log: Log, disk: Disk, clock: Clock) -> None:
         self._log, self._disk, self._clock = log, disk, clock
@@ -121,99 +121,108 @@ class ReplicatedSeen(Seen):
         self._publishing: Iterator[list[Message]] = iter(())
 
     def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
-        """See `Seen`."""
+        """See `SeenSet`."""
         keys = [_key(crawl, site, url) for url in urls]
-        added, findings = self._changes.rows, list[Finding]()
+        changed, findings = self._changes.rows, list[Finding]()
         for key, url, stored in zip(keys, urls, self._disk.get_many(keys), strict=True):
-            known = added.get(key, stored)
-            if known is None:
-                added[key] = bytes.fromhex(finder)
+            first = changed.get(key, stored)
+            if first is None:
+                changed[key] = bytes.fromhex(finder)
                 self._changes.add(crawl, site, finder, url)
-            findings.append(Finding.of(known.hex() if known else None, finder))
+            findings.append(Finding.of(first.hex() if first else None, finder))
         return findings
 
-    def knows(self, crawl: str, site: str, url: str) -> bool:
-        """See `Seen`."""
+    def contains(self, crawl: str, site: str, url: str) -> bool:
+        """See `SeenSet`."""
         key = _key(crawl, site, url)
         if key in self._changes.rows:
             return self._changes.rows[key] is not None
         return self._disk.get_many([key]) != [None]
 
     def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
-        """See `Seen`."""
-        known = [url for url in urls if self.knows(crawl, site, url)]
-        for url in known:
+        """See `SeenSet`."""
+        erased = [url for url in urls if self.contains(crawl, site, url)]
+        for url in erased:
             self._changes.rows[_key(crawl, site, url)] = None
             self._changes.add(crawl, site, "", url)
-        return len(known)
+        return len(erased)
 
     def owns(self, site: str) -> bool:
-        """Return whether *site* is of a partition that is ours."""
+        """Return whether the partition of *site* is assigned to this instance."""
         return self._partition_of(site) in self._partitions
 
     def _partition_of(self, site: str) -> int:
         return partition_of(site, self._log.partitions)
 
     def assign(self, epochs: Mapping[int, int]) -> None:
-        """Begin to read the changelog of the partitions that are new in *epochs*, or were claimed
-        anew; give up all others."""
-        ours = self._partitions
-        kept = {n: ours[n] for n, epoch in epochs.items() if n in ours and ours[n].epoch == epoch}
-        fresh = {n: Partition(epoch) for n, epoch in epochs.items() if n not in kept}
-        self._partitions = kept | fresh
-        if fresh:
-            self._begin(fresh)
-        self._follow()
+        """Start to read the changelog of each partition with a new epoch; release all others."""
+        before = self._partitions
+        retained = {
+            number: before[number]
+            for number, epoch in epochs.items()
+            if number in before and before[number].epoch == epoch
+        }
+        gained = {n: Partition(epoch) for n, epoch in epochs.items() if n not in retained}
+        self._partitions = retained | gained
+        if gained:
+            self._append_markers(gained)
+        self._open_tail()
 
-    def _begin(self, fresh: Mapping[int, Partition]) -> None:
-        claim = UrlsSeen(at=0.0, site="", epoch=0)
-        markers = [self._message(number, claim) for number in fresh]
+    def _append_markers(self, gained: Mapping[int, Partition]) -> None:
+        """Append our epoch to the changelogs of *gained* partitions, and load their positions."""
+        marker_event = UrlsSeen(at=0.0, site="", epoch=0)
+        markers = [self._message(number, marker_event) for number in gained]
         ends = self._log.append(markers)
-        found = self._disk.get_many([_position_key(number) for number in fresh])
-        for (number, partition), stored in zip(fresh.items(), found, strict=True):
+        positions = self._disk.get_many([_position_key(number) for number in gained])
+        for (number, partition), stored in zip(gained.items(), positions, strict=True):
             if stored:
                 partition.position = msgspec.msgpack.decode(stored, type=Position)
                 partition.is_checked = False
             marker = partition.marker = ends.get((URLS_SEEN.name, number))
             if marker is not None and marker <= partition.position.offset:
-                self._diverge(number)
+                self._handle_divergence(number)
 
-    def _follow(self) -> None:
-        """Read the changelogs of all partitions that are not complete."""
+    def _open_tail(self) -> None:
+        """Open a tail on the changelogs of all partitions that are not complete."""
         if self._tail:
             self._tail.close()
         starts = {n: one.start for n, one in self._partitions.items() if not one.is_complete}
         self._tail = self._log.tail([URLS_SEEN.name], starts) if starts else None
 
-    def _diverge(self, number: int) -> None:
+    def _handle_divergence(self, number: int) -> None:
         logger.warning(
-            "the changelog of the URL-seen set lacks what the disk has", partition=number
+            "the changelog of the URL-seen set was recreated or truncated: reading it from the "
+            "beginning, and publishing the table on disk",
+            partition=number,
         )
-        self._partitions[number].begin_anew()
+        self._partitions[number].read_from_beginning()
 
     def restore(self) -> bool:
-        """Read on; return whether the tables of all our partitions are complete."""
+        """Read the next records; return whether the tables of all our partitions are complete."""
         if messages := next(self._publishing, None):
             self._note_positions(messages, {})
             return False
         if self._tail is None:
             self._end_publishing()
             return True
-        records = self._tail.poll(WAIT)
+        records = self._tail.poll(POLL_TIMEOUT)
         by_partition = defaultdict[int, list[Record]](list)
         for record in records:
             by_partition[record.partition].append(record)
         diverged = [n for n, some in by_partition.items() if not self._read(n, some)]
         if diverged or all(one.is_complete for one in self._partitions.values()):
-            self._follow()
+            self._open_tail()
         if self._tail is None:
-            numbers = [n for n, one in self._partitions.items() if one.publishes]
-            self._publishing = self._table_of(numbers)
+            numbers = [n for n, one in self._partitions.items() if one.must_publish]
+            self._publishing = self._publish_tables(numbers)
         return False
 
     def _read(self, number: int, records: Sequence[Record]) -> bool:
-        """Write the changes in *records* to the disk; return False if they do not follow what is
-        there: then the changelog is to be read from its beginning."""
+        """Write the changes in *records* to the disk.
+
+        Return False if they do not continue the table on disk, so that the changelog has to be read
+        from its beginning.
+        """
         partition, rows = self._partitions[number], dict[bytes, bytes | None]()
         if partition.is_complete:
             return True
@@ -221,12 +230,12 @@ class ReplicatedSeen(Seen):
             first, position = records[0], partition.position
             partition.is_checked = True
             if (first.offset, _digest(first.value)) != (position.offset, position.digest):
-                self._diverge(number)
+                self._handle_divergence(number)
                 return first.offset == 0 and self._read(number, records)
             records = records[1:]
         epoch = partition.position.epoch
         for record in records:
-            change = _change_in(record)
+            change = _decode_change(record)
             if change is None or change.epoch < epoch:
                 continue
             epoch = change.epoch
@@ -240,56 +249,56 @@ class ReplicatedSeen(Seen):
         return True
 
     def _stored_positions(self, numbers: Iterable[int]) -> dict[bytes, bytes]:
-        """Return the rows of the positions in these partitions.
+        """Return the rows of the positions of the partitions *numbers*.
 
-        Until the changelog has all of a table, the disk keeps the position in the former one: after
-        a crash the table is published once more.
+        While a table is published, the disk keeps the position in the former changelog, so that
+        after a crash the table is published again.
         """
-        ours = {number: self._partitions[number] for number in numbers}
+        partitions = {number: self._partitions[number] for number in numbers}
         return {
             _position_key(number): msgspec.msgpack.encode(one.position)
-            for number, one in ours.items()
-            if not one.publishes
+            for number, one in partitions.items()
+            if not one.must_publish
         }
 
     def _end_publishing(self) -> None:
-        published = [n for n, one in self._partitions.items() if one.publishes]
+        published = [n for n, one in self._partitions.items() if one.must_publish]
         for number in published:
-            self._partitions[number].publishes = False
+            self._partitions[number].must_publish = False
         if published:
             self._disk.write(self._stored_positions(published))
 
-    def _table_of(self, numbers: Iterable[int]) -> Iterator[list[Message]]:
-        """Yield what publishes the table of these partitions, some messages at a time."""
+    def _publish_tables(self, numbers: Iterable[int]) -> Iterator[list[Message]]:
+        """Yield batches of messages that publish the tables of the partitions *numbers*."""
         chosen = frozenset(numbers)
         if not chosen:
             return
         rows = (_row(*stored) for stored in self._disk.scan() if stored[0][0])
-        # One that was lost meanwhile is published by its new owner, or when it is ours again.
-        ours = (
+        # A partition lost in between is published by its new owner, or when it is assigned again.
+        of_partitions = (
             row for row in rows if self._partition_of(row.site) in chosen & self._partitions.keys()
         )
-        messages = self._published(ours)
-        while some := [*islice(messages, PUBLISHED)]:
-            yield some
+        messages = self._messages_of(of_partitions)
+        while batch := [*islice(messages, EVENTS_PER_BATCH)]:
+            yield batch
 
-    def _published(self, rows: Iterable[SeenRow]) -> Iterator[Message]:
+    def _messages_of(self, rows: Iterable[SeenRow]) -> Iterator[Message]:
         for change in changes_of(rows):
             yield self._message(self._partition_of(change.site), change)
 
     def _message(self, number: int, change: UrlsSeen) -> Message:
-        """Return the message with *change* in *number*, which is ours: now, and under its epoch."""
+        """Return the message of *change* to our partition *number*, with its epoch and the time."""
         epoch = self._partitions[number].epoch
-        own = msgspec.structs.replace(change, epoch=epoch, at=self._clock())
-        return replaced(encode(own), partition=number)
+        stamped = msgspec.structs.replace(change, epoch=epoch, at=self._clock())
+        return replaced(encode(stamped), partition=number)
 
     def settle(self) -> None:
-        """Append what has changed, and write it to the disk once the log has it."""
+        """Append the changes to the log, and then write them to the disk."""
         if not self._changes.events:
             return
         changes, self._changes = self._changes, Changes()
         messages = [
-            self._message(self._partition_of(site), _change(crawl, site, finder, urls))
+            self._message(self._partition_of(site), _make_change(crawl, site, finder, urls))
             for crawl, site, finder, urls in changes.events
         ]
         self._note_positions(messages, changes.rows)
@@ -297,45 +306,48 @@ class ReplicatedSeen(Seen):
     def _note_positions(
         self, messages: Sequence[Message], rows: Mapping[bytes, bytes | None]
     ) -> None:
-        """Append *messages*; write *rows*, and how far the disk has the changelog then.
+        """Append *messages*; then write *rows* and the new positions.
 
-        A position moves only if nothing lies between it and *messages*: what another owner has
-        written there is not on this disk.
+        A position advances only if *messages* follow it directly. Records in between are from
+        another owner, and are not on this disk.
         """
         by_partition = defaultdict[int | None, list[Message]](list)
         for message in messages:
             by_partition[message.partition].append(message)
-        moved = list[int]()
+        advanced = list[int]()
         for (_, number), offset in self._log.append(messages).items():
-            partition, some = self._partitions[number], by_partition[number]
-            if offset == partition.position.offset + len(some):
-                partition.position = Position(offset, _digest(some[-1].value), partition.epoch)
-                moved.append(number)
-        self._disk.write({**rows, **self._stored_positions(moved)})
+            partition, appended = self._partitions[number], by_partition[number]
+            if offset == partition.position.offset + len(appended):
+                digest = _digest(appended[-1].value)
+                partition.position = Position(offset, digest, partition.epoch)
+                advanced.append(number)
+        self._disk.write({**rows, **self._stored_positions(advanced)})
 
     def discard(self) -> None:
-        """Forget what has changed since the last `settle`."""
+        """Drop the changes since the last `settle`."""
         self._changes = Changes()
 
     def note(self) -> str:
-        """Return how much is left to read; "" if nothing."""
-        left = sum(
+        """Return how many records are still to be read; "" if there are none."""
+        remaining = sum(
             max(0, (one.marker or 0) - one.position.offset)
             for one in self._partitions.values()
             if not one.is_complete
         )
-        return (
-            f"the URL-seen table is read from its changelog: {left} records to go" if left else ""
-        )
+        if not remaining:
+            return ""
+        return f"the URL-seen table is read from its changelog: {remaining} records to go"
 
 
-def moved(log: Log, before: int, after: int, epoch: int, now: float) -> Iterator[list[Message]]:
-    """Yield what makes a changelog of *before* partitions one of *after*, some messages at a time.
+def repartition_changelog(
+    log: Log, before: int, after: int, epoch: int, now: float
+) -> Iterator[list[Message]]:
+    """Yield batches of messages that turn a changelog of *before* partitions into one of *after*.
 
-    The changes of sites that are in another partition now are appended there, under *epoch*, which
-    is newer than all others. They stay where they were as well.
+    Changes of sites in a new partition are appended there, with *epoch*, which is newer than all
+    others. They also remain in the old partition.
     """
-    for changes in standing_changes(log, before):
+    for changes in read_valid_changes(log, before):
         messages = list[Message]()
         for number, change in changes:
             target = partition_of(change.site, after)
@@ -345,16 +357,19 @@ def moved(log: Log, before: int, after: int, epoch: int, now: float) -> Iterator
         yield messages
 
 
-def standing_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, UrlsSeen]]]:
-    """Yield the changes on the changelog that count, in order, each with its partition, some at a
-    time; *partitions* is how many of them the changelog has."""
+def read_valid_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, UrlsSeen]]]:
+    """Yield batches of valid changes, in order, each with its partition.
+
+    A change is valid unless its epoch is outdated. *partitions*: the number of partitions of the
+    changelog.
+    """
     tail = log.tail([URLS_SEEN.name], dict.fromkeys(range(partitions), 0))
     newest = dict.fromkeys(range(partitions), 0)
     try:
-        while records := tail.poll(WAIT):
+        while records := tail.poll(POLL_TIMEOUT):
             changes = list[tuple[int, UrlsSeen]]()
             for record in records:
-                change = _change_in(record)
+                change = _decode_change(record)
                 if change is None or change.epoch < newest[record.partition]:
                     continue
                 newest[record.partition] = change.epoch
@@ -366,17 +381,17 @@ def standing_changes(log: Log, partitions: int) -> Iterator[list[tuple[int, Urls
 
 
 def changes_of(rows: Iterable[SeenRow], epoch: int = 0, now: float = 0.0) -> Iterator[UrlsSeen]:
-    """Yield the changes that make a set of *rows*, in which the URLs of a site lie together."""
-    for (crawl, site), some in groupby(rows, key=lambda row: (row.crawl, row.site)):
-        while chunk := [*islice(some, URLS_LIMIT)]:
+    """Yield the changes that add *rows*, ordered by site, to an empty set."""
+    for (crawl, site), of_site in groupby(rows, key=lambda row: (row.crawl, row.site)):
+        while chunk := [*islice(of_site, URLS_PER_EVENT)]:
             urls = defaultdict[str, list[str]](list)
             for row in chunk:
                 urls[row.finder.hex()].append(row.fingerprint.hex())
             for finder, found in urls.items():
-                yield _change(crawl, site, finder, found, epoch, now)
+                yield _make_change(crawl, site, finder, found, epoch, now)
 
 
-def _change(
+def _make_change(
     crawl: str,
     site: str,
     finder: str,
@@ -395,32 +410,34 @@ def _change(
     )
 
 
-def _change_in(record: Record) -> UrlsSeen | None:
-    """Return the change in *record*; None if somebody else has put it there."""
+def _decode_change(record: Record) -> UrlsSeen | None:
+    """Return the change in *record*; None if the record is invalid."""
     try:
         change = decode(record)
         assert isinstance(change, UrlsSeen)
         for digits in (change.finder, *change.urls):
             bytes.fromhex(digits)
     except (Poison, ValueError) as error:
-        logger.warning("skipped", topic=record.topic, offset=record.offset, why=str(error))
+        logger.warning(
+            "invalid record skipped", topic=record.topic, offset=record.offset, why=str(error)
+        )
         return None
     return change
 
 
 def _key(crawl: str, site: str, url: str) -> bytes:
-    """Return the key of the URL of *site* with the fingerprint *url*: a site's lie together."""
+    """Return the key of the fingerprint *url* of *site*, by which URLs of a site are adjacent."""
     return crawl.encode() + b"\0" + site.encode() + b"\0" + bytes.fromhex(url)
 
 
 def _row(key: bytes, finder: bytes) -> SeenRow:
-    """Return a stored URL."""
+    """Return the row of a key and value on disk."""
     crawl, site, url = key.split(b"\0", 2)
     return SeenRow(crawl.decode(), site.decode(), url, finder)
 
 
 def _position_key(number: int) -> bytes:
-    """Return the key of a partition's position; no crawl is named by an empty text."""
+    """Return the key of a partition's position, which differs from URLs by its empty crawl."""
     return b"\0" + number.to_bytes(2, "big")
 
 

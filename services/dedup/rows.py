@@ -1,21 +1,21 @@
-"""The rows of dedup that others read: what `gossamer why` looks up needs no more than these."""
+"""Rows of dedup that the console reads, so that `gossamer why` need not import the service."""
 
 from msgspec import field
 
 from gossamer.events.gone import Gone
 from gossamer.store import Row
 
-HIDDEN = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
-"""Why a page that is there is not published."""
-ASSUMED = "default_document"
-"""A rule that holds unless it is refuted: no exception was found in viuva-negra's crawls (4.3)."""
-PROOFS = {"session_id": 3, "letter_case": 5}
-"""Step → how many texts prove a rule of it. To take one name for another at a host that tells them
-apart would lose pages; a wiki may show a few pages under several names."""
+HIDDEN_REASONS = frozenset({Gone.NOINDEX, Gone.IRRELEVANT})
+"""Reasons why a page that exists is not published."""
+ASSUMED_RULE = "default_document"
+"""The rule that holds until it is refuted: viuva-negra's crawls found no exception (4.3)."""
+REQUIRED_PROOFS = {"session_id": 3, "letter_case": 5}
+"""Step → the number of texts that prove a rule. A rule that does not hold would lose pages, and a
+wiki may show a few pages under several URLs."""
 
 
 class DocumentRow(Row, frozen=True):
-    """A URL of which `pages` has, or had, a document; or a page that is not to be published."""
+    """The state of a document on `pages`, or of a page that is not published."""
 
     table = "documents"
     partition_key = "crawl", "url"
@@ -24,41 +24,40 @@ class DocumentRow(Row, frozen=True):
     crawl: str
     url: str
     at: float
-    """When the visit was made that this row was last changed by."""
+    """Time of the visit that last changed this row."""
     digest: str = ""
-    """Of its text; "" once it is gone, and not a page that is not published."""
+    """Digest of the text; "" if the document is gone. Hidden pages keep theirs."""
     gone: str = ""
-    """Why `pages` has a tombstone instead, or nothing; "" while it has the document."""
+    """Why there is no document on `pages`; "" while there is one."""
     missed: int = 0
-    """How many visits in a row did not find it."""
+    """Number of visits in a row that did not find the document."""
     missed_since: float | None = None
-    """When the first visit in a row was made that did not find the document; null if the last one
-    found it."""
+    """Time of the first visit in a row that did not find the document; null if the last visit found
+    it."""
     simhash: str = ""
-    """Of its text: by which others are its near duplicates."""
+    """Simhash of the text, in hexadecimal; finds near duplicates."""
     sketch: bytes = b""
-    """Of its text: says by how much the next version differs (`gossamer.text.sketch`)."""
+    """Sketch of the text; measures the change of the next version (`gossamer.text.sketch`)."""
     volatile: bytes = b""
-    """What is known of the places that every visit changes (`gossamer.text.volatile`)."""
+    """Statistics of the blocks that change at every visit (`gossamer.text.volatile`)."""
     change: float | None = None
-    """How much the visit at `last_changed` found changed, from 0 to 1; null if there was no
-    document before."""
+    """Change found by the visit at `last_changed`, from 0 to 1; null if there was no document
+    before."""
     first_seen: float = 0.0
-    """When the first visit was made that found the document; it stays while that is gone."""
+    """Time of the first visit that found the document; a deletion does not reset it."""
     last_changed: float = 0.0
-    """When the visit was made that found it first, or changed."""
+    """Time of the visit that found the document first, or last found it changed."""
     published_at: float | None = None
-    """When the visit was made whose document was published last because it was news; null if none
-    was."""
+    """Time of the last visit whose document was published as new; null if there was none."""
     copy_of: str = ""
-    """As whose copy it was published then: the verdict and the URL; "" if as nobody's."""
+    """Verdict and original of the last published document; "" if it was not a copy."""
     links: bytes = b""
-    """Of its links to its own site, if the crawl comes back: says which of the next version are new
-    (`services.dedup.links`)."""
+    """Sketch of the links to the same site, if the policy uses hints; tells which links of the next
+    version are new (`services.dedup.links`)."""
 
 
 class HostNameRow(Row, frozen=True):
-    """A host some of whose pages another host had before, under the same paths."""
+    """A host with pages that another host had before, under the same paths."""
 
     table = "host_names"
     partition_key, sort_key = "site", "host"
@@ -66,44 +65,44 @@ class HostNameRow(Row, frozen=True):
     site: str
     host: str
     original: str = ""
-    """The host that had them."""
+    """The host that had the pages before."""
     rule: str = ""
-    """The hazard that it is a case of, `www_alias` or `duphost`; "": that is not proven."""
+    """Hazard of a proven replica, `www_alias` or `duphost`; "" if there is no proof."""
     until: float = 0.0
-    """When the verdict expires."""
+    """Time at which the verdict on the host expires."""
     home: bool = False
-    """Whether both have the same home page, or this one's leads there."""
+    """Whether both hosts have the same home page, or this one redirects to the original's."""
     misses: int = 0
-    """Visits in a row since, that found another one."""
+    """Visits in a row that found another home page than the original's."""
     alike: int = 0
-    """Other pages that both have …"""
+    """Number of equal pages, without the home page."""
     others: int = 0
-    """… and those that only this one has, since the first of these."""
+    """Number of pages that only this host has, counted since its first equal page."""
 
 
 def original_of(row: HostNameRow | None, now: float) -> str:
-    """Return the host that the one of *row* is taken for; "" if it stands for itself."""
+    """Return the original of a host with *row*; "" if the host is not a replica at *now*."""
     return row.original if row and row.rule and now < row.until else ""
 
 
 class HostStepsRow(Row, frozen=True):
-    """What a host has shown."""
+    """Which URL steps hold at a host."""
 
     table = "host_steps"
     partition_key = "host"
 
     host: str
     proofs: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Rule → the digests of texts that a URL and its image had alike."""
+    """Rule → digests of the texts that a URL and its rewritten URL have in common."""
     refuted: tuple[str, ...] = ()
-    """Rules that do not hold there."""
+    """Rules that do not hold at the host."""
     met: tuple[str, ...] = ()
-    """Default documents that were visited under their own URLs, the last ones."""
+    """URLs of the default documents that were visited last."""
 
     def holds(self, rule: str) -> bool:
-        """Return whether URLs are taken for one by *rule*."""
-        return rule not in self.refuted and (rule == ASSUMED or self.is_proven(rule))
+        """Return whether *rule* rewrites URLs of the host."""
+        return rule not in self.refuted and (rule == ASSUMED_RULE or self.is_proven(rule))
 
     def is_proven(self, rule: str) -> bool:
-        """Return whether there are proofs enough of *rule*."""
-        return len(self.proofs.get(rule, ())) >= PROOFS.get(rule.partition(" ")[0], 1)
+        """Return whether *rule* has enough proofs."""
+        return len(self.proofs.get(rule, ())) >= REQUIRED_PROOFS.get(rule.partition(" ")[0], 1)

@@ -1,4 +1,4 @@
-"""What the URL-seen set remembers of a URL, and the set on either kind of storage."""
+"""The URL-seen set: its interface, and the set in a mapping or in a table of the store."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -8,11 +8,11 @@ from hashlib import blake2b
 from gossamer.store import Row, Store
 
 
-def finder_of(via: str) -> str:
-    """Return 64 bits of *via*, in hexadecimal: by which the first finder of a URL is known again.
+def hash_finder(via: str) -> str:
+    """Return a 64-bit hash of *via*, in hexadecimal, which identifies the first finder of a URL.
 
-    Finders are compared URL by URL, so two must have these bits in common and find the same URL.
-    Should it happen (once in 1.8e19 such pairs), the URL is admitted again, and none is lost.
+    A collision matters only between two finders of one URL, one in 1.8e19 pairs. The URL is then
+    admitted a second time; no URL is lost.
     """
     return blake2b(via.encode(), digest_size=8).hexdigest()
 
@@ -20,96 +20,97 @@ def finder_of(via: str) -> str:
 class Finding(Enum):
     """The result of the URL-seen test for one URL and its finder."""
 
-    NEW = "nobody had found it"
-    REPEATED = "the finder itself had found it first"
-    KNOWN = "another had found it first"
+    NEW = "the URL was not in the set"
+    REPEATED = "the same finder had found the URL first"
+    KNOWN = "another finder had found the URL first"
 
     @classmethod
     def of(cls, first: str | None, finder: str) -> "Finding":
-        """Return the result for *finder*; *first* is the first finder of the URL, if it has one."""
+        """Return the finding for *finder*; *first* is the first finder of the URL, or None."""
         if first is None:
             return cls.NEW
         return cls.REPEATED if first == finder else cls.KNOWN
 
 
-class Seen(ABC):
-    """The URL-seen set, of each crawl by itself. It cannot be listed or counted."""
+class SeenSet(ABC):
+    """The URL-seen set, separate for each crawl. It cannot be listed or counted."""
 
     @abstractmethod
     def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
-        """Return a finding for each of *site*'s *urls*, which are fingerprints.
+        """Return a finding for each of *urls*, fingerprints of URLs of *site*.
 
-        *finder* is stored as the first finder of those that are new in *crawl*.
+        *finder* is stored as the first finder of each URL that is new in *crawl*.
         """
 
     @abstractmethod
-    def knows(self, crawl: str, site: str, url: str) -> bool:
-        """Return whether anybody has found *site*'s URL with this fingerprint in *crawl*."""
+    def contains(self, crawl: str, site: str, url: str) -> bool:
+        """Return whether the set of *crawl* has the fingerprint *url* of a URL of *site*."""
 
     @abstractmethod
     def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
-        """Take *site*'s *urls*, which are fingerprints, out of the set; return how many it had."""
+        """Erase *urls*, fingerprints of URLs of *site*; return how many were in the set."""
 
     def owns(self, site: str) -> bool:
-        """Return whether the set has the URLs of *site*: whether its partition is ours."""
+        """Return whether the partition of *site* is assigned to this instance."""
         return True
 
     def assign(self, epochs: Mapping[int, int]) -> None:  # noqa: B027
-        """Take over partitions, each under the epoch of its claim, and give up all others."""
+        """Take over partitions, each with the epoch of its claim, and release all others."""
 
     def restore(self) -> bool:
-        """Read some of what is missing after `assign`; return whether the set is complete."""
+        """Read a part of the set after `assign`; return whether the set is complete."""
         return True
 
     def settle(self) -> None:  # noqa: B027
-        """Make durable what is held outside the store."""
+        """Make changes outside the store durable."""
 
     def discard(self) -> None:  # noqa: B027
-        """Forget what was remembered since the last `settle`; the store forgets its own."""
+        """Drop changes outside the store since the last `settle`."""
 
     def note(self) -> str:
-        """Return what an operator should know; "" if nothing."""
+        """Return a message for operators; "" if there is none."""
         return ""
 
 
-class SeenMapping(Seen):
-    """The set in a mapping, crawl and fingerprint → finder: a Faust table."""
+class SeenMapping(SeenSet):
+    """The set in a mapping, such as a Faust table: crawl and fingerprint → finder."""
 
     def __init__(self, mapping: MutableMapping[str, str]) -> None:
         self._mapping = mapping
 
     def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
-        """See `Seen`."""
+        """See `SeenSet`."""
         findings = list[Finding]()
         for key in (mapping_key(crawl, url) for url in urls):
             finding = Finding.of(self._mapping.get(key), finder)
             if finding is not Finding.KNOWN:
-                # Written once more if it is repeated: after a crash the changelog may lack it.
+                # A repeated URL is written again: after a crash the changelog may lack it.
                 self._mapping[key] = finder
             findings.append(finding)
         return findings
 
-    def knows(self, crawl: str, site: str, url: str) -> bool:
-        """See `Seen`."""
+    def contains(self, crawl: str, site: str, url: str) -> bool:
+        """See `SeenSet`."""
         return mapping_key(crawl, url) in self._mapping
 
     def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
-        """See `Seen`."""
-        known = [key for url in urls if (key := mapping_key(crawl, url)) in self._mapping]
-        for key in known:
+        """See `SeenSet`."""
+        keys = [key for url in urls if (key := mapping_key(crawl, url)) in self._mapping]
+        for key in keys:
             del self._mapping[key]
-        return len(known)
+        return len(keys)
 
 
 def mapping_key(crawl: str, url: str) -> str:
-    """Return the key in a `SeenMapping` of the URL with the fingerprint *url*."""
+    """Return the key of the fingerprint *url* in a `SeenMapping`."""
     return f"{crawl} {url}"
 
 
 class SeenRow(Row, frozen=True):
-    """A URL that was found in a crawl, and who found it first.
+    """A URL in the URL-seen set, and its first finder.
 
-    By site: a page's links to one lie side by side, and many are one read and few pages of a disk.
+    The site is in the partition key, so a page's links to one site are adjacent: testing them takes
+    one read and touches few disk pages.
     """
 
     table = "seen_urls"
@@ -119,35 +120,35 @@ class SeenRow(Row, frozen=True):
     site: str
     fingerprint: bytes
     finder: bytes
-    """64 bits of its name."""
+    """The first finder, as 64 bits (`hash_finder`)."""
 
 
-class SeenTable(Seen):
-    """The set in a table of the store: of a crawl in a folder."""
+class SeenTable(SeenSet):
+    """The set in a table of the store, for a standalone crawl."""
 
     def __init__(self, store: Store) -> None:
         self._rows = store.table(SeenRow)
 
     def test(self, crawl: str, site: str, urls: Sequence[str], finder: str) -> list[Finding]:
-        """See `Seen`."""
+        """See `SeenSet`."""
         keys = [bytes.fromhex(url) for url in urls]
         rows = self._rows.get_many((crawl, site), keys)
-        known = {row.fingerprint: row.finder.hex() for row in rows}
+        finders = {row.fingerprint: row.finder.hex() for row in rows}
         findings = list[Finding]()
         for key in keys:
-            findings.append(Finding.of(known.get(key), finder))
-            if key not in known:
-                known[key] = finder
+            findings.append(Finding.of(finders.get(key), finder))
+            if key not in finders:
+                finders[key] = finder
                 self._rows.put(SeenRow(crawl, site, key, bytes.fromhex(finder)))
         return findings
 
-    def knows(self, crawl: str, site: str, url: str) -> bool:
-        """See `Seen`."""
+    def contains(self, crawl: str, site: str, url: str) -> bool:
+        """See `SeenSet`."""
         return self._rows.get((crawl, site), bytes.fromhex(url)) is not None
 
     def erase(self, crawl: str, site: str, urls: Sequence[str]) -> int:
-        """See `Seen`."""
-        known = self._rows.get_many((crawl, site), [bytes.fromhex(url) for url in urls])
-        for row in known:
+        """See `SeenSet`."""
+        rows = self._rows.get_many((crawl, site), [bytes.fromhex(url) for url in urls])
+        for row in rows:
             self._rows.erase((crawl, site), row.fingerprint)
-        return len(known)
+        return len(rows)

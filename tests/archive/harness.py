@@ -19,7 +19,7 @@ from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.http import Headers
-from services.archive.files.segment import UNCOMMITTED
+from services.archive.files.segment import UNCOMMITTED_SUFFIX
 from services.archive.service import Archive
 
 NOW = 1_700_000_000.25
@@ -98,7 +98,7 @@ def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
 
 def files(folder: Path) -> list[Path]:
     """Return what lies in the WARC folder, but for what repair has parked."""
-    return [path for path in sorted(folder.iterdir()) if path.suffix != UNCOMMITTED]
+    return [path for path in sorted(folder.iterdir()) if path.suffix != UNCOMMITTED_SUFFIX]
 
 
 def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[tuple[Any, bytes]]:

@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.events import CrawlDefined, Purpose, Visit
-from services.archive.files.segment import OPEN
+from services.archive.files.segment import OPEN_SUFFIX
 from tests.archive.harness import (
     NOW,
     Crawl,
@@ -123,7 +123,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
     for i in range(30):
         crawl.fetched(*(page(i * 10 + k, os.urandom(1000)) for k in range(i % 7 + 1)))
         crawl.work()
-        marked = [path for path in files(tmp_path / "warc") if path.name.endswith(OPEN)]
+        marked = [path for path in files(tmp_path / "warc") if path.name.endswith(OPEN_SUFFIX)]
         assert len(marked) <= 3
     events = crawl.events()
     crawl.end()

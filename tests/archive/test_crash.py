@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.archive.files.segment import OPEN
+from services.archive.files.segment import OPEN_SUFFIX
 from tests.archive.faults import Death, Killed, mortality
 from tests.archive.harness import (
     Crawl,
@@ -77,7 +77,7 @@ class History:
     def assert_complete_files_are_whole(self) -> None:
         folder = self.folder / "warc"
         for path in files(folder) if folder.exists() else []:
-            if not path.name.endswith(OPEN):
+            if not path.name.endswith(OPEN_SUFFIX):
                 assert members(path)
 
     def assert_each_page_once(self) -> None:

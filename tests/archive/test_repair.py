@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from services.archive.files.repair import members as whole_members
-from services.archive.files.segment import OPEN, UNCOMMITTED
+from services.archive.files.segment import OPEN_SUFFIX, UNCOMMITTED_SUFFIX
 from tests.archive.harness import (
     Crawl,
     assert_readable,
@@ -24,7 +24,7 @@ def killed(folder: Path, count: int = 3) -> Path:
     crawl.work()
     crawl.die()
     (file,) = files(folder / "warc")
-    assert file.name.endswith(OPEN)
+    assert file.name.endswith(OPEN_SUFFIX)
     return file
 
 
@@ -90,7 +90,7 @@ def test_a_file_that_was_never_committed_is_parked(tmp_path: Path) -> None:
     orphan.write_bytes(file.read_bytes())
     (warning,) = restarted(tmp_path)
     assert "parked" in warning
-    (aside,) = (tmp_path / "warc").glob(f"*{UNCOMMITTED}")
+    (aside,) = (tmp_path / "warc").glob(f"*{UNCOMMITTED_SUFFIX}")
     assert len(members(aside)) > 1
     assert len(files(tmp_path / "warc")) == 1
     crawl = Crawl(tmp_path)
@@ -156,7 +156,7 @@ def test_an_abandoned_end_leaves_the_segment_to_the_next_start(tmp_path: Path) -
     crawl.archive.handle(page(2), 0.0)
     crawl.archive.close()
     crawl.die()
-    assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN]
+    assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN_SUFFIX]
     restarted(tmp_path)
     assert responses(tmp_path / "warc") == ["http://site1.example/page/1?q=1"]
 
@@ -179,7 +179,7 @@ def test_a_full_segment_is_completed(tmp_path: Path) -> None:
     while crawl.log.lag("archive", "pages.fetched"):
         crawl.runner.step()
     crawl.die()
-    assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN, OPEN]
+    assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN_SUFFIX, OPEN_SUFFIX]
     assert restarted(tmp_path) == []
     assert len(responses(tmp_path / "warc")) == 2
     assert_readable(tmp_path / "warc")

@@ -5,7 +5,7 @@ from pathlib import Path
 from gossamer.settings import ArchiveSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.archive.files.segment import OPEN
+from services.archive.files.segment import OPEN_SUFFIX
 from services.archive.service import Archive
 from tests.archive.harness import NOW, Crawl, assert_readable, files, page, records
 
@@ -18,7 +18,7 @@ def test_a_file_is_complete_once_it_is_old_enough_although_no_page_comes(tmp_pat
     crawl.work()
     crawl.now += AGE - 1
     crawl.work()
-    assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN]
+    assert [path.suffix for path in files(tmp_path / "warc")] == [OPEN_SUFFIX]
     assert crawl.runner.due() == NOW + AGE
     crawl.now = NOW + AGE
     crawl.work()

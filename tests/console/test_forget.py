@@ -11,7 +11,7 @@ from gossamer.events.topics import CONTROL, DEAD_LETTERS, SEEDS, URLS_ADMITTED
 from gossamer.log import Record
 from gossamer.log.codec import dead_letter, decode, encode
 from services.dedup.content import DigestRow
-from services.dedup.near import Kept, NearRow
+from services.dedup.near import NearCandidate, NearRow
 from services.frontier.parked import ParkedRow
 from standalone.folder import Folder, Opened
 from tests.runtime.processors import drain
@@ -72,7 +72,9 @@ def test_rows_that_no_key_leads_to_are_erased(opened: Opened, tmp_path: Path) ->
     store = opened.store
     store.table(DigestRow).put(DigestRow("default", "1", URL))
     store.table(DigestRow).put(DigestRow("default", "2", OTHER))
-    near = NearRow("default", "a 0 0", (Kept(URL, "0" * 16, 1.0), Kept(OTHER, "0" * 16, 1.0)))
+    near = NearRow(
+        "default", "a 0 0", (NearCandidate(URL, "0" * 16, 1.0), NearCandidate(OTHER, "0" * 16, 1.0))
+    )
     store.table(NearRow).put(near)
     parked = ParkedRow("default", "0/out_of_scope/0", 0, "v", (Discovery(URL), Discovery(OTHER)))
     store.table(ParkedRow).put(parked)

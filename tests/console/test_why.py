@@ -28,7 +28,7 @@ from gossamer.web.robots import parse_robots
 from gossamer.web.url import fingerprint, site_of
 from services.archive.rows import CaptureRow
 from services.dedup.rows import DocumentRow
-from services.dedup.seen import SeenRow, finder_of
+from services.dedup.seen import SeenRow, hash_finder
 from services.frontier.conditions import Condition
 from services.frontier.queue import HostQueues
 from services.frontier.rows import (
@@ -226,7 +226,7 @@ def test_everything_that_a_folder_knows_is_read(tmp_path: Path) -> None:
             DEFAULT_CRAWL,
             site_of(URL),
             bytes.fromhex(fingerprint(URL)),
-            bytes.fromhex(finder_of("seed")),
+            bytes.fromhex(hash_finder("seed")),
         ),
     )
     for row in rows:

@@ -29,7 +29,7 @@ from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.in_links import sites_in
 from gossamer.web.url import fingerprint, host_key, site_of
-from services.dedup.seen import SeenMapping, SeenRow, SeenTable, finder_of
+from services.dedup.seen import SeenMapping, SeenRow, SeenTable, hash_finder
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind
 
@@ -95,8 +95,8 @@ def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
         list(processor.handle(SeedAdded(url="http://a.test/2", via=LONG), 0.0))
     key = bytes.fromhex(fingerprint("http://a.test/1"))
     row = store.table(SeenRow).get((DEFAULT_CRAWL, "a.test"), key)
-    assert row and [row.finder.hex(), *seen.values()] == [finder_of(LONG)] * 2
-    assert len(finder_of(LONG)) == 16
+    assert row and [row.finder.hex(), *seen.values()] == [hash_finder(LONG)] * 2
+    assert len(hash_finder(LONG)) == 16
 
 
 def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:

@@ -15,7 +15,7 @@ from faust.stores.rocksdb import Store
 from gossamer.events import DEFAULT_CRAWL
 from gossamer.log import partition_of
 from gossamer.web.url import fingerprint
-from services.dedup.seen import finder_of, mapping_key
+from services.dedup.seen import hash_finder, mapping_key
 from tests.support.waiting import until
 
 from .instance import PARTITIONS, Brokers, Instance, discovered
@@ -139,7 +139,7 @@ def test_a_changelog_gets_what_only_the_disk_has(
 ) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
     with disk(tmp_path) as table:
-        table.put(key_of(NEWS), finder_of("one").encode())
+        table.put(key_of(NEWS), hash_finder("one").encode())
         if offset is None:
             table.delete(Store.offset_key)
         else:  # Beyond the end of the changelog, as if its brokers had lost the rest.
@@ -155,7 +155,7 @@ def test_what_only_the_disk_knows_reaches_the_changelog_when_its_record_comes_ag
     run(brokers, tmp_path, "before")
     with disk(tmp_path) as table:
         # Killed here, before it was sent.
-        table.put(key_of(URL), finder_of("one").encode())
+        table.put(key_of(URL), hash_finder("one").encode())
     assert run(brokers, tmp_path, "one", URL) == [URL]
     shutil.rmtree(tmp_path / "one")
     assert run(brokers, tmp_path, "two", URL) == []

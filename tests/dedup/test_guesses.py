@@ -9,7 +9,7 @@ from gossamer.events import Link, LinksParked, Page, PageKind, UrlsAdmitted, Url
 from gossamer.settings import DedupSettings
 from gossamer.sqlite import Database
 from gossamer.store.sqlite import SqliteStore
-from services.dedup.host_facts import FIRST_GUESSES, MAX_GUESSES
+from services.dedup.host_facts import INITIAL_GUESSES, MAX_GUESSES
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.dedup.test_dedup import of_kind, parsed
@@ -51,7 +51,7 @@ def one() -> Instance:
 
 
 def test_few_guesses_of_a_host_are_tried_at_first(one: Instance) -> None:
-    assert one.admitted(URLS) == URLS[:FIRST_GUESSES]
+    assert one.admitted(URLS) == URLS[:INITIAL_GUESSES]
     assert one.admitted([*URLS, "http://b.test/"]) == ["http://b.test/"]
 
 
@@ -63,7 +63,7 @@ def test_guesses_that_miss_are_the_last_of_their_host(one: Instance) -> None:
 def test_guesses_that_are_pages_make_room_for_more(one: Instance) -> None:
     one.visited(one.admitted(URLS), 200)
     more = one.admitted(URLS)
-    assert len(more) == 2 * FIRST_GUESSES
+    assert len(more) == 2 * INITIAL_GUESSES
     one.visited(more[:5], 200)
     one.visited(more[5:], 404)
     assert len(one.admitted(URLS)) == 10
@@ -77,8 +77,8 @@ def test_what_was_learnt_of_a_host_survives_a_restart(one: Instance) -> None:
     one.visited(tried[:7], 404)
     one.visited(tried[7:], 200)
     one.restart()
-    assert len(one.admitted(URLS)) == FIRST_GUESSES - 7 + 3
-    one.visited(URLS[FIRST_GUESSES : FIRST_GUESSES + 6], 404)
+    assert len(one.admitted(URLS)) == INITIAL_GUESSES - 7 + 3
+    one.visited(URLS[INITIAL_GUESSES : INITIAL_GUESSES + 6], 404)
     one.restart()
     assert one.admitted(URLS) == []
 
@@ -87,12 +87,12 @@ def test_a_guess_that_a_restart_forgot_takes_no_room(one: Instance) -> None:
     tried = one.admitted(URLS)
     one.restart()
     one.visited(tried, 404)
-    assert len(one.admitted(URLS)) == FIRST_GUESSES
+    assert len(one.admitted(URLS)) == INITIAL_GUESSES
 
 
 def test_a_redirect_says_nothing_of_guesses(one: Instance) -> None:
     one.visited(one.admitted(URLS), 301)
-    assert len(one.admitted(URLS)) == FIRST_GUESSES
+    assert len(one.admitted(URLS)) == INITIAL_GUESSES
 
 
 def test_a_guess_that_is_a_soft_404_is_no_page(one: Instance) -> None:

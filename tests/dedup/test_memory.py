@@ -14,26 +14,26 @@ HOSTS, LONG = 5000, "x" * 1900
 
 def test_guesses_at_the_hosts_of_one_trap_fill_the_part_of_its_site() -> None:
     room = Guesses(SqliteStore(Database(":memory:")))
-    room.ask("http://a.example/script")
+    room.request("http://a.example/script")
     for host in range(HOSTS):
-        for guess in range(host_facts.FIRST_GUESSES):
-            room.ask(f"http://h{host}.trap.example/{guess}{LONG}")
-    assert room._hosts.bytes <= host_facts.SITE_GUESSES_BYTES + 1000
+        for guess in range(host_facts.INITIAL_GUESSES):
+            room.request(f"http://h{host}.trap.example/{guess}{LONG}")
+    assert room._hosts.bytes <= host_facts.SITE_GUESS_CACHE_BYTES + 1000
     assert "http://a.example" in room._hosts
 
 
 def test_links_of_one_site_fill_its_part_of_the_counts() -> None:
     counts = InLinks()
-    counts.met("b.example", ["http://c.example/"])
-    counts.met("trap.example", (f"http://h{n}.example/{LONG}" for n in range(20_000)))
+    counts.count_links("b.example", ["http://c.example/"])
+    counts.count_links("trap.example", (f"http://h{n}.example/{LONG}" for n in range(20_000)))
     assert counts._sketches.bytes <= links.SITE_IN_LINKS_CACHE_BYTES + 1000
-    assert round(sites_in(counts.take("http://c.example/"))) == 1
+    assert round(sites_in(counts.pop("http://c.example/"))) == 1
 
 
 def test_names_of_one_trap_leave_the_rows_of_others_in_memory() -> None:
     names = HostNames(SqliteStore(Database(":memory:")), DedupSettings())
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=3)
-    names.known_as(Discovery("http://www.a.example/"), "v", crawl, 0.0)
+    names.rewrite(Discovery("http://www.a.example/"), "v", crawl, 0.0)
     for n in range(20_000):
-        names.known_as(Discovery(f"http://h{n}.trap.example/"), "v", crawl, 0.0)
+        names.rewrite(Discovery(f"http://h{n}.trap.example/"), "v", crawl, 0.0)
     assert not names.reads_of(["http://www.a.example/"])

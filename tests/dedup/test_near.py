@@ -15,7 +15,7 @@ from gossamer.sqlite import Database
 from gossamer.store import Store
 from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
-from services.dedup.near import MOST, NearRow, bands, distance
+from services.dedup.near import MAX_PAGES_PER_BAND, NearRow, bands, distance
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
 from tests.support.kinds import with_kind
@@ -176,13 +176,15 @@ def boilerplate() -> Iterator[int]:
 
 def test_rows_are_bounded_and_boilerplate_hides_nobody() -> None:
     site, simhashes = Site(), boilerplate()
-    for number in range(3 * MOST):
+    for number in range(3 * MAX_PAGES_PER_BAND):
         assert not site.visit(f"http://a.test/{number}", next(simhashes))
     last = next(simhashes)
     site.visit("http://a.test/last", last)
     assert site.visit("http://a.test/copy", last) == "http://a.test/last"
     site.store.flush()
-    assert max(len(row.pages) for row in site.store.table(NearRow).everything()) == MOST
+    assert (
+        max(len(row.pages) for row in site.store.table(NearRow).everything()) == MAX_PAGES_PER_BAND
+    )
 
 
 def test_a_family_of_near_duplicates_has_four_rows() -> None:

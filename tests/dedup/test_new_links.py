@@ -20,7 +20,7 @@ from gossamer.events import (
     UrlsDiscovered,
 )
 from gossamer.web.internal_links import sample_links
-from services.dedup.links import MAX_BYTES, MAX_NEW_LINKS, new_links, sketch_of
+from services.dedup.links import MAX_NEW_LINKS, MAX_SKETCH_BYTES, find_new_links, sketch_links
 from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed
 
 HOME = "http://a.test/"
@@ -107,7 +107,7 @@ def test_a_page_that_is_not_published_tells_of_its_links_as_well() -> None:
 def test_a_crawl_that_does_not_come_back_keeps_nothing_of_links() -> None:
     site = Site("none")
     site.hints(home(1.0, Link(A), Link(B)))
-    assert sketch_of(home(1.0, Link(A)))
+    assert sketch_links(home(1.0, Link(A)))
     assert site.hints(home(2.0, Link(A))) == []
     assert site.hints(home(3.0, Link(A), Link(B))) == []
 
@@ -128,14 +128,14 @@ def test_of_very_many_new_links_the_first_are_told() -> None:
 )
 def test_no_link_of_a_page_is_new_to_its_own_sketch(links: list[Link]) -> None:
     page = home(1.0, *links)
-    sketch = sketch_of(page)
-    assert len(sketch) <= MAX_BYTES
-    assert new_links(page, sketch) == frozenset()
+    sketch = sketch_links(page)
+    assert len(sketch) <= MAX_SKETCH_BYTES
+    assert find_new_links(page, sketch) == frozenset()
 
 
 def test_nearly_all_new_links_are_found() -> None:
-    before = sketch_of(home(1.0, *(Link(f"{HOME}{n}") for n in range(100))))
-    found = [n for n in range(100, 1100) if new_links(home(2.0, Link(f"{HOME}{n}")), before)]
+    before = sketch_links(home(1.0, *(Link(f"{HOME}{n}") for n in range(100))))
+    found = [n for n in range(100, 1100) if find_new_links(home(2.0, Link(f"{HOME}{n}")), before)]
     assert len(before) == 100 and len(found) > 900
 
 

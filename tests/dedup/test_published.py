@@ -160,7 +160,7 @@ def test_a_document_that_is_gone_is_wanted_whole_before_it_is_back() -> None:
     found = judged(one, not_modified(3.0))
     assert (found.verdict, found.digest) == (Verdict.UNCHANGED, "")
     assert found.validators == NO_VALIDATORS
-    assert "wanted without condition" in found.reason
+    assert "the next visit is unconditional" in found.reason
     assert row_of(one).gone
 
 

@@ -20,7 +20,7 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import fingerprint
 from services.dedup.replicated import Disk, ReplicatedSeen
 from services.dedup.rocksdb.disk import RocksDisk
-from services.dedup.seen import Finding, Seen, SeenMapping, SeenTable
+from services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from tests.support.memory_disk import MemoryDisk
 
 SITE, NOW = "example.org", 1_700_000_000.0
@@ -41,7 +41,7 @@ def open_set(log: SqliteLog, disk: Disk, epoch: int = 1) -> ReplicatedSeen:
     return seen
 
 
-def add(seen: Seen, *names: str, finder: str = MINE) -> list[Finding]:
+def add(seen: SeenSet, *names: str, finder: str = MINE) -> list[Finding]:
     findings = seen.test(DEFAULT_CRAWL, SITE, urls(*names), finder)
     seen.settle()
     return findings
@@ -70,7 +70,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
 
 # Every set.
 
-SETS: dict[str, Callable[[], Seen]] = {
+SETS: dict[str, Callable[[], SeenSet]] = {
     "a table of the store": lambda: SeenTable(SqliteStore(Database(":memory:"))),
     "a mapping, as Faust's": lambda: SeenMapping({}),
     "a disk with a changelog": lambda: open_set(SqliteLog(Database(":memory:")), MemoryDisk()),
@@ -78,32 +78,32 @@ SETS: dict[str, Callable[[], Seen]] = {
 
 
 @pytest.fixture(params=[*SETS.values()], ids=[*SETS])
-def any_set(request: pytest.FixtureRequest) -> Seen:
-    made: Seen = request.param()
+def any_set(request: pytest.FixtureRequest) -> SeenSet:
+    made: SeenSet = request.param()
     return made
 
 
-def test_the_first_finder_is_remembered_for_good(any_set: Seen) -> None:
+def test_the_first_finder_is_remembered_for_good(any_set: SeenSet) -> None:
     assert add(any_set, "a", "b") == [NEW, NEW]
     assert add(any_set, "a", "c", finder=OTHER) == [KNOWN, NEW]
     assert add(any_set, "a", "b", "c") == [REPEATED, REPEATED, KNOWN]
 
 
-def test_what_nobody_has_found_is_unknown(any_set: Seen) -> None:
+def test_what_nobody_has_found_is_unknown(any_set: SeenSet) -> None:
     add(any_set, "a")
-    assert any_set.knows(DEFAULT_CRAWL, SITE, *urls("a"))
-    assert not any_set.knows(DEFAULT_CRAWL, SITE, *urls("b"))
+    assert any_set.contains(DEFAULT_CRAWL, SITE, *urls("a"))
+    assert not any_set.contains(DEFAULT_CRAWL, SITE, *urls("b"))
 
 
-def test_what_was_found_is_known_before_it_is_settled(any_set: Seen) -> None:
+def test_what_was_found_is_known_before_it_is_settled(any_set: SeenSet) -> None:
     any_set.test(DEFAULT_CRAWL, SITE, urls("a"), MINE)
     assert any_set.test(DEFAULT_CRAWL, SITE, urls("a", "b"), OTHER) == [KNOWN, NEW]
-    assert any_set.knows(DEFAULT_CRAWL, SITE, *urls("a"))
+    assert any_set.contains(DEFAULT_CRAWL, SITE, *urls("a"))
 
 
-def test_each_crawl_meets_a_url_by_itself(any_set: Seen) -> None:
+def test_each_crawl_meets_a_url_by_itself(any_set: SeenSet) -> None:
     add(any_set, "a")
-    assert not any_set.knows("second", SITE, *urls("a"))
+    assert not any_set.contains("second", SITE, *urls("a"))
     assert any_set.test("second", SITE, urls("a"), OTHER) == [NEW]
     any_set.settle()
     assert add(any_set, "a") == [REPEATED]
@@ -120,10 +120,10 @@ def test_the_changelog_keeps_crawls_apart(log: SqliteLog, disk: Disk) -> None:
     seen.settle()
     assert [change.crawl for change in changes(log)] == [DEFAULT_CRAWL, "second"]
     for again in (open_set(log, disk, 2), open_set(log, MemoryDisk(), 3)):
-        assert again.knows(DEFAULT_CRAWL, SITE, *urls("a"))
-        assert again.knows("second", SITE, *urls("b"))
-        assert not again.knows("second", SITE, *urls("a"))
-        assert not again.knows(DEFAULT_CRAWL, SITE, *urls("b"))
+        assert again.contains(DEFAULT_CRAWL, SITE, *urls("a"))
+        assert again.contains("second", SITE, *urls("b"))
+        assert not again.contains("second", SITE, *urls("a"))
+        assert not again.contains(DEFAULT_CRAWL, SITE, *urls("b"))
 
 
 def test_a_change_is_on_the_log_once(log: SqliteLog, disk: Disk) -> None:
@@ -212,8 +212,8 @@ def test_a_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool)
 def test_a_table_that_was_published_in_part_is_published_once_more(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.dedup.replicated.PUBLISHED", 1)
-    monkeypatch.setattr("services.dedup.replicated.URLS_LIMIT", 10)
+    monkeypatch.setattr("services.dedup.replicated.EVENTS_PER_BATCH", 1)
+    monkeypatch.setattr("services.dedup.replicated.URLS_PER_EVENT", 10)
     names = [f"{n}" for n in range(100)]
     add(open_set(SqliteLog(Database(":memory:")), disk, 1), *names)
     after = SqliteLog(Database(":memory:"))

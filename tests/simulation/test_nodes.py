@@ -133,7 +133,7 @@ def test_who_takes_a_leaders_place_has_it_whatever_the_nodes_take_for_the_time(
         content = Content(DedupSettings(), store)
 
         def leader(url: str, canonical: str = "") -> str:
-            found = content.judge(page(url, nodes.sim.now, canonical), None, None, nodes.sim.now)
+            found = content.decide(page(url, nodes.sim.now, canonical), None, None, nodes.sim.now)
             store.flush()
             return found.original
 
@@ -153,11 +153,11 @@ def test_a_leader_that_is_gone_is_replaced_by_one_and_no_other(ahead: float) -> 
     def body(store: CassandraStore) -> None:
         content, documents = Content(DedupSettings(), store), store.table(DocumentRow)
         began = nodes.sim.now
-        content.judge(page(A, began), None, None, began)
+        content.decide(page(A, began), None, None, began)
         documents.put(DocumentRow(DEFAULT_CRAWL, A, began + 1.0, "another text"))
         store.flush()
         for url, of in ((B, ""), (C, B)):
-            assert content.judge(page(url, began + 2.0), None, None, began + 2.0).original == of
+            assert content.decide(page(url, began + 2.0), None, None, began + 2.0).original == of
             store.flush()
         row = store.table(DigestRow).get((DEFAULT_CRAWL, "text"))
         assert row and row.url == B

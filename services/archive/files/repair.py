@@ -23,7 +23,14 @@ from pathlib import Path
 
 import structlog
 
-from services.archive.files.segment import NAME, OPEN, complete, parked, remove, truncate
+from services.archive.files.segment import (
+    FILE_NAME,
+    OPEN_SUFFIX,
+    complete,
+    parked,
+    remove,
+    truncate,
+)
 from services.archive.rows import SegmentRow
 
 GZIP = 31
@@ -53,7 +60,7 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
 
 
 def _restore(folder: Path, file: str, length: int) -> None:
-    path = folder / (file + OPEN)
+    path = folder / (file + OPEN_SUFFIX)
     if (folder / file).exists():
         return  # Completed at the end of its run, which could not say so any more.
     if not path.exists():
@@ -89,7 +96,7 @@ def _salvage(path: Path) -> None:
         return
     if ends[-1] < path.stat().st_size:
         truncate(path, ends[-1])
-    complete(path.parent, path.name.removesuffix(OPEN))
+    complete(path.parent, path.name.removesuffix(OPEN_SUFFIX))
 
 
 def _captures(path: Path) -> list[int]:
@@ -111,12 +118,14 @@ def members(path: Path) -> Iterator[int]:
 
 
 def _open(folder: Path) -> list[tuple[Path, int]]:
-    matches = [(path, NAME.fullmatch(path.name)) for path in sorted(folder.iterdir())]
+    matches = [(path, FILE_NAME.fullmatch(path.name)) for path in sorted(folder.iterdir())]
     return [
-        (path, int(match["serial"])) for path, match in matches if match and match["mark"] == OPEN
+        (path, int(match["serial"]))
+        for path, match in matches
+        if match and match["mark"] == OPEN_SUFFIX
     ]
 
 
 def _serials(folder: Path) -> list[int]:
-    matches = [NAME.fullmatch(path.name) for path in folder.iterdir()]
+    matches = [FILE_NAME.fullmatch(path.name) for path in folder.iterdir()]
     return [int(match["serial"]) for match in matches if match]

@@ -14,15 +14,15 @@ from pathlib import Path
 from gossamer.errors import GossamerError
 from gossamer.sqlite import no_space
 
-OPEN = ".open"
-UNCOMMITTED = ".uncommitted"
+OPEN_SUFFIX = ".open"
+UNCOMMITTED_SUFFIX = ".uncommitted"
 """Behind the name of a file that was parked by repair."""
-NAME = re.compile(
+FILE_NAME = re.compile(
     r"gossamer-[A-Za-z0-9._]+-\d{14}-(?P<serial>\d{5,})-[A-Za-z0-9._-]+\.warc\.gz"
     r"(?P<mark>\.open|\.uncommitted)?"
 )
 LONGEST_WORD = 100
-NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def file_name(crawl: str, serial: int, writer: str, now: float) -> str:
@@ -47,7 +47,7 @@ class Segment:
         self._folder, self._entry_synced = folder, False
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         with translate_errors(folder):
-            self._handle = os.open(folder / (file + OPEN), flags, 0o644)
+            self._handle = os.open(folder / (file + OPEN_SUFFIX), flags, 0o644)
 
     def append(self, data: bytes) -> int:
         """Write *data* and return its offset; on failure cut off what was written of it."""
@@ -81,7 +81,7 @@ class Segment:
 def complete(folder: Path, file: str) -> None:
     """Rename *file* to its final name, unless that is done; durable."""
     with translate_errors(folder), suppress(FileNotFoundError):
-        os.replace(folder / (file + OPEN), folder / file)
+        os.replace(folder / (file + OPEN_SUFFIX), folder / file)
         sync(folder)
 
 
@@ -94,7 +94,7 @@ def truncate(path: Path, length: int) -> None:
 
 def parked(path: Path) -> Path:
     """Rename a file that is `.open`, so that nobody takes it for a segment; durable."""
-    aside = path.with_name(path.name.removesuffix(OPEN) + UNCOMMITTED)
+    aside = path.with_name(path.name.removesuffix(OPEN_SUFFIX) + UNCOMMITTED_SUFFIX)
     with translate_errors(path.parent):
         os.replace(path, aside)
         sync(path.parent)
@@ -126,7 +126,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in NO_SPACE:
+        if error.errno in NO_SPACE_ERRNOS:
             raise no_space(folder) from error
         raise GossamerError(
             f"{folder} cannot be written to: {error}; repair that, then run the same command "

@@ -229,7 +229,7 @@ logger = structlog.get_logger()
 
 
 @contextmanager
-def own_folder(settings: Settings, changelog: str) -> Iterator[Path]:
+def lock_folder(settings: Settings, changelog: str) -> Iterator[Path]:
     """Lock the folder, bind it to the topic with the id *changelog*, and yield it.
 
     If its tables were on another changelog, they are on disk only: they lose their offsets, and are
