@@ -45,10 +45,10 @@ def test_what_somebody_has_to_mend_ends_the_process() -> None:
 
 HANGING = """
 import asyncio, threading
-from services.dedup.faust.app import ends_within
+from services.dedup.faust.app import exit_after
 
 async def stop():
-    with ends_within(0.1):
+    with exit_after(0.1):
         threading.Event().wait()
 
 asyncio.run(stop())

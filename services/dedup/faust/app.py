@@ -1,4 +1,4 @@
-"""The Faust app of one instance, built from the settings: topics, table, sessions, credentials."""
+"""The Faust app of one instance: built from the settings, run, and stopped."""
 
 import asyncio
 import faulthandler
@@ -38,27 +38,44 @@ from gossamer.settings.servers import KafkaSettings
 from gossamer.store import Store
 from gossamer.telemetry import gauge
 from services.dedup.faust.changelog import Changelog
-from services.dedup.faust.restore import Offsets, Restorer, read_by
+from services.dedup.faust.restore import Offsets, Restorer, consumed_partitions
 from services.dedup.faust.runner import FaustRunner, Stream
-from services.dedup.faust.tables import SeenTable
+from services.dedup.faust.tables import FaustSeenTable
 from services.dedup.faust.transport import Consumer, Transport
 from services.dedup.seen import SeenMapping
 from services.dedup.service import Dedup
 
-COMMIT_EVERY = 1.0
-"""Seconds between commits: after a crash, their work may be done again."""
-REBALANCE_LIMIT = 30.0
-"""Seconds that members have to rejoin before the group goes on without them."""
-BUFFERED = 64
-"""Most records of a topic that Faust buffers."""
-BATCH = 256 << 10
-"""Most bytes of a batch to one partition."""
+COMMIT_INTERVAL = 1.0
+"""Seconds between commits. After a crash, the records since the last one are processed again."""
+REBALANCE_TIMEOUT = 30.0
+"""Seconds in which members must rejoin the group."""
+MAX_BUFFERED_RECORDS = 64
+"""Records of a topic that Faust buffers."""
+MAX_BATCH_BYTES = 256 << 10
+"""Size of a batch to one partition."""
+CONTROL_TIMEOUT = 1.0
+"""Seconds of one poll of the control topic."""
+HEALTH_INTERVAL = 0.5
+"""Seconds between two reports of health."""
+STOP_TIMEOUT = 30.0
+"""Seconds in which Faust must commit and stop. Deployments kill the process after 40 seconds."""
+
+TRANSIENT_ERRORS = (KafkaTimeoutError, CommitFailedError)
+"""Errors that a restart of the app resolves, although aiokafka does not mark them retriable."""
+
+T = TypeVar("T")
+
+logger = structlog.get_logger()
+
+# These libraries also raise their errors, which we log.
+for _name in ("faust", "mode", "aiokafka", "services.dedup"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 def build(
     settings: Settings, folder: Path, partitions: int, store: Store, offsets: Offsets
 ) -> FaustRunner:
-    """Build the app and the runner of Dedup on it. Needs a running event loop."""
+    """Build the app and its runner. Needs a running event loop."""
     kafka = settings.kafka
     app = faust.App(
         f"{kafka.prefix}dedup",
@@ -71,7 +88,7 @@ def build(
     )
     transport = Transport(app.conf.broker_consumer, app)
     app.transport, app.producer_transport = transport, transport
-    seen = SeenTable(app, partitions)
+    seen = FaustSeenTable(app, partitions)
     changelog = Changelog(kafka, seen)
     tables = cast(TableManager, app.tables)
     tables.add(seen)
@@ -82,40 +99,40 @@ def build(
     runner = FaustRunner(app, dedup, changelog, store)
     restorer.load = runner.load
     consumer = cast(Consumer, app.consumer)
-    consumer.passed, consumer.hand_over = runner.passed, runner.hand_over
+    consumer.committable_offsets, consumer.hand_over = runner.committable_offsets, runner.hand_over
     consumer.check, consumer.positions = offsets.check, {}
-    _agent(runner, kafka.prefix + topics.SEEDS.name, runner.answer)
-    _agent(runner, discovered, runner.answer)
-    _agent(runner, kafka.prefix + topics.PAGES_PARSED.name, runner.line_up)
+    _add_agent(runner, kafka.prefix + topics.SEEDS.name, runner.handle_urls)
+    _add_agent(runner, discovered, runner.handle_urls)
+    _add_agent(runner, kafka.prefix + topics.PAGES_PARSED.name, runner.queue_pages)
     return runner
 
 
-def _agent(
+def _add_agent(
     runner: FaustRunner, name: str, work: Callable[[Stream], Coroutine[Any, Any, None]]
 ) -> None:
-    async def carry(stream: StreamT[Any]) -> None:
-        await runner.guarded(work(cast(Stream, stream)))
+    async def run_guarded(stream: StreamT[Any]) -> None:
+        await runner.guard(work(cast(Stream, stream)))
 
     source = runner.app.topic(name, key_serializer="raw", value_serializer="raw", allow_empty=True)
-    runner.app.agent(source, name=name)(carry)
+    runner.app.agent(source, name=name)(run_guarded)
 
 
 def _options(kafka: KafkaSettings) -> dict[str, Any]:
-    """Return the options of the app that depend on nothing but the settings."""
+    """Return the options of the app that depend only on the settings."""
     return {
         "store": "rocksdb://",
         "broker_session_timeout": kafka.session,
         "broker_heartbeat_interval": kafka.session / 3,
-        "broker_rebalance_timeout": REBALANCE_LIMIT,
-        # A member that joins is answered once the others have rejoined, or are given up.
-        "broker_request_timeout": max(kafka.session, REBALANCE_LIMIT) + 10.0,
-        "broker_commit_interval": COMMIT_EVERY,
+        "broker_rebalance_timeout": REBALANCE_TIMEOUT,
+        # A join is answered once all members have rejoined, or their timeout is over.
+        "broker_request_timeout": max(kafka.session, REBALANCE_TIMEOUT) + 10.0,
+        "broker_commit_interval": COMMIT_INTERVAL,
         "producer_compression_type": "zstd",
-        "producer_max_batch_size": BATCH,
+        "producer_max_batch_size": MAX_BATCH_BYTES,
         "producer_max_request_size": topics.LARGEST,
         "producer_request_timeout": kafka.timeout,
-        "stream_buffer_maxsize": BUFFERED,
-        # The runner keeps track of what is under way.
+        "stream_buffer_maxsize": MAX_BUFFERED_RECORDS,
+        # The runner tracks the records in flight.
         "stream_wait_empty": False,
         "topic_allow_declare": False,
         "topic_disable_leader": True,
@@ -124,7 +141,7 @@ def _options(kafka: KafkaSettings) -> dict[str, Any]:
 
 
 def credentials(kafka: KafkaSettings) -> CredentialsT | None:
-    """Return how Faust authenticates, and which certificates it trusts."""
+    """Return Faust's credentials and trusted certificates."""
     context = _tls(kafka) if kafka.security.endswith("ssl") else None
     if kafka.security.startswith("sasl"):
         return faust.SASLCredentials(
@@ -143,27 +160,8 @@ def _tls(kafka: KafkaSettings) -> ssl.SSLContext:
     return context
 
 
-CONTROL_WAIT = 1.0
-"""Most seconds of one wait for a record on the control topic."""
-HEALTH_EVERY = 0.5
-"""Seconds between two reports of health."""
-STOP_LIMIT = 30.0
-"""Seconds that Faust may take to commit and stop; deployments kill the process after 40."""
-
-PASSING = (KafkaTimeoutError, CommitFailedError)
-"""What a new start mends, though aiokafka does not say so of them."""
-
-T = TypeVar("T")
-
-logger = structlog.get_logger()
-
-# Their errors are raised to us as well, and we log them.
-for _name in ("faust", "mode", "aiokafka", "services.dedup"):
-    logging.getLogger(_name).setLevel(logging.CRITICAL)
-
-
 class FaustWorker:
-    """One run of an instance."""
+    """Runs the app of an instance until it is asked to stop."""
 
     def __init__(self, runner: FaustRunner, offsets: Offsets, log: Log, health: Health) -> None:
         self._runner, self._app, self._dedup = runner, runner.app, runner.dedup
@@ -172,31 +170,34 @@ class FaustWorker:
         self._thread = ThreadPoolExecutor(1, "control")
         self._publisher, self._halt = ThreadPoolExecutor(1, "publisher"), threading.Event()
 
-    async def run(self, ended: asyncio.Event) -> None:
-        """Work until *ended*; raise Unavailable if a new start may help, else GossamerError."""
+    async def run(self, stopped: asyncio.Event) -> None:
+        """Run until *stopped* is set.
+
+        Raise Unavailable for an error that a restart may resolve, and GossamerError for others.
+        """
         control = ControlTail(self._log)
         while await self._poll_control(control, 0.0):
             pass
         try:
-            await self._work(ended, control)
+            await self._run_jobs(stopped, control)
         except Exception as error:
             raise translate_error(error) from error
 
-    async def _work(self, ended: asyncio.Event, control: ControlTail) -> None:
+    async def _run_jobs(self, stopped: asyncio.Event, control: ControlTail) -> None:
         starting = asyncio.create_task(self._start())
         jobs: list[Coroutine[Any, Any, object]] = [
-            ended.wait(),
+            stopped.wait(),
             self._app.wait_until_stopped(),
             self._runner.failure(),
-            self._runner.judge(),
-            _repeat(lambda: self._poll_control(control, CONTROL_WAIT)),
+            self._runner.handle_pages(),
+            _repeat(lambda: self._poll_control(control, CONTROL_TIMEOUT)),
             _repeat(self._report_health),
             _repeat(self._check_lag),
             _repeat(self._check_offsets),
         ]
         tasks = [asyncio.create_task(job) for job in jobs]
         try:
-            # Starting takes until all partitions are restored. A job that ends before ends all.
+            # The start takes until partitions are restored. The first job to end stops the others.
             done, _ = await asyncio.wait([starting, *tasks], return_when=asyncio.FIRST_COMPLETED)
             if done == {starting}:
                 starting.result()
@@ -206,20 +207,20 @@ class FaustWorker:
             if self._app.crash_reason:
                 raise self._app.crash_reason
         finally:
-            with ends_within(STOP_LIMIT):
+            with exit_after(STOP_TIMEOUT):
                 for task in (starting, *tasks):
                     task.cancel()
                 await asyncio.gather(starting, *tasks, return_exceptions=True)
                 await self._stop()
 
     async def _start(self) -> None:
-        """Publish what the changelog lacks before the group gives our partitions to anybody."""
+        """Publish what the changelog lacks, before the group assigns our partitions."""
         publish = partial(self._runner.changelog.complete, self._halt)
         await asyncio.get_running_loop().run_in_executor(self._publisher, publish)
         await self._app.start()
 
     async def _poll_control(self, control: ControlTail, timeout: float) -> bool:
-        """Hand what operators have set to Dedup; return whether there was anything."""
+        """Pass control events to Dedup; return whether there were any."""
         records = await self._in_thread(partial(control.poll, timeout))
         for one in decode_all(records):
             if letters := answer(self._dedup, one, clock.now()):
@@ -231,34 +232,34 @@ class FaustWorker:
 
     async def _report_health(self) -> None:
         if self._app.tables.actives_ready:
-            mine = self._app.assignor.assigned_actives()
-            names = self._app.tables.changelog_topics
-            gauge("gossamer_partitions", sum(tp.topic in names for tp in mine))
+            assigned = self._app.assignor.assigned_actives()
+            changelogs = self._app.tables.changelog_topics
+            gauge("gossamer_partitions", sum(tp.topic in changelogs for tp in assigned))
             self._health.ready()
-        elif why := self._runner.changelog.why_waiting:
-            self._health.waiting(why)
+        elif reason := self._runner.changelog.waiting_reason:
+            self._health.waiting(reason)
         else:
-            self._health.waiting("the group shares out its partitions")
-        await asyncio.sleep(HEALTH_EVERY)
+            self._health.waiting("the group is rebalancing")
+        await asyncio.sleep(HEALTH_INTERVAL)
 
     async def _check_lag(self) -> None:
-        """Pause the partitions whose readers are behind."""
+        """Pause consumption of partitions whose answers lag behind at their readers."""
         await asyncio.sleep(HOLD_INTERVAL)
         if not self._app.tables.actives_ready:
             return
         try:
-            held = await self._in_thread(self._throttle.partitions)
+            throttled = await self._in_thread(self._throttle.partitions)
         except Unavailable:
-            return  # Faust waits for the brokers as well.
-        # A rebalance that began meanwhile resumes all partitions when it ends.
+            return  # Faust's consumer waits for the brokers too.
+        # If a rebalance has begun, it resumes all partitions when it ends.
         if self._app.tables.actives_ready:
-            read = read_by(self._app)
-            paused = {tp for tp in read if tp.partition in held}
+            consumed = consumed_partitions(self._app)
+            paused = {tp for tp in consumed if tp.partition in throttled}
             self._app.consumer.pause_partitions(paused)
-            self._app.consumer.resume_partitions(read - paused)
+            self._app.consumer.resume_partitions(consumed - paused)
 
     async def _check_offsets(self) -> None:
-        """Look for gaps, and delete what all have read."""
+        """Check for gaps, and delete records that all groups have consumed."""
         await asyncio.sleep(CHECK_EVERY)
         if self._app.tables.actives_ready:
             positions = dict(cast(Consumer, self._app.consumer).positions)
@@ -266,7 +267,7 @@ class FaustWorker:
                 await self._in_thread(partial(self._offsets.check, positions))
             except Unavailable:
                 return
-            await self._in_thread(partial(self._offsets.trim, read_by(self._app)))
+            await self._in_thread(partial(self._offsets.trim, consumed_partitions(self._app)))
 
     async def _stop(self) -> None:
         self._halt.set()
@@ -279,9 +280,9 @@ class FaustWorker:
 
 
 @contextmanager
-def ends_within(seconds: float) -> Iterator[None]:
-    """End the process if what is done here takes longer, even if it blocks the event loop."""
-    watchdog = threading.Timer(seconds, _give_up)
+def exit_after(seconds: float) -> Iterator[None]:
+    """Exit the process if the block takes longer, even if it blocks the event loop."""
+    watchdog = threading.Timer(seconds, _exit)
     watchdog.daemon = True
     watchdog.start()
     try:
@@ -290,8 +291,8 @@ def ends_within(seconds: float) -> Iterator[None]:
         watchdog.cancel()
 
 
-def _give_up() -> None:
-    logger.error("Faust does not stop: the process ends without it; nothing is lost")
+def _exit() -> None:
+    logger.error("Faust does not stop: exiting the process; no records are lost")
     faulthandler.dump_traceback(sys.__stderr__ or 2)
     os._exit(1)
 
@@ -302,9 +303,9 @@ async def _repeat(step: Callable[[], Coroutine[Any, Any, object]]) -> None:
 
 
 def translate_error(error: Exception) -> Exception:
-    """Return Unavailable for what passes, GossamerError for what somebody has to mend."""
+    """Return Unavailable for a transient error of Kafka, GossamerError for any other one."""
     cause = error.__cause__ if isinstance(error, ProducerSendError) else error
     if isinstance(cause, KafkaError):
-        passes = cause.retriable or isinstance(cause, PASSING)
-        return (Unavailable if passes else GossamerError)(f"Kafka: {cause!r}")
+        is_transient = cause.retriable or isinstance(cause, TRANSIENT_ERRORS)
+        return (Unavailable if is_transient else GossamerError)(f"Kafka: {cause!r}")
     return error

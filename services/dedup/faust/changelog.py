@@ -1,11 +1,11 @@
-"""The changelog of the URL-seen table on Kafka: created, read back into the table, and completed.
+"""The changelog of the URL-seen table on Kafka: creates, reads and completes it.
 
-Faust would create it as well, but would not notice that a table on disk belongs to an earlier one.
-Where the topic was recreated, or its brokers lost the end of it, the tables on disk are the only
-copies of what it lacks: they are published before anything is read. Several instances may publish
-copies of a table. That is harmless, since all copies of a key name the same first finder. An owner
-that went on without them has perhaps written a later one: whichever value stays names a finder
-whose URL was admitted, or whose record comes again.
+Faust could create it, but would not notice that a table on disk belongs to an earlier topic. If the
+topic was recreated, or the brokers lost its end, the tables on disk have the only copies of the
+missing URLs. They are published before anything is read. Several instances may publish copies of a
+table. That is harmless, since all copies of a key have the same first finder. An owner that went on
+without these copies may have written a later finder. Either finder's URL was admitted, or its
+record is redelivered.
 """
 
 import threading
@@ -34,55 +34,56 @@ from gossamer.events import topics
 from gossamer.log.kafka.client import Trouble, client, consumer, error_of, producer
 from gossamer.log.kafka.topics import Wanted, wanted
 from gossamer.settings.servers import KafkaSettings
-from services.dedup.faust.tables import Change, SeenTable
+from services.dedup.faust.tables import Change, FaustSeenTable
 
-BATCH = 5000
-WAIT = 0.2
-"""Most seconds until reading notices that it should stop."""
-LOOK = 0.1
+RECORDS_PER_POLL = 5000
+POLL_TIMEOUT = 0.2
+"""Seconds of one poll, after which a stop is noticed."""
+DESCRIBE_INTERVAL = 0.1
+"""Seconds between two checks whether a new topic exists."""
 
 logger = structlog.get_logger()
 
 
 def make_changelog(kafka: KafkaSettings, partitions: int) -> str:
-    """Create the topic if it is missing; return its id, which changes when it is created anew."""
+    """Create the topic if it is missing; return its id, which changes when it is recreated."""
     topic, trouble = _changelog_topic(kafka), Trouble(kafka.servers)
     admin: Any = AdminClient(client(kafka, trouble))
     new = NewTopic(topic.name, partitions, topic.replication, config=topic.config)
     until = clock.steady() + kafka.timeout
     try:
-        _done(admin.create_topics([new])[topic.name], KafkaError.TOPIC_ALREADY_EXISTS)
-        while not (found := _described(admin, topic.name)):
+        _result_unless(admin.create_topics([new])[topic.name], KafkaError.TOPIC_ALREADY_EXISTS)
+        while not (found := _describe(admin, topic.name)):
             if clock.steady() > until:
-                raise Unavailable(f"Kafka does not bring up {topic.name}")
-            clock.pause(LOOK)
+                raise Unavailable(f"Kafka has not created the topic {topic.name} in time")
+            clock.pause(DESCRIBE_INTERVAL)
     except KafkaException as failure:
         raise trouble.translate_error(error_of(failure)) from failure
     if len(found.partitions) != partitions:
         raise GossamerError(
-            f"{topic.name} has {len(found.partitions)} partitions, the topics keyed by site have "
-            f"{partitions}: neither number can be changed"
+            f"{topic.name} has {len(found.partitions)} partitions, but the topics keyed by site "
+            f"have {partitions}: the numbers must be equal, and cannot be changed"
         )
     return str(found.topic_id)
 
 
-def _described(admin: Any, name: str) -> Any:
-    described = admin.describe_topics(TopicCollection([name]))[name]
-    return _done(described, KafkaError.UNKNOWN_TOPIC_OR_PART)
+def _describe(admin: Any, name: str) -> Any:
+    description = admin.describe_topics(TopicCollection([name]))[name]
+    return _result_unless(description, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def _done(future: "Future[Any]", unless: int) -> Any:
-    """Return the result of *future*; None if it failed with *unless*."""
+def _result_unless(future: "Future[Any]", ignored: int) -> Any:
+    """Return the result of *future*; None if it failed with the error code *ignored*."""
     try:
         return future.result()
     except KafkaException as failure:
-        if error_of(failure).code() != unless:
+        if error_of(failure).code() != ignored:
             raise
     return None
 
 
 def _changelog_topic(kafka: KafkaSettings) -> Wanted:
-    """Return the topic as it should be: like that of the discovered URLs, but compacted."""
+    """Return the topic's definition: like `urls.discovered`, but compacted."""
     name = kafka.prefix + topics.URLS_DISCOVERED.name
     like = next(topic for topic in wanted(kafka) if topic.name == name)
     config = {
@@ -94,44 +95,52 @@ def _changelog_topic(kafka: KafkaSettings) -> Wanted:
 
 
 class Changelog:
-    """Reads partitions of the table's changelog into it, and publishes what the changelog lacks."""
+    """Reads the changelog into the table, and publishes URLs that the changelog lacks."""
 
-    def __init__(self, kafka: KafkaSettings, table: SeenTable) -> None:
+    def __init__(self, kafka: KafkaSettings, table: FaustSeenTable) -> None:
         self._kafka, self.table = kafka, table
         self._topic = table.changelog_topic_name
         self._trouble = Trouble(kafka.servers)
         self._ends: dict[int, int] = {}
-        self._left: dict[int, int] = {}
-        self._publishing: dict[int, int] = {}
+        """Partition → the end offset of its changelog."""
+        self._remaining: dict[int, int] = {}
+        """Partition → the number of records that are still to be read."""
+        self._published: dict[int, int] = {}
+        """Partition that is being published → the number of URLs sent."""
 
     @property
-    def why_waiting(self) -> str:
-        """Why the instance is not ready: what is published or read; "" if it is."""
-        for number, sent in list(self._publishing.items()):
-            done = f"partition {number}, {sent} URLs so far"
-            return f"the URL-seen table is published into its changelog: {done}"
-        if left := sum(list(self._left.values())):
-            return f"the URL-seen table is read from its changelog: {left} records to go"
+    def waiting_reason(self) -> str:
+        """Why the instance is not ready; "" if nothing is published or read."""
+        for number, sent in list(self._published.items()):
+            progress = f"partition {number}, {sent} URLs so far"
+            return f"the URL-seen table is published into its changelog: {progress}"
+        if remaining := sum(list(self._remaining.values())):
+            return f"the URL-seen table is read from its changelog: {remaining} records to go"
         return ""
 
     def read(self, partitions: Collection[int], halt: threading.Event, follow: bool) -> None:
-        """Read to the end, or with *follow* until *halt* is set; first publish what it lacks."""
+        """Publish what the changelog lacks, then read it to its end.
+
+        With *follow*, continue to read until *halt* is set.
+        """
         with self._consumer() as reading:
             for number in partitions:
                 self._complete(reading, number, halt)
             if halt.is_set():
                 return
             reading.assign([self._position(reading, number) for number in partitions])
-            while not halt.is_set() and (self._left or follow):
-                self.table.restore(self._changes(reading.consume(BATCH, WAIT)))
+            while not halt.is_set() and (self._remaining or follow):
+                self.table.restore(
+                    self._decode_changes(reading.consume(RECORDS_PER_POLL, POLL_TIMEOUT))
+                )
 
     def complete(self, halt: threading.Event) -> None:
         """Publish what the changelog lacks of all tables in the folder, until *halt* is set.
 
-        Also tables of partitions that other instances own now: they may be the only copies.
+        Tables of partitions that other instances own are included: they may be the only copies.
         """
         with self._consumer() as reading:
-            for number in self.table.on_disk():
+            for number in self.table.stored_partitions():
                 self._complete(reading, number, halt)
                 self.table.close_partition(number)
 
@@ -149,33 +158,32 @@ class Changelog:
         except KafkaException as failure:
             raise self._trouble.translate_error(error_of(failure)) from failure
         finally:
-            self._left, self._publishing = {}, {}
+            self._remaining, self._published = {}, {}
             reading.close()
 
     def _complete(self, reading: Any, number: int, halt: threading.Event) -> None:
-        """Publish the table of partition *number* unless the changelog has what it holds."""
-        known, end = self.table.known(number), self._end(reading, number)
-        if known >= end:
+        """Publish the table of partition *number* unless the changelog has all of its URLs."""
+        offset, end = self.table.changelog_offset(number), self._read_end(reading, number)
+        if offset >= end:
             logger.warning(
-                "the changelog has lost its end",
+                "the changelog has lost its end: publishing the table on disk into it",
                 partition=number,
                 end=end,
                 table=str(self.table.folder(number)),
-                known=known,
+                known=offset,
             )
-            # Noted first: once we have published a part, the end lies beyond what was known.
+            # First, because publishing moves the end of the changelog beyond the stored offset.
             self.table.forget_offset(number)
-        elif known >= 0:
+        elif offset >= 0:
             return
         self._publish(number, halt)
 
     def _publish(self, number: int, halt: threading.Event) -> None:
-        """Publish all that the table of partition *number* holds.
+        """Publish all rows of the table of partition *number*.
 
-        It has no offset, and gets one when the changelog is read: if we are killed meanwhile, it is
-        published again.
+        The table has no offset until the changelog is read. So after a crash it is published again.
         """
-        changes = self.table.stored(number)
+        changes = self.table.read_all(number)
         if (first := next(changes, None)) is None:
             return
         failed: list[KafkaError] = []
@@ -190,14 +198,14 @@ class Changelog:
             if halt.is_set() or failed:
                 break
             self._produce(sending, change)
-            self._publishing[number] = self._publishing.get(number, 0) + 1
-        while sending.flush(WAIT) and not halt.is_set():
+            self._published[number] = self._published.get(number, 0) + 1
+        while sending.flush(POLL_TIMEOUT) and not halt.is_set():
             pass
         for error in failed:
             raise self._trouble.translate_error(error)
-        urls = self._publishing.pop(number, 0)
+        urls = self._published.pop(number, 0)
         if not halt.is_set():
-            logger.info("the table was published into its changelog", partition=number, urls=urls)
+            logger.info("published the table into its changelog", partition=number, urls=urls)
 
     def _produce(self, sending: Producer, change: Change) -> None:
         while True:
@@ -205,34 +213,34 @@ class Changelog:
                 sending.produce(self._topic, change.value, change.key, change.partition)
                 return
             except BufferError:
-                sending.poll(WAIT)
+                sending.poll(POLL_TIMEOUT)
 
-    def _end(self, reading: Any, number: int) -> int:
-        place = TopicPartition(self._topic, number)
-        _, end = reading.get_watermark_offsets(place, timeout=self._kafka.timeout)
+    def _read_end(self, reading: Any, number: int) -> int:
+        partition = TopicPartition(self._topic, number)
+        _, end = reading.get_watermark_offsets(partition, timeout=self._kafka.timeout)
         self._ends[number] = end
         return int(end)
 
     def _position(self, reading: Any, number: int) -> TopicPartition:
-        known = self.table.known(number)
-        self._left[number] = self._end(reading, number) - 1 - known
-        return TopicPartition(self._topic, number, known + 1)
+        offset = self.table.changelog_offset(number)
+        self._remaining[number] = self._read_end(reading, number) - 1 - offset
+        return TopicPartition(self._topic, number, offset + 1)
 
-    def _changes(self, messages: "list[Message[bytes, bytes]]") -> Iterator[Change]:
+    def _decode_changes(self, messages: "list[Message[bytes, bytes]]") -> Iterator[Change]:
         for message in messages:
             number, error = message.partition() or 0, message.error()
             if error is None:
-                change = _change(message)
-                if number in self._left:
-                    self._left[number] = max(0, self._ends[number] - 1 - change.offset)
+                change = _decode_change(message)
+                if number in self._remaining:
+                    self._remaining[number] = max(0, self._ends[number] - 1 - change.offset)
                 yield change
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._left.pop(number, None)
+                self._remaining.pop(number, None)
             else:
                 self._trouble.raise_if_lasting(error)
 
 
-def _change(message: "Message[bytes, bytes]") -> Change:
+def _decode_change(message: "Message[bytes, bytes]") -> Change:
     number, offset = message.partition(), message.offset()
     assert number is not None
     assert offset is not None, "a consumed message has a position"

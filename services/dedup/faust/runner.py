@@ -1,10 +1,10 @@
-"""Runs Dedup on Faust's streams, as the runtime's loops run the other services.
+"""Runs Dedup on Faust's streams, as the runtime's loop runs the other services.
 
-Seeds and discovered URLs are handled one after another in the event loop, since Faust's table can
-only be written while an event is current. Parsed pages ask the store, which blocks, in a thread of
-their own; what they write is flushed once for all that waited together. The log moves past a record
-when the brokers have acknowledged its answers and what it changed in the table; the next records do
-not wait for that.
+Seeds and discovered URLs are handled one by one in the event loop, because Faust's table can only
+be written while an event is current. Parsed pages access the store, which blocks, so they are
+handled in a thread of their own. Pages that wait together are handled in one batch, with one flush.
+A record is committed when the brokers have acknowledged its answers and its changes of the table.
+Later records do not wait for that.
 """
 
 import asyncio
@@ -35,15 +35,16 @@ from services.dedup.faust.tables import Change
 from services.dedup.faust.transport import Producer
 from services.dedup.service import Dedup
 
-OPEN = 1000
-"""Most records whose answers the brokers have not acknowledged yet."""
-JUDGED = 32
-"""Most pages that wait to be judged, and most that are judged at once."""
-GROUP = 0.1
-"""Seconds between two flushes while pages come, unless so many wait."""
-LAST_WAIT = 5.0
-"""Most seconds that work under way may take when partitions are revoked, or at the end."""
-RETRY = 1.0
+MAX_UNACKNOWLEDGED = 1000
+"""Records with answers that the brokers have not acknowledged yet."""
+MAX_PAGES_PER_BATCH = 32
+"""Pages that wait, and pages that are handled together."""
+BATCH_INTERVAL = 0.1
+"""Seconds between two batches of pages, unless a batch was full."""
+DRAIN_TIMEOUT = 5.0
+"""Seconds that records in flight may take when partitions are revoked, or at the end."""
+RETRY_INTERVAL = 1.0
+"""Seconds between two attempts while the store is unavailable."""
 
 Stream = faust.Stream[bytes]
 T = TypeVar("T")
@@ -51,11 +52,12 @@ T = TypeVar("T")
 logger = structlog.get_logger()
 
 
-class Taken(NamedTuple):
-    """A record that was taken from a stream, and when by a clock that only goes forward."""
+class PendingRecord(NamedTuple):
+    """A record in flight, from its stream to its commit."""
 
     record: Record
-    at: float
+    begun_at: float
+    """Monotonic time at which it was received."""
 
 
 class FaustRunner:
@@ -65,77 +67,80 @@ class FaustRunner:
         self.dedup = dedup
         self.app, self.seen, self.changelog, self._store = app, changelog.table, changelog, store
         self._prefix = app.conf.id.removesuffix(self.dedup.name)
-        self._pool = ThreadPoolExecutor(1, "judge")
+        self._pool = ThreadPoolExecutor(1, "pages")
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stopped = threading.Event()
         self._offsets = OffsetTracker()
-        self._room = asyncio.Semaphore(OPEN)
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._line: asyncio.Queue[Taken] = asyncio.Queue(JUDGED)
-        self._begun = 0
-        self._quiet = asyncio.Event()
-        self._quiet.set()
+        self._capacity = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
+        self._commits: set[asyncio.Task[None]] = set()
+        self._pages: asyncio.Queue[PendingRecord] = asyncio.Queue(MAX_PAGES_PER_BATCH)
+        self._in_flight = 0
+        """The number of records in flight."""
+        self._idle = asyncio.Event()
+        """Set while no record is in flight."""
+        self._idle.set()
 
-    async def answer(self, stream: Stream) -> None:
-        """Answer seeds and discovered URLs."""
+    async def handle_urls(self, stream: Stream) -> None:
+        """Handle seeds and discovered URLs."""
         async for event in stream.noack().events():
-            taken = self._begin(event)
-            (one,) = decode_all([taken.record])
-            # Links need one group of rows, mostly an empty one.
+            pending = self._register(event)
+            (one,) = decode_all([pending.record])
+            # Links need one group of rows, which is mostly empty.
             if keys := next(reads_of(self.dedup, events_of([one])), None):
                 await self._in_thread(partial(read_ahead, self._store, [keys]))
-            messages, changed = answer(self.dedup, one, clock.now()), self.seen.written()
+            messages, changes = answer(self.dedup, one, clock.now()), self.seen.pop_changes()
             if self.dedup.unsettled:
-                await self._in_thread(self._settled)
-            await self._send_answers(taken, messages, changed)
+                await self._in_thread(self._settle_store)
+            await self._send_answers(pending, messages, changes)
 
-    async def line_up(self, stream: Stream) -> None:
-        """Let parsed pages wait for `judge`."""
+    async def queue_pages(self, stream: Stream) -> None:
+        """Queue parsed pages for `handle_pages`."""
         async for event in stream.noack().events():
-            await self._line.put(self._begin(event))
+            await self._pages.put(self._register(event))
 
-    async def judge(self) -> None:
-        """Answer the parsed pages that wait, all of them at once: the store is flushed once."""
+    async def handle_pages(self) -> None:
+        """Handle queued pages in batches, each with one flush of the store."""
         while True:
-            taken = [await self._line.get()]
-            began = clock.steady()
-            while not self._line.empty():
-                taken.append(self._line.get_nowait())
-            records = [one.record for one in taken]
-            judged = await self._in_thread(partial(self._judged, records))
-            for one, messages in zip(taken, judged, strict=True):
-                await self._send_answers(one, messages)
-            if len(taken) < JUDGED:
-                await asyncio.sleep(max(0.0, began + GROUP - clock.steady()))
+            batch = [await self._pages.get()]
+            begun_at = clock.steady()
+            while not self._pages.empty():
+                batch.append(self._pages.get_nowait())
+            records = [pending.record for pending in batch]
+            answers = await self._in_thread(partial(self._handle_batch, records))
+            for pending, messages in zip(batch, answers, strict=True):
+                await self._send_answers(pending, messages)
+            if len(batch) < MAX_PAGES_PER_BATCH:
+                await asyncio.sleep(max(0.0, begun_at + BATCH_INTERVAL - clock.steady()))
 
-    def _begin(self, event: Event) -> Taken:
-        at = event.message
+    def _register(self, event: Event) -> PendingRecord:
+        """Return the record of *event*, which is in flight from now on."""
+        message = event.message
         record = Record(
-            at.topic.removeprefix(self._prefix),
-            at.partition,
-            at.offset,
-            (at.key or b"").decode(errors="replace"),
-            at.value or b"",
+            message.topic.removeprefix(self._prefix),
+            message.partition,
+            message.offset,
+            (message.key or b"").decode(errors="replace"),
+            message.value or b"",
         )
         self._offsets.begin(record)
-        self._begun += 1
-        self._quiet.clear()
-        return Taken(record, clock.steady())
+        self._in_flight += 1
+        self._idle.clear()
+        return PendingRecord(record, clock.steady())
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Do *work* on the store, until it can be done."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._tried, work)
+        """Do *work* on the store in the thread, and retry while the store is unavailable."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._retry, work)
 
-    def _tried(self, work: Callable[[], T]) -> T:
+    def _retry(self, work: Callable[[], T]) -> T:
         while True:
             try:
                 return work()
             except Unavailable as error:
-                logger.warning("waiting", why=str(error))
-                if self._stopped.wait(RETRY):
+                logger.warning("store unavailable, waiting", why=str(error))
+                if self._stopped.wait(RETRY_INTERVAL):
                     raise
 
-    def _judged(self, records: Sequence[Record]) -> list[list[Message]]:
+    def _handle_batch(self, records: Sequence[Record]) -> list[list[Message]]:
         decoded = decode_all(records)
         read_ahead(self._store, reads_of(self.dedup, events_of(decoded)))
         messages = answer_all(self.dedup, decoded, clock.now, self._restart)
@@ -146,20 +151,21 @@ class FaustRunner:
         self._store.discard()
         self.dedup.restart(frozenset(), clock.now())
 
-    def _settled(self) -> None:
+    def _settle_store(self) -> None:
         self.dedup.settle()
         self._store.flush()
 
     async def _send_answers(
-        self, taken: Taken, messages: Iterable[Message], changed: Iterable[Change] = ()
+        self, pending: PendingRecord, messages: Iterable[Message], changes: Iterable[Change] = ()
     ) -> None:
-        await self._room.acquire()
+        await self._capacity.acquire()
         topic = self.seen.changelog_topic_name
-        changes = [await self._send(topic, c.partition, c.key, c.value) for c in changed]
+        sent_changes = [await self._send(topic, c.partition, c.key, c.value) for c in changes]
         answers = [await self._send_message(message) for message in messages]
-        task = asyncio.create_task(self.guarded(self._settle(taken, changes, answers)))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        finish = self._await_acknowledgements(pending, sent_changes, answers)
+        task = asyncio.create_task(self.guard(finish))
+        self._commits.add(task)
+        task.add_done_callback(self._commits.discard)
 
     async def _send_message(self, message: Message) -> Awaitable[RecordMetadata]:
         topic = self._prefix + message.topic
@@ -182,47 +188,50 @@ class FaustRunner:
     ) -> Awaitable[RecordMetadata]:
         return await self._producer.send(topic, key, value, partition, None, headers)
 
-    async def _settle(
+    async def _await_acknowledgements(
         self,
-        taken: Taken,
+        pending: PendingRecord,
         changes: list[Awaitable[RecordMetadata]],
         answers: list[Awaitable[RecordMetadata]],
     ) -> None:
         with timed("gossamer_log_append_seconds") if changes or answers else nullcontext():
             if changes:
                 written = await asyncio.gather(*changes)
-                self.seen.on_changelog(written[0], written[-1])
+                self.seen.record_published(written[0], written[-1])
             await asyncio.gather(*answers)
-        self._offsets.complete(taken.record)
-        observe("gossamer_step_seconds", clock.steady() - taken.at, service=self.dedup.name)
-        self._room.release()
-        self._begun -= 1
-        if not self._begun:
-            self._quiet.set()
+        self._offsets.complete(pending.record)
+        observe("gossamer_step_seconds", clock.steady() - pending.begun_at, service=self.dedup.name)
+        self._capacity.release()
+        self._in_flight -= 1
+        if not self._in_flight:
+            self._idle.set()
 
-    def passed(self) -> dict[TP, int]:
-        """Return, once, the offsets up to which the partitions are done."""
+    def committable_offsets(self) -> dict[TP, int]:
+        """Return the offsets to commit that are new since the last call."""
         return {
             TP(self._prefix + last.topic, last.partition): last.offset + 1
             for last in self._offsets.passed()
         }
 
     async def hand_over(self) -> None:
-        """Start nothing more, finish and commit what is under way; others go on from there."""
+        """Stop the flow of events, then finish and commit the records in flight."""
         consumer = self.app.consumer
         consumer.stop_flow()
         self.app.flow_control.suspend()
         try:
-            await asyncio.wait_for(self._quiet.wait(), LAST_WAIT)
+            await asyncio.wait_for(self._idle.wait(), DRAIN_TIMEOUT)
         except TimeoutError:
-            logger.warning("left to the next owner", records=self._begun)
-        # While a commit is under way, the first call only waits for it.
+            logger.warning(
+                "records in flight are not finished: the next owner processes them again",
+                records=self._in_flight,
+            )
+        # If a commit is in progress, the first call only waits for it.
         for _ in range(2):
             await consumer.commit()
         self._offsets = OffsetTracker()
 
-    async def guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do *work*; if it fails, make `failure` raise why, and never return."""
+    async def guard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do *work*; if it fails, pass the error to `failure`, and never return."""
         try:
             await work
         except Exception as error:
@@ -231,11 +240,11 @@ class FaustRunner:
             await asyncio.Event().wait()
 
     async def failure(self) -> None:
-        """Wait until some work fails, and raise its error."""
+        """Wait until guarded work fails, and raise its error."""
         await self._failed
 
     async def load(self) -> None:
-        """Read what Dedup has to know before events flow."""
+        """Load the erasures, before events flow."""
         await self._in_thread(self.dedup.load)
 
     def close(self) -> None:

@@ -1,7 +1,9 @@
-"""The URL-seen set as a Faust table: RocksDB on the instance's disk, and a changelog beside it.
+"""The URL-seen set as a Faust table: RocksDB on the instance's disk, with a changelog on Kafka.
 
-A change here is not yet on the changelog: the runner sends `written` with the answers of an event,
-and moves past the event when the brokers have acknowledged all of them.
+Writing to the table does not write to the changelog. The runner sends the changes (`pop_changes`)
+with the answers to an event, and commits the event once the brokers have acknowledged all of them.
+
+One process locks the folder of an instance's tables, which is bound to one changelog.
 """
 
 import fcntl
@@ -27,16 +29,16 @@ ROCKSDB = {
     "block_cache_size": 16 << 20,
     "max_open_files": 256,
 }
-"""Each partition has a RocksDB of its own, while Faust's sizes are for one on a large machine. Most
-lookups are of new URLs: ten bits a key of Bloom filter spare them the disk."""
+"""Each partition has its own RocksDB, while Faust's defaults are for one on a large machine. Most
+lookups are for new URLs, which a Bloom filter of ten bits per key answers without a read."""
 
 
 def open_table(path: Path) -> rocksdict.Rdict:
-    """Open the RocksDB of a partition, with its options after a restart as well.
+    """Open the RocksDB of a partition, with the same options after a restart.
 
-    rocksdict opens the column families that exist with RocksDB's defaults unless it is given the
-    options of each, and Faust gives it none: a table would lose its Bloom filters when it is
-    reopened. Faust's tables have one column family.
+    rocksdict reopens a column family with RocksDB's default options unless it gets the options of
+    each, and Faust passes none. A table would lose its Bloom filters when it is reopened. Faust's
+    tables have one column family.
     """
     options = RocksDBOptions(**ROCKSDB, use_rocksdict=True)
     return rocksdict.Rdict(
@@ -47,7 +49,7 @@ def open_table(path: Path) -> rocksdict.Rdict:
 
 
 def forget_offsets(folder: Path) -> None:
-    """Note on disk, for all tables in *folder*, that their changes are not on the changelog."""
+    """Delete the changelog offsets of all tables in *folder*, so that they are published."""
     for path in folder.rglob("seen-*.db"):
         with closing(open_table(path)) as table:
             _forget_offset(table)
@@ -65,23 +67,24 @@ class SeenStore(Store):
         return open_table(self.partition_path(partition))
 
     def close_partition(self, partition: int) -> None:
-        """Close the RocksDB of *partition*, which opens again when it is used."""
+        """Close the RocksDB of *partition*; its next use opens it again."""
         if table := self._dbs.pop(partition, None):
             table.close()
 
 
 class Change(NamedTuple):
-    """One change of the table; *offset* is where it lies on the changelog, -1 if nowhere yet."""
+    """One change of the table."""
 
     partition: int
     key: bytes
     value: bytes | None
-    """None: the key was removed."""
+    """None if the key was removed."""
     offset: int = -1
+    """Offset on the changelog; -1 if the change is not there yet."""
 
 
-class SeenTable(faust.Table[str, str]):
-    """Fingerprint → finder, in the partition of the current event."""
+class FaustSeenTable(faust.Table[str, str]):
+    """Crawl and fingerprint → finder, in the partition of the current event."""
 
     def __init__(self, app: faust.App, partitions: int) -> None:
         super().__init__(
@@ -92,7 +95,7 @@ class SeenTable(faust.Table[str, str]):
             value_type=str,
         )
         self.key_serializer = self.value_serializer = "raw"
-        self._written: list[Change] = []
+        self._changes: list[Change] = []
 
     def _new_store(self) -> SeenStore:
         return SeenStore(
@@ -116,73 +119,72 @@ class SeenTable(faust.Table[str, str]):
         return self._rocksdb.partition_path(partition)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return who found the URL first; *default* if nobody has."""
+        """Return the first finder of the URL; *default* if it is new."""
         try:
             found = self.data.get(key)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
         return default if found is None else found
 
     def __setitem__(self, key: str, value: Any) -> None:
-        """Write who found the URL first; the caller appends the change to the changelog."""
+        """Write the first finder of a URL; the caller appends the change to the changelog."""
         try:
             super().__setitem__(key, value)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
     def on_key_set(self, key: str, value: str) -> None:
-        """Note the change for `written`; Faust would send it at some time and tell nobody when."""
+        """Collect the change for `pop_changes`, because Faust does not report when it sends one."""
         event = faust.current_event()
-        assert event, "only while an event is handled is there a partition"
-        self._written.append(Change(event.message.partition, key.encode(), value.encode()))
+        assert event, "the table can only be written while an event is handled"
+        self._changes.append(Change(event.message.partition, key.encode(), value.encode()))
 
     def __delitem__(self, key: str) -> None:
-        """Remove a URL; the caller appends the change to the changelog."""
+        """Remove a URL; the caller appends the removal to the changelog."""
         try:
             super().__delitem__(key)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
     def on_key_del(self, key: str) -> None:
-        """Note the removal for `written`, as `on_key_set` does a change."""
+        """Collect the removal for `pop_changes`."""
         event = faust.current_event()
-        assert event, "only while an event is handled is there a partition"
-        self._written.append(Change(event.message.partition, key.encode(), None))
+        assert event, "the table can only be written while an event is handled"
+        self._changes.append(Change(event.message.partition, key.encode(), None))
 
-    def written(self) -> Sequence[Change]:
+    def pop_changes(self) -> Sequence[Change]:
         """Return the changes since the last call."""
-        written, self._written = self._written, []
-        return written
+        changes, self._changes = self._changes, []
+        return changes
 
-    def known(self, partition: int) -> int:
-        """Return the offset of the changelog up to which the disk holds everything; -1 if none.
+    def changelog_offset(self, partition: int) -> int:
+        """Return the offset up to which the disk has the changelog; -1 if there is none.
 
-        A table with changes and without an offset is not on the changelog: what is
-        `stored` has to be published.
+        A table with rows and without an offset has to be published into the changelog.
         """
         try:
-            known = self.persisted_offset(TP(self.changelog_topic_name, partition))
+            offset = self.persisted_offset(TP(self.changelog_topic_name, partition))
         except Exception as error:
-            raise self._broken(error) from error
-        return -1 if known is None else known
+            raise self._translate_error(error) from error
+        return -1 if offset is None else offset
 
     def forget_offset(self, partition: int) -> None:
-        """Note on disk that the changes of *partition* are not on the changelog."""
+        """Delete the changelog offset of *partition*, so that its table is published."""
         try:
             _forget_offset(self._rocksdb._db_for_partition(partition))
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
-    def stored(self, partition: int) -> Iterator[Change]:
-        """Yield all that the table of *partition* holds on disk."""
+    def read_all(self, partition: int) -> Iterator[Change]:
+        """Yield all rows of the table of *partition* on disk."""
         try:
             for key, value in self._rocksdb._db_for_partition(partition).items():
                 if key != Store.offset_key:
                     yield Change(partition, key, value)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
-    def on_disk(self) -> list[int]:
+    def stored_partitions(self) -> list[int]:
         """Return the partitions that have a table in the instance's folder."""
         return [number for number in range(self.partitions or 0) if self.folder(number).exists()]
 
@@ -190,17 +192,17 @@ class SeenTable(faust.Table[str, str]):
         """Close the table of *partition* until it is used again."""
         self._rocksdb.close_partition(partition)
 
-    def on_changelog(self, first: RecordMetadata, last: RecordMetadata) -> None:
-        """Note that the changes of one event are on the changelog, from *first* to *last*.
+    def record_published(self, first: RecordMetadata, last: RecordMetadata) -> None:
+        """Store that the disk has the changelog up to *last*; *first* to *last* are of one event.
 
-        Only if they follow what the disk holds: what lies between was written by another instance
-        that owned the partition meanwhile, and is read when the table is next restored.
+        Nothing is stored if *first* does not follow the stored offset. Records in between are from
+        an instance that owned the partition, and are read when the table is next restored.
         """
-        if first.offset == self.known(last.partition) + 1:
+        if first.offset == self.changelog_offset(last.partition) + 1:
             self.data.set_persisted_offset(TP(last.topic, last.partition), last.offset)
 
     def restore(self, changes: Iterable[Change]) -> None:
-        """Write changes read from the changelog, with their offset, in one batch a partition."""
+        """Write changes from the changelog, with their offset, in one batch per partition."""
         batches: dict[int, rocksdict.WriteBatch] = {}
         offsets: dict[int, int] = {}
         for partition, key, value, offset in changes:
@@ -216,12 +218,12 @@ class SeenTable(faust.Table[str, str]):
                 batch.put(Store.offset_key, str(offsets[partition]).encode())
                 self._rocksdb._db_for_partition(partition).write(batch)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
-    def _broken(self, error: Exception) -> GossamerError:
+    def _translate_error(self, error: Exception) -> GossamerError:
         return GossamerError(
             f"the table in {self.app.conf.tabledir} cannot be read or written ({error}): "
-            "see that its disk is sound and has room, and that no other instance uses it"
+            "check the disk and its free space, and that no other instance uses the folder"
         )
 
 
@@ -230,10 +232,10 @@ logger = structlog.get_logger()
 
 @contextmanager
 def lock_folder(settings: Settings, changelog: str) -> Iterator[Path]:
-    """Lock the folder, bind it to the topic with the id *changelog*, and yield it.
+    """Lock the instance's folder, bind it to the topic with the id *changelog*, and yield it.
 
-    If its tables were on another changelog, they are on disk only: they lose their offsets, and are
-    published. Raise Locked if another process has the folder.
+    Tables that were bound to another changelog lose their offsets, so that they are published.
+    Raise Locked if another process has the folder.
     """
     folder = settings.dedup.folder / settings.service.instance
     try:
@@ -242,32 +244,37 @@ def lock_folder(settings: Settings, changelog: str) -> Iterator[Path]:
     except OSError as error:
         raise GossamerError(
             f"{folder} cannot be written to ({error.strerror}): "
-            "dedup.folder names where an instance keeps its table"
+            "set dedup.folder to a folder for this instance's table"
         ) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise Locked(
-                f"another process uses {folder}: give each a service.instance of its own"
+                f"another process uses {folder}: set a service.instance for each process"
             ) from error
-        _bind(lock, folder, changelog)
+        _bind_to_changelog(lock, folder, changelog)
         yield folder
 
 
-def _bind(file: IO[str], folder: Path, changelog: str) -> None:
+def _bind_to_changelog(file: IO[str], folder: Path, changelog: str) -> None:
     file.seek(0)
-    known = file.read()
-    if known == changelog:
+    before = file.read()
+    if before == changelog:
         return
-    if known:
-        logger.warning("the changelog was recreated", folder=str(folder), was=known, now=changelog)
+    if before:
+        logger.warning(
+            "the changelog was recreated: publishing the tables on disk into it",
+            folder=str(folder),
+            was=before,
+            now=changelog,
+        )
         try:
             forget_offsets(folder)
         except Exception as error:
             raise GossamerError(
-                f"the tables in {folder} cannot be read or written ({error}): see that the disk "
-                "is sound and has room"
+                f"the tables in {folder} cannot be read or written ({error}): check the disk and "
+                "its free space"
             ) from error
     file.truncate(0)
     file.write(changelog)

@@ -1,11 +1,11 @@
-"""Faust's transport to Kafka, changed so that nothing is lost on it and nothing is sent twice.
+"""Faust's transport to Kafka, changed so that it loses no records and sends none twice.
 
-In a rebalance Faust drops what it has fetched and seeks back to what is committed; now and then it
-seeks first and drops afterwards, and records are lost. It commits what its streams acknowledge:
-when partitions are revoked that forgets what was done since the last commit, and it moves past a
-record that is not done if the one after it is. So here only records of an assignment that is over
-are dropped, nothing seeks, streams acknowledge nothing, and the runner says how far each partition
-is done.
+In a rebalance, Faust drops fetched records and seeks back to the committed offset. Sometimes it
+seeks first and drops afterwards, and records are lost. Faust commits the records that its streams
+acknowledge. When partitions are revoked, it forgets acknowledgements since the last commit, and it
+commits past an unprocessed record if a later one is processed. So here only records of an earlier
+assignment are dropped, nothing seeks, streams acknowledge nothing, and the runner returns the
+offsets to commit.
 """
 
 import asyncio
@@ -17,82 +17,85 @@ from faust.transport.drivers import aiokafka
 from faust.types import TP
 from mode import ServiceT
 
-Passed = Callable[[], dict[TP, int]]
+CommittableOffsets = Callable[[], dict[TP, int]]
 HandOver = Callable[[], Awaitable[None]]
 
-IDLE = 0.02
+FLOW_CHECK_INTERVAL = 0.02
 """Seconds between two checks whether events flow."""
 
 
 class Producer(aiokafka.Producer):
-    """Retries until the brokers have a record, and they keep it once."""
+    """Retries until all replicas have a record, which they store once."""
 
     def _settings_extra(self) -> Mapping[str, Any]:
         return {"acks": "all", "enable_idempotence": True}
 
     async def partitions(self, topic: str) -> int:
-        """Return how many partitions *topic* has."""
+        """Return the number of partitions of *topic*."""
         return len(await self._ensure_producer().partitions_for(topic))
 
 
 class Thread(aiokafka.AIOKafkaConsumerThread):
-    """The thread in which aiokafka's consumer runs."""
+    """The thread of aiokafka's consumer."""
 
-    def assigned(self) -> object:
-        """Return the present assignment: each rebalance makes a new object."""
+    def current_assignment(self) -> object:
+        """Return the current assignment, a new object after each rebalance."""
         return self._ensure_consumer()._subscription.subscription.assignment
 
     async def fetch(self, tps: Collection[TP]) -> tuple[object, Mapping[TP, list[Any]]]:
-        """Return the next records of *tps*, and the assignment they belong to."""
+        """Return the next records of *tps*, and the assignment that they belong to."""
 
         async def fetch() -> tuple[object, Mapping[TP, list[Any]]]:
             records = await self._fetch_records(self._ensure_consumer(), set(tps), timeout=1.0)
-            return self.assigned(), records
+            return self.current_assignment(), records
 
         found: tuple[object, Mapping[TP, list[Any]]] = await self.call_thread(fetch)
         return found
 
 
 class Consumer(aiokafka.Consumer):
-    """Hands over before partitions are revoked, and commits what *passed* says."""
+    """Commits the runner's offsets, and finishes records before partitions are revoked.
+
+    The builder of the app sets all fields.
+    """
 
     _thread: Thread
-    passed: Passed
+    committable_offsets: CommittableOffsets
     hand_over: HandOver
-    """Finishes and commits what is under way."""
+    """Finishes and commits the records in flight."""
     check: Callable[[Mapping[TP, int]], None]
-    """Blocks, and raises Gap where records are missing. Who builds the app sets all three."""
+    """Blocks; raises Gap if records are missing."""
     positions: dict[TP, int]
-    """The offset that comes next, of each partition where it is known."""
+    """Partition → the next expected offset."""
 
     def _new_consumer_thread(self) -> Thread:
         return Thread(self, loop=self.loop, beacon=self.beacon)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Finish and commit while the partitions are still ours."""
-        # First of all, or events flow again if restoring ends just now.
+        """Finish and commit records while the partitions are still assigned."""
+        # First, or a restore that completes just now would let events flow again.
         self.app.tables.on_partitions_revoked(revoked)
         if revoked:
             await self.hand_over()
         await super().on_partitions_revoked(revoked)
 
     def _filter_committable_offsets(self, tps: Iterable[TP]) -> dict[TP, int]:
-        return self.passed()
+        return self.committable_offsets()
 
     async def _drain_messages(self, fetcher: ServiceT) -> None:
-        def ended() -> bool:
+        def must_stop() -> bool:
             return self.should_stop or fetcher.should_stop
 
-        while not ended():
+        while not must_stop():
             active = frozenset(self._get_active_partitions())
             if not active or not self.flow_active:
-                await self.sleep(IDLE)
+                await self.sleep(FLOW_CHECK_INTERVAL)
                 continue
             assignment, records = await self._thread.fetch(active)
             for tp, record in self.scheduler.iterate(records):
-                while not self.flow_active and not ended():
-                    await self.sleep(IDLE)
-                if ended() or self._thread.assigned() is not assignment:
+                while not self.flow_active and not must_stop():
+                    await self.sleep(FLOW_CHECK_INTERVAL)
+                if must_stop() or self._thread.current_assignment() is not assignment:
                     break
                 if record.offset != self.positions.get(tp, record.offset):
                     check = partial(self.check, {tp: self.positions[tp]})
@@ -101,11 +104,11 @@ class Consumer(aiokafka.Consumer):
                 await self.callback(self._to_message(tp, record))
 
     def verify_event_path(self, now: float, tp: TP) -> None:
-        """Check nothing: Faust judges by acknowledgements, which nothing makes here."""
+        """Skip Faust's check, which needs acknowledgements by streams."""
 
 
 class Transport(aiokafka.Transport):
-    """Makes this producer and this consumer."""
+    """The transport with the producer and consumer of this module."""
 
     Consumer = Consumer
     Producer = Producer

@@ -1,4 +1,4 @@
-"""A sorted map on an instance's disk, in RocksDB; see `services.dedup.replicated.Disk`."""
+"""A sorted map in RocksDB, on an instance's disk; see `services.dedup.replicated.Disk`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,44 +9,44 @@ from rocksdict import BlockBasedOptions, Cache, Options, Rdict, WriteBatch
 from gossamer.errors import GossamerError, Locked
 
 BLOOM_BITS = 10
-"""Bits a key: most lookups are of new URLs, and the filters answer those without a read."""
-CACHE = 64 << 20
-"""Bytes of blocks, indexes and filters in memory."""
-WRITE_BUFFER = 16 << 20
-OPEN_FILES = 256
+"""Bits of Bloom filter for each key. Most lookups are for new URLs, and need no read then."""
+CACHE_BYTES = 64 << 20
+"""Memory for blocks, indexes and filters."""
+WRITE_BUFFER_BYTES = 16 << 20
+MAX_OPEN_FILES = 256
 
 
 class RocksDisk:
-    """The map in *folder*, which one process may have open."""
+    """The map in *folder*, which one process at a time may open."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Named here as well, the default column family keeps its options at every start.
+            # Without `column_families`, the options would be lost when the map is reopened.
             options = _options()
             self._db = Rdict(str(folder), options, column_families={"default": options})
         except OSError as error:
             raise GossamerError(
                 f"{folder} cannot be written to ({error.strerror}): "
-                "dedup.folder names where an instance keeps its table"
+                "set dedup.folder to a folder for this instance's table"
             ) from error
         except Exception as error:
             if "lock" in str(error).lower():
                 raise Locked(
-                    f"another process uses {folder}: give each a service.instance of its own"
+                    f"another process uses {folder}: set a service.instance for each process"
                 ) from error
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return the value of each of *keys*, or None."""
         try:
             return cast(list[bytes | None], self._db[[*keys]]) if keys else []
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
     def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Write all *rows* or, after a crash, none of them; None removes one."""
+        """Write *rows* atomically; the value None removes a key."""
         batch = WriteBatch(raw_mode=True)
         for key, value in rows.items():
             if value is None:
@@ -56,36 +56,36 @@ class RocksDisk:
         try:
             self._db.write(batch)
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
     def scan(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield all keys and values in the order of the keys, as they were at the first."""
+        """Yield all keys and values of a snapshot, in the order of the keys."""
         try:
             yield from self._db.snapshot().items()
         except Exception as error:
-            raise self._broken(error) from error
+            raise self._translate_error(error) from error
 
     def close(self) -> None:
-        """Let another process open it."""
+        """Close the map, so that another process may open it."""
         self._db.close()
 
-    def _broken(self, error: Exception) -> GossamerError:
+    def _translate_error(self, error: Exception) -> GossamerError:
         return GossamerError(
-            f"the table in {self._folder} cannot be read or written ({error}): see that its disk "
-            "is sound and has room. If it is lost, remove the folder: the table is read again from "
-            "the topic urls.seen"
+            f"the table in {self._folder} cannot be read or written ({error}): check the disk and "
+            "its free space. If the table is damaged, remove the folder: it is restored from the "
+            "topic urls.seen"
         )
 
 
 def _options() -> Options:
     table = BlockBasedOptions()
     table.set_bloom_filter(BLOOM_BITS, block_based=False)
-    table.set_block_cache(Cache(CACHE))
+    table.set_block_cache(Cache(CACHE_BYTES))
     table.set_cache_index_and_filter_blocks(True)
     table.set_pin_l0_filter_and_index_blocks_in_cache(True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(table)
-    options.set_write_buffer_size(WRITE_BUFFER)
-    options.set_max_open_files(OPEN_FILES)
+    options.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    options.set_max_open_files(MAX_OPEN_FILES)
     return options
