@@ -1,39 +1,42 @@
-"""The archive: keeps every capture, whole, in WARC files that other tools can read.
+"""The archive: writes every capture to WARC files that other tools can read.
 
-**The life of a capture.** A page comes off the log with its request and response. `records` makes
-three WARC records of it, in memory: the response (the body as received), the request, and
-metadata about how the page was found. They are appended to the open *segment* of its crawl,
-`gossamer-CRAWL-TIME-SERIAL-WRITER.warc.gz.open`, one gzip member each, so that any record can be
-read alone; where the response lies is published on `pages.archived`. A 304 has no body: its record
-is a *revisit*, which refers to the last response that had one. That one is looked up among the
-captures of the URL, a read for each 304.
+**Reading order.** `service` appends captures and commits segments. `records` makes WARC records in
+memory. `files.segment` writes, syncs and renames files, and `files.repair` repairs them after a
+crash. `forbidden` detects pages that must not be archived. `rows` has the rows of segments and
+captures.
 
-**Why the sync comes before the commit.** Once the log has moved past a page, it does not bring
-that page again, so the page must be on the disk by then. Before each commit (`settle`) the
-segment is synced, and the first time its folder too: a synced file whose directory entry is not
-can vanish in a power cut. It costs one sync for a commit, and a commit covers many pages.
+**The life of a capture.** The service consumes a page with its request and response. `records`
+makes three WARC records: the response with the body as received, the request, and metadata about
+the discovery of the page. They are appended to the open *segment* of the crawl,
+`gossamer-CRAWL-TIME-SERIAL-WRITER.warc.gz.open`. Each record is a gzip member of its own, so that
+it can be read alone. The position of the response is published on `pages.archived`. A 304 has no
+body: its record is a *revisit record*, which refers to the last response with a body. Finding that
+response takes one read of the URL's captures for each 304.
 
-**Why the store knows the committed length.** A file and a transaction cannot be committed
-together: a process may die with records in the file whose pages the log is going to bring again.
-So the length of each open segment goes into its writer's row (`SegmentRow`), in the transaction
-that moves the log. Bytes behind that length do not count: the next start cuts them off
-(`files.repair`), and their pages come off the log again. Each page is in the archive once, and no
-file ends in half a record. On Kafka and Cassandra the row is flushed just before the commit, not
-with it; a death in between leaves a page twice, with the same record ids. Before it reads the row
-an archive claims its name (`gossamer.store.claims`), so that what it writes there outranks what
-runs before it wrote, whatever their clocks said.
+**Why the sync comes before the commit.** A committed page is not delivered again, so it must be on
+the disk by then. Before each commit (`settle`) the segment is synced, and the first time its folder
+too: after a power failure, a synced file may be missing if its directory entry was not synced. This
+costs one sync per commit, and a commit covers many pages.
 
-**Why `.open`.** Whoever copies or indexes WARC files must know which of them will still change. A
-file without `.open` is complete, and nothing ever changes it. A segment that is larger than
-`segment_size` or older than `segment_age` is full: no more goes into it, the row says so, and after
-that commit it gets its final name; not earlier, since until the commit its tail may have to be cut
-off. A run that ends well completes its last
-segment; one that is killed leaves that to the next start. Every run begins a segment of its own
-with its first page, so nothing is appended to a file after a restart, and no file is empty.
+**Why the store has the committed length.** A file and a transaction cannot be committed together:
+after a crash, the file may have records of pages that are not committed. So the length of each open
+segment is stored in its writer's row (`SegmentRow`), in the transaction that commits the log. Bytes
+beyond that length do not count: the next start truncates them (`files.repair`), and their pages are
+delivered again. Each page is in the archive once, and no file ends in a partial record. On Kafka
+and Cassandra the row is flushed just before the commit, not with it. A crash in between leaves a
+page twice, with the same record ids. Before it reads the row, an archive claims its writer's name
+(`gossamer.store.claims`), so that its writes win over those of earlier runs, whatever their clocks.
 
-**Why a folder for each writer.** In a fleet several instances archive at once. Each has a folder,
-a row and serials of its own, under a name that it keeps over restarts (`service.instance`) and
-that its files carry. So no two append to one file or give one name, and repair, which cuts open
-files, never meets one that another instance is writing. When partitions move between instances,
-files stay where they are: `pages.archived` names the folder with the file.
+**Why `.open`.** A tool that copies or indexes WARC files must know which of them will still change.
+A file without `.open` is complete, and never changes. A segment larger than `segment_size` or older
+than `segment_age` is full: it gets no more records, and its row says so. It is renamed after that
+commit, and not earlier, because its end may have to be truncated until then. A run that ends
+normally completes its last segment; after a crash the next start does. Every run begins a new
+segment with its first page. So nothing is appended to a file after a restart, and no file is empty.
+
+**Why a folder for each writer.** In a fleet, several instances archive at once. Each has its own
+folder, row and serials, under a name that is the same after a restart (`service.instance`) and is
+part of its file names. So no two instances append to one file or create the same name, and repair,
+which truncates open files, never sees a file that another instance is writing. When partitions move
+to another instance, files stay in their folder: `pages.archived` names the folder with the file.
 """

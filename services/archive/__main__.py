@@ -8,7 +8,7 @@ from services.archive.service import Archive
 
 
 def work(backends: Backends) -> None:
-    """Write captures until it is to stop; then complete the files."""
+    """Archive pages until the process is asked to stop; then complete the files."""
     settings = backends.settings
     check_folder(settings.archive.folder, backends.fleet)
     archive = Archive(

@@ -1,7 +1,7 @@
-"""Whether a page asks not to be archived.
+"""Detects pages that ask not to be archived, in a header or a meta element.
 
-It says so in its headers, which are at hand, or in a meta element: that is looked for at the
-beginning of the markup, without the parser, which reads pages while the archive writes them.
+Meta elements are searched at the beginning of the markup, without the parser, because the parser
+and the archive work on a page at the same time.
 """
 
 from collections.abc import Iterator
@@ -11,21 +11,21 @@ from gossamer.web.coding import decoded
 from gossamer.web.directives import directives, in_markup, reservation, signals
 from gossamer.web.http import all_values, joined_values
 
-HEAD = 64 << 10
-"""Bytes of the decoded body in which meta elements are looked for."""
+MAX_HEAD_BYTES = 64 << 10
+"""Bytes of the decoded body that are searched for meta elements."""
 
 
-def is_forbidden(page: PageFetched, wanted: frozenset[str], product: str) -> bool:
-    """Return whether *page* has one of the signals *wanted* for the crawler *product*."""
-    said = directives(_said(page, wanted, product), product)
+def is_forbidden(page: PageFetched, forbidding: frozenset[str], product: str) -> bool:
+    """Return whether *page* has one of the *forbidding* signals for the crawler *product*."""
+    found = directives(_find_directives(page, forbidding, product), product)
     usage = {**page.usage, **reservation(page.headers)}
-    return not wanted.isdisjoint(signals(said, usage, False))
+    return not forbidding.isdisjoint(signals(found, usage, False))
 
 
-def _said(page: PageFetched, wanted: frozenset[str], product: str) -> Iterator[str]:
+def _find_directives(page: PageFetched, forbidding: frozenset[str], product: str) -> Iterator[str]:
     yield from all_values(page.headers, "x-robots-tag")
-    if wanted and 200 <= page.status < 300:
+    if forbidding and 200 <= page.status < 300:
         codings = joined_values(page.headers, "content-encoding")
-        head = decoded(page.body, codings, HEAD).data.lower()
-        if b"none" in head or any(word.encode() in head for word in wanted):
+        head = decoded(page.body, codings, MAX_HEAD_BYTES).data.lower()
+        if b"none" in head or any(signal.encode() in head for signal in forbidding):
             yield from in_markup(head.decode("latin-1"), product)

@@ -1,7 +1,7 @@
-"""Captures as WARC 1.1 records (ISO 28500:2017), made in memory: nothing here touches a file.
+"""Makes WARC 1.1 records (ISO 28500:2017) of captures, in memory.
 
-Each record is returned as bytes, a gzip member of its own (annex D of the standard). Record ids
-derive from the visit: a page that was fetched once has the same ids however often it is archived.
+Each record is returned as the bytes of one gzip member (annex D of the standard). Record ids derive
+from the visit, so a page that is archived twice after a crash has the same ids.
 """
 
 import re
@@ -22,17 +22,17 @@ from gossamer.web.http import Headers, all_values, payload_digest
 from gossamer.web.url import host_key, is_address
 
 WARC = "WARC/1.1"
-LEVEL = 2
-"""Of isal's deflate: an eighth of the time of zlib's level 9, for a sixth more bytes."""
+COMPRESSION_LEVEL = 2
+"""Level of isal's deflate: an eighth of the time of zlib's level 9, for a sixth more bytes."""
 SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 """The profile of a revisit record for a 304."""
 SOFTWARE = f"gossamer/{version('gossamer')}"
 FIELDS = "application/warc-fields"
-ORIGINAL = "X-Crawler-"
-"""Put before the names of headers that no longer describe the body as stored."""
-WITHOUT_BODY = frozenset({204, 304})
-"""Statuses whose Content-Length describes a body that is not sent (RFC 9110, 8.6)."""
+ORIGINAL_PREFIX = "X-Crawler-"
+"""Prefix of headers that do not describe the body as stored."""
+BODILESS_STATUSES = frozenset({204, 304})
+"""Statuses with a Content-Length that describes a body that is not sent (RFC 9110, 8.6)."""
 
 Fields = list[tuple[str, str]]
 
@@ -40,42 +40,46 @@ _breaks = re.compile("[\0\r\n]+")
 
 
 class Body(NamedTuple):
-    """Where the body of a capture is."""
+    """The record that has the body of a capture."""
 
     record_id: str = ""
-    """The WARC-Record-ID of the response that has it."""
+    """WARC-Record-ID of the response with the body."""
     fetched_at: float = 0.0
-    """When that was fetched; 0 if nobody knows of it."""
+    """Time of that response; 0 if it is unknown."""
     digest: str = ""
-    """Its WARC-Payload-Digest, of the body as received."""
+    """WARC-Payload-Digest of the body as received."""
 
 
 @dataclass(frozen=True)
 class Capture:
-    """The records of one page, in the order in which they are written to the file."""
+    """The records of one page, in the order of the file."""
 
     kind: str
-    """Of the first record: `response`, or `revisit` after a 304."""
+    """Type of the first record: `response`, or `revisit` after a 304."""
     response: bytes
     request: bytes
     metadata: bytes
     body: Body
-    """In this response, or in the one that a revisit record refers to."""
+    """The body of this response, or of the one that a revisit record refers to."""
 
 
 def is_revisit(page: PageFetched) -> bool:
-    """Return whether the server has only said that *page* is as it was."""
+    """Return whether *page* is a 304 to a conditional request."""
     return page.status == 304 and bool(page.visit.conditions)
 
 
 def capture(page: PageFetched, file: str, earlier: Body | None = None) -> Capture:
-    """Return the records of *page* in *file*; ValueError or OverflowError if its URL or time is
-    invalid. *earlier* is the body that a 304 leaves out, if it is known.
+    """Return the records of *page* in *file*.
+
+    *earlier*: the body that a 304 omits, if it is known. Raise ValueError or OverflowError if the
+    URL or the time of *page* is invalid.
     """
     kind = "revisit" if is_revisit(page) else "response"
     identity = _identity(page, kind)
-    own = Body(identity, page.started_at, payload_digest(page.body))
-    body = (earlier or Body()) if kind == "revisit" else own
+    if kind == "revisit":
+        body = earlier or Body()
+    else:
+        body = Body(identity, page.started_at, payload_digest(page.body))
     info = ("WARC-Warcinfo-ID", _warcinfo_id(file))
     concurrent = ("WARC-Concurrent-To", identity)
     about = [info, *(_reference(page, body) if kind == "revisit" else [])]
@@ -97,7 +101,7 @@ def capture(page: PageFetched, file: str, earlier: Body | None = None) -> Captur
 
 
 def warcinfo(crawl: str, file: str, now: float, contact: str) -> bytes:
-    """Return the record that opens *file*, which holds pages of *crawl*; *now* in epoch seconds."""
+    """Return the first record of *file*, which has pages of *crawl*; *now* in epoch seconds."""
     fields = [
         ("software", SOFTWARE),
         ("format", "WARC File Format 1.1"),
@@ -117,12 +121,12 @@ def warcinfo(crawl: str, file: str, now: float, contact: str) -> bytes:
 
 
 def date(at: float) -> str:
-    """Return epoch seconds as WARC 1.1 writes an instant, to the microsecond."""
+    """Return *at*, in epoch seconds, as a WARC 1.1 date in microseconds."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _reference(page: PageFetched, body: Body) -> Fields:
-    # The standard, 6.7.3; 6.7.2 names all three for what a revisit record refers to.
+    # See the standard, 6.7.3. The three WARC-Refers-To fields are those of 6.7.2.
     found = [("WARC-Profile", NOT_MODIFIED)]
     if body.record_id:
         found.append(("WARC-Refers-To", body.record_id))
@@ -145,16 +149,15 @@ def _request_block(page: PageFetched) -> bytes:
 
 
 def _stored_headers(page: PageFetched) -> Headers:
-    # The HTTP client removes the transfer coding (chunks) and stops at the size limit. The body is
-    # then not framed as these headers say, and a reader that trusts them misreads it, so they are
-    # kept under another name, as other crawlers do. The content coding is not removed, and its
-    # header stays true.
+    # The HTTP client removes the transfer coding (chunks) and stops at the size limit. The framing
+    # headers are then wrong, and would mislead readers, so they are renamed, as other crawlers do.
+    # The content coding is not removed, so its header is right.
     stored = tuple(
-        (ORIGINAL + name if _misleads(name, value, page) else name, value)
+        (ORIGINAL_PREFIX + name if _misleads(name, value, page) else name, value)
         for name, value in page.headers
     )
     has_length = bool(all_values(stored, "content-length"))
-    if stored == page.headers or has_length or page.status in WITHOUT_BODY:
+    if stored == page.headers or has_length or page.status in BODILESS_STATUSES:
         return stored
     return (*stored, ("Content-Length", str(len(page.body))))
 
@@ -164,7 +167,7 @@ def _misleads(name: str, value: str, page: PageFetched) -> bool:
         case "transfer-encoding":
             return True
         case "content-length":
-            return page.status not in WITHOUT_BODY and value.strip() != str(len(page.body))
+            return page.status not in BODILESS_STATUSES and value.strip() != str(len(page.body))
     return False
 
 
@@ -199,17 +202,17 @@ def _record(page: PageFetched, kind: str, block: bytes, about: Fields, content_t
 
 def _member(about: Fields, block: bytes, content_type: str) -> bytes:
     headers = StatusAndHeaders("", [(name, _line(value)) for name, value in about], WARC)
-    # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. Of a
-    # revisit record it would write only headers that it has parsed, so it does not hear of one.
+    # The block is passed as bytes, since warcio rewrites HTTP headers that are not ASCII. For a
+    # revisit record warcio would write only parsed headers, so it gets another type.
     kind = about[0][1] if about[0][1] != "revisit" else "warcinfo"
     record = ArcWarcRecord("warc", kind, headers, BytesIO(block), None, content_type, len(block))
     out = BytesIO()
     WARCWriter(out, gzip=False, warc_version=WARC).write_record(record)
-    return igzip.compress(out.getvalue(), LEVEL, mtime=0)
+    return igzip.compress(out.getvalue(), COMPRESSION_LEVEL, mtime=0)
 
 
 def _identity(page: PageFetched, kind: str) -> str:
-    # Every crawl numbers its visits from one; the time makes the id unique beyond the crawl.
+    # Every crawl numbers its visits from one. The time makes the id unique across crawls.
     return _urn(f"{page.crawl} {page.visit.id} {page.started_at!r} {kind}")
 
 

@@ -1,4 +1,4 @@
-"""The rows of the archive: what of its segments is committed, and where each capture lies."""
+"""The rows of the archive: the committed segments, and the position of each capture."""
 
 from msgspec import field
 
@@ -6,7 +6,7 @@ from gossamer.store import Row
 
 
 class SegmentRow(Row, frozen=True, kw_only=True):
-    """The segments of one writer as of the last commit; what a restart goes by."""
+    """The segments of one writer at the last commit, from which a restart continues."""
 
     table = "archive_segments"
     partition_key = "writer"
@@ -15,21 +15,21 @@ class SegmentRow(Row, frozen=True, kw_only=True):
     serial: int = 0
     """The highest serial in use; a file with a higher one was never committed."""
     open: dict[str, int] = field(default_factory=dict)
-    """The open segments, named as they will be when complete, and how many bytes of each are
-    committed; a crash may have left more in the file."""
+    """Final name of an open segment → its committed length in bytes. After a crash the file may be
+    longer."""
     full: tuple[str, ...] = ()
-    """Segments that are committed whole, but may still be called `.open`."""
+    """Committed segments that are full, with a name that may still end in `.open`."""
 
 
 class CaptureRow(Row, frozen=True):
-    """Where one capture of a URL lies: the same as on `pages.archived`, to be found by URL."""
+    """The position of one capture, as on `pages.archived`, by URL."""
 
     table = "captures"
     partition_key, sort_key = ("crawl", "url"), "fetched_at"
     newest_first = True
     decides = True
     kept_for, aged_by = "archive.captures_age", "fetched_at"
-    # Written after the segment's length: what a row points to is never cut off by repair.
+    # Written after the segment's length, so repair never truncates the capture of a row.
 
     crawl: str
     url: str
@@ -39,8 +39,8 @@ class CaptureRow(Row, frozen=True):
     offset: int
     length: int
     digest: str
-    """Of the body as received; of a 304 that of the body which it leaves out."""
+    """Digest of the body as received, or of the body that a 304 omits."""
     record_id: str = ""
-    """The WARC-Record-ID of the response with that body: this capture's, or an earlier one's."""
+    """WARC-Record-ID of the response with that body: this capture, or an earlier one."""
     body_at: float = 0.0
-    """When that response was fetched; 0 if it is not known."""
+    """Time of that response; 0 if it is unknown."""

@@ -1,4 +1,4 @@
-"""The processor: appends captures to the open segment, and keeps files, store and log in step."""
+"""The archive's processor: appends captures to segments, and commits them with store and log."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,17 +31,17 @@ from services.archive.forbidden import is_forbidden
 from services.archive.records import Body, Capture, capture, is_revisit, warcinfo
 from services.archive.rows import CaptureRow, SegmentRow
 
-LOOK_BACK = 10
-"""Captures of a URL among which the body is looked for that a 304 leaves out."""
+MAX_CAPTURES_SEARCHED = 10
+"""Captures of a URL that are searched for the body that a 304 omits."""
 STANDALONE_WRITER = "archive"
-"""The writer where there is only one: its files lie in the folder itself."""
+"""The only writer of a standalone crawl, with its files in the folder itself."""
 
 
 class Archive(Processor):
-    """Writes what was fetched to WARC files in *folder*, with *contact* as their operator, but for
-    what asks the crawler *product* not to.
+    """Writes fetched pages to WARC files in *folder*, with *contact* as their operator.
 
-    In a fleet each instance is a *writer*, with a folder of that name inside *folder*.
+    Pages that forbid it to the crawler *product* are not archived. In a fleet each instance is a
+    *writer*, with a folder of that name inside *folder*.
     """
 
     name = "archive"
@@ -64,15 +64,17 @@ class Archive(Processor):
         self._erasures = Erasures(store, self.name)
         self._settled = SegmentRow(writer=self._writer)
         self._relevant = ""
-        """Which pages the crawl keeps; empty: all."""
+        """The crawl's rule for relevant pages; "" if all are."""
         self._serial = 0
         self._open: dict[str, Segment] = {}
-        """By crawl."""
+        """Crawl → its open segment."""
         self._full: list[Segment] = []
 
     def assign(self, partitions: frozenset[int], now: float) -> None:
-        """Claim the folder, and go back to the last commit: pages written since come again, perhaps
-        to another writer."""
+        """Claim the writer's name, and go back to the last commit.
+
+        Pages written since are delivered again, perhaps to another writer.
+        """
         self.release()
         self._claimant.claim([self._writer], now)
         self.restart(partitions, now)
@@ -87,7 +89,7 @@ class Archive(Processor):
         self._rows.put(self._settled)
 
     def handle(self, event: Event, now: float) -> Answer:
-        """Write the capture of a page; return where it lies."""
+        """Write the capture of a page; return the event with its position."""
         if isinstance(event, CrawlDefined):
             self._relevant = event.relevant
         if isinstance(event, VisitsErased):
@@ -99,84 +101,84 @@ class Archive(Processor):
         if is_forbidden(event, self._not_archived, self._product):
             count("gossamer_not_archived_total")
             return []
-        self._end_old(now)
+        self._finish_old_segments(now)
         segment = self._open.get(event.crawl)
         file = segment.file if segment else self._next_file(event.crawl, now)
-        # Before anything is written: a page that no record can hold goes to the dead letters.
-        made = capture(event, file, self._body(event))
-        segment = segment or self._begin(file, event.crawl, now)
-        offset = segment.append(made.response + made.request + made.metadata)
+        # Before anything is written, since an error here sends the page to the dead letters.
+        captured = capture(event, file, self._find_body(event))
+        segment = segment or self._begin_segment(file, event.crawl, now)
+        offset = segment.append(captured.response + captured.request + captured.metadata)
         count("gossamer_archived_bytes_total", segment.size - offset)
         if segment.size > self._settings.segment_size:
             self._full.append(self._open.pop(event.crawl))
         if event.visit.purpose is not Purpose.PAGE:
             return []
-        archived = _archived(event, made, self._prefix + file, offset, now)
-        self._captures.put(_capture_row(archived, made.body))
+        archived = _make_event(event, captured, self._prefix + file, offset, now)
+        self._captures.put(_capture_row(archived, captured.body))
         return [archived]
 
     def _erase(self, event: VisitsErased) -> None:
-        """Erase the rows of captures; what lies in the files stays."""
-        count = 0
+        """Erase the rows of captures; the records in the files remain."""
+        rows_erased = 0
         for url in event.urls:
             key, after = (event.crawl, url), None
             while rows := self._captures.scan(key, after):
-                after, count = rows[-1].fetched_at, count + len(rows)
+                after, rows_erased = rows[-1].fetched_at, rows_erased + len(rows)
             if after is not None:
                 self._captures.drop(key)
-        self._erasures.add(event.erasure, {CaptureRow.table: count}, event.part)
+        self._erasures.add(event.erasure, {CaptureRow.table: rows_erased}, event.part)
 
     def _is_irrelevant(self, page: PageFetched) -> bool:
-        """Return whether the crawl does not keep *page*, by what is known before it is read."""
-        answered = page.status == 304 or 200 <= page.status < 300
-        if not self._relevant or not answered or page.visit.purpose is not Purpose.PAGE:
+        """Return whether *page* is irrelevant to the crawl, by its URL and content type."""
+        has_content = page.status == 304 or 200 <= page.status < 300
+        if not self._relevant or not has_content or page.visit.purpose is not Purpose.PAGE:
             return False
         kind = None if page.status == 304 else whole_type(page.headers, page.body)
         facts = Facts(Found(page.visit.url, page.visit.depth), kind)
         return parse_relevance(self._relevant).evaluate(facts).inside is False
 
-    def _body(self, page: PageFetched) -> Body | None:
-        """Return the body that *page*, a 304, leaves out: of the last capture that has it."""
+    def _find_body(self, page: PageFetched) -> Body | None:
+        """Return the body that *page*, a 304, omits, from the last capture with a body."""
         if not is_revisit(page):
             return None
-        # Those before this visit: its record may come again.
+        # Captures before this visit only, since its record may be redelivered.
         key = page.crawl, page.visit.url
-        earlier = self._captures.scan(key, after=page.started_at, limit=LOOK_BACK)
+        earlier = self._captures.scan(key, after=page.started_at, limit=MAX_CAPTURES_SEARCHED)
         return next((body for row in earlier if (body := _body_of(row))), None)
 
     def _next_file(self, crawl: str, now: float) -> str:
         return file_name(crawl, self._serial + 1, self._writer, now)
 
-    def _begin(self, file: str, crawl: str, now: float) -> Segment:
+    def _begin_segment(self, file: str, crawl: str, now: float) -> Segment:
         segment = self._open[crawl] = Segment(self._folder, file, now)
         self._serial += 1
         segment.append(warcinfo(crawl, file, now, self._contact))
         count("gossamer_archived_bytes_total", segment.size)
         return segment
 
-    def _end_old(self, now: float) -> None:
+    def _finish_old_segments(self, now: float) -> None:
         for crawl, segment in list(self._open.items()):
             if now >= segment.begun_at + self._settings.segment_age:
                 self._full.append(self._open.pop(crawl))
 
     def due(self) -> float | None:
-        """Return when an open segment is old enough; 0 while full ones can get their final name."""
+        """Return when an open segment is full by age; 0 while full segments are to be renamed."""
         if self._settled.full:
             return 0.0
         begun = min((segment.begun_at for segment in self._open.values()), default=None)
         return None if begun is None else begun + self._settings.segment_age
 
     def wake(self, now: float, most: int = BATCH) -> Answer:
-        """End the segments that are old enough; what is left to do is done by `settle`."""
-        self._end_old(now)
+        """Finish segments that are full by age; `settle` completes them."""
+        self._finish_old_segments(now)
         return ()
 
     def settle(self) -> None:
-        """Sync the segments, and put how much of them is valid into the store."""
+        """Sync the segments, and store their lengths."""
         current = self._current_row()
         if current == self._settled:
             return
-        # The runner settles again only after it has committed what was settled before.
+        # The loop calls `settle` again only after it has committed the last settled row.
         self._complete(self._settled.full)
         while self._full:
             self._full[0].sync()
@@ -187,9 +189,9 @@ class Archive(Processor):
         self._settled = current
 
     def close(self) -> None:
-        """Complete what is settled; call it at the end of a run, after the last commit.
+        """Complete the settled segments; called at the end of a run, after the last commit.
 
-        What is not settled keeps its `.open`, and the next start repairs it.
+        Other segments keep the suffix `.open`, and the next start repairs them.
         """
         current = self._current_row()
         if current == replace(self._settled, full=()):
@@ -209,13 +211,15 @@ class Archive(Processor):
             complete(self._folder, file)
 
     def release(self) -> None:
-        """Close the files as they are; the next start repairs them."""
+        """Close the files without completing them; the next start repairs them."""
         for segment in (*self._full, *self._open.values()):
             segment.close()
         self._open, self._full = {}, []
 
 
-def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: float) -> PageArchived:
+def _make_event(
+    page: PageFetched, captured: Capture, file: str, offset: int, now: float
+) -> PageArchived:
     return PageArchived(
         crawl=page.crawl,
         at=now,
@@ -224,11 +228,11 @@ def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: flo
         fetched_at=page.started_at,
         status=page.status,
         content_type=first_value(page.headers, "content-type"),
-        digest=made.body.digest,
-        record_type=made.kind,
+        digest=captured.body.digest,
+        record_type=captured.kind,
         file=file,
         offset=offset,
-        length=len(made.response),
+        length=len(captured.response),
         trace=page.visit.trace,
     )
 
@@ -236,9 +240,9 @@ def _archived(page: PageFetched, made: Capture, file: str, offset: int, now: flo
 def _body_of(row: CaptureRow) -> Body | None:
     if 200 <= row.status < 300:
         return Body(row.record_id, row.fetched_at, row.digest)
-    # What a 304 refers to. All others are errors and redirects, which the server does not mean.
-    known = row.status == 304 and row.body_at
-    return Body(row.record_id, row.body_at, row.digest) if known else None
+    # An earlier 304 refers to the body too. Errors and redirects do not have the body of a 304.
+    has_body = row.status == 304 and row.body_at
+    return Body(row.record_id, row.body_at, row.digest) if has_body else None
 
 
 def _capture_row(archived: PageArchived, body: Body) -> CaptureRow:

@@ -7,7 +7,7 @@ import pytest
 
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
-from services.archive.forbidden import HEAD, is_forbidden
+from services.archive.forbidden import MAX_HEAD_BYTES, is_forbidden
 from tests.archive.harness import HTML, archived, page, responses
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
@@ -39,7 +39,7 @@ def test_a_page_that_asks_not_to_be_archived_is_not(
         ((("X-Robots-Tag", "otherbot: noarchive"),), b"x"),
         ((("X-Robots-Tag", "noindex, nofollow"),), b"x"),
         (HTML, b"<p>noarchive</p><meta name=description content=noarchive>"),
-        (HTML, b" " * HEAD + META),
+        (HTML, b" " * MAX_HEAD_BYTES + META),
     ],
 )
 def test_other_pages_are_archived(tmp_path: Path, headers: Headers, body: bytes) -> None:

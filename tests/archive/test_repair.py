@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from services.archive.files.repair import members as whole_members
+from services.archive.files.repair import member_ends
 from services.archive.files.segment import OPEN_SUFFIX, UNCOMMITTED_SUFFIX
 from tests.archive.harness import (
     Crawl,
@@ -80,7 +80,7 @@ def test_a_file_of_which_nothing_is_left_is_removed(tmp_path: Path) -> None:
 def test_a_file_that_somebody_moved_is_reported_once(tmp_path: Path) -> None:
     killed(tmp_path).unlink()
     (warning,) = restarted(tmp_path)
-    assert "not there" in warning
+    assert "is missing" in warning
     assert restarted(tmp_path) == []
 
 
@@ -134,7 +134,7 @@ def test_captures_outlive_the_store(tmp_path: Path) -> None:
     with capture_logs() as logs:
         crawl.work()
     crawl.end()
-    assert "nobody finished" in logs[0]["event"]
+    assert "unfinished segment" in logs[0]["event"]
     assert [path.name.split("-")[3] for path in files(tmp_path / "warc")] == ["00001", "00002"]
     assert len(responses(tmp_path / "warc")) == 4
     assert_readable(tmp_path / "warc")
@@ -170,7 +170,7 @@ def test_members_are_found_however_they_fall_on_reads(tmp_path: Path) -> None:
     crawl.end()
     (file,) = files(tmp_path / "warc")
     starts = [offset for offset, _ in members(file)]
-    assert list(whole_members(file)) == [*starts[1:], file.stat().st_size]
+    assert list(member_ends(file)) == [*starts[1:], file.stat().st_size]
 
 
 def test_a_full_segment_is_completed(tmp_path: Path) -> None:

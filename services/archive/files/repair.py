@@ -1,19 +1,19 @@
-"""Repairs at the start what a crash left behind.
+"""Repairs the files of a writer at its start, after a crash.
 
-| found                                  | because                        | done                 |
-|----------------------------------------|--------------------------------|----------------------|
-| a committed open segment, too long     | died before the next commit    | truncated, completed |
-| a committed open segment, as committed | died after the commit          | completed            |
-| a committed open segment, too short    | power cut                      | salvaged, warning    |
-| a committed open segment, missing      | somebody moved it              | warning              |
-| a full segment still called `.open`    | died before it was renamed     | completed            |
-| `.open`, serial above the committed    | died before its first commit   | parked, warning   |
-| any other `.open`                      | the store was lost or replaced | salvaged, warning    |
+| found                                      | cause                         | action             |
+|--------------------------------------------|-------------------------------|--------------------|
+| open segment, longer than committed        | crash before the next commit  | truncate, complete |
+| open segment, of the committed length      | crash after the commit        | complete           |
+| open segment, shorter than committed       | power failure                 | salvage, warn      |
+| open segment, missing                      | file was moved                | warn               |
+| full segment with the suffix `.open`       | crash before its renaming     | complete           |
+| `.open` file with a serial above the row's | crash before its first commit | park, warn         |
+| any other `.open` file                     | store was lost or replaced    | salvage, warn      |
 
-To *salvage* a file is to keep its whole records and cut off the rest. To *parked* is to call it
-`.uncommitted`: the log brings its pages again, unless the store was put back to an older state, and
-then it is the only copy. A file that holds no whole capture is removed. A complete file is never
-changed, whatever the store says.
+To *salvage* a file is to keep its whole records and truncate the rest. To *park* a file is to
+rename it to `.uncommitted`: its pages are delivered again, unless the store was restored to an
+older state. Then the file is the only copy. A file without a whole capture is removed. A complete
+file is never changed, whatever the row says.
 """
 
 import zlib
@@ -27,22 +27,23 @@ from services.archive.files.segment import (
     FILE_NAME,
     OPEN_SUFFIX,
     complete,
-    parked,
+    park,
     remove,
     truncate,
 )
 from services.archive.rows import SegmentRow
 
-GZIP = 31
-CHUNK = 1 << 20
+GZIP_WINDOW_BITS = 31
+CHUNK_BYTES = 1 << 20
 
 logger = structlog.get_logger()
 
 
 def repair(folder: Path, row: SegmentRow | None) -> int:
-    """Leave only complete segments in *folder*, made if missing; return the highest serial.
+    """Leave only complete segments in *folder*, and return the highest serial.
 
-    *row* is what was last committed; None if the store has no row of this writer.
+    *row*: the row of this writer at the last commit, or None. The folder is created if it is
+    missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if row:
@@ -50,11 +51,11 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
             complete(folder, file)
         for file, length in row.open.items():
             _restore(folder, file, length)
-    for path, serial in _open(folder):
+    for path, serial in _find_open_segments(folder):
         if row and serial > row.serial:
-            _parked(path)
+            _park(path)
         else:
-            logger.warning("segment that nobody finished: its whole records are kept", file=path)
+            logger.warning("unfinished segment: keeping its whole records", file=path)
             _salvage(path)
     return max([row.serial if row else 0, *_serials(folder)])
 
@@ -62,12 +63,13 @@ def repair(folder: Path, row: SegmentRow | None) -> int:
 def _restore(folder: Path, file: str, length: int) -> None:
     path = folder / (file + OPEN_SUFFIX)
     if (folder / file).exists():
-        return  # Completed at the end of its run, which could not say so any more.
+        return  # Completed at the end of its run, after the last commit.
     if not path.exists():
-        logger.warning("segment is not there; if you moved it, all is well", file=folder / file)
+        logger.warning("segment is missing; ignore this if you moved it", file=folder / file)
     elif (size := path.stat().st_size) < length:
         logger.warning(
-            "segment is shorter than it was, as after a power cut: its whole records are kept",
+            "segment is shorter than its committed length, as after a power failure: keeping its "
+            "whole records",
             file=folder / file,
             bytes_lost=length - size,
         )
@@ -78,19 +80,19 @@ def _restore(folder: Path, file: str, length: int) -> None:
         complete(folder, file)
 
 
-def _parked(path: Path) -> None:
-    if not _captures(path):
+def _park(path: Path) -> None:
+    if not _capture_ends(path):
         remove(path)
         return
     logger.warning(
-        "segment that was never committed is parked: its pages come again, so remove it, unless "
-        "the store was put back to an older state",
-        file=parked(path),
+        "parked a segment that was never committed: its pages are archived again, so remove it, "
+        "unless the store was restored to an older state",
+        file=park(path),
     )
 
 
 def _salvage(path: Path) -> None:
-    ends = _captures(path)
+    ends = _capture_ends(path)
     if not ends:
         remove(path)
         return
@@ -99,25 +101,25 @@ def _salvage(path: Path) -> None:
     complete(path.parent, path.name.removesuffix(OPEN_SUFFIX))
 
 
-def _captures(path: Path) -> list[int]:
-    """Return where each whole record ends, beyond the first, which is about the file itself."""
-    return list(members(path))[1:]
+def _capture_ends(path: Path) -> list[int]:
+    """Return the end offset of each whole record, without the first, which describes the file."""
+    return list(member_ends(path))[1:]
 
 
-def members(path: Path) -> Iterator[int]:
-    """Yield the offset at which each gzip member ends, up to the first incomplete one."""
-    end, position, rest = zlib.decompressobj(GZIP), 0, b""
+def member_ends(path: Path) -> Iterator[int]:
+    """Yield the end offset of each gzip member, up to the first incomplete one."""
+    member, position, rest = zlib.decompressobj(GZIP_WINDOW_BITS), 0, b""
     with path.open("rb") as file, suppress(zlib.error):
-        while chunk := rest or file.read(CHUNK):
+        while chunk := rest or file.read(CHUNK_BYTES):
             position += 0 if rest else len(chunk)
-            end.decompress(chunk, CHUNK)
-            rest = end.unconsumed_tail
-            if end.eof:
-                rest, end = end.unused_data, zlib.decompressobj(GZIP)
+            member.decompress(chunk, CHUNK_BYTES)
+            rest = member.unconsumed_tail
+            if member.eof:
+                rest, member = member.unused_data, zlib.decompressobj(GZIP_WINDOW_BITS)
                 yield position - len(rest)
 
 
-def _open(folder: Path) -> list[tuple[Path, int]]:
+def _find_open_segments(folder: Path) -> list[tuple[Path, int]]:
     matches = [(path, FILE_NAME.fullmatch(path.name)) for path in sorted(folder.iterdir())]
     return [
         (path, int(match["serial"]))

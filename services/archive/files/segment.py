@@ -1,6 +1,6 @@
-"""The files: the only place of the archive that writes, syncs and renames.
+"""Writes, syncs and renames WARC files; no other module of the archive does.
 
-A segment has its final name from the start, with `.open` behind it until it is complete.
+A segment has its final name from the start, with the suffix `.open` until it is complete.
 """
 
 import errno
@@ -16,31 +16,30 @@ from gossamer.sqlite import no_space
 
 OPEN_SUFFIX = ".open"
 UNCOMMITTED_SUFFIX = ".uncommitted"
-"""Behind the name of a file that was parked by repair."""
+"""Suffix of a file that repair has parked."""
 FILE_NAME = re.compile(
     r"gossamer-[A-Za-z0-9._]+-\d{14}-(?P<serial>\d{5,})-[A-Za-z0-9._-]+\.warc\.gz"
     r"(?P<mark>\.open|\.uncommitted)?"
 )
-LONGEST_WORD = 100
+MAX_CRAWL_NAME_CHARS = 100
 NO_SPACE_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def file_name(crawl: str, serial: int, writer: str, now: float) -> str:
     """Return the name of *writer*'s segment *serial*, begun at *now* (epoch seconds).
 
-    In the order that annex C of the WARC standard proposes; no two writers of a fleet give the
-    same.
+    The parts are in the order of annex C of the WARC standard. The name is unique in a fleet.
     """
     at = datetime.fromtimestamp(now, UTC)
-    return f"gossamer-{_word(crawl)}-{at:%Y%m%d%H%M%S}-{serial:05}-{writer}.warc.gz"
+    return f"gossamer-{_clean(crawl)}-{at:%Y%m%d%H%M%S}-{serial:05}-{writer}.warc.gz"
 
 
-def _word(crawl: str) -> str:
-    return re.sub("[^A-Za-z0-9._]", "_", crawl)[:LONGEST_WORD] or "_"
+def _clean(crawl: str) -> str:
+    return re.sub("[^A-Za-z0-9._]", "_", crawl)[:MAX_CRAWL_NAME_CHARS] or "_"
 
 
 class Segment:
-    """A new file, open for appending. Once closed it is never opened for writing again."""
+    """A new file, open for appending. A closed file is never opened for writing again."""
 
     def __init__(self, folder: Path, file: str, begun_at: float) -> None:
         self.file, self.size, self.begun_at = file, 0, begun_at
@@ -50,7 +49,7 @@ class Segment:
             self._handle = os.open(folder / (file + OPEN_SUFFIX), flags, 0o644)
 
     def append(self, data: bytes) -> int:
-        """Write *data* and return its offset; on failure cut off what was written of it."""
+        """Append *data* and return its offset; after an error, truncate the partial write."""
         offset, rest = self.size, memoryview(data)
         with translate_errors(self._folder):
             try:
@@ -59,14 +58,14 @@ class Segment:
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(self._handle, offset)
-                # If that failed too, the rest is beyond the committed length, and repair cuts it.
+                # If that failed too, repair truncates the file to the committed length.
                 self.size = os.fstat(self._handle).st_size
                 raise
         self.size += len(data)
         return offset
 
     def sync(self) -> None:
-        """Make durable what was appended, and the first time the file's entry in its folder."""
+        """Sync the file to disk, and the first time also its entry in the folder."""
         with translate_errors(self._folder):
             os.fsync(self._handle)
             if not self._entry_synced:
@@ -74,42 +73,42 @@ class Segment:
                 self._entry_synced = True
 
     def close(self) -> None:
-        """Close the file as it is; the name keeps its `.open`."""
+        """Close the file; its name keeps the suffix `.open`."""
         os.close(self._handle)
 
 
 def complete(folder: Path, file: str) -> None:
-    """Rename *file* to its final name, unless that is done; durable."""
+    """Rename *file* durably to its final name, unless that is done."""
     with translate_errors(folder), suppress(FileNotFoundError):
         os.replace(folder / (file + OPEN_SUFFIX), folder / file)
         sync(folder)
 
 
 def truncate(path: Path, length: int) -> None:
-    """Shorten a file to *length* bytes; durable."""
+    """Truncate a file durably to *length* bytes."""
     with translate_errors(path.parent):
         os.truncate(path, length)
         sync(path)
 
 
-def parked(path: Path) -> Path:
-    """Rename a file that is `.open`, so that nobody takes it for a segment; durable."""
-    aside = path.with_name(path.name.removesuffix(OPEN_SUFFIX) + UNCOMMITTED_SUFFIX)
+def park(path: Path) -> Path:
+    """Rename an open file durably, so that it is not treated as a segment; return its new path."""
+    parked = path.with_name(path.name.removesuffix(OPEN_SUFFIX) + UNCOMMITTED_SUFFIX)
     with translate_errors(path.parent):
-        os.replace(path, aside)
+        os.replace(path, parked)
         sync(path.parent)
-    return aside
+    return parked
 
 
 def remove(path: Path) -> None:
-    """Remove a file; durable."""
+    """Remove a file durably."""
     with translate_errors(path.parent):
         os.unlink(path)
         sync(path.parent)
 
 
 def sync(path: Path) -> None:
-    """Have the disk keep a file, or the names in a folder."""
+    """Sync a file, or the entries of a folder, to disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -119,9 +118,9 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Raise GossamerError for an OSError in *folder*, with a message that says what to do.
+    """Raise GossamerError for an OSError in *folder*, with a message that tells what to do.
 
-    It stops the run, since no page may go to the dead letters because a disk is full.
+    The error stops the run. Otherwise a full disk would send pages to the dead letters.
     """
     try:
         yield
@@ -129,6 +128,6 @@ def translate_errors(folder: Path) -> Iterator[None]:
         if error.errno in NO_SPACE_ERRNOS:
             raise no_space(folder) from error
         raise GossamerError(
-            f"{folder} cannot be written to: {error}; repair that, then run the same command "
-            "again; nothing is lost"
+            f"{folder} cannot be written to: {error}. Fix this, then run the same command again; "
+            "no pages are lost"
         ) from error
