@@ -1,4 +1,4 @@
-"""Death at a chosen instant: between two system calls of the archive, or half way in a write."""
+"""Crashes at a chosen instant: between two system calls of the archive, or within a write."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,19 +14,19 @@ from services.archive.files import segment
 CALLS = ("open", "write", "fsync", "ftruncate", "replace", "truncate", "unlink")
 
 
-class Killed(BaseException):
-    """What kill -9 would have done: no handler of the code under test catches it."""
+class Crashed(BaseException):
+    """A crash, as by kill -9; no handler of the tested code catches it."""
 
 
-class Death:
-    """Counts instants, and strikes at the one it was set to."""
+class Crash:
+    """Counts instants, and crashes at the chosen one."""
 
     def __init__(self) -> None:
         self.left: int | None = None
         self._handles: set[int] = set()
 
     def tick(self) -> bool:
-        """Whether this instant is the last."""
+        """Return whether this instant is the last one."""
         if self.left is not None:
             self.left -= 1
         return self.left == -1
@@ -34,62 +34,62 @@ class Death:
     def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return *call* with an instant before and one after it."""
 
-        def mortal(*args: Any, **kwargs: Any) -> Any:
-            self.strike()
+        def crashing_call(*args: Any, **kwargs: Any) -> Any:
+            self.crash_if_due()
             result = call(*args, **kwargs)
             if call is os.open:
                 self._handles.add(result)
-            self.strike()
+            self.crash_if_due()
             return result
 
-        return mortal
+        return crashing_call
 
     def write(self, handle: int, data: memoryview) -> int:
-        """Write, or half of it and die."""
+        """Write *data*, or crash after half of it."""
         if self.tick():
             os.write(handle, data[: len(data) // 2])
-            raise Killed
+            raise Crashed
         return os.write(handle, data)
 
     def close(self, handle: int) -> None:
-        """Close a handle and forget its number, which the system may give to another file."""
+        """Close a handle, and forget its number, which the system may reuse."""
         self._handles.discard(handle)
         os.close(handle)
 
-    def strike(self) -> None:
-        """Die, if this is the instant."""
+    def crash_if_due(self) -> None:
+        """Crash, if this is the chosen instant."""
         if self.tick():
-            raise Killed
+            raise Crashed
 
-    def bury(self) -> None:
-        """Close what the dead process had open, as the system does."""
+    def clean_up(self) -> None:
+        """Close the files of the crashed process, as the system does."""
         for handle in self._handles:
             os.close(handle)
         self._handles.clear()
         self.left = None
 
 
-class _MortalSystem:
-    def __init__(self, death: Death) -> None:
+class _CrashingSystem:
+    def __init__(self, crash: Crash) -> None:
         for name in CALLS:
-            setattr(self, name, death.around(getattr(os, name)))
-        self.write, self.close = death.write, death.close
+            setattr(self, name, crash.around(getattr(os, name)))
+        self.write, self.close = crash.write, crash.close
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
 
 
 @contextmanager
-def mortality() -> Iterator[Death]:
-    """Put instants around every system call on segments and every step of a commit."""
-    death = Death()
+def crashing() -> Iterator[Crash]:
+    """Add instants around every system call on segments and every step of a commit."""
+    crash = Crash()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(segment, "os", _MortalSystem(death))
+        patch.setattr(segment, "os", _CrashingSystem(crash))
         for kind, name in (
             (SqliteReader, "advance"),
             (SqliteStore, "flush"),
             (SqliteLog, "append"),
         ):
-            patch.setattr(kind, name, death.around(getattr(kind, name)))
-        yield death
-        death.bury()
+            patch.setattr(kind, name, crash.around(getattr(kind, name)))
+        yield crash
+        crash.clean_up()

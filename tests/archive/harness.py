@@ -1,4 +1,4 @@
-"""What the archive's tests share: pages, a crawl's data folder, and readers that are not ours."""
+"""Shared by the archive's tests: pages, a crawl's data folder, and independent readers."""
 
 import gzip
 import subprocess
@@ -47,7 +47,7 @@ def page(number: int = 1, body: bytes = b"<p>Hello", **fields: Any) -> PageFetch
 
 
 class Crawl:
-    """One run of the archive over the data in *folder*; what a process holds."""
+    """One run of the archive on the data in *folder*, as in a process."""
 
     def __init__(self, folder: Path, segment_size: int = 1 << 30, warcs: Path | None = None):
         folder.mkdir(exist_ok=True)
@@ -59,12 +59,12 @@ class Crawl:
         self.archive = Archive(self.folder, store, settings, "me@example.org", "gossamer")
         self.runner = sequential_loop(self.archive, self.log, store, lambda: self.now)
 
-    def fetched(self, *pages: PageFetched) -> None:
-        """Put pages on the log, as the fetcher does."""
+    def fetch(self, *pages: PageFetched) -> None:
+        """Append pages to the log, as the fetcher does."""
         self.log.append([encode(fetched) for fetched in pages])
 
     def work(self) -> None:
-        """Archive until nothing is left to do."""
+        """Archive all pages on the log."""
         while self.runner.step():
             pass
 
@@ -76,20 +76,20 @@ class Crawl:
         return found
 
     def end(self) -> None:
-        """End as a run that went well."""
+        """End the run normally."""
         self.runner.close()
         self.archive.close()
-        self.die()
+        self.kill()
 
-    def die(self) -> None:
-        """Close the files as the system does for a process that is killed."""
+    def kill(self) -> None:
+        """Close the files, as the system does for a killed process."""
         self.database.close()
 
 
 def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
-    """Archive *pages* in one run that ends well; return what was published."""
+    """Archive *pages* in one run that ends normally; return the published events."""
     crawl = Crawl(folder)
-    crawl.fetched(*pages)
+    crawl.fetch(*pages)
     crawl.work()
     events = crawl.events()
     crawl.end()
@@ -97,12 +97,12 @@ def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return what lies in the WARC folder, but for what repair has parked."""
+    """Return the files of the WARC folder without parked ones."""
     return [path for path in sorted(folder.iterdir()) if path.suffix != UNCOMMITTED_SUFFIX]
 
 
 def records(file: Path, kind: WarcRecordType = WarcRecordType.any_type) -> list[tuple[Any, bytes]]:
-    """Return headers and content of each record, as FastWARC reads them, digests verified."""
+    """Return headers and content of each record, read by FastWARC with verified digests."""
     with file.open("rb") as stream:
         found = []
         for record in ArchiveIterator(
@@ -123,25 +123,25 @@ def responses(folder: Path) -> list[str]:
 
 
 def members(file: Path) -> list[tuple[int, bytes]]:
-    """Return offset and content of each gzip member, by zlib alone; all must be whole."""
+    """Return offset and content of each gzip member, read by zlib; all must be whole."""
     rest, found = file.read_bytes(), list[tuple[int, bytes]]()
     size = len(rest)
     while rest:
         member = zlib.decompressobj(31)
         found.append((size - len(rest), member.decompress(rest)))
-        assert member.eof, f"{file} ends in half a record"
+        assert member.eof, f"{file} ends in a partial record"
         rest = member.unused_data
     return found
 
 
 def record_at(folder: Path, event: PageArchived) -> bytes:
-    """Return the record that *event* points to, cut out and unpacked as a replay tool does."""
+    """Return the record at the position in *event*, extracted as a replay tool does."""
     data = (folder / event.file).read_bytes()[event.offset : event.offset + event.length]
     return gzip.decompress(data)
 
 
 def assert_readable(folder: Path) -> None:
-    """Hold every file against `warcio check`, and against a walk over its members."""
+    """Check every file with `warcio check`, and its gzip members one by one."""
     found = files(folder)
     assert [path for path in found if not path.name.endswith(".warc.gz")] == []
     for path in found:

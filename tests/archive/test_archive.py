@@ -1,4 +1,4 @@
-"""What an archivist finds after a crawl, read with tools that are not ours."""
+"""The WARC files of a crawl, read with independent tools."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ from tests.archive.harness import (
 )
 
 
-def test_a_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
+def test_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
     archived(tmp_path, page(7, b"<p>Seven", hazards=("wrong_content_type", "infinite_body")))
     (file,) = files(tmp_path / "warc")
     assert_readable(tmp_path / "warc")
@@ -67,7 +67,7 @@ def test_a_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
     assert len({h["WARC-Record-ID"] for h in (info, response, request, metadata)}) == 4
 
 
-def test_a_published_offset_leads_to_the_record(tmp_path: Path) -> None:
+def test_published_offset_leads_to_the_record(tmp_path: Path) -> None:
     pages = [page(i, os.urandom(i * 50)) for i in range(40)]
     found = {event.url: event for event in archived(tmp_path, *pages)}
     assert len(found) == 40
@@ -84,7 +84,7 @@ def test_a_published_offset_leads_to_the_record(tmp_path: Path) -> None:
         assert (event.site, event.fetched_at, event.at) == (fetched.site, fetched.started_at, NOW)
 
 
-def test_the_body_is_kept_as_received_and_can_be_replayed(tmp_path: Path) -> None:
+def test_body_is_stored_as_received_and_can_be_replayed(tmp_path: Path) -> None:
     html = b"<p>" + b"long " * 10_000
     headers = (
         ("content-type", "text/html"),
@@ -106,7 +106,7 @@ def test_the_body_is_kept_as_received_and_can_be_replayed(tmp_path: Path) -> Non
     assert head.get_header("Content-Length") == str(len(gzip.compress(html)))
 
 
-def test_a_robots_capture_is_kept_but_not_published(tmp_path: Path) -> None:
+def test_robots_capture_is_archived_and_not_published(tmp_path: Path) -> None:
     url = "http://site1.example/robots.txt"
     events = archived(
         tmp_path,
@@ -118,10 +118,10 @@ def test_a_robots_capture_is_kept_but_not_published(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
+def test_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, segment_size=20_000)
     for i in range(30):
-        crawl.fetched(*(page(i * 10 + k, os.urandom(1000)) for k in range(i % 7 + 1)))
+        crawl.fetch(*(page(i * 10 + k, os.urandom(1000)) for k in range(i % 7 + 1)))
         crawl.work()
         marked = [path for path in files(tmp_path / "warc") if path.name.endswith(OPEN_SUFFIX)]
         assert len(marked) <= 3
@@ -135,7 +135,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
     ]
     for path in found:
         last = members(path)[-3][0]
-        assert last <= 20_000, "a page was put into a segment that was full"
+        assert last <= 20_000, "a page was appended to a full segment"
     for path in found[:-1]:
         assert path.stat().st_size > 20_000
     for event in events:
@@ -143,7 +143,7 @@ def test_a_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_run_has_files_of_its_own_and_leaves_only_complete_ones(tmp_path: Path) -> None:
+def test_each_run_has_its_own_complete_files(tmp_path: Path) -> None:
     for i in range(3):
         archived(tmp_path, page(i))
         assert len(files(tmp_path / "warc")) == i + 1
@@ -151,15 +151,15 @@ def test_every_run_has_files_of_its_own_and_leaves_only_complete_ones(tmp_path: 
     assert len(responses(tmp_path / "warc")) == 3
 
 
-def test_a_run_without_pages_leaves_no_file(tmp_path: Path) -> None:
+def test_run_without_pages_leaves_no_file(tmp_path: Path) -> None:
     assert archived(tmp_path) == []
     assert files(tmp_path / "warc") == []
 
 
-def test_the_folder_of_another_crawl_is_added_to(tmp_path: Path) -> None:
+def test_two_crawls_can_share_a_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         crawl = Crawl(tmp_path / name, warcs=tmp_path / "warc")
-        crawl.fetched(page(1, crawl=name))
+        crawl.fetch(page(1, crawl=name))
         crawl.work()
         crawl.end()
     assert len(files(tmp_path / "warc")) == 2
@@ -172,17 +172,17 @@ def test_the_folder_of_another_crawl_is_added_to(tmp_path: Path) -> None:
     assert len(set(ids)) == 8, "a record id must be unique beyond its crawl"
 
 
-def test_the_same_fetch_has_the_same_record_ids(tmp_path: Path) -> None:
+def test_same_fetch_has_the_same_record_ids(tmp_path: Path) -> None:
     archived(tmp_path, page(1), page(1), page(1, started_at=NOW + 99))
     (file,) = files(tmp_path / "warc")
     ids = [h["WARC-Record-ID"] for h, _ in records(file, WarcRecordType.response)]
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_a_file_can_be_read_while_it_is_open(tmp_path: Path) -> None:
+def test_open_file_can_be_read(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     for i in range(3):
-        crawl.fetched(page(i))
+        crawl.fetch(page(i))
         crawl.work()
         (file,) = files(tmp_path / "warc")
         assert file.name.endswith(".warc.gz.open")
@@ -198,7 +198,7 @@ def test_control_events_are_ignored(tmp_path: Path) -> None:
     assert files(tmp_path / "warc") == []
 
 
-def test_an_operator_sees_the_bytes_written(tmp_path: Path) -> None:
+def test_metric_counts_the_bytes_written(tmp_path: Path) -> None:
     def total() -> float:
         return REGISTRY.get_sample_value("gossamer_archived_bytes_total") or 0.0
 
@@ -208,7 +208,7 @@ def test_an_operator_sees_the_bytes_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("instant", [0.0, 1_700_000_000.123456, 4_102_444_800.5])
-def test_dates_are_kept_to_the_microsecond(tmp_path: Path, instant: float) -> None:
+def test_dates_have_microseconds(tmp_path: Path, instant: float) -> None:
     archived(tmp_path, page(1, started_at=instant))
     (file,) = files(tmp_path / "warc")
     written = records(file, WarcRecordType.response)[0][0]["WARC-Date"]

@@ -1,4 +1,4 @@
-"""On Cassandra the write with the larger timestamp stands: that of the newest run, by any clock."""
+"""On Cassandra the newest run's writes win by their timestamps, whatever its clock."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,11 +17,11 @@ from tests.archive.harness import NOW, page, responses
 from tests.support.rows import keys_of
 
 Disk = dict[tuple[str, Partition, Sort], tuple[int, Row]]
-"""Table, partition key and sort key → the timestamp that the row was written with, and the row."""
+"""Table, partition key and sort key → the write timestamp of the row, and the row."""
 
 
-class Stamped:
-    """The tables of one process on nodes that all share, each write with its timestamp."""
+class StampedStore:
+    """The tables of one process on shared nodes, with a timestamp for each write."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk, self._timestamps = disk, timestamps.Timestamps()
@@ -56,7 +56,7 @@ class Stamped:
 
 
 class StampedTable(Generic[R]):
-    """All rows of one class; the part of `gossamer.store.Table` that an archive needs."""
+    """The rows of one class, with the methods of `gossamer.store.Table` that an archive uses."""
 
     def __init__(self, disk: Disk, row: type[R]) -> None:
         self._disk, self.row, self.overlay = disk, row, Overlay(row)
@@ -70,14 +70,14 @@ class StampedTable(Generic[R]):
         return [row for key in keys if (row := self.get(*key))]
 
     def scan(self, partition: Partition, after: Sort | None = None, limit: int = 1000) -> list[R]:
-        return []  # Nothing was erased, and there are no captures before.
+        return []  # There are no erasures, and no earlier captures.
 
     def put(self, row: R, last: bool = False) -> None:
         self.overlay.put(row, last)
 
 
 class Fleet:
-    """One archive after another under one name; each has a clock of its own, and is killed."""
+    """A sequence of archives with one writer's name; each has its own clock, and is killed."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.disk, self.pages = folder, Disk(), 0
@@ -85,9 +85,9 @@ class Fleet:
         monkeypatch.setattr("gossamer.clock.now", lambda: self.now)
 
     def run(self, clock: float, count: int) -> None:
-        """Archive so many pages, each committed, beginning when the clock says *clock*."""
+        """Archive and commit *count* pages, starting at the time *clock*."""
         self.now = clock
-        store: Any = Stamped(self.disk)
+        store: Any = StampedStore(self.disk)
         archive = Archive(
             self.folder, store, ArchiveSettings(), "me@example.org", "gossamer", "archive-0"
         )
@@ -103,7 +103,7 @@ class Fleet:
         archive.release()
 
     def assert_nothing_lost(self) -> None:
-        """Start once more; every page that was committed is in a file that is complete."""
+        """Restart, and check that each committed page is in a complete file."""
         self.run(self.now, 0)
         found = responses(self.folder / "archive-0")
         assert sorted(found) == sorted(page(i).visit.url for i in range(self.pages))
@@ -114,7 +114,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     return Fleet(tmp_path, monkeypatch)
 
 
-def test_a_clock_that_is_behind_costs_no_segment(fleet: Fleet) -> None:
+def test_clock_that_is_behind_loses_no_segment(fleet: Fleet) -> None:
     fleet.run(NOW, 5)
     fleet.run(NOW - 60, 5)
     fleet.assert_nothing_lost()
@@ -128,7 +128,7 @@ runs = st.lists(
 @pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(runs)
-def test_no_history_of_clocks_loses_a_page(
+def test_no_sequence_of_clocks_loses_a_page(
     tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[float, int]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""The archive dies at every instant, and still has each page exactly once, in whole records."""
+"""The archive crashes at every instant, and still has each page exactly once, in whole records."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.archive.files.segment import OPEN_SUFFIX
-from tests.archive.faults import Death, Killed, mortality
+from tests.archive.faults import Crash, Crashed, crashing
 from tests.archive.harness import (
     Crawl,
     assert_readable,
@@ -23,36 +23,36 @@ from tests.archive.harness import (
     responses,
 )
 
-SMALL = 2500
-"""Bytes after which a segment is full: two or three pages."""
-ENOUGH = 500
+SEGMENT_SIZE = 2500
+"""Size of a full segment in bytes: two or three pages."""
+MAX_INSTANTS = 500
 
 
 class History:
-    """Runs over one data folder, some of which die."""
+    """Runs on one data folder, some of which crash."""
 
-    def __init__(self, folder: Path, death: Death) -> None:
-        self.folder, self.death, self.pages = folder, death, 0
+    def __init__(self, folder: Path, crash: Crash) -> None:
+        self.folder, self.crash, self.pages = folder, crash, 0
         self.crawl: Crawl | None = None
 
     def begin(self) -> Crawl:
-        self.crawl = self.crawl or Crawl(self.folder, SMALL)
+        self.crawl = self.crawl or Crawl(self.folder, SEGMENT_SIZE)
         return self.crawl
 
     def fetch(self, count: int) -> None:
-        """Fetch pages; nothing of the archive is at work, so nothing dies."""
-        crawl, left, self.death.left = self.begin(), self.death.left, None
+        """Append *count* pages to the log, without a crash."""
+        crawl, left, self.crash.left = self.begin(), self.crash.left, None
         fetched = [page(self.pages + i, os.urandom(i * 300)) for i in range(count)]
-        crawl.fetched(*fetched)
+        crawl.fetch(*fetched)
         self.pages += count
-        self.death.left = left
+        self.crash.left = left
 
-    def live(self, action: str) -> bool:
-        """Do something; return whether the process outlived it."""
+    def survives(self, action: str) -> bool:
+        """Do *action*; return whether the process survived it."""
         try:
             getattr(self, action)()
-        except Killed:
-            self.bury()
+        except Crashed:
+            self.clean_up()
             return False
         return True
 
@@ -66,12 +66,12 @@ class History:
         self.crawl = None
 
     def kill(self) -> None:
-        raise Killed
+        raise Crashed
 
-    def bury(self) -> None:
+    def clean_up(self) -> None:
         if self.crawl:
-            self.crawl.die()
-        self.death.bury()
+            self.crawl.kill()
+        self.crash.clean_up()
         self.crawl = None
 
     def assert_complete_files_are_whole(self) -> None:
@@ -81,8 +81,8 @@ class History:
                 assert members(path)
 
     def assert_each_page_once(self) -> None:
-        """Finish, and hold what is there against what was fetched."""
-        self.death.left = None
+        """Finish, and compare the archived pages with the fetched ones."""
+        self.crash.left = None
         self.end()
         folder = self.folder / "warc"
         expected = sorted(page(i).visit.url for i in range(self.pages))
@@ -90,34 +90,34 @@ class History:
         crawl = self.begin()
         events = crawl.events()
         assert crawl.events("dead.letters") == []
-        self.bury()
+        self.clean_up()
         assert sorted(event.url for event in events) == expected
         for event in events:
             assert f"WARC-Target-URI: {event.url}\r\n".encode() in record_at(folder, event)
 
 
-def dies_at(instant: int, death: Death, folder: Path) -> bool:
-    """Run a crawl with two batches and an ordinary end; return whether it died at *instant*."""
-    history = History(folder, death)
+def crashes_at(instant: int, crash: Crash, folder: Path) -> bool:
+    """Run a crawl with two batches and a normal end; return whether it crashed at *instant*."""
+    history = History(folder, crash)
     history.fetch(2)
-    death.left = instant
-    died = not history.live("step")
+    crash.left = instant
+    crashed = not history.survives("step")
     history.fetch(5)
-    died |= not (history.live("step") and history.live("end"))
+    crashed |= not (history.survives("step") and history.survives("end"))
     history.assert_complete_files_are_whole()
     history.assert_each_page_once()
     if instant % 10 == 0:
         assert_readable(folder / "warc")
-    return died
+    return crashed
 
 
 @pytest.mark.slow
-def test_dying_at_any_instant_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    with mortality() as death:
+def test_crash_at_any_instant_neither_loses_nor_repeats_a_page(tmp_path: Path) -> None:
+    with crashing() as crash:
         instants = 0
-        while dies_at(instants, death, tmp_path / str(instants)):
+        while crashes_at(instants, crash, tmp_path / str(instants)):
             instants += 1
-            assert instants < ENOUGH
+            assert instants < MAX_INSTANTS
     assert instants > 50
 
 
@@ -130,21 +130,21 @@ def test_dying_at_any_instant_loses_nothing_and_repeats_nothing(tmp_path: Path) 
             st.tuples(st.just("step"), st.just(0)),
             st.tuples(st.just("end"), st.just(0)),
             st.tuples(st.just("kill"), st.just(0)),
-            st.tuples(st.just("die soon"), st.integers(0, 40)),
+            st.tuples(st.just("crash soon"), st.integers(0, 40)),
         ),
         max_size=20,
     )
 )
-def test_no_history_of_deaths_loses_or_repeats_a_page(story: list[tuple[str, int]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, mortality() as death:
-        history = History(Path(folder), death)
-        for what, number in story:
-            if what == "fetch":
+def test_no_sequence_of_crashes_loses_or_repeats_a_page(story: list[tuple[str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, crashing() as crash:
+        history = History(Path(folder), crash)
+        for action, number in story:
+            if action == "fetch":
                 history.fetch(number)
-            elif what == "die soon":
-                death.left = number
+            elif action == "crash soon":
+                crash.left = number
             else:
-                history.live(what)
+                history.survives(action)
             history.assert_complete_files_are_whole()
         history.assert_each_page_once()
 
@@ -156,7 +156,7 @@ from tests.archive.harness import Crawl, page
 crawl, count = Crawl(Path(sys.argv[1]), 60_000), int(sys.argv[2])
 print("begun", flush=True)
 for i in range(crawl.log.lag("nobody", "pages.fetched"), count):
-    crawl.fetched(page(i, os.urandom(3000)))
+    crawl.fetch(page(i, os.urandom(3000)))
     crawl.runner.step()
 crawl.work()
 crawl.end()
@@ -164,7 +164,7 @@ crawl.end()
 
 
 @pytest.mark.slow
-def test_kill_9_in_the_middle_of_the_work(tmp_path: Path) -> None:
+def test_killed_processes_neither_lose_nor_repeat_a_page(tmp_path: Path) -> None:
     count, kills = 250, 0
     for grown in range(100_000, 900_000, 170_000):
         worker = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What asks not to be archived is not, and no more than that."""
+"""Pages that ask not to be archived, and pages that do not."""
 
 import gzip
 from pathlib import Path
@@ -24,9 +24,7 @@ META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
         ((*HTML, ("Content-Encoding", "gzip")), gzip.compress(META, mtime=0)),
     ],
 )
-def test_a_page_that_asks_not_to_be_archived_is_not(
-    tmp_path: Path, headers: Headers, body: bytes
-) -> None:
+def test_page_with_noarchive_is_not_archived(tmp_path: Path, headers: Headers, body: bytes) -> None:
     asks, other = page(1, body, headers=headers), page(2)
     (event,) = archived(tmp_path, asks, other)
     assert event.url == other.visit.url
@@ -46,7 +44,7 @@ def test_other_pages_are_archived(tmp_path: Path, headers: Headers, body: bytes)
     assert len(archived(tmp_path, page(1, body, headers=headers))) == 1
 
 
-def test_settings_say_what_keeps_a_page_out_of_the_archive() -> None:
+def test_forbidding_signals_are_a_setting() -> None:
     noindex = page(1, b"<meta name=robots content=none>")
     assert not is_forbidden(noindex, FORBIDDEN, "gossamer")
     assert is_forbidden(noindex, frozenset({"noindex"}), "gossamer")
@@ -55,5 +53,5 @@ def test_settings_say_what_keeps_a_page_out_of_the_archive() -> None:
     assert not is_forbidden(page(1, META), frozenset(), "gossamer")
 
 
-def test_an_error_says_nothing_in_its_markup() -> None:
+def test_markup_of_an_error_page_is_ignored() -> None:
     assert not is_forbidden(page(1, META, status=404), FORBIDDEN, "gossamer")

@@ -1,4 +1,4 @@
-"""Whatever a server sends becomes a record that others can read, or a dead letter."""
+"""Any response becomes a valid record or a dead letter."""
 
 import os
 import string
@@ -25,7 +25,7 @@ from tests.archive.harness import (
 
 
 def stored(folder: Path, **fields: object) -> tuple[bytes, bytes]:
-    """Archive one page; return its response's head and body."""
+    """Archive one page; return the head and body of its response record."""
     archived(folder, page(1, **fields))  # type: ignore[arg-type]
     assert_readable(folder / "warc")
     (file,) = files(folder / "warc")
@@ -61,7 +61,7 @@ def stored(folder: Path, **fields: object) -> tuple[bytes, bytes]:
         ),
     ],
 )
-def test_headers_are_kept_as_far_as_they_can_be(
+def test_headers_are_stored_as_far_as_they_are_valid(
     tmp_path: Path, headers: Headers, expected: bytes
 ) -> None:
     head, body = stored(tmp_path, headers=headers, body=b"Hello")
@@ -73,12 +73,12 @@ def test_headers_are_kept_as_far_as_they_can_be(
 @pytest.mark.parametrize(
     "reason, line", [("", b"404 "), ("Not\r\nFound", b"404 Not Found"), ("\xe9", b"404 \xe9")]
 )
-def test_a_reason_phrase_is_anything(tmp_path: Path, reason: str, line: bytes) -> None:
+def test_reason_phrase_may_be_any_text(tmp_path: Path, reason: str, line: bytes) -> None:
     head, _ = stored(tmp_path, status=404, reason=reason, headers=())
     assert head == b"HTTP/1.1 " + line
 
 
-def test_a_message_that_never_has_a_body_keeps_its_content_length(tmp_path: Path) -> None:
+def test_bodiless_status_keeps_its_content_length(tmp_path: Path) -> None:
     headers = (("Content-Length", "1234"),)
     head, body = stored(tmp_path, status=304, reason="", headers=headers, body=b"")
     assert head.endswith(b"\r\nContent-Length: 1234")
@@ -91,11 +91,11 @@ def test_a_message_that_never_has_a_body_keeps_its_content_length(tmp_path: Path
     [b"", b"\r\n\r\n", b"\0" * 100_000, os.urandom(3 << 20), b"WARC/1.1\r\n\r\n\x1f\x8b"],
     ids=["empty", "blank lines", "zeros", "three megabytes", "looks like a record"],
 )
-def test_a_body_is_any_bytes(tmp_path: Path, body: bytes) -> None:
+def test_body_may_be_any_bytes(tmp_path: Path, body: bytes) -> None:
     assert stored(tmp_path, body=body, headers=())[1] == body
 
 
-def test_a_cut_body_is_marked(tmp_path: Path) -> None:
+def test_truncated_body_is_marked(tmp_path: Path) -> None:
     archived(tmp_path, page(1, truncated="length", headers=(("Content-Length", "123456"),)))
     (file,) = files(tmp_path / "warc")
     ((about, content),) = records(file, WarcRecordType.response)
@@ -103,7 +103,7 @@ def test_a_cut_body_is_marked(tmp_path: Path) -> None:
     assert b"X-Crawler-Content-Length: 123456\r\nContent-Length: 8\r\n" in content
 
 
-def test_where_a_seed_came_from_cannot_forge_a_field(tmp_path: Path) -> None:
+def test_source_of_a_seed_cannot_forge_a_field(tmp_path: Path) -> None:
     url = "http://site1.example/"
     archived(tmp_path, page(1, visit=Visit("1.1.0@" + url, url, via="me\r\nhazard: none\n\n")))
     (file,) = files(tmp_path / "warc")
@@ -111,7 +111,7 @@ def test_where_a_seed_came_from_cannot_forge_a_field(tmp_path: Path) -> None:
     assert b"via: me hazard: none \r\n" in content
 
 
-def test_an_address_that_is_none_is_left_out(tmp_path: Path) -> None:
+def test_invalid_address_is_omitted(tmp_path: Path) -> None:
     archived(tmp_path, page(1, address="nowhere\r\nX: y"), page(2, address="2001:db8::7"))
     (file,) = files(tmp_path / "warc")
     addresses = {
@@ -122,9 +122,9 @@ def test_an_address_that_is_none_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_a_record_goes_to_the_dead_letters_whole(tmp_path: Path) -> None:
+def test_page_with_an_invalid_record_becomes_a_complete_dead_letter(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetched(
+    crawl.fetch(
         page(1),
         page(4, started_at=1e300),
         page(7, visit=Visit("1.7.0@x", "no URL")),

@@ -1,4 +1,4 @@
-"""What an archivist finds of a visit to which the server only said that the page is as it was."""
+"""Revisit records, the captures of 304 responses."""
 
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def response_ids(folder: Path) -> list[str]:
     ]
 
 
-def test_it_is_a_revisit_record_that_refers_to_the_capture_with_the_body(tmp_path: Path) -> None:
+def test_304_is_a_revisit_record_that_refers_to_the_body(tmp_path: Path) -> None:
     capture, revisit = archived(tmp_path, visited(1), not_modified(2))
     ((headers, block),) = revisits(tmp_path)
     assert headers["WARC-Profile"] == PROFILE
@@ -72,7 +72,7 @@ def test_it_is_a_revisit_record_that_refers_to_the_capture_with_the_body(tmp_pat
     assert b"WARC-Type: revisit\r\n" in record_at(tmp_path / "warc", revisit)
 
 
-def test_other_tools_read_it(tmp_path: Path) -> None:
+def test_revisit_record_can_be_read_by_warcio(tmp_path: Path) -> None:
     archived(tmp_path, visited(1), not_modified(2))
     (file,) = files(tmp_path / "warc")
     with file.open("rb") as stream:
@@ -84,14 +84,14 @@ def test_other_tools_read_it(tmp_path: Path) -> None:
     assert found == [("304", b"")]
 
 
-def test_revisits_refer_to_the_newest_body_beyond_errors_and_other_revisits(tmp_path: Path) -> None:
+def test_revisit_record_refers_to_the_newest_body_before_errors_and_304s(tmp_path: Path) -> None:
     archived(tmp_path, visited(1), visited(2, body=b"<p>New"))
     archived(tmp_path, not_modified(3), visited(4, 503), visited(5, 301, b""), not_modified(6))
     found = [headers["WARC-Refers-To"] for headers, _ in revisits(tmp_path)]
     assert found == [response_ids(tmp_path)[1]] * 2
 
 
-def test_one_that_comes_again_refers_to_what_was_before_it(tmp_path: Path) -> None:
+def test_redelivered_304_refers_to_the_same_body(tmp_path: Path) -> None:
     archived(tmp_path, visited(1), not_modified(2), visited(3, body=b"<p>New"))
     archived(tmp_path, not_modified(2))
     first, again = revisits(tmp_path)
@@ -99,7 +99,7 @@ def test_one_that_comes_again_refers_to_what_was_before_it(tmp_path: Path) -> No
     assert first[0]["WARC-Refers-To"] == again[0]["WARC-Refers-To"]
 
 
-def test_without_an_earlier_capture_it_refers_to_none(tmp_path: Path) -> None:
+def test_304_without_an_earlier_capture_refers_to_none(tmp_path: Path) -> None:
     (revisit, later) = archived(tmp_path, not_modified(2), not_modified(3))
     for headers, _ in revisits(tmp_path):
         assert headers["WARC-Profile"] == PROFILE
@@ -109,15 +109,15 @@ def test_without_an_earlier_capture_it_refers_to_none(tmp_path: Path) -> None:
     assert (revisit.digest, later.digest) == ("", "")
 
 
-def test_a_capture_of_an_older_version_is_referred_to_by_its_time(tmp_path: Path) -> None:
+def test_capture_without_record_id_is_referred_to_by_its_time(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetched(visited(1))
+    crawl.fetch(visited(1))
     crawl.work()
     store = SqliteStore(crawl.database)
     (row,) = store.table(CaptureRow).scan((DEFAULT_CRAWL, URL))
     store.table(CaptureRow).put(replace(row, record_id="", body_at=0.0))
     store.flush()
-    crawl.fetched(not_modified(2))
+    crawl.fetch(not_modified(2))
     crawl.work()
     crawl.end()
     ((headers, _),) = revisits(tmp_path)
@@ -126,7 +126,7 @@ def test_a_capture_of_an_older_version_is_referred_to_by_its_time(tmp_path: Path
     assert headers["WARC-Payload-Digest"] == payload_digest(BODY)
 
 
-def test_an_answer_to_a_condition_that_was_not_sent_is_kept_as_it_is(tmp_path: Path) -> None:
+def test_304_to_an_unconditional_request_is_a_response_record(tmp_path: Path) -> None:
     _, odd = archived(tmp_path, visited(1, headers=HTML), not_modified(2, conditional=False))
     assert revisits(tmp_path) == []
     assert (odd.record_type, odd.digest) == ("response", payload_digest(b""))

@@ -1,4 +1,4 @@
-"""When a file ends, and what it is called: no two writers of a fleet give one name."""
+"""The rotation of segments, and their names, which are unique in a fleet."""
 
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from tests.archive.harness import NOW, Crawl, assert_readable, files, page, reco
 AGE = ArchiveSettings().segment_age
 
 
-def test_a_file_is_complete_once_it_is_old_enough_although_no_page_comes(tmp_path: Path) -> None:
+def test_old_segment_is_completed_without_new_pages(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetched(page(1))
+    crawl.fetch(page(1))
     crawl.work()
     crawl.now += AGE - 1
     crawl.work()
@@ -27,10 +27,10 @@ def test_a_file_is_complete_once_it_is_old_enough_although_no_page_comes(tmp_pat
     crawl.end()
 
 
-def test_a_page_that_comes_late_goes_into_another_file(tmp_path: Path) -> None:
+def test_late_page_is_written_to_another_file(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     for _ in range(3):
-        crawl.fetched(page(1))
+        crawl.fetch(page(1))
         crawl.work()
         crawl.now += 2 * AGE
     crawl.end()
@@ -38,9 +38,9 @@ def test_a_page_that_comes_late_goes_into_another_file(tmp_path: Path) -> None:
     assert len(files(tmp_path / "warc")) == 3
 
 
-def test_pages_of_another_crawl_go_into_a_file_of_its_name(tmp_path: Path) -> None:
+def test_each_crawl_has_its_own_file(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetched(page(1), page(2, crawl="news"), page(3, crawl="news"), page(4))
+    crawl.fetch(page(1), page(2, crawl="news"), page(3, crawl="news"), page(4))
     crawl.work()
     crawl.end()
     assert_readable(tmp_path / "warc")
@@ -53,7 +53,7 @@ def test_pages_of_another_crawl_go_into_a_file_of_its_name(tmp_path: Path) -> No
     }
 
 
-def test_writers_of_a_fleet_never_give_the_same_name(tmp_path: Path) -> None:
+def test_writers_of_a_fleet_have_unique_file_names(tmp_path: Path) -> None:
     names = set()
     for writer in ("archive-0", "archive-1"):
         store = SqliteStore(Database(tmp_path / f"{writer}.db"))

@@ -1,4 +1,4 @@
-"""The disk fills up: the run stops and says so, and goes on from there when there is room again."""
+"""A full disk stops the run, which continues once there is space."""
 
 import os
 import resource
@@ -28,7 +28,7 @@ except NoSpace as error:
 
 def fill(crawl: Crawl) -> None:
     for i in range(COUNT):
-        crawl.fetched(page(i, os.urandom(20_000)))
+        crawl.fetch(page(i, os.urandom(20_000)))
 
 
 def assert_nothing_lost(folder: Path) -> None:
@@ -37,10 +37,10 @@ def assert_nothing_lost(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
+def test_file_size_limit_stops_the_run(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     fill(crawl)
-    crawl.die()
+    crawl.kill()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path)],
         capture_output=True,
@@ -51,7 +51,7 @@ def test_a_file_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "no space left" in done.stderr and str(tmp_path / "warc") in done.stderr
     (left,) = files(tmp_path / "warc")
-    assert len(members(left)) > 3, "not even an open file may end in half a record"
+    assert len(members(left)) > 3, "an open file ends in a whole record"
     again = Crawl(tmp_path)
     again.work()
     assert again.events("dead.letters") == []
@@ -59,19 +59,19 @@ def test_a_file_that_may_not_grow_stops_the_run(tmp_path: Path) -> None:
     assert_nothing_lost(tmp_path / "warc")
 
 
-def test_a_full_disk_stops_the_run(tmp_path: Path) -> None:
+def test_full_disk_stops_the_run(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("only root can mount; the test above has filled a file up instead")
+        pytest.skip("only root can mount; the test above covers this with a file size limit")
     try:
         crawl = Crawl(tmp_path / "data", warcs=disk)
         fill(crawl)
         with pytest.raises(NoSpace, match="free some"):
             crawl.work()
         crawl.archive.close()
-        crawl.die()
+        crawl.kill()
         subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
         again = Crawl(tmp_path / "data", warcs=disk)
         again.work()
@@ -81,7 +81,7 @@ def test_a_full_disk_stops_the_run(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_folder_that_is_a_file_stops_the_run_and_buries_no_page(
+def test_folder_that_is_a_file_stops_the_run_without_dead_letters(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "warc").write_text("in the way")
@@ -91,4 +91,4 @@ def test_a_folder_that_is_a_file_stops_the_run_and_buries_no_page(
         crawl.work()
     assert crawl.log.lag("archive", "pages.fetched") == COUNT
     assert crawl.events("dead.letters") == []
-    crawl.die()
+    crawl.kill()

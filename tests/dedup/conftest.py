@@ -1,7 +1,7 @@
-"""What Faust's apps leave open is closed here, in the test that it belongs to.
+"""Collects the resources that Faust's apps leave open, in the test that opened them.
 
-A process of a fleet ends with its app; in a test, what a failed start leaves behind would be
-collected whenever, and be taken for another test's.
+In a fleet, the process ends with its app. In a test, the garbage collector would find the resources
+of a failed start later, and report them in another test.
 """
 
 import gc
@@ -12,8 +12,8 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def tidied(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Collect what the test's app left open, where there is one."""
+def collect_garbage(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Collect garbage after each test with an app."""
     yield
     if "kafka" not in request.fixturenames:
         return

@@ -1,4 +1,4 @@
-"""One instance of dedup as it is in a fleet, in a thread of the test, with SQLite for a store.
+"""One instance of dedup as in a fleet, in a thread of the test, with SQLite as its store.
 
 Kafka, the table on disk and its changelog are real.
 """
@@ -25,20 +25,20 @@ from gossamer.store.sqlite import SqliteStore
 from services.dedup.__main__ import work
 from tests.support.waiting import until
 
-PATIENCE = 120.0
+STOP_TIMEOUT = 120.0
 PARTITIONS = 4
 
 Fields = dict[str, Any]
 
 
 class Topic:
-    """What comes to lie on a topic, as another client sees it."""
+    """The records of a topic, as another client reads them."""
 
     def __init__(self, settings: KafkaSettings, name: str) -> None:
         self.name = name
         self.records: list[tuple[int, bytes, bytes | None]] = []
         self.headers: dict[bytes, dict[str, bytes]] = {}
-        """Of the newest record of each key."""
+        """Key → the headers of its newest record."""
         self._consumer: Any = Consumer(
             {
                 "bootstrap.servers": settings.servers,
@@ -52,12 +52,12 @@ class Topic:
             .topics[settings.prefix + name]
             .partitions
         )
-        places = [TopicPartition(settings.prefix + name, p, 0) for p in range(count)]
-        self._consumer.assign(places)
+        partitions = [TopicPartition(settings.prefix + name, p, 0) for p in range(count)]
+        self._consumer.assign(partitions)
 
     def read(self) -> list[Fields]:
-        """Return what has come so far."""
-        # A message without a value is as false as none at all.
+        """Return all events so far."""
+        # Not a test of truth: a message without a value is false.
         while (message := self._consumer.poll(0.2)) is not None:
             assert not message.error(), message.error()
             self.records.append((message.partition(), message.key(), message.value()))
@@ -65,7 +65,7 @@ class Topic:
         return [json.loads(value) if value else {} for _, _, value in self.records]
 
     def at_least(self, count: int) -> list[Fields]:
-        """Wait for so many, and return what has come."""
+        """Wait for *count* events, and return all of them."""
         until(lambda: len(self.read()) >= count, f"{count} records on {self.name}")
         return self.read()
 
@@ -74,7 +74,7 @@ class Topic:
 
 
 class Brokers:
-    """Topics of a test's own."""
+    """The topics of one test, under its own prefix."""
 
     def __init__(self, server: str, prefix: str) -> None:
         self.settings = KafkaSettings(
@@ -84,14 +84,14 @@ class Brokers:
         self._producer = Producer({"bootstrap.servers": server, "message.max.bytes": 16 << 20})
 
     def put(self, topic: str, value: bytes | None, partition_key: str = "", key: str = "") -> None:
-        """Append one record; *partition_key* decides the partition, as everywhere."""
+        """Append one record to the partition of *partition_key*."""
         self.queue(topic, value, partition_key, key)
         self.flush()
 
     def queue(
         self, topic: str, value: bytes | None, partition_key: str = "", key: str = ""
     ) -> None:
-        """Let one record be appended with others, at the latest with the next `flush`."""
+        """Append one record with others, by the next `flush` at the latest."""
         at = partition_of(partition_key, PARTITIONS) if partition_key else -1
         self._producer.produce(self.settings.prefix + topic, value, key or partition_key, at)
 
@@ -105,7 +105,7 @@ class Brokers:
 
 
 class Instance:
-    """The work of one process. *access* is how it gets at the brokers, if not as the test does."""
+    """The work of one process; *access* overrides the settings for the brokers."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Instance:
             self.failure = error
 
     def other_store(self) -> SqliteStore:
-        """Return the instance's store as another process has it: with what was flushed."""
+        """Return the instance's store as another process reads it, with flushed rows only."""
         return SqliteStore(Database(self._folder / "store.db"))
 
     def start(self) -> "Instance":
@@ -156,12 +156,12 @@ class Instance:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join(PATIENCE)
+        self._thread.join(STOP_TIMEOUT)
         assert self.ended
 
 
 def event(**fields: Any) -> bytes:
-    """Return an event as another language would write it."""
+    """Return an event in JSON, as a foreign producer would encode it."""
     return json.dumps({"at": 1.0, **fields}).encode()
 
 

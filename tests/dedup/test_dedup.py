@@ -1,4 +1,4 @@
-"""What passes dedup, what does not, and what a crash makes of it."""
+"""The URL-seen test, released and parked links, and redelivered records."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -69,7 +69,7 @@ def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def test_the_first_finder_has_a_url_admitted_and_nobody_else(dedup: Dedup) -> None:
+def test_url_is_admitted_for_its_first_finder_only(dedup: Dedup) -> None:
     [first] = of_kind(UrlsAdmitted, dedup.handle(discovered("http://a.test/1"), 0.0))
     assert first.urls == (Discovery("http://a.test/1", 1),)
     again = dedup.handle(discovered("http://a.test/1", "http://a.test/2", via="v2"), 0.0)
@@ -77,7 +77,7 @@ def test_the_first_finder_has_a_url_admitted_and_nobody_else(dedup: Dedup) -> No
     assert [found.url for found in second.urls] == ["http://a.test/2"]
 
 
-def test_a_record_that_comes_again_is_the_first_finder_still(dedup: Dedup) -> None:
+def test_redelivered_record_admits_its_url_again_as_repeated(dedup: Dedup) -> None:
     [once] = of_kind(UrlsAdmitted, dedup.handle(discovered("http://a.test/1"), 0.0))
     again = list(dedup.handle(discovered("http://a.test/1"), 0.0))
     assert again == [replace(once, repeated=True)]
@@ -86,11 +86,11 @@ def test_a_record_that_comes_again_is_the_first_finder_still(dedup: Dedup) -> No
 LONG = f"1732275000000000.77.3@http://a.test/{'x' * 500}"
 
 
-def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
+def test_finder_is_stored_as_64_bits() -> None:
     store = SqliteStore(Database(":memory:"))
     seen: dict[str, str] = {}
-    for kept in (SeenMapping(seen), SeenTable(store)):
-        processor = Dedup(kept, store, DedupSettings())
+    for seen_set in (SeenMapping(seen), SeenTable(store)):
+        processor = Dedup(seen_set, store, DedupSettings())
         list(processor.handle(discovered("http://a.test/1", via=LONG), 0.0))
         list(processor.handle(SeedAdded(url="http://a.test/2", via=LONG), 0.0))
     key = bytes.fromhex(fingerprint("http://a.test/1"))
@@ -99,7 +99,7 @@ def test_the_set_keeps_little_of_a_finder_however_long_its_name_is() -> None:
     assert len(hash_finder(LONG)) == 16
 
 
-def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) -> None:
+def test_seed_is_keyed_by_its_site_with_depth_and_priority(dedup: Dedup) -> None:
     seed = SeedAdded(url="HTTP://www.A.test:80/x#y", priority=-1, depth=2, via="seed@seeds/0/7")
     [event] = dedup.handle(seed, 5.0)
     trace = fingerprint("http://www.a.test/x")
@@ -108,12 +108,12 @@ def test_a_seed_is_keyed_by_its_site_and_keeps_depth_and_priority(dedup: Dedup) 
 
 
 @pytest.mark.parametrize("url", ["no url", "ftp://a.test/", "http://www.out.test/"])
-def test_a_seed_that_cannot_be_followed_is_a_dead_letter(dedup: Dedup, url: str) -> None:
+def test_invalid_or_out_of_scope_seed_is_poison(dedup: Dedup, url: str) -> None:
     with pytest.raises(Poison, match=r"not a URL|out of scope"):
         list(dedup.handle(SeedAdded(url=url), 0.0))
 
 
-def test_one_crawl_at_a_time_is_all_there_is(dedup: Dedup) -> None:
+def test_second_crawl_is_poison(dedup: Dedup) -> None:
     with pytest.raises(Poison, match="one crawl, 'default'"):
         list(dedup.handle(SeedAdded(url="http://a.test/", crawl="news"), 0.0))
     with pytest.raises(Poison, match="one crawl, 'default'"):
@@ -122,7 +122,7 @@ def test_one_crawl_at_a_time_is_all_there_is(dedup: Dedup) -> None:
         list(dedup.handle(SeedAdded(url="http://out.test/"), 0.0))
 
 
-def test_the_links_of_a_first_page_are_released_an_event_a_site(dedup: Dedup) -> None:
+def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) -> None:
     links = (
         Link("http://www.a.test/1"),
         Link("http://b.test/"),
@@ -141,13 +141,13 @@ def test_the_links_of_a_first_page_are_released_an_event_a_site(dedup: Dedup) ->
     assert page.links == tuple(link.url for link in links)
 
 
-def test_what_the_site_says_about_use_is_published(dedup: Dedup) -> None:
+def test_usage_of_the_site_is_published(dedup: Dedup) -> None:
     usage = {"content-signal": "ai-train=no"}
     answer = dedup.handle(parsed("http://a.test/", "d1", usage=usage), 5.0)
     assert [page.usage for page in of_kind(Page, answer)] == [usage]
 
 
-def test_a_duplicate_names_the_first_and_its_links_are_not_followed(dedup: Dedup) -> None:
+def test_duplicate_names_its_leader_and_releases_no_equal_links(dedup: Dedup) -> None:
     first = parsed("http://a.test/", "same", Link("http://a.test/1"))
     list(dedup.handle(first, 0.0))
     copy = list(dedup.handle(parsed("http://b.test/", "same", Link("http://b.test/1")), 0.0))
@@ -155,10 +155,10 @@ def test_a_duplicate_names_the_first_and_its_links_are_not_followed(dedup: Dedup
     [page] = of_kind(Page, copy)
     assert (page.verdict, page.duplicate_of) == (Verdict.DUPLICATE, "http://a.test/")
     again = list(dedup.handle(first, 0.0))
-    assert of_kind(UrlsDiscovered, again), "the first stays the first when it comes again"
+    assert of_kind(UrlsDiscovered, again), "a redelivered leader releases its links again"
 
 
-def test_what_a_page_asks_and_what_is_too_deep_is_not_followed(dedup: Dedup) -> None:
+def test_nofollow_and_too_deep_links_are_not_released(dedup: Dedup) -> None:
     link = Link("http://a.test/1")
     for page in (
         parsed("http://a.test/", "d1", link, nofollow=True),
@@ -167,14 +167,14 @@ def test_what_a_page_asks_and_what_is_too_deep_is_not_followed(dedup: Dedup) -> 
         assert not of_kind(UrlsDiscovered, dedup.handle(page, 0.0))
 
 
-def test_a_scope_that_does_not_parse_changes_nothing(dedup: Dedup) -> None:
+def test_invalid_scope_is_poison_and_changes_nothing(dedup: Dedup) -> None:
     with pytest.raises(Poison, match="scope"):
         list(dedup.handle(CrawlDefined(at=1.0, scope="everything!", max_depth=3), 1.0))
     answer = dedup.handle(parsed("http://a.test/", "d1", Link("http://x.out.test/")), 2.0)
     assert not of_kind(UrlsDiscovered, answer)
 
 
-def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None:
+def test_redirect_adds_a_hop_and_no_depth(dedup: Dedup) -> None:
     target = Link("http://b.test/", redirect=True)
     answer = list(dedup.handle(parsed("http://a.test/", "", target, depth=2, status=301), 0.0))
     [event] = answer
@@ -183,49 +183,49 @@ def test_a_redirect_is_a_link_that_adds_a_hop_and_no_depth(dedup: Dedup) -> None
     assert (found.url, found.depth, found.hops) == ("http://b.test/", 2, 1)
 
 
-def test_an_error_page_is_no_document(dedup: Dedup) -> None:
+def test_error_page_yields_no_events(dedup: Dedup) -> None:
     assert list(dedup.handle(parsed("http://a.test/", "", status=500), 0.0)) == []
 
 
-def aside(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
+def parked(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
     return [[(f.url, f.depth) for f in event.urls] for event in of_kind(LinksParked, answer)]
 
 
-def test_links_beyond_scope_or_depth_are_parked_with_who_found_them(dedup: Dedup) -> None:
+def test_out_of_scope_and_too_deep_links_are_parked_with_their_finder(dedup: Dedup) -> None:
     links = Link("http://a.test/1"), Link("http://out.test/"), Link("http://out.test/2", "", True)
     answer = list(dedup.handle(parsed("http://a.test/", "d1", *links, depth=2), 1.0))
     [event] = of_kind(LinksParked, answer)
     assert (event.site, event.via) == ("a.test", "1.1.0@http://a.test/")
-    assert aside(answer) == [[("http://out.test/", 3)]], "but not what is not to be followed"
+    assert parked(answer) == [[("http://out.test/", 3)]], "a nofollow link is not parked"
     deep = dedup.handle(parsed("http://a.test/1", "d2", Link("http://a.test/3"), depth=3), 1.0)
-    assert aside(deep) == [[("http://a.test/3", 4)]]
+    assert parked(deep) == [[("http://a.test/3", 4)]]
     moved = Link("http://out.test/moved", redirect=True)
     answer = list(dedup.handle(parsed("http://a.test/4", "", moved, status=301, depth=1), 1.0))
-    assert aside(answer) == [[("http://out.test/moved", 1)]]
+    assert parked(answer) == [[("http://out.test/moved", 1)]]
     unfollowed = parsed("http://a.test/5", "d5", Link("http://out.test/5"), nofollow=True)
-    assert aside(dedup.handle(unfollowed, 1.0)) == []
+    assert parked(dedup.handle(unfollowed, 1.0)) == []
 
 
-def test_what_stands_on_every_page_is_parked_once_and_again_by_a_page_that_comes_again(
+def test_link_on_every_page_is_parked_once_and_by_a_redelivered_page(
     dedup: Dedup,
 ) -> None:
     foot = Link("http://out.test/")
     first = parsed("http://a.test/", "d1", foot)
-    assert aside(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
-    assert aside(dedup.handle(parsed("http://a.test/1", "d2", foot), 1.0)) == []
-    assert aside(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
+    assert parked(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
+    assert parked(dedup.handle(parsed("http://a.test/1", "d2", foot), 1.0)) == []
+    assert parked(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
     deeper = parsed("http://a.test/2", "d3", foot, depth=1)
-    assert aside(dedup.handle(deeper, 1.0)) == [[("http://out.test/", 2)]]
+    assert parked(dedup.handle(deeper, 1.0)) == [[("http://out.test/", 2)]]
 
 
-def test_so_many_links_are_parked_in_an_event_as_fit_its_topic(dedup: Dedup) -> None:
+def test_parked_links_are_split_into_events_that_fit_the_topic(dedup: Dedup) -> None:
     links = [Link(f"http://out.test/{n:04}{'x' * 1960}") for n in range(2500)]
     answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 1.0))
-    assert [len(urls) for urls in aside(answer)] == [1000, 1000, 500]
+    assert [len(urls) for urls in parked(answer)] == [1000, 1000, 500]
     assert all(encode(event) for event in of_kind(LinksParked, answer))
 
 
-def test_a_verdict_tells_once_how_many_other_sites_link_to_its_page(dedup: Dedup) -> None:
+def test_verdict_carries_the_number_of_linking_sites_once(dedup: Dedup) -> None:
     known, other = "http://a.test/1", "http://a.test/2"
     list(dedup.handle(discovered(known, other, via="seed@seeds/0/1"), 0.0))
     for n in range(20):
@@ -234,10 +234,10 @@ def test_a_verdict_tells_once_how_many_other_sites_link_to_its_page(dedup: Dedup
         own = f"9.{n}.1@http://a.test/{n + 5}"
         assert not list(dedup.handle(discovered(other, via=own), 0.0))
 
-    def told(url: str, digest: str) -> float:
+    def linking_sites(url: str, digest: str) -> float:
         [judged] = of_kind(PageJudged, dedup.handle(parsed(url, digest), 0.0))
         return sites_in(judged.in_links)
 
-    assert 5 < told(known, "d1") < 20
-    assert told(known, "d1") == 0
-    assert told(other, "d2") == 0
+    assert 5 < linking_sites(known, "d1") < 20
+    assert linking_sites(known, "d1") == 0
+    assert linking_sites(other, "d2") == 0

@@ -1,4 +1,4 @@
-"""What `pages` says of a URL: the document while it is there, a tombstone once it is gone."""
+"""Documents and tombstones on `pages`, and the leaders of texts."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -37,7 +37,7 @@ LIMIT = 30 * DAY
 
 
 class Seen(NamedTuple):
-    """What a visit found."""
+    """The response to a visit."""
 
     status: int = 200
     noindex: bool = False
@@ -58,7 +58,7 @@ GONE: dict[str, tuple[list[Seen], Gone]] = {
     "missing, then redirected": ([Seen(404), FOR_NOW], Gone.REDIRECTED),
     "missing around an error": ([Seen(404), Seen(503), Seen(404)], Gone.MISSING),
 }
-"""What visits find once the document was published: after the last of them it is gone."""
+"""Responses after the document was published, of which the last one deletes it; and the reason."""
 STAYS: dict[str, list[Seen]] = {
     "missing once": [Seen(404)],
     "missing, there, missing": [Seen(404), THERE, Seen(404)],
@@ -87,7 +87,7 @@ def parsed(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
 
 
 class Instance:
-    """One instance of dedup: what it says on `pages`, and the verdict."""
+    """One instance of dedup, with its events on `pages` and its verdicts."""
 
     def __init__(self, store: Store | None = None, settings: DedupSettings | None = None) -> None:
         self.store = store or SqliteStore(Database(":memory:"))
@@ -98,7 +98,7 @@ class Instance:
         found: list[object] = list(self.dedup.handle(page, page.fetched_at))
         return found
 
-    def said(self, page: PageParsed) -> Page | Tombstone | None:
+    def published(self, page: PageParsed) -> Page | Tombstone | None:
         answer = [e for e in self.answer(page) if isinstance(e, Page | Tombstone)]
         assert len(answer) < 2
         return answer[0] if answer else None
@@ -114,11 +114,13 @@ def visits(url: str, found: Iterable[Seen], since: float = 1.0) -> Iterator[Page
 
 
 @pytest.mark.parametrize(("found", "reason"), GONE.values(), ids=GONE)
-def test_what_is_gone_is_said_once_and_why(found: list[Seen], reason: Gone) -> None:
+def test_deleted_document_gets_one_tombstone_with_its_reason(
+    found: list[Seen], reason: Gone
+) -> None:
     one = Instance()
-    document, *others, last = visits(URL, [THERE, *found])
-    assert isinstance(one.said(document), Page)
-    assert not [said for page in others if (said := one.said(page))]
+    document, *earlier, last = visits(URL, [THERE, *found])
+    assert isinstance(one.published(document), Page)
+    assert not [event for page in earlier if (event := one.published(page))]
     to = found[-1].to
     gone = Tombstone(
         URL,
@@ -130,88 +132,90 @@ def test_what_is_gone_is_said_once_and_why(found: list[Seen], reason: Gone) -> N
         status=last.status,
         trace=fingerprint(URL),
     )
-    assert one.said(last) == gone
-    assert one.said(last) == gone, "its record comes again after a crash"
+    assert one.published(last) == gone
+    assert one.published(last) == gone, "a redelivered record gets the tombstone again"
     (judged,) = (event for event in one.answer(last) if isinstance(event, PageJudged))
     if found[-1] is not HIDDEN:
-        told = judged.verdict, judged.redirects_to, judged.reason
-        assert told == (gone.verdict, to, reason), "so that its history says it too"
+        reported = judged.verdict, judged.redirects_to, judged.reason
+        assert reported == (gone.verdict, to, reason), "the verdict has the same reason"
     for later in visits(URL, [*found, Seen(404), MOVED], last.fetched_at + DAY):
-        assert one.said(later) is None, "it is known to be gone"
+        assert one.published(later) is None, "it is deleted already"
 
 
 @pytest.mark.parametrize("found", STAYS.values(), ids=STAYS)
-def test_what_may_only_be_away_stays(found: list[Seen]) -> None:
+def test_document_that_may_be_back_is_not_deleted(found: list[Seen]) -> None:
     one = Instance()
     for page in visits(URL, [THERE, *found]):
-        assert not isinstance(one.said(page), Tombstone)
-        assert not isinstance(one.said(page), Tombstone), "a record that comes again counts once"
+        assert not isinstance(one.published(page), Tombstone)
+        assert not isinstance(one.published(page), Tombstone), "a redelivered record counts once"
 
 
-def test_what_is_refused_for_long_is_gone() -> None:
+def test_document_refused_for_a_long_time_is_deleted() -> None:
     one = Instance()
     one.answer(parsed(URL, THERE, 0.0))
     days = [1, 2, 20, 30.9, 31]
-    said = [one.said(parsed(URL, Seen(403), day * DAY)) for day in days]
-    assert said[:-1] == [None] * 4
-    gone = said[-1]
+    events = [one.published(parsed(URL, Seen(403), day * DAY)) for day in days]
+    assert events[:-1] == [None] * 4
+    gone = events[-1]
     assert isinstance(gone, Tombstone) and gone.reason == Gone.REFUSED
 
 
 @pytest.mark.parametrize("found", [[THERE], *(found for found, _ in GONE.values())], ids=str)
-def test_a_record_that_comes_late_puts_pages_back_by_nothing(found: list[Seen]) -> None:
-    """A parser was stopped in its append, and resumes after the page's next visit."""
+def test_late_record_publishes_nothing(found: list[Seen]) -> None:
+    """A parser was suspended while appending, and resumes after the next visit to the page."""
     one = Instance()
     late = parsed(URL, THERE, 1.0, digest="one")
-    assert one.said(late) is not None
+    assert one.published(late) is not None
     for later in visits(URL, found, 1.0 + DAY):
         one.answer(later)
-    assert one.said(late) is None
+    assert one.published(late) is None
 
 
 @given(st.permutations(range(4)), st.lists(st.sampled_from([THERE, Seen(404), HIDDEN, MOVED])))
-def test_pages_never_goes_back(order: list[int], found: list[Seen]) -> None:
+def test_published_versions_never_go_back_in_time(order: list[int], found: list[Seen]) -> None:
     pages = [
         parsed(URL, seen, 1.0 + number * DAY, digest=str(number))
         for number, seen in enumerate([THERE, *found][:4])
     ]
     one, newest = Instance(), 0.0
     for number in [n for n in order if n < len(pages)] * 2:
-        if said := one.said(pages[number]):
-            at = said.at if isinstance(said, Tombstone) else said.fetched_at
+        if event := one.published(pages[number]):
+            at = event.at if isinstance(event, Tombstone) else event.fetched_at
             assert at >= newest
             newest = at
 
 
 @pytest.mark.parametrize(("found", "reason"), GONE.values(), ids=GONE)
-def test_what_was_never_published_has_no_tombstone(found: list[Seen], reason: Gone) -> None:
+def test_url_without_document_gets_no_tombstone(found: list[Seen], reason: Gone) -> None:
     one = Instance()
-    assert [one.said(page) for page in visits(URL, found * 3)] == [None] * len(found) * 3
+    assert [one.published(page) for page in visits(URL, found * 3)] == [None] * len(found) * 3
 
 
-def test_what_comes_back_is_published_and_may_go_again() -> None:
+def test_deleted_document_that_is_back_is_published_and_may_be_deleted_again() -> None:
     one = Instance()
-    kinds = [type(one.said(page)) for page in visits(URL, [THERE, Seen(410), THERE, MOVED, THERE])]
+    kinds = [
+        type(one.published(page)) for page in visits(URL, [THERE, Seen(410), THERE, MOVED, THERE])
+    ]
     assert kinds == [Page, Tombstone, Page, Tombstone, Page]
 
 
-def test_a_page_that_asks_not_to_be_indexed_is_judged_and_followed_all_the_same() -> None:
+def test_noindex_page_gets_a_verdict_and_its_links_are_released() -> None:
     link = (Link("http://a.test/2"),)
     released, judged = Instance().answer(parsed(URL, HIDDEN, 1.0, links=link))
     assert isinstance(released, UrlsDiscovered) and isinstance(judged, PageJudged)
     assert judged.reason == "the page asks not to be indexed: it is not published"
 
 
-anything = st.sampled_from(
+responses = st.sampled_from(
     (THERE, THERE, HIDDEN, MOVED, FOR_NOW, Seen(404), Seen(404), Seen(410), Seen(403), Seen(500))
 )
 
 
 @pytest.mark.slow
 @given(
-    found=st.lists(st.tuples(st.sampled_from((URL, COPY)), anything), max_size=12), again=st.data()
+    found=st.lists(st.tuples(st.sampled_from((URL, COPY)), responses), max_size=12), again=st.data()
 )
-def test_records_that_come_again_leave_pages_as_it_was(
+def test_redelivered_records_leave_pages_unchanged(
     found: list[tuple[str, Seen]], again: st.DataObject
 ) -> None:
     pages = [parsed(url, seen, 20 * DAY * n) for n, (url, seen) in enumerate(found, 1)]
@@ -219,8 +223,8 @@ def test_records_that_come_again_leave_pages_as_it_was(
     one, newest = Instance(), dict[str, type]()
 
     def note(page: PageParsed) -> None:
-        if said := one.said(page):
-            newest[page.visit.url] = type(said)
+        if event := one.published(page):
+            newest[page.visit.url] = type(event)
 
     for page in pages:
         note(page)
@@ -232,22 +236,22 @@ def test_records_that_come_again_leave_pages_as_it_was(
     assert newest == before
 
 
-# Who leads: a URL that had the text first, and still has it.
+# Leaders: the first URL with a text, as long as it has the text.
 
 
 @pytest.mark.parametrize("found", [[Seen(410)], [MOVED], [HIDDEN], [Seen(404), Seen(404)]])
-def test_a_leader_that_is_gone_is_replaced(found: list[Seen]) -> None:
+def test_leader_that_is_gone_is_replaced(found: list[Seen]) -> None:
     one = Instance()
     for page in visits(URL, [THERE, *found]):
         one.answer(page)
     later = 9 * DAY
     assert one.duplicate_of(parsed(COPY, THERE, later)) == ""
     assert one.duplicate_of(parsed(THIRD, THERE, later)) == COPY
-    assert one.duplicate_of(parsed(URL, THERE, later + 1)) == COPY, "it is back, and second"
+    assert one.duplicate_of(parsed(URL, THERE, later + 1)) == COPY, "it is back, as a duplicate"
     assert one.duplicate_of(parsed(COPY, THERE, later + 2)) == ""
 
 
-def test_a_leader_that_reads_otherwise_now_is_replaced() -> None:
+def test_leader_with_another_text_is_replaced() -> None:
     one = Instance()
     one.answer(parsed(URL, THERE, 1.0))
     assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == URL
@@ -256,21 +260,21 @@ def test_a_leader_that_reads_otherwise_now_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("found", [[Seen(404)], [Seen(403)], [FOR_NOW], [Seen(500), Seen(500)]])
-def test_a_leader_that_may_only_be_away_leads(found: list[Seen]) -> None:
+def test_leader_that_may_be_back_still_leads(found: list[Seen]) -> None:
     one = Instance()
     for page in visits(URL, [THERE, *found]):
         one.answer(page)
     assert one.duplicate_of(parsed(COPY, THERE, 9 * DAY)) == URL
 
 
-def test_a_page_that_asks_not_to_be_indexed_does_not_lead() -> None:
+def test_noindex_page_does_not_lead() -> None:
     one = Instance()
     assert one.duplicate_of(parsed(URL, HIDDEN, 1.0)) == ""
     assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == ""
     assert one.duplicate_of(parsed(URL, HIDDEN, 3.0)) == COPY
 
 
-def test_the_canonical_page_leads_its_variants_once_it_is_met() -> None:
+def test_canonical_page_replaces_its_variant_as_leader() -> None:
     one, variant = Instance(), f"{URL}?utm=1"
     assert one.duplicate_of(parsed(variant, THERE, 1.0, canonical=URL)) == ""
     assert one.duplicate_of(parsed(f"{URL}?utm=2", THERE, 2.0, canonical=URL)) == variant
@@ -278,7 +282,7 @@ def test_the_canonical_page_leads_its_variants_once_it_is_met() -> None:
     assert one.duplicate_of(parsed(variant, THERE, 4.0, canonical=URL)) == URL
 
 
-def test_a_page_of_another_site_leads_only_if_it_says_so_itself() -> None:
+def test_canonical_page_of_another_site_leads_only_if_it_names_itself() -> None:
     one, other = Instance(), "http://other.test/"
     for at, canonical, leads in ((1.0, "", False), (2.0, URL, False), (3.0, other, True)):
         assert one.duplicate_of(parsed(URL, THERE, at, canonical=other)) == ""
@@ -286,28 +290,28 @@ def test_a_page_of_another_site_leads_only_if_it_says_so_itself() -> None:
         assert found == ("" if leads else URL)
 
 
-def test_a_canonical_url_is_followed_and_leads_only_where_that_is_wanted() -> None:
+def test_canonical_urls_are_ignored_if_the_setting_is_off() -> None:
     link = (Link(URL, kind="canonical"), Link(THIRD))
-    for wanted in (True, False):
-        one, variant = Instance(None, DedupSettings(canonical=wanted)), f"{URL}?utm=1"
+    for enabled in (True, False):
+        one, variant = Instance(None, DedupSettings(canonical=enabled)), f"{URL}?utm=1"
         answer = one.answer(parsed(variant, THERE, 1.0, canonical=URL, links=link))
         released = [e for e in answer if isinstance(e, UrlsDiscovered)]
         followed = [found.url for event in released for found in event.urls]
-        assert (URL in followed) == wanted
-        assert one.duplicate_of(parsed(URL, THERE, 2.0)) == ("" if wanted else variant)
+        assert (URL in followed) == enabled
+        assert one.duplicate_of(parsed(URL, THERE, 2.0)) == ("" if enabled else variant)
 
 
-def test_two_pages_that_name_each_other_do_not_take_turns() -> None:
+def test_pages_that_name_each_other_as_canonical_keep_one_leader() -> None:
     one = Instance()
     for at in (1.0, 2.0, 3.0):
         assert one.duplicate_of(parsed(URL, THERE, at, canonical=COPY)) == ""
         assert one.duplicate_of(parsed(COPY, THERE, at, canonical=URL)) == URL
 
 
-def test_the_links_of_a_mirror_are_followed_once_the_first_is_gone() -> None:
+def test_links_of_a_mirror_are_released_once_the_leader_is_gone() -> None:
     def links(one: Instance, url: str, at: float) -> int:
-        own = (Link(f"{host_key(url)}/2"),)
-        answer = one.answer(parsed(url, THERE, at, links=own))
+        link = (Link(f"{host_key(url)}/2"),)
+        answer = one.answer(parsed(url, THERE, at, links=link))
         return sum(len(event.urls) for event in answer if isinstance(event, UrlsDiscovered))
 
     one = Instance()
@@ -317,19 +321,19 @@ def test_the_links_of_a_mirror_are_followed_once_the_first_is_gone() -> None:
     assert (links(one, THIRD, 5.0), links(one, URL, 6.0)) == (0, 0)
 
 
-def test_a_leader_whose_row_is_not_written_yet_leads() -> None:
-    """Its claim is in the store at once; what it says of itself, with its instance's next flush."""
+def test_leader_with_an_unflushed_row_leads() -> None:
+    """A conditional write is in the store at once, the leader's document with the next flush."""
     disk, fate = {}, Fate(0)  # type: ignore[var-annotated]
-    mine, theirs = Instance(TornStore(disk, fate)), Instance(TornStore(disk, fate))
-    mine.answer(parsed(URL, THERE, 1.0, digest="old text"))
-    mine.store.flush()
-    mine.answer(parsed(URL, THERE, 2.0))
+    ours, theirs = Instance(TornStore(disk, fate)), Instance(TornStore(disk, fate))
+    ours.answer(parsed(URL, THERE, 1.0, digest="old text"))
+    ours.store.flush()
+    ours.answer(parsed(URL, THERE, 2.0))
     assert theirs.duplicate_of(parsed(COPY, THERE, 3.0)) == URL
-    mine.store.flush()
+    ours.store.flush()
     assert theirs.duplicate_of(parsed(COPY, THERE, 4.0)) == URL
 
 
-def test_the_row_of_a_document_says_how_it_is() -> None:
+def test_row_stores_misses_and_the_reason_of_deletion() -> None:
     one = Instance()
     rows = one.store.table(DocumentRow)
     for page in visits(URL, [THERE, Seen(404)]):
@@ -341,9 +345,9 @@ def test_the_row_of_a_document_says_how_it_is() -> None:
     assert row and (row.gone, row.at, row.digest) == (Gone.REMOVED, 5 * DAY, "")
 
 
-def test_each_crawl_has_documents_of_its_own() -> None:
+def test_crawls_have_separate_documents() -> None:
     one = Instance()
-    assert one.said(parsed(URL, THERE, 1.0))
+    assert one.published(parsed(URL, THERE, 1.0))
     assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == URL
     for url in (COPY, URL):
         (judged,) = (
@@ -354,15 +358,15 @@ def test_each_crawl_has_documents_of_its_own() -> None:
         original = "" if url == COPY else COPY
         assert (judged.change, judged.duplicate_of) == (None, original)
     one.store.flush()
-    kept = {(row.crawl, row.url) for row in one.store.table(DocumentRow).everything()}
-    assert kept == {(crawl, url) for crawl in (DEFAULT_CRAWL, "second") for url in (URL, COPY)}
+    rows = {(row.crawl, row.url) for row in one.store.table(DocumentRow).everything()}
+    assert rows == {(crawl, url) for crawl in (DEFAULT_CRAWL, "second") for url in (URL, COPY)}
 
 
-def test_two_pages_of_one_visit_in_one_step_are_judged_each_as_it_is() -> None:
+def test_two_pages_of_one_visit_in_one_step_are_handled_separately() -> None:
     url, instance = "http://a.test/x", Instance()
     first, again = parsed(url, THERE, 1.0), parsed(url, Seen(410), 2.0)
     again = replace(again, visit=first.visit)
     for _ in instance.dedup.reads_of([first, again]):
         pass
-    assert isinstance(instance.said(first), Page)
-    assert isinstance(instance.said(again), Tombstone)
+    assert isinstance(instance.published(first), Page)
+    assert isinstance(instance.published(again), Tombstone)

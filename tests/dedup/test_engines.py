@@ -1,4 +1,4 @@
-"""Both engines of dedup do the same: their tables on a real disk, their logs on a real Kafka."""
+"""Both engines of dedup behave equally, with tables on a real disk and logs on a real Kafka."""
 
 import uuid
 from base64 import b64decode
@@ -21,14 +21,14 @@ from .instance import PARTITIONS, Brokers, Instance, Topic, discovered, event, p
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 SITE = "example.org"
-TIMED = {
+TIMING_METRICS = {
     "gossamer_step_seconds_count": {"service": "dedup"},
     "gossamer_log_append_seconds_count": {},
 }
 
 
-def timed(name: str) -> float:
-    return REGISTRY.get_sample_value(name, TIMED[name]) or 0.0
+def timings(name: str) -> float:
+    return REGISTRY.get_sample_value(name, TIMING_METRICS[name]) or 0.0
 
 
 Engine = Literal["own", "faust"]
@@ -58,34 +58,36 @@ def instance(brokers: Brokers, folder: Path, engine: Engine) -> Iterator[Instanc
     assert not started.failure
 
 
-def test_a_seed_comes_back_admitted_where_its_site_is(brokers: Brokers, instance: Instance) -> None:
-    before = {name: timed(name) for name in TIMED}
+def test_seed_is_admitted_in_the_partition_of_its_site(
+    brokers: Brokers, instance: Instance
+) -> None:
+    before = {name: timings(name) for name in TIMING_METRICS}
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("seeds", b"http://seed.example.org/")
         until(lambda: any("http://seed.example.org/" in str(e) for e in admitted.read()), "it")
         (at,) = [p for p, _, v in admitted.records if v and b"http://seed.example.org/" in v]
         assert at == partition_of(SITE, PARTITIONS)
-    # The seed, and what it was re-keyed to.
-    until(lambda: all(timed(name) >= before[name] + 2 for name in TIMED), "both timed")
+    # The seed, and the discovered URL that it became.
+    until(lambda: all(timings(name) >= before[name] + 2 for name in TIMING_METRICS), "both timings")
 
 
-def test_the_first_finder_wins(brokers: Brokers, instance: Instance) -> None:
+def test_url_is_admitted_for_its_first_finder(brokers: Brokers, instance: Instance) -> None:
     a, b = "http://first.example.org/a", "http://first.example.org/b"
     with brokers.topic("urls.admitted") as admitted:
         brokers.put("urls.discovered", discovered(SITE, "one", a), SITE)
         brokers.put("urls.discovered", discovered(SITE, "two", a, b), SITE)
         brokers.put("urls.discovered", discovered(SITE, "two", b), SITE)
         until(lambda: sum("first." in str(e) for e in admitted.read()) == 3, "three")
-        mine = [e for e in admitted.read() if "first." in str(e)]
-    # The third looks like the second come again after a crash: what may be lost is said twice.
-    assert [(e["via"], [u["url"] for u in e["urls"]]) for e in mine] == [
+        events = [e for e in admitted.read() if "first." in str(e)]
+    # The third record looks like a redelivery of the second, so its URL is admitted again.
+    assert [(e["via"], [u["url"] for u in e["urls"]]) for e in events] == [
         ("one", [a]),
         ("two", [b]),
         ("two", [b]),
     ]
 
 
-def test_the_first_page_with_a_text_owns_it(brokers: Brokers, instance: Instance) -> None:
+def test_first_page_with_a_text_leads_it(brokers: Brokers, instance: Instance) -> None:
     one, two = "http://text.example.org/1", "http://text.example.org/2"
     links = [{"url": "http://far.example.net/"}]
     with brokers.topic("pages.judged") as judged, brokers.topic("pages") as pages:
@@ -102,7 +104,7 @@ def test_the_first_page_with_a_text_owns_it(brokers: Brokers, instance: Instance
         }
 
 
-def test_pages_that_wait_are_written_together(brokers: Brokers, instance: Instance) -> None:
+def test_waiting_pages_share_a_flush(brokers: Brokers, instance: Instance) -> None:
     count, name = 200, "gossamer_store_flush_seconds_count"
     before = REGISTRY.get_sample_value(name) or 0.0
     with brokers.topic("pages") as pages:
@@ -113,7 +115,7 @@ def test_pages_that_wait_are_written_together(brokers: Brokers, instance: Instan
     assert (REGISTRY.get_sample_value(name) or 0.0) - before < count / 2
 
 
-def test_who_names_a_sitemap_is_kept_before_the_log_moves_on(
+def test_namer_of_a_sitemap_is_stored_before_the_commit(
     brokers: Brokers, instance: Instance
 ) -> None:
     url = "http://named.example.org/map.xml"
@@ -128,7 +130,7 @@ def test_who_names_a_sitemap_is_kept_before_the_log_moves_on(
     assert row and row.named_by == ("far.test",)
 
 
-def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
+def test_deleted_page_leaves_a_tombstone_with_its_reason(
     brokers: Brokers, instance: Instance
 ) -> None:
     url = "http://gone.example.org/"
@@ -136,13 +138,13 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
         brokers.put("pages.parsed", parsed(url, SITE), SITE)
         brokers.put("pages.parsed", parsed(url, SITE, status=410, fetched_at=2.0), SITE)
 
-        def said() -> list[bytes | None]:
+        def values() -> list[bytes | None]:
             pages.read()
             return [value for _, key, value in pages.records if key == url.encode()]
 
-        # A machine that stands still may have both handled twice.
-        until(lambda: len(said()) >= 2 and said()[-1] is None, "a document and a tombstone")
-        assert said()[0]
+        # On a slow machine both records may be processed twice.
+        until(lambda: len(values()) >= 2 and values()[-1] is None, "a document and a tombstone")
+        assert values()[0]
         headers = pages.headers[url.encode()]
     assert headers == {
         "event": b"tombstone",
@@ -154,7 +156,7 @@ def test_a_page_that_is_gone_leaves_a_tombstone_that_says_why(
     }
 
 
-def test_what_is_erased_may_be_found_again(brokers: Brokers, instance: Instance) -> None:
+def test_erased_url_is_admitted_again(brokers: Brokers, instance: Instance) -> None:
     url = "http://erased.example.org/"
     erasure = {
         "target": url,
@@ -166,24 +168,24 @@ def test_what_is_erased_may_be_found_again(brokers: Brokers, instance: Instance)
     begun = event(event="erasure_begun", site=SITE, erasure=erasure, urls=[url])
     with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
 
-        def times() -> int:
+        def admissions() -> int:
             found = [e for e in admitted.read() if e["event"] == "urls_admitted"]
             return sum(url in str(e) for e in found)
 
         brokers.put("urls.discovered", discovered(SITE, "one", url), SITE)
-        until(lambda: times() == 1, "it")
+        until(lambda: admissions() == 1, "it")
         brokers.put("pages.parsed", parsed(url, SITE), SITE)
         until(lambda: any(e.get("url") == url for e in pages.read()), "its document")
         brokers.put("urls.discovered", begun, SITE)
         until(lambda: any(e["event"] == "urls_erased" for e in admitted.read()), "the answer")
         brokers.put("urls.discovered", discovered(SITE, "two", url), SITE)
-        until(lambda: times() == 2, "it again")
+        until(lambda: admissions() == 2, "it again")
         pages.read()
         assert pages.headers[url.encode()]["reason"] == b"erased"
     assert instance.other_store().table(DocumentRow).get((DEFAULT_CRAWL, url)) is None
 
 
-def test_what_cannot_be_read_is_buried_whole(brokers: Brokers, instance: Instance) -> None:
+def test_invalid_records_become_complete_dead_letters(brokers: Brokers, instance: Instance) -> None:
     with brokers.topic("dead.letters") as letters:
         brokers.put("urls.discovered", b"\xff\x00 no event", SITE)
         brokers.put("pages.parsed", b"{}", SITE)
@@ -201,7 +203,7 @@ def test_what_cannot_be_read_is_buried_whole(brokers: Brokers, instance: Instanc
     assert undecodable["value"] == "/wAgbm8gZXZlbnQ="
 
 
-def test_a_record_as_large_as_they_get_passes(brokers: Brokers, instance: Instance) -> None:
+def test_record_of_maximum_size_passes(brokers: Brokers, instance: Instance) -> None:
     url, text = "http://large.example.org/", "x" * (7 << 20)
     with brokers.topic("pages") as pages:
         brokers.put("pages.parsed", parsed(url, SITE, text=text), SITE)
@@ -210,9 +212,7 @@ def test_a_record_as_large_as_they_get_passes(brokers: Brokers, instance: Instan
     assert document["text"] == text
 
 
-def test_the_newest_definition_is_in_force_within_seconds(
-    brokers: Brokers, instance: Instance
-) -> None:
+def test_new_definition_is_active_within_seconds(brokers: Brokers, instance: Instance) -> None:
     def define(scope: str) -> None:
         brokers.put(
             "control", event(event="crawl_defined", scope=scope, max_depth=9), key="default"
@@ -235,7 +235,7 @@ def test_the_newest_definition_is_in_force_within_seconds(
         until(accepted, "the seed in scope")
 
 
-def test_definitions_are_read_before_anything_is_handled(
+def test_definitions_are_read_before_other_records(
     kafka: str, tmp_path: Path, engine: Engine
 ) -> None:
     brokers = Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
@@ -249,7 +249,7 @@ def test_definitions_are_read_before_anything_is_handled(
     assert "out of scope" in letter["reason"]
 
 
-def test_a_link_that_is_no_url_is_a_dead_letter_and_dedup_goes_on(
+def test_invalid_link_becomes_a_dead_letter_and_dedup_continues(
     brokers: Brokers, instance: Instance
 ) -> None:
     with brokers.topic("dead.letters") as letters, brokers.topic("urls.admitted") as admitted:
@@ -264,7 +264,7 @@ def test_a_link_that_is_no_url_is_a_dead_letter_and_dedup_goes_on(
     assert not instance.ended
 
 
-def test_a_folder_has_one_owner(
+def test_folder_in_use_is_locked(
     brokers: Brokers, instance: Instance, folder: Path, engine: Engine
 ) -> None:
     second = Instance(brokers, folder, engine=engine).start()
@@ -273,16 +273,14 @@ def test_a_folder_has_one_owner(
     assert str(folder / "one") in str(second.failure)
 
 
-def test_what_hosts_have_shown_is_known_after_a_restart(
-    kafka: str, tmp_path: Path, engine: Engine
-) -> None:
+def test_host_statistics_survive_a_restart(kafka: str, tmp_path: Path, engine: Engine) -> None:
     brokers = Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
     host = "http://shown.example.org"
     crawl = event(event="crawl_defined", scope="any()", max_depth=9, url_steps=["session_id"])
     brokers.put("control", crawl, key="default")
 
     def found(*urls: str, guess: bool = False) -> None:
-        """Let links be discovered on yet another page."""
+        """Discover links on a new page."""
         links = [{"url": host + url, "guess": guess} for url in urls]
         via = f"1.1.0@{host}/{uuid.uuid4().hex}"
         value = event(event="urls_discovered", site=SITE, via=via, urls=links)
@@ -294,7 +292,7 @@ def test_what_hosts_have_shown_is_known_after_a_restart(
     with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
         first = Instance(brokers, tmp_path, engine=engine).start().await_ready()
         found(*(f"/guess/{n}" for n in range(12)), guess=True)
-        until(lambda: len(paths(admitted)) == 10, "as many guesses as are tried at first")
+        until(lambda: len(paths(admitted)) == 10, "the initial number of guesses")
         for n in range(10):
             brokers.queue("pages.parsed", parsed(f"{host}/guess/{n}", SITE, status=404), SITE)
         for n in range(3):
@@ -306,7 +304,7 @@ def test_what_hosts_have_shown_is_known_after_a_restart(
         second = Instance(brokers, tmp_path, engine=engine).start().await_ready()
         found("/another/guess", "/guess/11", guess=True)
         found("/y?sid=5")
-        until(lambda: "/y" in paths(admitted), "a link without the session that made no difference")
+        until(lambda: "/y" in paths(admitted), "a link without the session id")
         second.stop()
         assert sorted(paths(admitted)) == [*(f"/guess/{n}" for n in range(10)), "/y"]
     assert not first.failure and not second.failure

@@ -1,4 +1,4 @@
-"""Pages that are expected together are told what they are told one by one."""
+"""Pages that are read ahead together get the same answers as pages that are handled alone."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ from .test_documents import DAY, Instance, Seen, parsed
 
 URLS = tuple(f"http://{host}.test/{path}" for host in "ab" for path in "xyz")
 TEXTS = {"one": "00000000000000ff", "nearly one": "00000000000000fe", "two": "ff00000000000000"}
-"""With their simhashes."""
+"""Text → its simhash."""
 
 
 @st.composite
 def visits(draw: st.DrawFn) -> list[PageParsed]:
-    """Return pages as a crawl may find them, in the order of their visits."""
+    """Return random pages in the order of their visits."""
     found = list[PageParsed]()
     for number in range(draw(st.integers(1, 12))):
         status = draw(st.sampled_from((200, 200, 200, 304, 404, 410)))
@@ -42,7 +42,7 @@ def visits(draw: st.DrawFn) -> list[PageParsed]:
 
 
 def groups(pages: list[PageParsed], sizes: list[int]) -> Iterator[list[PageParsed]]:
-    """Yield *pages* in groups of these sizes, and all that are left in one."""
+    """Yield *pages* in groups of *sizes*, and the rest in one group."""
     for size in sizes:
         yield pages[:size]
         pages = pages[size:]
@@ -50,30 +50,30 @@ def groups(pages: list[PageParsed], sizes: list[int]) -> Iterator[list[PageParse
 
 
 @given(visits(), st.lists(st.integers(1, 5), max_size=6), st.sampled_from(("", 'language("pt")')))
-def test_who_is_expected_is_told_the_same(
+def test_pages_read_ahead_get_the_same_answers(
     pages: list[PageParsed], sizes: list[int], relevant: str
 ) -> None:
-    expecting, other = Instance(), Instance()
-    for one in (expecting, other):
+    ahead, alone = Instance(), Instance()
+    for one in (ahead, alone):
         list(
             one.dedup.handle(
                 CrawlDefined(at=0.0, scope="domain('test')", max_depth=9, relevant=relevant), 0.0
             )
         )
     for group in groups(pages, sizes):
-        read_ahead(expecting.store, expecting.dedup.reads_of(group))
+        read_ahead(ahead.store, ahead.dedup.reads_of(group))
         for page in group:
-            assert expecting.answer(page) == other.answer(page)
-            assert expecting.answer(page) == other.answer(page), "it comes again"
+            assert ahead.answer(page) == alone.answer(page)
+            assert ahead.answer(page) == alone.answer(page), "redelivered"
 
 
-def test_a_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be slow, and a failure of it is logged: not once more because rows are read ahead."""
+def test_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A classifier may be slow, and logs its failures, so reading ahead must not run it twice."""
     read = list[str]()
     monkeypatch.setattr(relevance, "_installed", lambda name: lambda page: read.append(page.digest))
     one = Instance()
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9, relevant='not classifier("x")')
-    # Not handled as an event: the classifier is not installed, which a definition is refused for.
+    # Not handled as an event, since a definition with a missing classifier is refused.
     one.dedup._pages.define(crawl)
     for url in URLS:
         page = parsed(url, Seen(200), 1.0, digest=url)
@@ -82,13 +82,13 @@ def test_a_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None
     assert read == list(URLS)
 
 
-def test_a_page_that_was_expected_is_judged_by_the_newest_definition() -> None:
+def test_page_read_ahead_is_handled_by_the_newest_definition() -> None:
     one, page = Instance(), parsed(URLS[0], Seen(200), 1.0)
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9)
     list(one.dedup.handle(crawl, 0.0))
     read_ahead(one.store, one.dedup.reads_of([page]))
     list(one.dedup.handle(replace(crawl, relevant='language("pt")'), 0.0))
-    assert one.said(page) is None
+    assert one.published(page) is None
 
 
 def found(url: str, day: int, text: str, link: str) -> PageParsed:
@@ -96,9 +96,9 @@ def found(url: str, day: int, text: str, link: str) -> PageParsed:
     return replace(page, simhash=TEXTS["nearly one" if text == "nearly one" else "one"])
 
 
-@pytest.mark.parametrize("days", [1, 2], ids=["new", "known"])
-def test_pages_that_are_expected_are_judged_without_a_read(days: int) -> None:
-    """Copies of pages that another instance has judged, near ones, and pages of their own."""
+@pytest.mark.parametrize("days", [1, 2], ids=["new", "seen"])
+def test_pages_read_ahead_need_no_single_reads(days: int) -> None:
+    """Copies and near duplicates of pages of another instance, and new pages."""
     store = ReadAheadStore()
     earlier, later = Instance(store), Instance(store)
     for url in URLS[:3]:

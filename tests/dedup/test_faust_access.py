@@ -1,4 +1,4 @@
-"""Dedup on Faust, on a Kafka that asks who comes."""
+"""Dedup on Faust, on a Kafka with authentication."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,11 +21,11 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker.server.kill()
 
 
-def test_it_says_who_it_is(broker: Broker, tmp_path: Path) -> None:
+def test_faust_authenticates_with_sasl_and_tls(broker: Broker, tmp_path: Path) -> None:
     brokers = Brokers(broker.open, "access.")
-    known: dict[str, Any] = {"username": USER, "password": PASSWORD}
-    plain = {**known, "servers": broker.sasl, "security": "sasl_plaintext"}
-    tls = {**known, "servers": broker.tls, "security": "sasl_ssl", "ca_file": broker.ca_file}
+    credentials: dict[str, Any] = {"username": USER, "password": PASSWORD}
+    plain = {**credentials, "servers": broker.sasl, "security": "sasl_plaintext"}
+    tls = {**credentials, "servers": broker.tls, "security": "sasl_ssl", "ca_file": broker.ca_file}
     with brokers.topic("urls.admitted") as admitted:
         for number, access in enumerate((plain, tls), 1):
             instance = Instance(brokers, tmp_path, **access).start().await_ready()

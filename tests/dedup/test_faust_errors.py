@@ -1,4 +1,4 @@
-"""Which errors of the brokers dedup waits out, and which somebody has to mend."""
+"""Transient and permanent errors of the brokers, and a Faust that does not stop."""
 
 import subprocess
 import sys
@@ -30,14 +30,14 @@ ROOT = Path(__file__).resolve().parents[2]
     ],
     ids=repr,
 )
-def test_what_passes_is_waited_out(error: Exception) -> None:
+def test_transient_errors_are_unavailable(error: Exception) -> None:
     sending = ProducerSendError("cannot send")
     sending.__cause__ = error
     assert isinstance(translate_error(error), Unavailable)
     assert isinstance(translate_error(sending), Unavailable)
 
 
-def test_what_somebody_has_to_mend_ends_the_process() -> None:
+def test_permanent_errors_end_the_process() -> None:
     translated = translate_error(TopicAuthorizationFailedError("visits.ended"))
     assert isinstance(translated, GossamerError) and not isinstance(translated, Unavailable)
     assert "visits.ended" in str(translated)
@@ -56,7 +56,7 @@ asyncio.run(stop())
 
 
 @pytest.mark.slow
-def test_a_faust_that_does_not_stop_ends_with_its_process_and_shows_where_it_was() -> None:
+def test_process_exits_with_a_traceback_if_faust_does_not_stop() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", HANGING], cwd=ROOT, capture_output=True, text=True
     )

@@ -1,4 +1,4 @@
-"""What becomes of an instance's table when its folder or its changelog is not what it was."""
+"""An instance's table after its folder or its changelog was lost or recreated."""
 
 import shutil
 import uuid
@@ -32,7 +32,7 @@ def brokers(kafka: str) -> Brokers:
 
 
 def admitted(brokers: Brokers, via: str, *urls: str) -> list[str]:
-    """Let *via* discover *urls*, and something new; return what is admitted for it."""
+    """Let *via* discover *urls* and a new URL; return those of *urls* that are admitted for it."""
     new = f"http://example.org/{uuid.uuid4().hex}"
     brokers.put("urls.discovered", discovered(SITE, via, *urls, new), SITE)
     with brokers.topic("urls.admitted") as topic:
@@ -56,30 +56,28 @@ def key_of(url: str) -> bytes:
 
 @contextmanager
 def disk(folder: Path) -> Iterator[rocksdict.Rdict]:
-    """Open the partition of our site, while nobody else does."""
+    """Open the partition of SITE, while no instance runs."""
     (path,) = folder.rglob(f"seen-{partition_of(SITE, PARTITIONS)}.db")
     with closing(rocksdict.Rdict(str(path), options=rocksdict.Options(raw_mode=True))) as table:
         yield table
 
 
-def test_what_was_met_stays_met_even_if_the_folder_is_lost(
-    brokers: Brokers, tmp_path: Path
-) -> None:
+def test_seen_urls_survive_the_loss_of_the_folder(brokers: Brokers, tmp_path: Path) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
     assert run(brokers, tmp_path, "two", URL) == []
     shutil.rmtree(tmp_path / "one")
     assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
 
 
-def test_a_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: Path) -> None:
+def test_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: Path) -> None:
     def options() -> dict[str, str]:
-        """Return the options that RocksDB noted when it last opened the partition of our site."""
+        """Return the options with which RocksDB last opened the partition of SITE."""
         (path,) = tmp_path.rglob(f"seen-{partition_of(SITE, PARTITIONS)}.db")
         newest = max(path.glob("OPTIONS-*"), key=lambda file: file.name)
         lines = [line.partition("=") for line in newest.read_text().splitlines()]
-        noted = {name.strip(): value for name, _, value in lines}
+        stored = {name.strip(): value for name, _, value in lines}
         return {
-            name: noted[name]
+            name: stored[name]
             for name in ("filter_policy", "write_buffer_size", "max_write_buffer_number")
         }
 
@@ -90,7 +88,7 @@ def test_a_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: P
     assert options() == first
 
 
-def test_another_folder_learns_what_the_first_one_knows(brokers: Brokers, tmp_path: Path) -> None:
+def test_another_instance_restores_the_table(brokers: Brokers, tmp_path: Path) -> None:
     first = Instance(brokers, tmp_path / "a", "a").start().await_ready()
     assert admitted(brokers, "one", URL) == [URL]
     second = Instance(brokers, tmp_path / "b", "b").start().await_ready()
@@ -108,9 +106,7 @@ def delete_changelog(brokers: Brokers) -> None:
     until(lambda: name not in admin.list_topics(timeout=30).topics, "its end")
 
 
-def test_a_recreated_changelog_gets_the_table_that_is_on_disk(
-    brokers: Brokers, tmp_path: Path
-) -> None:
+def test_recreated_changelog_is_filled_from_disk(brokers: Brokers, tmp_path: Path) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
     delete_changelog(brokers)
     assert run(brokers, tmp_path, "two", URL) == []
@@ -118,7 +114,7 @@ def test_a_recreated_changelog_gets_the_table_that_is_on_disk(
     assert run(brokers, tmp_path, "three", URL, NEWS) == [NEWS]
 
 
-def test_a_recreated_changelog_gets_the_table_of_an_instance_that_comes_later(
+def test_recreated_changelog_is_filled_by_a_later_instance(
     brokers: Brokers, tmp_path: Path
 ) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
@@ -133,8 +129,8 @@ def test_a_recreated_changelog_gets_the_table_of_an_instance_that_comes_later(
     assert not late.failure
 
 
-@pytest.mark.parametrize("offset", [b"7", None], ids=["end lost", "killed while it published"])
-def test_a_changelog_gets_what_only_the_disk_has(
+@pytest.mark.parametrize("offset", [b"7", None], ids=["end lost", "killed while publishing"])
+def test_changelog_is_completed_from_disk(
     brokers: Brokers, tmp_path: Path, offset: bytes | None
 ) -> None:
     assert run(brokers, tmp_path, "one", URL) == [URL]
@@ -142,19 +138,17 @@ def test_a_changelog_gets_what_only_the_disk_has(
         table.put(key_of(NEWS), hash_finder("one").encode())
         if offset is None:
             table.delete(Store.offset_key)
-        else:  # Beyond the end of the changelog, as if its brokers had lost the rest.
+        else:  # Beyond the end of the changelog, as if its brokers had lost the end.
             table.put(Store.offset_key, offset)
     assert run(brokers, tmp_path, "two", URL, NEWS) == []
     shutil.rmtree(tmp_path / "one")
     assert run(brokers, tmp_path, "three", URL, NEWS) == []
 
 
-def test_what_only_the_disk_knows_reaches_the_changelog_when_its_record_comes_again(
-    brokers: Brokers, tmp_path: Path
-) -> None:
+def test_redelivered_record_completes_the_changelog(brokers: Brokers, tmp_path: Path) -> None:
     run(brokers, tmp_path, "before")
     with disk(tmp_path) as table:
-        # Killed here, before it was sent.
+        # Killed here, before the change was sent.
         table.put(key_of(URL), hash_finder("one").encode())
     assert run(brokers, tmp_path, "one", URL) == [URL]
     shutil.rmtree(tmp_path / "one")

@@ -1,4 +1,4 @@
-"""What scripts seem to link to is tried, as long as it turns out to be pages."""
+"""Guesses: URLs in scripts are visited as long as they turn out to be pages."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ URLS = [f"{HOST}/guess/{n}" for n in range(3 * MAX_GUESSES)]
 
 
 class Instance:
-    """Dedup, which gets back what it releases."""
+    """Dedup, which handles the links that it releases."""
 
     def __init__(self) -> None:
         self._store = SqliteStore(Database(":memory:"))
@@ -27,11 +27,11 @@ class Instance:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew, with what is in the store."""
+        """Restart with the same store."""
         self.dedup = Dedup(SeenTable(self._store), self._store, DedupSettings())
 
     def admitted(self, urls: Iterable[str], kind: str = "script") -> list[str]:
-        """Return which links to *urls*, on another page, are admitted."""
+        """Return those of *urls*, linked on a new page, that are admitted."""
         self._pages += 1
         links = [Link(url, kind=kind) for url in urls]
         page = parsed(f"{HOST}/page/{self._pages}", f"digest {self._pages}", *links)
@@ -39,7 +39,7 @@ class Instance:
         again = [event for one in released for event in self.dedup.handle(one, 0.0)]
         return [found.url for event in of_kind(UrlsAdmitted, again) for found in event.urls]
 
-    def visited(self, urls: Iterable[str], status: int) -> None:
+    def visit(self, urls: Iterable[str], status: int) -> None:
         for url in urls:
             links = [Link(f"{HOST}/there", redirect=True)] if status == 301 else []
             list(self.dedup.handle(parsed(url, url, *links, status=status), 0.0))
@@ -50,65 +50,65 @@ def one() -> Instance:
     return Instance()
 
 
-def test_few_guesses_of_a_host_are_tried_at_first(one: Instance) -> None:
+def test_new_host_gets_the_initial_number_of_guesses(one: Instance) -> None:
     assert one.admitted(URLS) == URLS[:INITIAL_GUESSES]
     assert one.admitted([*URLS, "http://b.test/"]) == ["http://b.test/"]
 
 
-def test_guesses_that_miss_are_the_last_of_their_host(one: Instance) -> None:
-    one.visited(one.admitted(URLS), 404)
+def test_guesses_that_are_all_missing_stop_further_guesses(one: Instance) -> None:
+    one.visit(one.admitted(URLS), 404)
     assert one.admitted(URLS) == []
 
 
-def test_guesses_that_are_pages_make_room_for_more(one: Instance) -> None:
-    one.visited(one.admitted(URLS), 200)
+def test_guesses_that_are_pages_raise_the_limit(one: Instance) -> None:
+    one.visit(one.admitted(URLS), 200)
     more = one.admitted(URLS)
     assert len(more) == 2 * INITIAL_GUESSES
-    one.visited(more[:5], 200)
-    one.visited(more[5:], 404)
+    one.visit(more[:5], 200)
+    one.visit(more[5:], 404)
     assert len(one.admitted(URLS)) == 10
     for _ in range(9):
-        one.visited(one.admitted(URLS), 200)
+        one.visit(one.admitted(URLS), 200)
     assert len(one.admitted(URLS)) <= MAX_GUESSES
 
 
-def test_what_was_learnt_of_a_host_survives_a_restart(one: Instance) -> None:
+def test_limit_of_a_host_survives_a_restart(one: Instance) -> None:
     tried = one.admitted(URLS)
-    one.visited(tried[:7], 404)
-    one.visited(tried[7:], 200)
+    one.visit(tried[:7], 404)
+    one.visit(tried[7:], 200)
     one.restart()
     assert len(one.admitted(URLS)) == INITIAL_GUESSES - 7 + 3
-    one.visited(URLS[INITIAL_GUESSES : INITIAL_GUESSES + 6], 404)
+    one.visit(URLS[INITIAL_GUESSES : INITIAL_GUESSES + 6], 404)
     one.restart()
     assert one.admitted(URLS) == []
 
 
-def test_a_guess_that_a_restart_forgot_takes_no_room(one: Instance) -> None:
+def test_guess_forgotten_by_a_restart_does_not_count(one: Instance) -> None:
     tried = one.admitted(URLS)
     one.restart()
-    one.visited(tried, 404)
+    one.visit(tried, 404)
     assert len(one.admitted(URLS)) == INITIAL_GUESSES
 
 
-def test_a_redirect_says_nothing_of_guesses(one: Instance) -> None:
-    one.visited(one.admitted(URLS), 301)
+def test_redirect_leaves_the_limit_unchanged(one: Instance) -> None:
+    one.visit(one.admitted(URLS), 301)
     assert len(one.admitted(URLS)) == INITIAL_GUESSES
 
 
-def test_a_guess_that_is_a_soft_404_is_no_page(one: Instance) -> None:
+def test_guess_that_is_a_soft_404_lowers_the_limit(one: Instance) -> None:
     for url in one.admitted(URLS):
         page = replace(parsed(url, "sorry"), kind=PageKind.SOFT_404)
         list(one.dedup.handle(page, 0.0))
     assert one.admitted(URLS) == []
 
 
-def test_what_was_left_out_as_a_guess_is_followed_as_a_link(one: Instance) -> None:
+def test_dropped_guess_is_followed_as_a_link(one: Instance) -> None:
     tried = one.admitted(URLS)
     assert one.admitted(URLS, "link") == URLS[len(tried) :]
     assert one.admitted(URLS, "link") == []
 
 
-def test_a_guess_that_was_let_through_is_so_again_when_its_record_comes_again(
+def test_redelivered_guess_passes_again(
     one: Instance,
 ) -> None:
     page = parsed(f"{HOST}/", "digest", *(Link(url, kind="script") for url in URLS))
@@ -118,7 +118,7 @@ def test_a_guess_that_was_let_through_is_so_again_when_its_record_comes_again(
     assert second == replace(first, repeated=True)
 
 
-def test_guesses_make_no_difference_between_mirrors_and_are_not_published(one: Instance) -> None:
+def test_guesses_are_ignored_in_mirrors_and_not_published(one: Instance) -> None:
     first = parsed(f"{HOST}/1", "same", Link(f"{HOST}/x"), Link(f"{HOST}/y", kind="script"))
     second = parsed(f"{HOST}/2", "same", Link(f"{HOST}/x"), Link(f"{HOST}/z", kind="script"))
     answer = list(one.dedup.handle(first, 0.0))
@@ -127,7 +127,7 @@ def test_guesses_make_no_difference_between_mirrors_and_are_not_published(one: I
     assert not of_kind(UrlsDiscovered, one.dedup.handle(second, 0.0))
 
 
-def test_guesses_beyond_the_crawl_are_not_parked(one: Instance) -> None:
+def test_excluded_guesses_are_not_parked(one: Instance) -> None:
     page = parsed(f"{HOST}/", "digest", Link("http://a.test/x", kind="script"))
     deep = replace(page, visit=replace(page.visit, depth=99))
     assert not of_kind(LinksParked, one.dedup.handle(deep, 0.0))

@@ -1,4 +1,4 @@
-"""Memory of dedup that strangers can fill is limited in bytes, as a whole and for one site."""
+"""Caches that other sites can fill have a size limit, in total and for one site."""
 
 from gossamer.events import CrawlDefined, Discovery
 from gossamer.settings import DedupSettings
@@ -12,17 +12,17 @@ from services.dedup.links import InLinks
 HOSTS, LONG = 5000, "x" * 1900
 
 
-def test_guesses_at_the_hosts_of_one_trap_fill_the_part_of_its_site() -> None:
-    room = Guesses(SqliteStore(Database(":memory:")))
-    room.request("http://a.example/script")
+def test_guesses_of_one_site_fill_only_its_part_of_the_cache() -> None:
+    limiter = Guesses(SqliteStore(Database(":memory:")))
+    limiter.request("http://a.example/script")
     for host in range(HOSTS):
         for guess in range(host_facts.INITIAL_GUESSES):
-            room.request(f"http://h{host}.trap.example/{guess}{LONG}")
-    assert room._hosts.bytes <= host_facts.SITE_GUESS_CACHE_BYTES + 1000
-    assert "http://a.example" in room._hosts
+            limiter.request(f"http://h{host}.trap.example/{guess}{LONG}")
+    assert limiter._hosts.bytes <= host_facts.SITE_GUESS_CACHE_BYTES + 1000
+    assert "http://a.example" in limiter._hosts
 
 
-def test_links_of_one_site_fill_its_part_of_the_counts() -> None:
+def test_links_of_one_site_fill_only_its_part_of_the_sketches() -> None:
     counts = InLinks()
     counts.count_links("b.example", ["http://c.example/"])
     counts.count_links("trap.example", (f"http://h{n}.example/{LONG}" for n in range(20_000)))
@@ -30,7 +30,7 @@ def test_links_of_one_site_fill_its_part_of_the_counts() -> None:
     assert round(sites_in(counts.pop("http://c.example/"))) == 1
 
 
-def test_names_of_one_trap_leave_the_rows_of_others_in_memory() -> None:
+def test_hosts_of_one_site_do_not_evict_rows_of_other_sites() -> None:
     names = HostNames(SqliteStore(Database(":memory:")), DedupSettings())
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=3)
     names.rewrite(Discovery("http://www.a.example/"), "v", crawl, 0.0)

@@ -1,4 +1,4 @@
-"""Near duplicates: who is one, of whom, and that it costs no links."""
+"""Near duplicates, their leaders and their links."""
 
 from collections.abc import Iterator
 from random import Random
@@ -25,7 +25,7 @@ BIT = st.integers(0, 63)
 
 
 class Site:
-    """What dedup says of one page after another."""
+    """Dedup, and the verdicts on a sequence of pages."""
 
     def __init__(self, **options: int) -> None:
         self.store: Store = SqliteStore(Database(":memory:"))
@@ -41,20 +41,20 @@ class Site:
         )  # fmt: skip
         return with_kind(replace(parsed, **fields))
 
-    def judge(self, page: PageParsed) -> PageJudged:
+    def verdict(self, page: PageParsed) -> PageJudged:
         [judged] = [one for one in self.dedup.handle(page, 0.0) if isinstance(one, PageJudged)]
         return judged
 
     def visit(self, url: str, simhash: int | None, **fields: object) -> str:
-        """Return which page *url* is a near duplicate of."""
-        judged = self.judge(self.page(url, simhash, **fields))
+        """Return the leader that *url* is a near duplicate of."""
+        judged = self.verdict(self.page(url, simhash, **fields))
         assert (judged.verdict is Verdict.NEAR_DUPLICATE) == bool(judged.near_duplicate_of)
         return judged.near_duplicate_of
 
 
 @given(st.integers(0, (1 << 64) - 1), st.sets(BIT, max_size=8))
 @settings(max_examples=60, deadline=None)
-def test_texts_are_near_whichever_three_bits_differ(simhash: int, flipped: set[int]) -> None:
+def test_texts_are_near_if_any_three_bits_differ(simhash: int, flipped: set[int]) -> None:
     site, other = Site(), simhash
     for bit in flipped:
         other ^= 1 << bit
@@ -65,7 +65,7 @@ def test_texts_are_near_whichever_three_bits_differ(simhash: int, flipped: set[i
 
 @given(st.integers(0, 3))
 @settings(deadline=None)
-def test_how_near_is_a_setting(limit: int) -> None:
+def test_near_distance_is_a_setting(limit: int) -> None:
     site = Site(near_distance=limit)
     site.visit("http://a.test/1", SIMHASH)
     for number, bits in enumerate((0b1111, 0b111, 0b11, 0b1, 0)):
@@ -76,16 +76,16 @@ def test_how_near_is_a_setting(limit: int) -> None:
             assert near
 
 
-def test_a_copy_at_another_site_is_found_by_its_digest_alone() -> None:
+def test_copy_at_another_site_is_found_by_its_digest_only() -> None:
     site = Site()
     site.visit("http://a.test/1", SIMHASH)
     assert not site.visit("http://b.test/1", SIMHASH)
-    equal = site.judge(site.page("http://b.test/2", SIMHASH, digest="digest of http://a.test/1"))
+    equal = site.verdict(site.page("http://b.test/2", SIMHASH, digest="digest of http://a.test/1"))
     assert (equal.verdict, equal.duplicate_of) == (Verdict.DUPLICATE, "http://a.test/1")
     assert not equal.near_duplicate_of
 
 
-def test_the_nearest_is_named_and_of_equals_the_first() -> None:
+def test_nearest_candidate_leads_and_the_earliest_of_equals() -> None:
     site = Site()
     site.visit("http://a.test/far", SIMHASH ^ 0b111)
     site.visit("http://a.test/other", SIMHASH ^ (0b1111 << 20))
@@ -93,7 +93,7 @@ def test_the_nearest_is_named_and_of_equals_the_first() -> None:
     assert site.visit("http://a.test/3", SIMHASH ^ 0b11 ^ (1 << 40)) == "http://a.test/far"
 
 
-def test_a_page_is_no_near_duplicate_of_itself() -> None:
+def test_page_is_not_a_near_duplicate_of_itself() -> None:
     site = Site()
     assert not site.visit("http://a.test/1", SIMHASH)
     assert not site.visit("http://a.test/1", SIMHASH ^ 1)
@@ -102,34 +102,34 @@ def test_a_page_is_no_near_duplicate_of_itself() -> None:
 @pytest.mark.slow
 @given(st.lists(st.sets(BIT, max_size=4), max_size=12))
 @settings(max_examples=50, deadline=None)
-def test_a_record_that_comes_again_is_judged_as_before(pages: list[set[int]]) -> None:
+def test_redelivered_record_gets_the_same_verdict(pages: list[set[int]]) -> None:
     site, seen = Site(), []
     for number, flipped in enumerate(pages):
         page = site.page(f"http://a.test/{number}", SIMHASH ^ sum(1 << bit for bit in flipped))
-        seen.append((page, site.judge(page)))
+        seen.append((page, site.verdict(page)))
     for page, judged in seen:
-        assert site.judge(page) == judged
+        assert site.verdict(page) == judged
 
 
-def test_its_links_are_followed_and_the_document_says_what_it_is() -> None:
+def test_links_of_a_near_duplicate_are_released_and_its_document_names_the_leader() -> None:
     site = Site()
     site.visit("http://a.test/1", SIMHASH)
     page = site.page("http://a.test/2", SIMHASH ^ 1, links=(Link("http://a.test/3"),))
-    told = list(site.dedup.handle(page, 0.0))
-    [released] = [one for one in told if isinstance(one, UrlsDiscovered)]
+    events = list(site.dedup.handle(page, 0.0))
+    [released] = [one for one in events if isinstance(one, UrlsDiscovered)]
     assert [(found.url, found.duplicates) for found in released.urls] == [("http://a.test/3", 1)]
-    [document] = [one for one in told if isinstance(one, Page)]
+    [document] = [one for one in events if isinstance(one, Page)]
     assert document.verdict is Verdict.NEAR_DUPLICATE
     assert (document.near_duplicate_of, document.duplicate_of) == ("http://a.test/1", "")
 
 
-def test_too_many_in_a_row_are_a_trap() -> None:
+def test_too_many_near_duplicates_in_a_row_are_a_trap() -> None:
     site, link = Site(duplicates_limit=2), (Link("http://a.test/next"),)
     site.visit("http://a.test/1", SIMHASH)
 
     def judged(duplicates: int) -> PageJudged:
         page = site.page(f"http://a.test/after{duplicates}", SIMHASH ^ 1, links=link)
-        return site.judge(replace(page, visit=replace(page.visit, duplicates=duplicates)))
+        return site.verdict(replace(page, visit=replace(page.visit, duplicates=duplicates)))
 
     assert judged(1).links == 1
     trapped = judged(2)
@@ -137,14 +137,14 @@ def test_too_many_in_a_row_are_a_trap() -> None:
     assert trapped.verdict is Verdict.NEAR_DUPLICATE
 
 
-def test_what_has_no_simhash_is_near_nothing() -> None:
+def test_page_without_simhash_has_no_near_duplicates() -> None:
     site = Site()
     assert not site.visit("http://a.test/1", None)
     assert not site.visit("http://a.test/2", None)
     assert not list(site.store.table(NearRow).everything())
 
 
-def test_a_page_that_is_gone_leads_nobody() -> None:
+def test_deleted_page_does_not_lead() -> None:
     site = Site()
     site.visit("http://a.test/1", SIMHASH)
     list(site.dedup.handle(site.page("http://a.test/1", None, status=410), 0.0))
@@ -152,7 +152,7 @@ def test_a_page_that_is_gone_leads_nobody() -> None:
     assert site.visit("http://a.test/3", SIMHASH) == "http://a.test/2"
 
 
-def test_a_page_that_has_another_text_now_leads_no_longer() -> None:
+def test_page_with_another_text_no_longer_leads() -> None:
     site = Site()
     site.visit("http://a.test/1", SIMHASH)
     assert site.visit("http://a.test/2", SIMHASH ^ 1) == "http://a.test/1"
@@ -161,20 +161,20 @@ def test_a_page_that_has_another_text_now_leads_no_longer() -> None:
     assert site.visit("http://a.test/3", SIMHASH) == "http://a.test/2"
 
 
-def test_a_page_that_is_not_published_leads_nobody() -> None:
+def test_unpublished_page_does_not_lead() -> None:
     site = Site()
     site.visit("http://a.test/1", SIMHASH, noindex=True)
     assert not site.visit("http://a.test/2", SIMHASH)
 
 
 def boilerplate() -> Iterator[int]:
-    """Simhashes that share one band and are far from each other."""
+    """Yield simhashes that share one band and are far from each other."""
     chance = Random(1)
     while True:
         yield chance.getrandbits(48) << 16 | 0xABCD
 
 
-def test_rows_are_bounded_and_boilerplate_hides_nobody() -> None:
+def test_bands_are_bounded_and_boilerplate_hides_no_near_duplicate() -> None:
     site, simhashes = Site(), boilerplate()
     for number in range(3 * MAX_PAGES_PER_BAND):
         assert not site.visit(f"http://a.test/{number}", next(simhashes))
@@ -187,7 +187,7 @@ def test_rows_are_bounded_and_boilerplate_hides_nobody() -> None:
     )
 
 
-def test_a_family_of_near_duplicates_has_four_rows() -> None:
+def test_family_of_near_duplicates_has_four_rows() -> None:
     site = Site()
     for number in range(50):
         site.visit(f"http://a.test/{number}", SIMHASH ^ 1 << number)
@@ -197,5 +197,5 @@ def test_a_family_of_near_duplicates_has_four_rows() -> None:
 
 
 @pytest.mark.parametrize("bits", [0, 1, 3, 64])
-def test_the_distance_is_the_number_of_bits(bits: int) -> None:
+def test_distance_is_the_number_of_different_bits(bits: int) -> None:
     assert distance("0" * 16, f"{(1 << bits) - 1:016x}") == bits

@@ -1,4 +1,4 @@
-"""Links that are new on a page, or have other words: what is told of them, and what is not."""
+"""Hints from links that are new on a page, or have another text."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed
 HOME = "http://a.test/"
 A, B, C = (f"http://a.test/{name}" for name in "abc")
 OTHER = "http://b.test/"
-TOLD = EvidenceKind.LINK
+LINKED = EvidenceKind.LINK
 Crawl = Callable[..., list[ChangeHint]]
 
 
@@ -35,7 +35,7 @@ def home(at: float, *links: Link, url: str = HOME, text: str = "") -> PageParsed
 
 
 class Site(Instance):
-    """Dedup, and what comes back to it of what it says."""
+    """Dedup, which handles the links that it releases."""
 
     def __init__(self, revisit: str = "optimal") -> None:
         super().__init__()
@@ -44,44 +44,44 @@ class Site(Instance):
         self.admitted = list[str]()
 
     def hints(self, page: PageParsed) -> list[ChangeHint]:
-        told = list[ChangeHint]()
+        hints = list[ChangeHint]()
         for event in self.answer(page):
             for later in self.dedup.handle(event, 0.0) if isinstance(event, UrlsDiscovered) else ():
                 if isinstance(later, UrlsAdmitted):
                     self.admitted += [found.url for found in later.urls]
                 elif isinstance(later, ChangesHinted):
-                    told += later.hints
-        return told
+                    hints += later.hints
+        return hints
 
 
-def test_a_new_link_to_a_page_that_is_known_is_a_hint() -> None:
+def test_new_link_to_a_seen_url_is_a_hint() -> None:
     site = Site()
     assert site.hints(home(1.0, Link(A), Link(B))) == []
     assert site.hints(home(2.0, Link(B), Link(A))) == []
     assert site.hints(home(3.0, Link(A))) == []
-    assert site.hints(home(4.0, Link(B), Link(C), Link(A))) == [ChangeHint(B, TOLD, 4.0)]
-    assert site.admitted == [A, B, C], "what is new itself is visited anyhow"
+    assert site.hints(home(4.0, Link(B), Link(C), Link(A))) == [ChangeHint(B, LINKED, 4.0)]
+    assert site.admitted == [A, B, C], "new URLs are admitted"
 
 
-def test_other_words_for_a_link_are_a_hint() -> None:
+def test_link_with_another_text_is_a_hint() -> None:
     site = Site()
     site.hints(home(1.0, Link(A, "An article, one comment"), Link(B, "Another")))
     later = home(2.0, Link(A, "An article, two comments"), Link(B, "Another"))
-    assert site.hints(later) == [ChangeHint(A, TOLD, 2.0)]
-    assert site.hints(later) == [], "it was told"
+    assert site.hints(later) == [ChangeHint(A, LINKED, 2.0)]
+    assert site.hints(later) == [], "the hint was given before"
 
 
-SILENT = {
+IGNORED_LINKS = {
     "of another site": Link(OTHER, "new"),
     "to itself": Link(HOME, "new"),
-    "not vouched for": Link(A, "new", nofollow=True),
+    "nofollow": Link(A, "new", nofollow=True),
     "a guess": Link(A, "new", kind="script"),
     "another name": Link(A, "new", kind="canonical"),
 }
 
 
-@pytest.mark.parametrize("link", SILENT.values(), ids=SILENT)
-def test_only_what_a_reader_may_follow_within_the_site_is_told(link: Link) -> None:
+@pytest.mark.parametrize("link", IGNORED_LINKS.values(), ids=IGNORED_LINKS)
+def test_only_internal_clickable_links_are_hints(link: Link) -> None:
     site = Site()
     for url in (A, OTHER, HOME):
         site.hints(home(1.0, Link(A), Link(OTHER), Link(HOME), url=url))
@@ -89,22 +89,22 @@ def test_only_what_a_reader_may_follow_within_the_site_is_told(link: Link) -> No
     assert site.hints(home(3.0, Link(B), link)) == []
 
 
-def test_a_page_that_has_not_changed_says_nothing() -> None:
+def test_unchanged_page_gives_no_hints() -> None:
     site = Site()
     site.hints(home(1.0, Link(A), Link(B), text="text"))
     site.hints(home(2.0, Link(A), text="text"))
     assert site.hints(home(3.0, Link(A), Link(B), text="text")) == []
 
 
-def test_a_page_that_is_not_published_tells_of_its_links_as_well() -> None:
+def test_unpublished_page_gives_hints() -> None:
     site = Site()
     site.hints(home(1.0, Link(A), Link(B)))
     for at, links in ((2.0, (Link(A),)), (3.0, (Link(A), Link(B)))):
-        told = site.hints(parsed(HOME, HIDDEN, at, digest=f"text at {at}", links=links))
-    assert told == [ChangeHint(B, TOLD, 3.0)]
+        hints = site.hints(parsed(HOME, HIDDEN, at, digest=f"text at {at}", links=links))
+    assert hints == [ChangeHint(B, LINKED, 3.0)]
 
 
-def test_a_crawl_that_does_not_come_back_keeps_nothing_of_links() -> None:
+def test_crawl_without_revisits_stores_no_sketch_of_links() -> None:
     site = Site("none")
     site.hints(home(1.0, Link(A), Link(B)))
     assert sketch_links(home(1.0, Link(A)))
@@ -112,13 +112,13 @@ def test_a_crawl_that_does_not_come_back_keeps_nothing_of_links() -> None:
     assert site.hints(home(3.0, Link(A), Link(B))) == []
 
 
-def test_of_very_many_new_links_the_first_are_told() -> None:
+def test_hints_are_limited_to_the_first_new_links() -> None:
     many = [Link(f"{HOME}{n}") for n in range(1000)]
     site = Site()
     site.hints(home(1.0, *many))
     site.hints(home(2.0, Link(A)))
-    told = site.hints(home(3.0, *many))
-    assert {hint.url for hint in told} == {link.url for link in many[:MAX_NEW_LINKS]}
+    hints = site.hints(home(3.0, *many))
+    assert {hint.url for hint in hints} == {link.url for link in many[:MAX_NEW_LINKS]}
 
 
 @given(
@@ -126,7 +126,7 @@ def test_of_very_many_new_links_the_first_are_told() -> None:
         st.builds(Link, st.sampled_from([A, B, C, *map("{}x".format, (A, B))]), st.text())
     )
 )
-def test_no_link_of_a_page_is_new_to_its_own_sketch(links: list[Link]) -> None:
+def test_links_of_a_page_are_not_new_to_its_sketch(links: list[Link]) -> None:
     page = home(1.0, *links)
     sketch = sketch_links(page)
     assert len(sketch) <= MAX_SKETCH_BYTES
@@ -144,14 +144,14 @@ def internal(site: Site, page: PageParsed) -> tuple[int, ...] | None:
     return next(one.internal_links for one in site.answer(page) if isinstance(one, PageJudged))
 
 
-def test_a_verdict_has_the_internal_links_if_the_policy_uses_them() -> None:
-    page = home(1.0, Link(B), Link(A), *SILENT.values())
+def test_verdict_has_internal_links_if_the_policy_uses_them() -> None:
+    page = home(1.0, Link(B), Link(A), *IGNORED_LINKS.values())
     assert internal(Site("selective-incremental"), page) == sample_links((A, B))
     assert internal(Site("selective-incremental"), home(1.0)) == ()
     assert internal(Site("optimal"), page) is None
 
 
-def test_a_verdict_on_a_304_says_nothing_of_internal_links() -> None:
+def test_verdict_on_a_304_has_no_internal_links() -> None:
     site = Site("selective-incremental")
     site.hints(home(1.0, Link(A)))
     later = replace(home(2.0), kind=PageKind.NOT_MODIFIED, status=304)

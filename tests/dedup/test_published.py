@@ -1,4 +1,4 @@
-"""What `pages` has of a URL that is visited again and again, and what it is not told twice."""
+"""Documents on `pages` after many visits to one URL, without repetitions."""
 
 from typing import Any
 
@@ -37,16 +37,18 @@ from tests.dedup.test_documents import (
 )
 from tests.support.kinds import with_kind
 
-KNOWN = Validators('"1"', "")
+VALIDATORS = Validators('"1"', "")
 REPUBLISHING = DedupSettings(republish_unchanged=True)
 
 
-def not_modified(at: float, url: str = URL, asked: bool = True) -> PageParsed:
-    page = parsed(url, Seen(304), at, validators=KNOWN)
-    return with_kind(replace(page, visit=replace(page.visit, validators=KNOWN, conditional=asked)))
+def not_modified(at: float, url: str = URL, conditional: bool = True) -> PageParsed:
+    page = parsed(url, Seen(304), at, validators=VALIDATORS)
+    return with_kind(
+        replace(page, visit=replace(page.visit, validators=VALIDATORS, conditional=conditional))
+    )
 
 
-def unread(at: float, url: str = URL) -> PageParsed:
+def unreadable(at: float, url: str = URL) -> PageParsed:
     page = parsed(url, THERE, at, digest="", hazards=("parser_fault",))
     return replace(page, kind=PageKind.UNREADABLE)
 
@@ -61,7 +63,7 @@ def judged(one: Instance, page: PageParsed) -> PageJudged:
 
 
 def document(one: Instance, page: PageParsed) -> Page:
-    found = one.said(page)
+    found = one.published(page)
     assert isinstance(found, Page)
     return found
 
@@ -76,84 +78,84 @@ def times(page: Page) -> tuple[float, float, float]:
     return page.first_seen, page.last_changed, page.last_visited
 
 
-def test_a_document_says_since_when_it_is_and_when_it_changed() -> None:
+def test_document_has_times_of_first_visit_change_and_last_visit() -> None:
     one = Instance()
     first = document(one, text("a", 1.0))
     assert (first.verdict, first.change, times(first)) == (Verdict.FIRST, None, (1.0, 1.0, 1.0))
-    assert one.said(text("a", 2.0)) is None, "nothing is new"
+    assert one.published(text("a", 2.0)) is None, "nothing changed"
     later = document(one, text("b", 3.0))
     assert (later.verdict, times(later)) == (Verdict.CHANGED, (1.0, 3.0, 3.0))
-    assert one.said(not_modified(4.0)) is None
+    assert one.published(not_modified(4.0)) is None
     assert (row_of(one).at, row_of(one).last_changed) == (4.0, 3.0)
 
 
-def test_a_document_that_is_back_is_first_again_and_known_for_as_long() -> None:
+def test_document_that_is_back_is_first_again_with_its_first_seen_time() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    assert isinstance(one.said(parsed(URL, MOVED, 2.0)), Tombstone)
+    assert isinstance(one.published(parsed(URL, MOVED, 2.0)), Tombstone)
     back = document(one, text("a", 3.0))
     assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 3.0, 3.0))
 
 
-def test_that_it_is_a_copy_or_none_any_more_is_news() -> None:
+def test_document_is_published_when_it_becomes_or_ceases_to_be_a_copy() -> None:
     one = Instance()
     document(one, text("a", 1.0, COPY))
     assert document(one, text("a", 2.0)).duplicate_of == COPY
-    assert one.said(text("a", 3.0)) is None
+    assert one.published(text("a", 3.0)) is None
     document(one, text("b", 4.0, COPY))
     own = document(one, text("a", 5.0))
     assert (own.verdict, own.duplicate_of, own.last_changed) == (Verdict.UNCHANGED, "", 2.0)
-    assert one.said(text("a", 6.0)) is None
+    assert one.published(text("a", 6.0)) is None
 
 
 def hidden(digest: str, at: float) -> PageParsed:
     return parsed(URL, HIDDEN, at, digest=digest)
 
 
-def test_a_page_that_asks_not_to_be_indexed_has_a_history_all_the_same() -> None:
+def test_noindex_page_has_changes() -> None:
     one = Instance()
     texts = ["a", "a", "b", "b"]
     changes = [judged(one, hidden(text, float(at))).change for at, text in enumerate(texts, 1)]
     assert changes == [None, 0.0, 1.0, 0.0]
-    assert judged(one, hidden("b", 3.0)).change == 1.0, "its record comes again"
+    assert judged(one, hidden("b", 3.0)).change == 1.0, "redelivered"
     assert judged(one, text("b", 5.0)).change is None, "now there is a document"
     assert judged(one, text("b", 6.0)).change == 0.0
 
 
-def test_a_document_that_is_hidden_is_gone_once_and_compared_with_what_it_was() -> None:
+def test_hidden_document_gets_one_tombstone_and_is_still_compared() -> None:
     one = Instance()
     document(one, text("a", 1.0))
     assert judged(one, hidden("a", 2.0)).change == 0.0
     assert judged(one, hidden("b", 3.0)).change == 1.0
-    assert one.said(hidden("b", 4.0)) is None, "it is known to be gone"
-    assert isinstance(one.said(hidden("a", 2.0)), Tombstone), "its record comes again"
+    assert one.published(hidden("b", 4.0)) is None, "it is deleted already"
+    assert isinstance(one.published(hidden("a", 2.0)), Tombstone), "redelivered"
     back = document(one, text("b", 5.0))
     assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 5.0, 5.0))
 
 
-def test_an_unchanged_document_is_published_again_where_that_is_wanted() -> None:
+def test_unchanged_document_is_republished_if_the_setting_is_on() -> None:
     one = Instance(settings=REPUBLISHING)
-    said = [document(one, text("a", float(at))) for at in range(1, 4)]
-    told = [dict(encode(page).headers).get("unchanged") for page in said]
-    assert told == [None, "1", "1"]
-    assert [page.unchanged for page in said] == [False, True, True]
-    assert times(said[2]) == (1.0, 1.0, 3.0)
-    assert one.said(not_modified(4.0)) is None, "there is no text to publish"
+    pages = [document(one, text("a", float(at))) for at in range(1, 4)]
+    headers = [dict(encode(page).headers).get("unchanged") for page in pages]
+    assert headers == [None, "1", "1"]
+    assert [page.unchanged for page in pages] == [False, True, True]
+    assert times(pages[2]) == (1.0, 1.0, 3.0)
+    assert one.published(not_modified(4.0)) is None, "there is no text to publish"
 
 
-def test_a_page_that_is_as_it_was_is_judged_unchanged() -> None:
+def test_304_gets_the_verdict_unchanged() -> None:
     one = Instance()
     document(one, text("a", 1.0))
     one.answer(parsed(URL, Seen(404), 2.0))
     assert row_of(one).missed == 1
     found = judged(one, not_modified(3.0))
     assert (found.verdict, found.change, found.digest) == (Verdict.UNCHANGED, 0.0, "a")
-    assert (found.status, found.validators, found.links) == (304, KNOWN, 0)
-    assert (row_of(one).missed, row_of(one).at) == (0, 3.0), "it is there"
-    assert one.said(parsed(URL, Seen(404), 4.0)) is None, "only once in a row"
+    assert (found.status, found.validators, found.links) == (304, VALIDATORS, 0)
+    assert (row_of(one).missed, row_of(one).at) == (0, 3.0), "the document exists"
+    assert one.published(parsed(URL, Seen(404), 4.0)) is None, "one miss in a row"
 
 
-def test_a_document_that_is_gone_is_wanted_whole_before_it_is_back() -> None:
+def test_304_for_a_deleted_document_drops_its_validators() -> None:
     one = Instance()
     document(one, text("a", 1.0))
     one.answer(parsed(URL, Seen(410), 2.0))
@@ -165,39 +167,39 @@ def test_a_document_that_is_gone_is_wanted_whole_before_it_is_back() -> None:
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_page_that_is_not_to_be_indexed_may_be_as_it_was(gone: bool) -> None:
+def test_304_for_a_noindex_page_keeps_its_validators(gone: bool) -> None:
     one = Instance()
     if gone:
         document(one, text("a", 1.0))
     one.answer(parsed(URL, Seen(noindex=True), 2.0))
-    assert judged(one, not_modified(3.0)).validators == KNOWN
+    assert judged(one, not_modified(3.0)).validators == VALIDATORS
 
 
-def test_an_answer_to_a_condition_that_was_not_sent_says_nothing() -> None:
+def test_304_to_an_unconditional_request_is_ignored() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    assert one.answer(not_modified(2.0, asked=False)) == []
+    assert one.answer(not_modified(2.0, conditional=False)) == []
     assert row_of(one).at == 1.0
 
 
-def test_a_refusal_of_our_conditions_says_nothing_against_the_document() -> None:
+def test_412_does_not_count_as_a_miss() -> None:
     one = Instance()
     document(one, text("a", 1.0))
     one.answer(parsed(URL, Seen(412), 2.0))
     assert row_of(one).missed == 0
 
 
-def test_a_page_that_cannot_be_read_is_judged_and_its_document_stays() -> None:
+def test_unreadable_page_gets_a_verdict_and_keeps_its_document() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    (found,) = one.answer(unread(2.0))
+    (found,) = one.answer(unreadable(2.0))
     assert isinstance(found, PageJudged)
     assert (found.verdict, found.change, found.links) == (Verdict.UNREADABLE, None, 0)
     assert found.hazards == ("parser_fault",)
     assert row_of(one).at == 1.0
-    assert one.said(text("a", 3.0)) is None, "it was unchanged all the time"
+    assert one.published(text("a", 3.0)) is None, "the document did not change"
     two = Instance()
-    two.answer(unread(1.0))
+    two.answer(unreadable(1.0))
     assert document(two, text("a", 2.0)).verdict is Verdict.FIRST
 
 
@@ -205,7 +207,7 @@ KINDS: dict[str, Any] = {
     "a": lambda at, url: text("a", at, url),
     "b": lambda at, url: text("b", at, url),
     "not modified": not_modified,
-    "unread": unread,
+    "unreadable": unreadable,
     "missing": lambda at, url: parsed(url, Seen(404), at),
     "removed": lambda at, url: parsed(url, Seen(410), at),
     "failing": lambda at, url: parsed(url, Seen(500), at),
@@ -219,30 +221,30 @@ KINDS: dict[str, Any] = {
     st.lists(st.tuples(st.sampled_from([*KINDS]), st.sampled_from([URL, COPY])), max_size=10),
     st.integers(0, 10),
 )
-def test_nothing_that_a_crash_takes_from_pages_is_missing_in_the_end(
+def test_documents_lost_in_a_crash_are_published_again(
     found: list[tuple[str, str]], lost: int
 ) -> None:
-    """The store has what the visits changed there; from one on, what they published is lost."""
+    """The store has the rows of all visits; the documents from the visit *lost* on are lost."""
     pages = [KINDS[kind](20 * DAY * n, url) for n, (kind, url) in enumerate(found, 1)]
     one = Instance()
-    before = [one.said(page) for page in pages]
-    after = [*before[:lost], *(one.said(page) for page in pages[lost:])]
+    before = [one.published(page) for page in pages]
+    after = [*before[:lost], *(one.published(page) for page in pages[lost:])]
 
-    def newest(said: list[Page | Tombstone | None]) -> dict[str, object]:
-        return {one.url: _content(one) for one in said if one}
+    def newest(events: list[Page | Tombstone | None]) -> dict[str, object]:
+        return {one.url: _content(one) for one in events if one}
 
     assert newest(after) == newest(before)
 
 
-def _content(said: Page | Tombstone) -> object:
-    # Not the verdict: when its record comes again, another page may have become the leader.
-    if isinstance(said, Tombstone):
-        return said
-    return said.digest, said.first_seen, said.last_changed
+def _content(event: Page | Tombstone) -> object:
+    # Without the verdict: on redelivery, another page may have become the leader.
+    if isinstance(event, Tombstone):
+        return event
+    return event.digest, event.first_seen, event.last_changed
 
 
-def test_a_page_that_stays_as_it_is_needs_no_decision_of_the_nodes() -> None:
-    store = Undecided(Database(":memory:"))
+def test_unchanged_page_needs_no_conditional_write() -> None:
+    store = RefusingStore(Database(":memory:"))
     one = Instance(store)
     for page in (text("a", 1.0), text("a", 1.0, COPY)):
         assert one.answer(page)
@@ -255,8 +257,8 @@ def test_a_page_that_stays_as_it_is_needs_no_decision_of_the_nodes() -> None:
         one.answer(text("b", 3.0))
 
 
-class Undecided(SqliteStore):
-    """Keeps rows, and decides who was first until it *refuses*."""
+class RefusingStore(SqliteStore):
+    """A store with conditional writes that fail once it *refuses*."""
 
     refuses = False
 

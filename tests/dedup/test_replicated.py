@@ -1,4 +1,4 @@
-"""The URL-seen set on a disk with a changelog: whoever reads that has the same table."""
+"""The URL-seen set on a disk with a changelog, which all instances read alike."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from services.dedup.seen import Finding, SeenMapping, SeenSet, SeenTable
 from tests.support.memory_disk import MemoryDisk
 
 SITE, NOW = "example.org", 1_700_000_000.0
-MINE, OTHER = "0" * 16, "f" * 16
+FINDER, OTHER = "0" * 16, "f" * 16
 NEW, REPEATED, KNOWN = Finding
 NUMBER = partition_of(SITE, SqliteLog.partitions)
 
@@ -41,7 +41,7 @@ def open_set(log: SqliteLog, disk: Disk, epoch: int = 1) -> ReplicatedSeen:
     return seen
 
 
-def add(seen: SeenSet, *names: str, finder: str = MINE) -> list[Finding]:
+def add(seen: SeenSet, *names: str, finder: str = FINDER) -> list[Finding]:
     findings = seen.test(DEFAULT_CRAWL, SITE, urls(*names), finder)
     seen.settle()
     return findings
@@ -68,7 +68,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
         yield made
 
 
-# Every set.
+# All implementations of the set.
 
 SETS: dict[str, Callable[[], SeenSet]] = {
     "a table of the store": lambda: SeenTable(SqliteStore(Database(":memory:"))),
@@ -83,25 +83,25 @@ def any_set(request: pytest.FixtureRequest) -> SeenSet:
     return made
 
 
-def test_the_first_finder_is_remembered_for_good(any_set: SeenSet) -> None:
+def test_first_finder_never_changes(any_set: SeenSet) -> None:
     assert add(any_set, "a", "b") == [NEW, NEW]
     assert add(any_set, "a", "c", finder=OTHER) == [KNOWN, NEW]
     assert add(any_set, "a", "b", "c") == [REPEATED, REPEATED, KNOWN]
 
 
-def test_what_nobody_has_found_is_unknown(any_set: SeenSet) -> None:
+def test_url_without_finder_is_not_in_the_set(any_set: SeenSet) -> None:
     add(any_set, "a")
     assert any_set.contains(DEFAULT_CRAWL, SITE, *urls("a"))
     assert not any_set.contains(DEFAULT_CRAWL, SITE, *urls("b"))
 
 
-def test_what_was_found_is_known_before_it_is_settled(any_set: SeenSet) -> None:
-    any_set.test(DEFAULT_CRAWL, SITE, urls("a"), MINE)
+def test_unsettled_url_is_in_the_set(any_set: SeenSet) -> None:
+    any_set.test(DEFAULT_CRAWL, SITE, urls("a"), FINDER)
     assert any_set.test(DEFAULT_CRAWL, SITE, urls("a", "b"), OTHER) == [KNOWN, NEW]
     assert any_set.contains(DEFAULT_CRAWL, SITE, *urls("a"))
 
 
-def test_each_crawl_meets_a_url_by_itself(any_set: SeenSet) -> None:
+def test_crawls_have_separate_sets(any_set: SeenSet) -> None:
     add(any_set, "a")
     assert not any_set.contains("second", SITE, *urls("a"))
     assert any_set.test("second", SITE, urls("a"), OTHER) == [NEW]
@@ -113,7 +113,7 @@ def test_each_crawl_meets_a_url_by_itself(any_set: SeenSet) -> None:
 # The changelog.
 
 
-def test_the_changelog_keeps_crawls_apart(log: SqliteLog, disk: Disk) -> None:
+def test_changelog_separates_crawls(log: SqliteLog, disk: Disk) -> None:
     seen = open_set(log, disk)
     add(seen, "a")
     seen.test("second", SITE, urls("b"), OTHER)
@@ -126,41 +126,41 @@ def test_the_changelog_keeps_crawls_apart(log: SqliteLog, disk: Disk) -> None:
         assert not again.contains(DEFAULT_CRAWL, SITE, *urls("b"))
 
 
-def test_a_change_is_on_the_log_once(log: SqliteLog, disk: Disk) -> None:
+def test_change_is_appended_once(log: SqliteLog, disk: Disk) -> None:
     seen = open_set(log, disk)
     add(seen, "a", "b")
     add(seen, "a", finder=OTHER)
     seen.settle()
     [change] = changes(log)
-    assert (change.site, change.finder, list(change.urls)) == (SITE, MINE, urls("a", "b"))
+    assert (change.site, change.finder, list(change.urls)) == (SITE, FINDER, urls("a", "b"))
 
 
-def test_what_was_discarded_is_neither_known_nor_on_the_log(log: SqliteLog, disk: Disk) -> None:
+def test_discarded_url_is_neither_in_the_set_nor_on_the_log(log: SqliteLog, disk: Disk) -> None:
     seen = open_set(log, disk)
-    seen.test(DEFAULT_CRAWL, SITE, urls("a"), MINE)
+    seen.test(DEFAULT_CRAWL, SITE, urls("a"), FINDER)
     seen.discard()
     seen.settle()
     assert not changes(log)
     assert add(seen, "a", finder=OTHER) == [NEW]
 
 
-def test_an_instance_with_an_empty_disk_reads_all_of_it(log: SqliteLog, disk: Disk) -> None:
+def test_instance_with_an_empty_disk_reads_the_whole_changelog(log: SqliteLog, disk: Disk) -> None:
     add(open_set(log, MemoryDisk(), 1), "a", "b")
     assert add(open_set(log, disk, 2), "a", "c", finder=OTHER) == [KNOWN, NEW]
 
 
-def test_an_instance_reads_what_others_wrote_since(log: SqliteLog, disk: Disk) -> None:
+def test_instance_reads_changes_of_other_owners(log: SqliteLog, disk: Disk) -> None:
     add(open_set(log, disk, 1), "a")
     add(open_set(log, MemoryDisk(), 2), "b", finder=OTHER)
     back = open_set(log, disk, 3)
     assert add(back, "a", "b", "c") == [REPEATED, KNOWN, NEW]
     again = ReplicatedSeen(log, disk, lambda: NOW)
     again.assign({NUMBER: 4})
-    assert not again.restore(), "its own epoch is to be read"
+    assert not again.restore(), "its own epoch is not read yet"
     assert again.restore()
 
 
-def test_what_a_former_owner_appends_late_counts_for_nobody(log: SqliteLog) -> None:
+def test_late_change_of_a_former_owner_is_ignored(log: SqliteLog) -> None:
     old_disk, new_disk = MemoryDisk(), MemoryDisk()
     old, new = open_set(log, old_disk, 1), open_set(log, new_disk, 2)
     add(old, "a", finder=OTHER)
@@ -170,7 +170,7 @@ def test_what_a_former_owner_appends_late_counts_for_nobody(log: SqliteLog) -> N
     assert add(open_set(log, MemoryDisk(), 4), "a") == [REPEATED]
 
 
-def test_a_site_of_another_partition_is_not_owned(log: SqliteLog) -> None:
+def test_site_of_another_partition_is_not_owned(log: SqliteLog) -> None:
     seen = ReplicatedSeen(log, MemoryDisk(), lambda: NOW)
     seen.assign({NUMBER: 1})
     assert seen.owns(SITE)
@@ -178,7 +178,7 @@ def test_a_site_of_another_partition_is_not_owned(log: SqliteLog) -> None:
     assert not seen.owns(next(s for s in others if partition_of(s, log.partitions) != NUMBER))
 
 
-def test_records_that_are_left_to_read_are_named(log: SqliteLog) -> None:
+def test_note_has_the_number_of_remaining_records(log: SqliteLog) -> None:
     add(open_set(log, MemoryDisk(), 1), "a")
     seen = ReplicatedSeen(log, MemoryDisk(), lambda: NOW)
     seen.assign({NUMBER: 2})
@@ -189,7 +189,7 @@ def test_records_that_are_left_to_read_are_named(log: SqliteLog) -> None:
 
 
 @pytest.mark.parametrize("grown", [False, True])
-def test_a_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool) -> None:
+def test_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool) -> None:
     before = SqliteLog(Database(":memory:"))
     names = [f"{n}" for n in range(2500)]
     seen = open_set(before, disk, 1)
@@ -198,9 +198,9 @@ def test_a_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool)
     add(seen, *names, finder=OTHER)
     after = SqliteLog(Database(":memory:"))
     if grown:
-        meanwhile = open_set(after, MemoryDisk(), 2)
+        newer = open_set(after, MemoryDisk(), 2)
         for n in range(20):
-            add(meanwhile, f"new {n}")
+            add(newer, f"new {n}")
     back = open_set(after, disk, 3)
     assert add(back, names[0], names[5]) == [REPEATED, KNOWN]
     other = open_set(after, MemoryDisk(), 4)
@@ -209,7 +209,7 @@ def test_a_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool)
         assert add(other, "new 7") == add(open_set(after, disk, 5), "new 7") == [REPEATED]
 
 
-def test_a_table_that_was_published_in_part_is_published_once_more(
+def test_partly_published_table_is_published_again(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.dedup.replicated.EVENTS_PER_BATCH", 1)
@@ -225,10 +225,10 @@ def test_a_table_that_was_published_in_part_is_published_once_more(
     assert add(open_set(after, MemoryDisk(), 4), *names, finder=OTHER) == [KNOWN] * 100
     before = len(changes(after))
     open_set(after, disk, 5)
-    assert len(changes(after)) == before, "it is complete, and was told so"
+    assert len(changes(after)) == before, "the table was published completely before"
 
 
-def test_what_somebody_else_puts_on_the_topic_stops_nobody(log: SqliteLog, disk: Disk) -> None:
+def test_foreign_records_on_the_changelog_are_skipped(log: SqliteLog, disk: Disk) -> None:
     add(open_set(log, disk, 1), "a")
     [change] = [r for r in log.tail([URLS_SEEN.name]).poll(0) if b'"urls":["' in r.value]
     for value in (b"", b"{}", change.value.replace(b'"urls":["', b'"urls":["no hex')):
@@ -245,10 +245,10 @@ steps = st.lists(
 
 @pytest.mark.slow
 @given(steps)
-def test_all_who_own_it_in_turn_agree_on_every_first_finder(
+def test_successive_owners_agree_on_every_first_finder(
     steps: list[tuple[int, str, int]],
 ) -> None:
-    """Former owners go on appending; disks are lost."""
+    """Former owners continue to append, and disks are lost."""
     log, disks = SqliteLog(Database(":memory:")), [MemoryDisk() for _ in range(3)]
     sets: dict[int, ReplicatedSeen] = {}
     first, finders = dict[int, str](), defaultdict[int, list[str]](list)
@@ -275,17 +275,17 @@ def test_all_who_own_it_in_turn_agree_on_every_first_finder(
 # The disk.
 
 
-def test_a_disk_keeps_its_filters_over_a_restart(tmp_path: Path) -> None:
+def test_disk_keeps_its_filters_after_a_restart(tmp_path: Path) -> None:
     for _ in range(2):
         with closing(RocksDisk(tmp_path)) as disk:
             disk.write({b"a": b"1"})
         newest = max(tmp_path.glob("OPTIONS-*"), key=lambda file: int(file.name.split("-")[1]))
-        said = newest.read_text()
-        assert "filter_policy=bloomfilter" in said
-        assert "cache_index_and_filter_blocks=true" in said
+        options = newest.read_text()
+        assert "filter_policy=bloomfilter" in options
+        assert "cache_index_and_filter_blocks=true" in options
 
 
-def test_a_disk_has_one_owner(tmp_path: Path) -> None:
+def test_disk_in_use_is_locked(tmp_path: Path) -> None:
     with closing(RocksDisk(tmp_path)), pytest.raises(Locked, match=r"service\.instance"):
         RocksDisk(tmp_path)
     RocksDisk(tmp_path).close()
