@@ -56,6 +56,8 @@ from gossamer.web.url import (
 from gossamer.web.url_steps import host_image, host_images, without_default_document
 from services.dedup.rows import ASSUMED_RULE, DocumentRow, HostNameRow, HostStepsRow, original_of
 
+# Guesses.
+
 INITIAL_GUESSES = 10
 """Guesses that may be in flight at a new host."""
 MAX_GUESSES = 100
@@ -135,6 +137,8 @@ class Guesses:
         return self._rows.get(host) or GuessesRow(host)
 
 
+# URL steps.
+
 MIN_DIFFERENCE = 0.5
 """Fraction of changed words from which the texts of a URL and its rewritten URL are two pages."""
 MAX_DEFAULT_DOCUMENTS = 10
@@ -198,7 +202,7 @@ class HostSteps:
         """
         url, to_visit = page.visit.url, []
         self._compare_default_documents(page, crawl)
-        for rule, rewritten in self._rules(page, original, crawl):
+        for rule, rewritten in self._find_rules(page, original, crawl):
             row = self._load(host_key(url))
             if rule == ASSUMED_RULE or rule in row.refuted or row.is_proven(rule):
                 continue
@@ -227,7 +231,7 @@ class HostSteps:
         if any(self._has_other_text(one, page) for one in counterparts):
             self._refute(host, ASSUMED_RULE)
 
-    def _rules(
+    def _find_rules(
         self, page: PageParsed, original: str, crawl: CrawlDefined | None
     ) -> Iterator[tuple[str, str]]:
         """Yield the rules that rewrite the URL of *page* or of its *original*.
@@ -274,9 +278,11 @@ class HostSteps:
 
 def _steps_size(row: HostStepsRow) -> int:
     texts = [*row.met, *row.refuted, *row.proofs]
-    proofs = sum(len(some) for some in row.proofs.values())
+    proofs = sum(map(len, row.proofs.values()))
     return ENTRY_BYTES * (2 + proofs + len(texts)) + sum(map(len, texts))
 
+
+# Host names.
 
 MIN_COMPARED_PAGES = 10
 """Pages of a host from which the share of duplicates is significant."""

@@ -343,11 +343,9 @@ def mark_new(
         yield event
 
 
-def hints_of_links(known: Iterable[Discovery], crawl: str, now: float) -> Iterator[ChangesHinted]:
-    """Yield hints for the links in *known*, to URLs in the URL-seen set, that are new."""
-    hints = (
-        ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in known if one.linked_at
-    )
+def hints_of_links(seen: Iterable[Discovery], crawl: str, now: float) -> Iterator[ChangesHinted]:
+    """Yield hints for the links in *seen*, to URLs in the URL-seen set, that are new."""
+    hints = (ChangeHint(one.url, EvidenceKind.LINK, one.linked_at) for one in seen if one.linked_at)
     yield from group_by_host(hints, crawl, now)
 
 

@@ -70,7 +70,7 @@ class EvaluatedPage(NamedTuple):
     hidden: Gone | None = None
     """Why the page is not published; None if it is."""
     reason: str = ""
-    """The same in words, or why the page is published although a classifier failed."""
+    """The same in words, or why the page is treated as relevant although a classifier failed."""
 
 
 Answer = Iterator[Event | Tombstone]
@@ -187,7 +187,7 @@ class Pages:
         if relevance.inside is None:
             failures = "; ".join(f"{name!r} failed: {why}" for name, why in facts.failures.items())
             return EvaluatedPage(
-                page, requested.hidden, f"published, because the classifier {failures}"
+                page, requested.hidden, f"treated as relevant, because the classifier {failures}"
             )
         if relevance.inside:
             return requested._replace(page=page)
@@ -229,18 +229,18 @@ class Pages:
 
     def _read_listing(self, evaluated: EvaluatedPage, now: float) -> Answer:
         page = evaluated.page
-        listed = self._listings.read(page, self._crawl, self.blocklist)
-        yield from self._content.follow(page, listed.links, now)
+        version = self._listings.read(page, self._crawl, self.blocklist)
+        yield from self._content.follow(page, version.links, now)
         if self._uses_hints:
-            yield from group_by_host(listed.hints, page.crawl, now, self._hints_limit)
-        hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in listed.links.hazards else ()
+            yield from group_by_host(version.hints, page.crawl, now, self._hints_limit)
+        hazards = (Hazard.BLACKLISTED,) if Hazard.BLACKLISTED in version.links.hazards else ()
         count_hazards(NAME, hazards)
         yield _verdict_on(
             page,
-            LISTING_VERDICTS[listed.change],
+            LISTING_VERDICTS[version.change],
             now,
-            change=listed.change,
-            links=len(listed.links.followed),
+            change=version.change,
+            links=len(version.links.followed),
             hazards=page.hazards + hazards,
         )
         yield from self._documents.record_miss(page, Gone.LISTING)

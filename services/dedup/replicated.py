@@ -200,10 +200,10 @@ class ReplicatedSeen(SeenSet):
     def restore(self) -> bool:
         """Read the next records; return whether the tables of all our partitions are complete."""
         if messages := next(self._publishing, None):
-            self._note_positions(messages, {})
+            self._append_and_store(messages, {})
             return False
         if self._tail is None:
-            self._end_publishing()
+            self._finish_publishing()
             return True
         records = self._tail.poll(POLL_TIMEOUT)
         by_partition = defaultdict[int, list[Record]](list)
@@ -261,7 +261,7 @@ class ReplicatedSeen(SeenSet):
             if not one.must_publish
         }
 
-    def _end_publishing(self) -> None:
+    def _finish_publishing(self) -> None:
         published = [n for n, one in self._partitions.items() if one.must_publish]
         for number in published:
             self._partitions[number].must_publish = False
@@ -273,7 +273,7 @@ class ReplicatedSeen(SeenSet):
         chosen = frozenset(numbers)
         if not chosen:
             return
-        rows = (_row(*stored) for stored in self._disk.scan() if stored[0][0])
+        rows = (_decode_row(*stored) for stored in self._disk.scan() if stored[0][0])
         # A partition lost in between is published by its new owner, or when it is assigned again.
         of_partitions = (
             row for row in rows if self._partition_of(row.site) in chosen & self._partitions.keys()
@@ -301,12 +301,12 @@ class ReplicatedSeen(SeenSet):
             self._message(self._partition_of(site), _make_change(crawl, site, finder, urls))
             for crawl, site, finder, urls in changes.events
         ]
-        self._note_positions(messages, changes.rows)
+        self._append_and_store(messages, changes.rows)
 
-    def _note_positions(
+    def _append_and_store(
         self, messages: Sequence[Message], rows: Mapping[bytes, bytes | None]
     ) -> None:
-        """Append *messages*; then write *rows* and the new positions.
+        """Append *messages* to the log; then write *rows* and the new positions to the disk.
 
         A position advances only if *messages* follow it directly. Records in between are from
         another owner, and are not on this disk.
@@ -430,7 +430,7 @@ def _key(crawl: str, site: str, url: str) -> bytes:
     return crawl.encode() + b"\0" + site.encode() + b"\0" + bytes.fromhex(url)
 
 
-def _row(key: bytes, finder: bytes) -> SeenRow:
+def _decode_row(key: bytes, finder: bytes) -> SeenRow:
     """Return the row of a key and value on disk."""
     crawl, site, url = key.split(b"\0", 2)
     return SeenRow(crawl.decode(), site.decode(), url, finder)

@@ -22,14 +22,14 @@ class Finding(Enum):
 
     NEW = "the URL was not in the set"
     REPEATED = "the same finder had found the URL first"
-    KNOWN = "another finder had found the URL first"
+    SEEN = "another finder had found the URL first"
 
     @classmethod
     def of(cls, first: str | None, finder: str) -> "Finding":
         """Return the finding for *finder*; *first* is the first finder of the URL, or None."""
         if first is None:
             return cls.NEW
-        return cls.REPEATED if first == finder else cls.KNOWN
+        return cls.REPEATED if first == finder else cls.SEEN
 
 
 class SeenSet(ABC):
@@ -83,7 +83,7 @@ class SeenMapping(SeenSet):
         findings = list[Finding]()
         for key in (mapping_key(crawl, url) for url in urls):
             finding = Finding.of(self._mapping.get(key), finder)
-            if finding is not Finding.KNOWN:
+            if finding is not Finding.SEEN:
                 # A repeated URL is written again: after a crash the changelog may lack it.
                 self._mapping[key] = finder
             findings.append(finding)

@@ -188,9 +188,9 @@ class Dedup(Processor):
             raise Poison(str(error)) from error
         if self._crawl is not None:
             url = known_as(self._crawl, url)
-            left = left_out(self._crawl, Blocklist(), added(seed, url))
-            if left and left.rule is Hazard.OUT_OF_SCOPE:
-                raise Poison(f"seed {url} is {left.reason}")
+            exclusion = left_out(self._crawl, Blocklist(), added(seed, url))
+            if exclusion and exclusion.rule is Hazard.OUT_OF_SCOPE:
+                raise Poison(f"seed {url} is {exclusion.reason}")
         urls, site = (added(seed, url),), site_of(url)
         return [UrlsDiscovered(crawl=seed.crawl, at=now, site=site, via=seed.via, urls=urls)]
 
@@ -209,14 +209,14 @@ class Dedup(Processor):
         by_finding: dict[Finding, list[Discovery]] = {finding: [] for finding in Finding}
         for discovery, finding in zip(urls.values(), findings, strict=True):
             by_finding[finding].append(discovery)
-        known = by_finding[Finding.KNOWN]
-        if known and (linking := linking_site(event.via, event.site)):
-            self._in_links.count_links(linking, (discovery.url for discovery in known))
+        seen = by_finding[Finding.SEEN]
+        if seen and (linking := linking_site(event.via, event.site)):
+            self._in_links.count_links(linking, (discovery.url for discovery in seen))
         if self._uses_hints:
-            yield from hints_of_links(known, event.crawl, now)
+            yield from hints_of_links(seen, event.crawl, now)
         if event.via.startswith("seed@"):
             # A seed that is added again is retried now. The frontier keeps delay and Retry-After.
-            yield from _request_retries(event, known, now)
+            yield from _request_retries(event, seen, now)
         yield from _admit(event, by_finding[Finding.REPEATED], True, now)
         yield from _admit(event, by_finding[Finding.NEW], False, now)
 
@@ -268,10 +268,10 @@ def _admit(
 
 
 def _request_retries(
-    event: UrlsDiscovered, known: Sequence[Discovery], now: float
+    event: UrlsDiscovered, seen: Sequence[Discovery], now: float
 ) -> Iterator[RetryRequested]:
-    """Yield a retry of each seed of the event's site in *known*, the URLs found before."""
-    for found in known:
+    """Yield a retry of each seed of the event's site in *seen*, URLs in the URL-seen set."""
+    for found in seen:
         if site_of(found.url) == event.site:
             host = host_key(found.url)
             yield RetryRequested(

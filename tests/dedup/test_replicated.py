@@ -25,7 +25,7 @@ from tests.support.memory_disk import MemoryDisk
 
 SITE, NOW = "example.org", 1_700_000_000.0
 FINDER, OTHER = "0" * 16, "f" * 16
-NEW, REPEATED, KNOWN = Finding
+NEW, REPEATED, SEEN = Finding
 NUMBER = partition_of(SITE, SqliteLog.partitions)
 
 
@@ -85,8 +85,8 @@ def any_set(request: pytest.FixtureRequest) -> SeenSet:
 
 def test_first_finder_never_changes(any_set: SeenSet) -> None:
     assert add(any_set, "a", "b") == [NEW, NEW]
-    assert add(any_set, "a", "c", finder=OTHER) == [KNOWN, NEW]
-    assert add(any_set, "a", "b", "c") == [REPEATED, REPEATED, KNOWN]
+    assert add(any_set, "a", "c", finder=OTHER) == [SEEN, NEW]
+    assert add(any_set, "a", "b", "c") == [REPEATED, REPEATED, SEEN]
 
 
 def test_url_without_finder_is_not_in_the_set(any_set: SeenSet) -> None:
@@ -97,7 +97,7 @@ def test_url_without_finder_is_not_in_the_set(any_set: SeenSet) -> None:
 
 def test_unsettled_url_is_in_the_set(any_set: SeenSet) -> None:
     any_set.test(DEFAULT_CRAWL, SITE, urls("a"), FINDER)
-    assert any_set.test(DEFAULT_CRAWL, SITE, urls("a", "b"), OTHER) == [KNOWN, NEW]
+    assert any_set.test(DEFAULT_CRAWL, SITE, urls("a", "b"), OTHER) == [SEEN, NEW]
     assert any_set.contains(DEFAULT_CRAWL, SITE, *urls("a"))
 
 
@@ -146,14 +146,14 @@ def test_discarded_url_is_neither_in_the_set_nor_on_the_log(log: SqliteLog, disk
 
 def test_instance_with_an_empty_disk_reads_the_whole_changelog(log: SqliteLog, disk: Disk) -> None:
     add(open_set(log, MemoryDisk(), 1), "a", "b")
-    assert add(open_set(log, disk, 2), "a", "c", finder=OTHER) == [KNOWN, NEW]
+    assert add(open_set(log, disk, 2), "a", "c", finder=OTHER) == [SEEN, NEW]
 
 
 def test_instance_reads_changes_of_other_owners(log: SqliteLog, disk: Disk) -> None:
     add(open_set(log, disk, 1), "a")
     add(open_set(log, MemoryDisk(), 2), "b", finder=OTHER)
     back = open_set(log, disk, 3)
-    assert add(back, "a", "b", "c") == [REPEATED, KNOWN, NEW]
+    assert add(back, "a", "b", "c") == [REPEATED, SEEN, NEW]
     again = ReplicatedSeen(log, disk, lambda: NOW)
     again.assign({NUMBER: 4})
     assert not again.restore(), "its own epoch is not read yet"
@@ -166,7 +166,7 @@ def test_late_change_of_a_former_owner_is_ignored(log: SqliteLog) -> None:
     add(old, "a", finder=OTHER)
     assert add(new, "a") == [NEW]
     for disk in (old_disk, new_disk, MemoryDisk()):
-        assert add(open_set(log, disk, 3), "a", finder="1" * 16) == [KNOWN]
+        assert add(open_set(log, disk, 3), "a", finder="1" * 16) == [SEEN]
     assert add(open_set(log, MemoryDisk(), 4), "a") == [REPEATED]
 
 
@@ -202,9 +202,9 @@ def test_recreated_changelog_is_filled_from_the_table(disk: Disk, grown: bool) -
         for n in range(20):
             add(newer, f"new {n}")
     back = open_set(after, disk, 3)
-    assert add(back, names[0], names[5]) == [REPEATED, KNOWN]
+    assert add(back, names[0], names[5]) == [REPEATED, SEEN]
     other = open_set(after, MemoryDisk(), 4)
-    assert add(other, *names) == [*[REPEATED] * 5, *[KNOWN] * 2495]
+    assert add(other, *names) == [*[REPEATED] * 5, *[SEEN] * 2495]
     if grown:
         assert add(other, "new 7") == add(open_set(after, disk, 5), "new 7") == [REPEATED]
 
@@ -222,7 +222,7 @@ def test_partly_published_table_is_published_again(
     while len(changes(after)) < 3:
         assert not killed.restore()
     open_set(after, disk, 3)
-    assert add(open_set(after, MemoryDisk(), 4), *names, finder=OTHER) == [KNOWN] * 100
+    assert add(open_set(after, MemoryDisk(), 4), *names, finder=OTHER) == [SEEN] * 100
     before = len(changes(after))
     open_set(after, disk, 5)
     assert len(changes(after)) == before, "the table was published completely before"
@@ -233,8 +233,8 @@ def test_foreign_records_on_the_changelog_are_skipped(log: SqliteLog, disk: Disk
     [change] = [r for r in log.tail([URLS_SEEN.name]).poll(0) if b'"urls":["' in r.value]
     for value in (b"", b"{}", change.value.replace(b'"urls":["', b'"urls":["no hex')):
         log.append([change_message(change.partition, value)])
-    assert add(open_set(log, disk, 2), "a", "b", finder=OTHER) == [KNOWN, NEW]
-    assert add(open_set(log, MemoryDisk(), 3), "a", "b") == [REPEATED, KNOWN]
+    assert add(open_set(log, disk, 2), "a", "b", finder=OTHER) == [SEEN, NEW]
+    assert add(open_set(log, MemoryDisk(), 3), "a", "b") == [REPEATED, SEEN]
 
 
 steps = st.lists(

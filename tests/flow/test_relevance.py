@@ -150,7 +150,7 @@ def test_a_classifier_that_fails_or_is_not_installed_loses_no_page(
         "broken": "RuntimeError: no model",
         "missing": "LookupError: no entry point of gossamer.relevance has this name",
     }
-    expected = f"published, because the classifier '{name}' failed: {why[name]}"
+    expected = f"treated as relevant, because the classifier '{name}' failed: {why[name]}"
     assert judged(crawl, "/").reason == expected
     assert reported(crawl)["classifier_failed"] == len(SITE)
     assert crawl.log.tail([DEAD_LETTERS.name]).poll(0) == []
