@@ -70,14 +70,14 @@ UNDECIDED_KINDS = frozenset({PageKind.MOVED, PageKind.REDIRECTED})
 
 
 class GuessesRow(Row, frozen=True):
-    """How many guesses at a host may be in flight."""
+    """The maximum number of guesses in flight at a host."""
 
     table = "guesses"
     partition_key = "host"
 
     host: str
     room: int = INITIAL_GUESSES
-    """The maximum number of guesses in flight."""
+    """Maximum number of guesses in flight."""
 
 
 @dataclass

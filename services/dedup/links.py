@@ -254,7 +254,7 @@ class LinkParking:
             )
 
     def _first_finder(self, site: str, link: Discovery, finder: str) -> str:
-        """Return the page that parked *link*; cache and return *finder* if there is none."""
+        """Return the page that parked *link*; if it is not cached, cache and return *finder*."""
         key = link.trace, link.depth
         if (first := self._parked.get(key)) is None:
             self._parked.put(key, finder, site)

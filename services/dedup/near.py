@@ -85,7 +85,7 @@ class Near:
         }
 
     def find_leader(self, page: PageParsed) -> str:
-        """Return the URL that *page* is a near duplicate of; "" if there is none.
+        """Return the URL that *page* is a near duplicate of, or "".
 
         A page without a leader becomes a candidate for later pages. Pages that were visited later
         are ignored, so a redelivered record gets the same answer.

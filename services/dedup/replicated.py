@@ -328,7 +328,7 @@ class ReplicatedSeen(SeenSet):
         self._changes = Changes()
 
     def note(self) -> str:
-        """Return how many records are still to be read; "" if there are none."""
+        """Return how many records are still to be read, or "" if the table is complete."""
         remaining = sum(
             max(0, (one.marker or 0) - one.position.offset)
             for one in self._partitions.values()

@@ -86,7 +86,7 @@ def original_of(row: HostNameRow | None, now: float) -> str:
 
 
 class HostStepsRow(Row, frozen=True):
-    """Which URL steps hold at a host."""
+    """The URL steps that hold at a host, with their proofs."""
 
     table = "host_steps"
     partition_key = "host"

@@ -68,7 +68,7 @@ class SeenSet(ABC):
         """Drop changes outside the store since the last `settle`."""
 
     def note(self) -> str:
-        """Return a message for operators; "" if there is none."""
+        """Return a message for operators, or ""."""
         return ""
 
 

@@ -158,7 +158,7 @@ class FaustSeenTable(faust.Table[str, str]):
         return changes
 
     def changelog_offset(self, partition: int) -> int:
-        """Return the offset up to which the disk has the changelog; -1 if there is none.
+        """Return the offset up to which the disk has the changelog, or -1.
 
         A table with rows and without an offset has to be published into the changelog.
         """
