@@ -86,7 +86,7 @@ class Crawl:
         self.database.close()
 
 
-def archived(folder: Path, *pages: PageFetched) -> list[PageArchived]:
+def archive_pages(folder: Path, *pages: PageFetched) -> list[PageArchived]:
     """Archive *pages* in one run that ends normally; return the published events."""
     crawl = Crawl(folder)
     crawl.fetch(*pages)

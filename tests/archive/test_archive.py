@@ -17,7 +17,7 @@ from services.archive.files.segment import OPEN_SUFFIX
 from tests.archive.harness import (
     NOW,
     Crawl,
-    archived,
+    archive_pages,
     assert_readable,
     files,
     members,
@@ -29,7 +29,7 @@ from tests.archive.harness import (
 
 
 def test_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
-    archived(tmp_path, page(7, b"<p>Seven", hazards=("wrong_content_type", "infinite_body")))
+    archive_pages(tmp_path, page(7, b"<p>Seven", hazards=("wrong_content_type", "infinite_body")))
     (file,) = files(tmp_path / "warc")
     assert_readable(tmp_path / "warc")
     (info, about), (response, head), (request, asked), (metadata, found) = records(file)
@@ -69,7 +69,7 @@ def test_capture_is_response_request_and_metadata(tmp_path: Path) -> None:
 
 def test_published_offset_leads_to_the_record(tmp_path: Path) -> None:
     pages = [page(i, os.urandom(i * 50)) for i in range(40)]
-    found = {event.url: event for event in archived(tmp_path, *pages)}
+    found = {event.url: event for event in archive_pages(tmp_path, *pages)}
     assert len(found) == 40
     for fetched in pages:
         event = found[fetched.visit.url]
@@ -91,7 +91,7 @@ def test_body_is_stored_as_received_and_can_be_replayed(tmp_path: Path) -> None:
         ("Content-Encoding", "gzip"),
         ("Transfer-Encoding", "chunked"),
     )
-    archived(tmp_path, page(1, gzip.compress(html), headers=headers))
+    archive_pages(tmp_path, page(1, gzip.compress(html), headers=headers))
     (file,) = files(tmp_path / "warc")
     with file.open("rb") as stream:
         found = [
@@ -108,7 +108,7 @@ def test_body_is_stored_as_received_and_can_be_replayed(tmp_path: Path) -> None:
 
 def test_robots_capture_is_archived_and_not_published(tmp_path: Path) -> None:
     url = "http://site1.example/robots.txt"
-    events = archived(
+    events = archive_pages(
         tmp_path,
         page(1, b"User-agent: *", visit=Visit("1.1.0@" + url, url, purpose=Purpose.ROBOTS)),
         page(4),
@@ -145,14 +145,14 @@ def test_full_segment_is_completed_and_another_begun(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_each_run_has_its_own_complete_files(tmp_path: Path) -> None:
     for i in range(3):
-        archived(tmp_path, page(i))
+        archive_pages(tmp_path, page(i))
         assert len(files(tmp_path / "warc")) == i + 1
         assert_readable(tmp_path / "warc")
     assert len(responses(tmp_path / "warc")) == 3
 
 
 def test_run_without_pages_leaves_no_file(tmp_path: Path) -> None:
-    assert archived(tmp_path) == []
+    assert archive_pages(tmp_path) == []
     assert files(tmp_path / "warc") == []
 
 
@@ -173,7 +173,7 @@ def test_two_crawls_can_share_a_folder(tmp_path: Path) -> None:
 
 
 def test_same_fetch_has_the_same_record_ids(tmp_path: Path) -> None:
-    archived(tmp_path, page(1), page(1), page(1, started_at=NOW + 99))
+    archive_pages(tmp_path, page(1), page(1), page(1, started_at=NOW + 99))
     (file,) = files(tmp_path / "warc")
     ids = [h["WARC-Record-ID"] for h, _ in records(file, WarcRecordType.response)]
     assert ids[0] == ids[1] != ids[2]
@@ -203,13 +203,13 @@ def test_metric_counts_the_bytes_written(tmp_path: Path) -> None:
         return REGISTRY.get_sample_value("gossamer_archived_bytes_total") or 0.0
 
     before = total()
-    archived(tmp_path, *(page(i) for i in range(5)))
+    archive_pages(tmp_path, *(page(i) for i in range(5)))
     assert total() - before == sum(path.stat().st_size for path in files(tmp_path / "warc"))
 
 
 @pytest.mark.parametrize("instant", [0.0, 1_700_000_000.123456, 4_102_444_800.5])
 def test_dates_have_microseconds(tmp_path: Path, instant: float) -> None:
-    archived(tmp_path, page(1, started_at=instant))
+    archive_pages(tmp_path, page(1, started_at=instant))
     (file,) = files(tmp_path / "warc")
     written = records(file, WarcRecordType.response)[0][0]["WARC-Date"]
     assert datetime.fromisoformat(written) == datetime.fromtimestamp(instant, UTC)

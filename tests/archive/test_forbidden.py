@@ -8,7 +8,7 @@ import pytest
 from gossamer.settings import ArchiveSettings
 from gossamer.web.http import Headers
 from services.archive.forbidden import MAX_HEAD_BYTES, is_forbidden
-from tests.archive.harness import HTML, archived, page, responses
+from tests.archive.harness import HTML, archive_pages, page, responses
 
 FORBIDDEN = frozenset(ArchiveSettings().not_archived)
 META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
@@ -26,7 +26,7 @@ META = b"<title>A</title><META NAME='Robots' CONTENT='noindex, noarchive'>"
 )
 def test_page_with_noarchive_is_not_archived(tmp_path: Path, headers: Headers, body: bytes) -> None:
     asks, other = page(1, body, headers=headers), page(2)
-    (event,) = archived(tmp_path, asks, other)
+    (event,) = archive_pages(tmp_path, asks, other)
     assert event.url == other.visit.url
     assert responses(tmp_path / "warc") == [other.visit.url]
 
@@ -41,7 +41,7 @@ def test_page_with_noarchive_is_not_archived(tmp_path: Path, headers: Headers, b
     ],
 )
 def test_other_pages_are_archived(tmp_path: Path, headers: Headers, body: bytes) -> None:
-    assert len(archived(tmp_path, page(1, body, headers=headers))) == 1
+    assert len(archive_pages(tmp_path, page(1, body, headers=headers))) == 1
 
 
 def test_forbidding_signals_are_a_setting() -> None:

@@ -15,7 +15,7 @@ from gossamer.events import Visit
 from gossamer.web.http import Headers
 from tests.archive.harness import (
     Crawl,
-    archived,
+    archive_pages,
     assert_readable,
     files,
     page,
@@ -24,9 +24,9 @@ from tests.archive.harness import (
 )
 
 
-def stored(folder: Path, **fields: object) -> tuple[bytes, bytes]:
+def archive_response(folder: Path, **fields: object) -> tuple[bytes, bytes]:
     """Archive one page; return the head and body of its response record."""
-    archived(folder, page(1, **fields))  # type: ignore[arg-type]
+    archive_pages(folder, page(1, **fields))  # type: ignore[arg-type]
     assert_readable(folder / "warc")
     (file,) = files(folder / "warc")
     ((_, content),) = records(file, WarcRecordType.response)
@@ -64,7 +64,7 @@ def stored(folder: Path, **fields: object) -> tuple[bytes, bytes]:
 def test_headers_are_stored_as_far_as_they_are_valid(
     tmp_path: Path, headers: Headers, expected: bytes
 ) -> None:
-    head, body = stored(tmp_path, headers=headers, body=b"Hello")
+    head, body = archive_response(tmp_path, headers=headers, body=b"Hello")
     assert head == b"HTTP/1.1 200 OK\r\n" + expected
     assert body == b"Hello"
 
@@ -74,13 +74,13 @@ def test_headers_are_stored_as_far_as_they_are_valid(
     "reason, line", [("", b"404 "), ("Not\r\nFound", b"404 Not Found"), ("\xe9", b"404 \xe9")]
 )
 def test_reason_phrase_may_be_any_text(tmp_path: Path, reason: str, line: bytes) -> None:
-    head, _ = stored(tmp_path, status=404, reason=reason, headers=())
+    head, _ = archive_response(tmp_path, status=404, reason=reason, headers=())
     assert head == b"HTTP/1.1 " + line
 
 
 def test_bodiless_status_keeps_its_content_length(tmp_path: Path) -> None:
     headers = (("Content-Length", "1234"),)
-    head, body = stored(tmp_path, status=304, reason="", headers=headers, body=b"")
+    head, body = archive_response(tmp_path, status=304, reason="", headers=headers, body=b"")
     assert head.endswith(b"\r\nContent-Length: 1234")
     assert body == b""
 
@@ -92,11 +92,11 @@ def test_bodiless_status_keeps_its_content_length(tmp_path: Path) -> None:
     ids=["empty", "blank lines", "zeros", "three megabytes", "looks like a record"],
 )
 def test_body_may_be_any_bytes(tmp_path: Path, body: bytes) -> None:
-    assert stored(tmp_path, body=body, headers=())[1] == body
+    assert archive_response(tmp_path, body=body, headers=())[1] == body
 
 
 def test_truncated_body_is_marked(tmp_path: Path) -> None:
-    archived(tmp_path, page(1, truncated="length", headers=(("Content-Length", "123456"),)))
+    archive_pages(tmp_path, page(1, truncated="length", headers=(("Content-Length", "123456"),)))
     (file,) = files(tmp_path / "warc")
     ((about, content),) = records(file, WarcRecordType.response)
     assert about["WARC-Truncated"] == "length"
@@ -105,14 +105,14 @@ def test_truncated_body_is_marked(tmp_path: Path) -> None:
 
 def test_source_of_a_seed_cannot_forge_a_field(tmp_path: Path) -> None:
     url = "http://site1.example/"
-    archived(tmp_path, page(1, visit=Visit("1.1.0@" + url, url, via="me\r\nhazard: none\n\n")))
+    archive_pages(tmp_path, page(1, visit=Visit("1.1.0@" + url, url, via="me\r\nhazard: none\n\n")))
     (file,) = files(tmp_path / "warc")
     ((_, content),) = records(file, WarcRecordType.metadata)
     assert b"via: me hazard: none \r\n" in content
 
 
 def test_invalid_address_is_omitted(tmp_path: Path) -> None:
-    archived(tmp_path, page(1, address="nowhere\r\nX: y"), page(2, address="2001:db8::7"))
+    archive_pages(tmp_path, page(1, address="nowhere\r\nX: y"), page(2, address="2001:db8::7"))
     (file,) = files(tmp_path / "warc")
     addresses = {
         h["WARC-Target-URI"][-7:]: h.get("WARC-IP-Address")
@@ -160,7 +160,7 @@ def test_any_response_can_be_read_back(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         fetched = page(1, body, headers=tuple(headers), reason=reason, status=status)
-        archived(Path(folder), fetched)
+        archive_pages(Path(folder), fetched)
         (file,) = files(Path(folder) / "warc")
         ((_, content),) = records(file, WarcRecordType.response)
         assert content.endswith(b"\r\n\r\n" + body)

@@ -16,7 +16,7 @@ from tests.archive.harness import (
     HTML,
     NOW,
     Crawl,
-    archived,
+    archive_pages,
     assert_readable,
     files,
     page,
@@ -30,14 +30,14 @@ PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 URL = page(1).visit.url
 
 
-def visited(day: int, status: int = 200, body: bytes = BODY, **fields: Any) -> PageFetched:
+def fetched_page(day: int, status: int = 200, body: bytes = BODY, **fields: Any) -> PageFetched:
     found = page(1, body, status=status, started_at=NOW + day * DAY, **fields)
     return replace(found, visit=replace(found.visit, id=f"1.{day}.0@{URL}"))
 
 
 def not_modified(day: int, conditional: bool = True) -> PageFetched:
     headers = (("ETag", '"1"'), ("Content-Length", "8"))
-    found = visited(day, 304, b"", reason="Not Modified", headers=headers)
+    found = fetched_page(day, 304, b"", reason="Not Modified", headers=headers)
     asked = replace(found.visit, validators=Validators('"1"'), conditional=conditional)
     return replace(found, visit=asked)
 
@@ -58,7 +58,7 @@ def response_ids(folder: Path) -> list[str]:
 
 
 def test_304_is_a_revisit_record_that_refers_to_the_body(tmp_path: Path) -> None:
-    capture, revisit = archived(tmp_path, visited(1), not_modified(2))
+    capture, revisit = archive_pages(tmp_path, fetched_page(1), not_modified(2))
     ((headers, block),) = revisits(tmp_path)
     assert headers["WARC-Profile"] == PROFILE
     assert headers["WARC-Target-URI"] == headers["WARC-Refers-To-Target-URI"] == URL
@@ -73,7 +73,7 @@ def test_304_is_a_revisit_record_that_refers_to_the_body(tmp_path: Path) -> None
 
 
 def test_revisit_record_can_be_read_by_warcio(tmp_path: Path) -> None:
-    archived(tmp_path, visited(1), not_modified(2))
+    archive_pages(tmp_path, fetched_page(1), not_modified(2))
     (file,) = files(tmp_path / "warc")
     with file.open("rb") as stream:
         found = [
@@ -85,22 +85,24 @@ def test_revisit_record_can_be_read_by_warcio(tmp_path: Path) -> None:
 
 
 def test_revisit_record_refers_to_the_newest_body_before_errors_and_304s(tmp_path: Path) -> None:
-    archived(tmp_path, visited(1), visited(2, body=b"<p>New"))
-    archived(tmp_path, not_modified(3), visited(4, 503), visited(5, 301, b""), not_modified(6))
+    archive_pages(tmp_path, fetched_page(1), fetched_page(2, body=b"<p>New"))
+    archive_pages(
+        tmp_path, not_modified(3), fetched_page(4, 503), fetched_page(5, 301, b""), not_modified(6)
+    )
     found = [headers["WARC-Refers-To"] for headers, _ in revisits(tmp_path)]
     assert found == [response_ids(tmp_path)[1]] * 2
 
 
 def test_redelivered_304_refers_to_the_same_body(tmp_path: Path) -> None:
-    archived(tmp_path, visited(1), not_modified(2), visited(3, body=b"<p>New"))
-    archived(tmp_path, not_modified(2))
+    archive_pages(tmp_path, fetched_page(1), not_modified(2), fetched_page(3, body=b"<p>New"))
+    archive_pages(tmp_path, not_modified(2))
     first, again = revisits(tmp_path)
     assert first[0]["WARC-Record-ID"] == again[0]["WARC-Record-ID"]
     assert first[0]["WARC-Refers-To"] == again[0]["WARC-Refers-To"]
 
 
 def test_304_without_an_earlier_capture_refers_to_none(tmp_path: Path) -> None:
-    (revisit, later) = archived(tmp_path, not_modified(2), not_modified(3))
+    (revisit, later) = archive_pages(tmp_path, not_modified(2), not_modified(3))
     for headers, _ in revisits(tmp_path):
         assert headers["WARC-Profile"] == PROFILE
         assert {"WARC-Refers-To", "WARC-Refers-To-Date", "WARC-Payload-Digest"}.isdisjoint(
@@ -111,7 +113,7 @@ def test_304_without_an_earlier_capture_refers_to_none(tmp_path: Path) -> None:
 
 def test_capture_without_record_id_is_referred_to_by_its_time(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
-    crawl.fetch(visited(1))
+    crawl.fetch(fetched_page(1))
     crawl.work()
     store = SqliteStore(crawl.database)
     (row,) = store.table(CaptureRow).scan((DEFAULT_CRAWL, URL))
@@ -127,6 +129,8 @@ def test_capture_without_record_id_is_referred_to_by_its_time(tmp_path: Path) ->
 
 
 def test_304_to_an_unconditional_request_is_a_response_record(tmp_path: Path) -> None:
-    _, odd = archived(tmp_path, visited(1, headers=HTML), not_modified(2, conditional=False))
+    _, odd = archive_pages(
+        tmp_path, fetched_page(1, headers=HTML), not_modified(2, conditional=False)
+    )
     assert revisits(tmp_path) == []
     assert (odd.record_type, odd.digest) == ("response", payload_digest(b""))

@@ -165,11 +165,11 @@ def event(**fields: Any) -> bytes:
     return json.dumps({"at": 1.0, **fields}).encode()
 
 
-def discovered(site: str, via: str, *urls: str) -> bytes:
+def urls_discovered(site: str, via: str, *urls: str) -> bytes:
     return event(event="urls_discovered", site=site, via=via, urls=[{"url": url} for url in urls])
 
 
-def parsed(url: str, site: str, **more: Any) -> bytes:
+def parsed_page(url: str, site: str, **more: Any) -> bytes:
     visit = {"id": f"1.1.0@{url}", "url": url}
     kind = {404: "missing", 410: "removed"}.get(more.get("status", 200), "document")
     fields = {"fetched_at": 1.0, "status": 200, "kind": kind, "digest": url, **more}

@@ -42,12 +42,14 @@ def dedup() -> Dedup:
     return processor
 
 
-def discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
+def urls_discovered(*urls: str, via: str = "v1") -> UrlsDiscovered:
     found = tuple(Discovery(url, 1) for url in urls)
     return UrlsDiscovered(at=0.0, site="a.test", via=via, urls=found)
 
 
-def parsed(url: str, digest: str, *links: Link, depth: int = 0, **fields: object) -> PageParsed:
+def parsed_page(
+    url: str, digest: str, *links: Link, depth: int = 0, **fields: object
+) -> PageParsed:
     given = {"status": 200, "title": "T", "fetched_at": 1.0, **fields}
     return with_kind(
         PageParsed(
@@ -70,16 +72,16 @@ def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
 
 
 def test_url_is_admitted_for_its_first_finder_only(dedup: Dedup) -> None:
-    [first] = of_kind(UrlsAdmitted, dedup.handle(discovered("http://a.test/1"), 0.0))
+    [first] = of_kind(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     assert first.urls == (Discovery("http://a.test/1", 1),)
-    again = dedup.handle(discovered("http://a.test/1", "http://a.test/2", via="v2"), 0.0)
+    again = dedup.handle(urls_discovered("http://a.test/1", "http://a.test/2", via="v2"), 0.0)
     [second] = of_kind(UrlsAdmitted, again)
     assert [found.url for found in second.urls] == ["http://a.test/2"]
 
 
 def test_redelivered_record_admits_its_url_again_as_repeated(dedup: Dedup) -> None:
-    [once] = of_kind(UrlsAdmitted, dedup.handle(discovered("http://a.test/1"), 0.0))
-    again = list(dedup.handle(discovered("http://a.test/1"), 0.0))
+    [once] = of_kind(UrlsAdmitted, dedup.handle(urls_discovered("http://a.test/1"), 0.0))
+    again = list(dedup.handle(urls_discovered("http://a.test/1"), 0.0))
     assert again == [replace(once, repeated=True)]
 
 
@@ -91,7 +93,7 @@ def test_finder_is_stored_as_64_bits() -> None:
     seen: dict[str, str] = {}
     for seen_set in (SeenMapping(seen), SeenTable(store)):
         processor = Dedup(seen_set, store, DedupSettings())
-        list(processor.handle(discovered("http://a.test/1", via=LONG), 0.0))
+        list(processor.handle(urls_discovered("http://a.test/1", via=LONG), 0.0))
         list(processor.handle(SeedAdded(url="http://a.test/2", via=LONG), 0.0))
     key = bytes.fromhex(fingerprint("http://a.test/1"))
     row = store.table(SeenRow).get((DEFAULT_CRAWL, "a.test"), key)
@@ -130,7 +132,7 @@ def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) 
         Link("http://b.test/no", nofollow=True),
         Link("http://x.out.test/"),
     )
-    answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 2.0))
+    answer = list(dedup.handle(parsed_page("http://a.test/", "d1", *links), 2.0))
     released = of_kind(UrlsDiscovered, answer)
     assert [(e.site, [f.url for f in e.urls]) for e in released] == [
         ("a.test", ["http://www.a.test/1", "http://a.test/2"]),
@@ -143,14 +145,14 @@ def test_links_of_a_first_page_are_released_in_one_event_per_site(dedup: Dedup) 
 
 def test_usage_of_the_site_is_published(dedup: Dedup) -> None:
     usage = {"content-signal": "ai-train=no"}
-    answer = dedup.handle(parsed("http://a.test/", "d1", usage=usage), 5.0)
+    answer = dedup.handle(parsed_page("http://a.test/", "d1", usage=usage), 5.0)
     assert [page.usage for page in of_kind(Page, answer)] == [usage]
 
 
 def test_duplicate_names_its_leader_and_releases_no_equal_links(dedup: Dedup) -> None:
-    first = parsed("http://a.test/", "same", Link("http://a.test/1"))
+    first = parsed_page("http://a.test/", "same", Link("http://a.test/1"))
     list(dedup.handle(first, 0.0))
-    copy = list(dedup.handle(parsed("http://b.test/", "same", Link("http://b.test/1")), 0.0))
+    copy = list(dedup.handle(parsed_page("http://b.test/", "same", Link("http://b.test/1")), 0.0))
     assert not of_kind(UrlsDiscovered, copy)
     [page] = of_kind(Page, copy)
     assert (page.verdict, page.duplicate_of) == (Verdict.DUPLICATE, "http://a.test/")
@@ -161,8 +163,8 @@ def test_duplicate_names_its_leader_and_releases_no_equal_links(dedup: Dedup) ->
 def test_nofollow_and_too_deep_links_are_not_released(dedup: Dedup) -> None:
     link = Link("http://a.test/1")
     for page in (
-        parsed("http://a.test/", "d1", link, nofollow=True),
-        parsed("http://a.test/deep", "d2", link, depth=3),
+        parsed_page("http://a.test/", "d1", link, nofollow=True),
+        parsed_page("http://a.test/deep", "d2", link, depth=3),
     ):
         assert not of_kind(UrlsDiscovered, dedup.handle(page, 0.0))
 
@@ -170,13 +172,13 @@ def test_nofollow_and_too_deep_links_are_not_released(dedup: Dedup) -> None:
 def test_invalid_scope_is_poison_and_changes_nothing(dedup: Dedup) -> None:
     with pytest.raises(Poison, match="scope"):
         list(dedup.handle(CrawlDefined(at=1.0, scope="everything!", max_depth=3), 1.0))
-    answer = dedup.handle(parsed("http://a.test/", "d1", Link("http://x.out.test/")), 2.0)
+    answer = dedup.handle(parsed_page("http://a.test/", "d1", Link("http://x.out.test/")), 2.0)
     assert not of_kind(UrlsDiscovered, answer)
 
 
 def test_redirect_adds_a_hop_and_no_depth(dedup: Dedup) -> None:
     target = Link("http://b.test/", redirect=True)
-    answer = list(dedup.handle(parsed("http://a.test/", "", target, depth=2, status=301), 0.0))
+    answer = list(dedup.handle(parsed_page("http://a.test/", "", target, depth=2, status=301), 0.0))
     [event] = answer
     assert isinstance(event, UrlsDiscovered)
     (found,) = event.urls
@@ -184,58 +186,58 @@ def test_redirect_adds_a_hop_and_no_depth(dedup: Dedup) -> None:
 
 
 def test_error_page_yields_no_events(dedup: Dedup) -> None:
-    assert list(dedup.handle(parsed("http://a.test/", "", status=500), 0.0)) == []
+    assert list(dedup.handle(parsed_page("http://a.test/", "", status=500), 0.0)) == []
 
 
-def parked(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
+def parked_links(answer: Iterable[object]) -> list[list[tuple[str, int]]]:
     return [[(f.url, f.depth) for f in event.urls] for event in of_kind(LinksParked, answer)]
 
 
 def test_out_of_scope_and_too_deep_links_are_parked_with_their_finder(dedup: Dedup) -> None:
     links = Link("http://a.test/1"), Link("http://out.test/"), Link("http://out.test/2", "", True)
-    answer = list(dedup.handle(parsed("http://a.test/", "d1", *links, depth=2), 1.0))
+    answer = list(dedup.handle(parsed_page("http://a.test/", "d1", *links, depth=2), 1.0))
     [event] = of_kind(LinksParked, answer)
     assert (event.site, event.via) == ("a.test", "1.1.0@http://a.test/")
-    assert parked(answer) == [[("http://out.test/", 3)]], "a nofollow link is not parked"
-    deep = dedup.handle(parsed("http://a.test/1", "d2", Link("http://a.test/3"), depth=3), 1.0)
-    assert parked(deep) == [[("http://a.test/3", 4)]]
+    assert parked_links(answer) == [[("http://out.test/", 3)]], "a nofollow link is not parked"
+    deep = dedup.handle(parsed_page("http://a.test/1", "d2", Link("http://a.test/3"), depth=3), 1.0)
+    assert parked_links(deep) == [[("http://a.test/3", 4)]]
     moved = Link("http://out.test/moved", redirect=True)
-    answer = list(dedup.handle(parsed("http://a.test/4", "", moved, status=301, depth=1), 1.0))
-    assert parked(answer) == [[("http://out.test/moved", 1)]]
-    unfollowed = parsed("http://a.test/5", "d5", Link("http://out.test/5"), nofollow=True)
-    assert parked(dedup.handle(unfollowed, 1.0)) == []
+    answer = list(dedup.handle(parsed_page("http://a.test/4", "", moved, status=301, depth=1), 1.0))
+    assert parked_links(answer) == [[("http://out.test/moved", 1)]]
+    unfollowed = parsed_page("http://a.test/5", "d5", Link("http://out.test/5"), nofollow=True)
+    assert parked_links(dedup.handle(unfollowed, 1.0)) == []
 
 
 def test_link_on_every_page_is_parked_once_and_by_a_redelivered_page(
     dedup: Dedup,
 ) -> None:
     foot = Link("http://out.test/")
-    first = parsed("http://a.test/", "d1", foot)
-    assert parked(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
-    assert parked(dedup.handle(parsed("http://a.test/1", "d2", foot), 1.0)) == []
-    assert parked(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
-    deeper = parsed("http://a.test/2", "d3", foot, depth=1)
-    assert parked(dedup.handle(deeper, 1.0)) == [[("http://out.test/", 2)]]
+    first = parsed_page("http://a.test/", "d1", foot)
+    assert parked_links(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
+    assert parked_links(dedup.handle(parsed_page("http://a.test/1", "d2", foot), 1.0)) == []
+    assert parked_links(dedup.handle(first, 1.0)) == [[("http://out.test/", 1)]]
+    deeper = parsed_page("http://a.test/2", "d3", foot, depth=1)
+    assert parked_links(dedup.handle(deeper, 1.0)) == [[("http://out.test/", 2)]]
 
 
 def test_parked_links_are_split_into_events_that_fit_the_topic(dedup: Dedup) -> None:
     links = [Link(f"http://out.test/{n:04}{'x' * 1960}") for n in range(2500)]
-    answer = list(dedup.handle(parsed("http://a.test/", "d1", *links), 1.0))
-    assert [len(urls) for urls in parked(answer)] == [1000, 1000, 500]
+    answer = list(dedup.handle(parsed_page("http://a.test/", "d1", *links), 1.0))
+    assert [len(urls) for urls in parked_links(answer)] == [1000, 1000, 500]
     assert all(encode(event) for event in of_kind(LinksParked, answer))
 
 
 def test_verdict_carries_the_number_of_linking_sites_once(dedup: Dedup) -> None:
     known, other = "http://a.test/1", "http://a.test/2"
-    list(dedup.handle(discovered(known, other, via="seed@seeds/0/1"), 0.0))
+    list(dedup.handle(urls_discovered(known, other, via="seed@seeds/0/1"), 0.0))
     for n in range(20):
         finder = f"9.{n}.0@http://www.site{n % 10}.example/{n}"
-        assert not list(dedup.handle(discovered(known, via=finder), 0.0))
+        assert not list(dedup.handle(urls_discovered(known, via=finder), 0.0))
         own = f"9.{n}.1@http://a.test/{n + 5}"
-        assert not list(dedup.handle(discovered(other, via=own), 0.0))
+        assert not list(dedup.handle(urls_discovered(other, via=own), 0.0))
 
     def linking_sites(url: str, digest: str) -> float:
-        [judged] = of_kind(PageJudged, dedup.handle(parsed(url, digest), 0.0))
+        [judged] = of_kind(PageJudged, dedup.handle(parsed_page(url, digest), 0.0))
         return sites_in(judged.in_links)
 
     assert 5 < linking_sites(known, "d1") < 20

@@ -69,7 +69,7 @@ STAYS: dict[str, list[Seen]] = {
 }
 
 
-def parsed(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
+def parsed_page(url: str, seen: Seen, at: float, **fields: object) -> PageParsed:
     link = (Link(seen.to, redirect=True),) if seen.to else ()
     given = {"digest": "text" if seen.status == 200 else "", "links": link, **fields}
     return with_kind(
@@ -110,7 +110,7 @@ class Instance:
 
 def visits(url: str, found: Iterable[Seen], since: float = 1.0) -> Iterator[PageParsed]:
     for number, seen in enumerate(found):
-        yield parsed(url, seen, since + number * DAY)
+        yield parsed_page(url, seen, since + number * DAY)
 
 
 @pytest.mark.parametrize(("found", "reason"), GONE.values(), ids=GONE)
@@ -152,9 +152,9 @@ def test_document_that_may_be_back_is_not_deleted(found: list[Seen]) -> None:
 
 def test_document_refused_for_a_long_time_is_deleted() -> None:
     one = Instance()
-    one.answer(parsed(URL, THERE, 0.0))
+    one.answer(parsed_page(URL, THERE, 0.0))
     days = [1, 2, 20, 30.9, 31]
-    events = [one.published(parsed(URL, Seen(403), day * DAY)) for day in days]
+    events = [one.published(parsed_page(URL, Seen(403), day * DAY)) for day in days]
     assert events[:-1] == [None] * 4
     gone = events[-1]
     assert isinstance(gone, Tombstone) and gone.reason == Gone.REFUSED
@@ -164,7 +164,7 @@ def test_document_refused_for_a_long_time_is_deleted() -> None:
 def test_late_record_publishes_nothing(found: list[Seen]) -> None:
     """A parser was suspended while appending, and resumes after the next visit to the page."""
     one = Instance()
-    late = parsed(URL, THERE, 1.0, digest="one")
+    late = parsed_page(URL, THERE, 1.0, digest="one")
     assert one.published(late) is not None
     for later in visits(URL, found, 1.0 + DAY):
         one.answer(later)
@@ -174,7 +174,7 @@ def test_late_record_publishes_nothing(found: list[Seen]) -> None:
 @given(st.permutations(range(4)), st.lists(st.sampled_from([THERE, Seen(404), HIDDEN, MOVED])))
 def test_published_versions_never_go_back_in_time(order: list[int], found: list[Seen]) -> None:
     pages = [
-        parsed(URL, seen, 1.0 + number * DAY, digest=str(number))
+        parsed_page(URL, seen, 1.0 + number * DAY, digest=str(number))
         for number, seen in enumerate([THERE, *found][:4])
     ]
     one, newest = Instance(), 0.0
@@ -201,7 +201,7 @@ def test_deleted_document_that_is_back_is_published_and_may_be_deleted_again() -
 
 def test_noindex_page_gets_a_verdict_and_its_links_are_released() -> None:
     link = (Link("http://a.test/2"),)
-    released, judged = Instance().answer(parsed(URL, HIDDEN, 1.0, links=link))
+    released, judged = Instance().answer(parsed_page(URL, HIDDEN, 1.0, links=link))
     assert isinstance(released, UrlsDiscovered) and isinstance(judged, PageJudged)
     assert judged.reason == "the page asks not to be indexed: it is not published"
 
@@ -218,7 +218,7 @@ responses = st.sampled_from(
 def test_redelivered_records_leave_pages_unchanged(
     found: list[tuple[str, Seen]], again: st.DataObject
 ) -> None:
-    pages = [parsed(url, seen, 20 * DAY * n) for n, (url, seen) in enumerate(found, 1)]
+    pages = [parsed_page(url, seen, 20 * DAY * n) for n, (url, seen) in enumerate(found, 1)]
     start = again.draw(st.integers(0, len(pages)))
     one, newest = Instance(), dict[str, type]()
 
@@ -245,18 +245,20 @@ def test_leader_that_is_gone_is_replaced(found: list[Seen]) -> None:
     for page in visits(URL, [THERE, *found]):
         one.answer(page)
     later = 9 * DAY
-    assert one.duplicate_of(parsed(COPY, THERE, later)) == ""
-    assert one.duplicate_of(parsed(THIRD, THERE, later)) == COPY
-    assert one.duplicate_of(parsed(URL, THERE, later + 1)) == COPY, "it is back, as a duplicate"
-    assert one.duplicate_of(parsed(COPY, THERE, later + 2)) == ""
+    assert one.duplicate_of(parsed_page(COPY, THERE, later)) == ""
+    assert one.duplicate_of(parsed_page(THIRD, THERE, later)) == COPY
+    assert one.duplicate_of(parsed_page(URL, THERE, later + 1)) == COPY, (
+        "it is back, as a duplicate"
+    )
+    assert one.duplicate_of(parsed_page(COPY, THERE, later + 2)) == ""
 
 
 def test_leader_with_another_text_is_replaced() -> None:
     one = Instance()
-    one.answer(parsed(URL, THERE, 1.0))
-    assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == URL
-    one.answer(parsed(URL, THERE, 3.0, digest="other text"))
-    assert one.duplicate_of(parsed(COPY, THERE, 4.0)) == ""
+    one.answer(parsed_page(URL, THERE, 1.0))
+    assert one.duplicate_of(parsed_page(COPY, THERE, 2.0)) == URL
+    one.answer(parsed_page(URL, THERE, 3.0, digest="other text"))
+    assert one.duplicate_of(parsed_page(COPY, THERE, 4.0)) == ""
 
 
 @pytest.mark.parametrize("found", [[Seen(404)], [Seen(403)], [FOR_NOW], [Seen(500), Seen(500)]])
@@ -264,29 +266,29 @@ def test_leader_that_may_be_back_still_leads(found: list[Seen]) -> None:
     one = Instance()
     for page in visits(URL, [THERE, *found]):
         one.answer(page)
-    assert one.duplicate_of(parsed(COPY, THERE, 9 * DAY)) == URL
+    assert one.duplicate_of(parsed_page(COPY, THERE, 9 * DAY)) == URL
 
 
 def test_noindex_page_does_not_lead() -> None:
     one = Instance()
-    assert one.duplicate_of(parsed(URL, HIDDEN, 1.0)) == ""
-    assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == ""
-    assert one.duplicate_of(parsed(URL, HIDDEN, 3.0)) == COPY
+    assert one.duplicate_of(parsed_page(URL, HIDDEN, 1.0)) == ""
+    assert one.duplicate_of(parsed_page(COPY, THERE, 2.0)) == ""
+    assert one.duplicate_of(parsed_page(URL, HIDDEN, 3.0)) == COPY
 
 
 def test_canonical_page_replaces_its_variant_as_leader() -> None:
     one, variant = Instance(), f"{URL}?utm=1"
-    assert one.duplicate_of(parsed(variant, THERE, 1.0, canonical=URL)) == ""
-    assert one.duplicate_of(parsed(f"{URL}?utm=2", THERE, 2.0, canonical=URL)) == variant
-    assert one.duplicate_of(parsed(URL, THERE, 3.0, canonical=URL)) == ""
-    assert one.duplicate_of(parsed(variant, THERE, 4.0, canonical=URL)) == URL
+    assert one.duplicate_of(parsed_page(variant, THERE, 1.0, canonical=URL)) == ""
+    assert one.duplicate_of(parsed_page(f"{URL}?utm=2", THERE, 2.0, canonical=URL)) == variant
+    assert one.duplicate_of(parsed_page(URL, THERE, 3.0, canonical=URL)) == ""
+    assert one.duplicate_of(parsed_page(variant, THERE, 4.0, canonical=URL)) == URL
 
 
 def test_canonical_page_of_another_site_leads_only_if_it_names_itself() -> None:
     one, other = Instance(), "http://other.test/"
     for at, canonical, leads in ((1.0, "", False), (2.0, URL, False), (3.0, other, True)):
-        assert one.duplicate_of(parsed(URL, THERE, at, canonical=other)) == ""
-        found = one.duplicate_of(parsed(other, THERE, at, canonical=canonical))
+        assert one.duplicate_of(parsed_page(URL, THERE, at, canonical=other)) == ""
+        found = one.duplicate_of(parsed_page(other, THERE, at, canonical=canonical))
         assert found == ("" if leads else URL)
 
 
@@ -294,29 +296,29 @@ def test_canonical_urls_are_ignored_if_the_setting_is_off() -> None:
     link = (Link(URL, kind="canonical"), Link(THIRD))
     for enabled in (True, False):
         one, variant = Instance(None, DedupSettings(canonical=enabled)), f"{URL}?utm=1"
-        answer = one.answer(parsed(variant, THERE, 1.0, canonical=URL, links=link))
+        answer = one.answer(parsed_page(variant, THERE, 1.0, canonical=URL, links=link))
         released = [e for e in answer if isinstance(e, UrlsDiscovered)]
         followed = [found.url for event in released for found in event.urls]
         assert (URL in followed) == enabled
-        assert one.duplicate_of(parsed(URL, THERE, 2.0)) == ("" if enabled else variant)
+        assert one.duplicate_of(parsed_page(URL, THERE, 2.0)) == ("" if enabled else variant)
 
 
 def test_pages_that_name_each_other_as_canonical_keep_one_leader() -> None:
     one = Instance()
     for at in (1.0, 2.0, 3.0):
-        assert one.duplicate_of(parsed(URL, THERE, at, canonical=COPY)) == ""
-        assert one.duplicate_of(parsed(COPY, THERE, at, canonical=URL)) == URL
+        assert one.duplicate_of(parsed_page(URL, THERE, at, canonical=COPY)) == ""
+        assert one.duplicate_of(parsed_page(COPY, THERE, at, canonical=URL)) == URL
 
 
 def test_links_of_a_mirror_are_released_once_the_leader_is_gone() -> None:
     def links(one: Instance, url: str, at: float) -> int:
         link = (Link(f"{host_key(url)}/2"),)
-        answer = one.answer(parsed(url, THERE, at, links=link))
+        answer = one.answer(parsed_page(url, THERE, at, links=link))
         return sum(len(event.urls) for event in answer if isinstance(event, UrlsDiscovered))
 
     one = Instance()
     assert (links(one, URL, 1.0), links(one, COPY, 2.0)) == (1, 0)
-    one.answer(parsed(URL, Seen(410), 3.0))
+    one.answer(parsed_page(URL, Seen(410), 3.0))
     assert (links(one, COPY, 4.0), links(one, COPY, 4.0)) == (1, 1)
     assert (links(one, THIRD, 5.0), links(one, URL, 6.0)) == (0, 0)
 
@@ -325,12 +327,12 @@ def test_leader_with_an_unflushed_row_leads() -> None:
     """A conditional write is in the store at once, the leader's document with the next flush."""
     disk, fate = {}, Fate(0)  # type: ignore[var-annotated]
     ours, theirs = Instance(TornStore(disk, fate)), Instance(TornStore(disk, fate))
-    ours.answer(parsed(URL, THERE, 1.0, digest="old text"))
+    ours.answer(parsed_page(URL, THERE, 1.0, digest="old text"))
     ours.store.flush()
-    ours.answer(parsed(URL, THERE, 2.0))
-    assert theirs.duplicate_of(parsed(COPY, THERE, 3.0)) == URL
+    ours.answer(parsed_page(URL, THERE, 2.0))
+    assert theirs.duplicate_of(parsed_page(COPY, THERE, 3.0)) == URL
     ours.store.flush()
-    assert theirs.duplicate_of(parsed(COPY, THERE, 4.0)) == URL
+    assert theirs.duplicate_of(parsed_page(COPY, THERE, 4.0)) == URL
 
 
 def test_row_stores_misses_and_the_reason_of_deletion() -> None:
@@ -340,19 +342,19 @@ def test_row_stores_misses_and_the_reason_of_deletion() -> None:
         one.answer(page)
     row = rows.get((DEFAULT_CRAWL, URL))
     assert row and (row.gone, row.missed, row.missed_since) == ("", 1, 1.0 + DAY)
-    one.answer(parsed(URL, Seen(410), 5 * DAY))
+    one.answer(parsed_page(URL, Seen(410), 5 * DAY))
     row = rows.get((DEFAULT_CRAWL, URL))
     assert row and (row.gone, row.at, row.digest) == (Gone.REMOVED, 5 * DAY, "")
 
 
 def test_crawls_have_separate_documents() -> None:
     one = Instance()
-    assert one.published(parsed(URL, THERE, 1.0))
-    assert one.duplicate_of(parsed(COPY, THERE, 2.0)) == URL
+    assert one.published(parsed_page(URL, THERE, 1.0))
+    assert one.duplicate_of(parsed_page(COPY, THERE, 2.0)) == URL
     for url in (COPY, URL):
         (judged,) = (
             event
-            for event in one.answer(parsed(url, THERE, 3.0, crawl="second"))
+            for event in one.answer(parsed_page(url, THERE, 3.0, crawl="second"))
             if isinstance(event, PageJudged)
         )
         original = "" if url == COPY else COPY
@@ -364,7 +366,7 @@ def test_crawls_have_separate_documents() -> None:
 
 def test_two_pages_of_one_visit_in_one_step_are_handled_separately() -> None:
     url, instance = "http://a.test/x", Instance()
-    first, again = parsed(url, THERE, 1.0), parsed(url, Seen(410), 2.0)
+    first, again = parsed_page(url, THERE, 1.0), parsed_page(url, Seen(410), 2.0)
     again = replace(again, visit=first.visit)
     for _ in instance.dedup.reads_of([first, again]):
         pass

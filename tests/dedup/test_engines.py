@@ -16,7 +16,7 @@ from services.dedup.listings import ListingRow
 from services.dedup.rows import DocumentRow
 from tests.support.waiting import until
 
-from .instance import PARTITIONS, Brokers, Instance, Topic, discovered, event, parsed
+from .instance import PARTITIONS, Brokers, Instance, Topic, event, parsed_page, urls_discovered
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -74,9 +74,9 @@ def test_seed_is_admitted_in_the_partition_of_its_site(
 def test_url_is_admitted_for_its_first_finder(brokers: Brokers, instance: Instance) -> None:
     a, b = "http://first.example.org/a", "http://first.example.org/b"
     with brokers.topic("urls.admitted") as admitted:
-        brokers.put("urls.discovered", discovered(SITE, "one", a), SITE)
-        brokers.put("urls.discovered", discovered(SITE, "two", a, b), SITE)
-        brokers.put("urls.discovered", discovered(SITE, "two", b), SITE)
+        brokers.put("urls.discovered", urls_discovered(SITE, "one", a), SITE)
+        brokers.put("urls.discovered", urls_discovered(SITE, "two", a, b), SITE)
+        brokers.put("urls.discovered", urls_discovered(SITE, "two", b), SITE)
         until(lambda: sum("first." in str(e) for e in admitted.read()) == 3, "three")
         events = [e for e in admitted.read() if "first." in str(e)]
     # The third record looks like a redelivery of the second, so its URL is admitted again.
@@ -91,8 +91,8 @@ def test_first_page_with_a_text_leads_it(brokers: Brokers, instance: Instance) -
     one, two = "http://text.example.org/1", "http://text.example.org/2"
     links = [{"url": "http://far.example.net/"}]
     with brokers.topic("pages.judged") as judged, brokers.topic("pages") as pages:
-        brokers.put("pages.parsed", parsed(one, SITE, digest="text", links=links), SITE)
-        brokers.put("pages.parsed", parsed(two, SITE, digest="text", links=links), SITE)
+        brokers.put("pages.parsed", parsed_page(one, SITE, digest="text", links=links), SITE)
+        brokers.put("pages.parsed", parsed_page(two, SITE, digest="text", links=links), SITE)
         until(lambda: sum("text." in str(e) for e in judged.read()) == 2, "two verdicts")
         first, second = (e for e in judged.read() if "text." in str(e))
         assert (first["verdict"], first["links"]) == ("first", 1)
@@ -109,7 +109,7 @@ def test_waiting_pages_share_a_flush(brokers: Brokers, instance: Instance) -> No
     before = REGISTRY.get_sample_value(name) or 0.0
     with brokers.topic("pages") as pages:
         for n in range(count):
-            brokers.queue("pages.parsed", parsed(f"http://many.example.org/{n}", SITE), SITE)
+            brokers.queue("pages.parsed", parsed_page(f"http://many.example.org/{n}", SITE), SITE)
         brokers.flush()
         until(lambda: sum("/many." in str(e) for e in pages.read()) == count, "all documents")
     assert (REGISTRY.get_sample_value(name) or 0.0) - before < count / 2
@@ -135,8 +135,8 @@ def test_deleted_page_leaves_a_tombstone_with_its_reason(
 ) -> None:
     url = "http://gone.example.org/"
     with brokers.topic("pages") as pages:
-        brokers.put("pages.parsed", parsed(url, SITE), SITE)
-        brokers.put("pages.parsed", parsed(url, SITE, status=410, fetched_at=2.0), SITE)
+        brokers.put("pages.parsed", parsed_page(url, SITE), SITE)
+        brokers.put("pages.parsed", parsed_page(url, SITE, status=410, fetched_at=2.0), SITE)
 
         def values() -> list[bytes | None]:
             pages.read()
@@ -172,13 +172,13 @@ def test_erased_url_is_admitted_again(brokers: Brokers, instance: Instance) -> N
             found = [e for e in admitted.read() if e["event"] == "urls_admitted"]
             return sum(url in str(e) for e in found)
 
-        brokers.put("urls.discovered", discovered(SITE, "one", url), SITE)
+        brokers.put("urls.discovered", urls_discovered(SITE, "one", url), SITE)
         until(lambda: admissions() == 1, "it")
-        brokers.put("pages.parsed", parsed(url, SITE), SITE)
+        brokers.put("pages.parsed", parsed_page(url, SITE), SITE)
         until(lambda: any(e.get("url") == url for e in pages.read()), "its document")
         brokers.put("urls.discovered", begun, SITE)
         until(lambda: any(e["event"] == "urls_erased" for e in admitted.read()), "the answer")
-        brokers.put("urls.discovered", discovered(SITE, "two", url), SITE)
+        brokers.put("urls.discovered", urls_discovered(SITE, "two", url), SITE)
         until(lambda: admissions() == 2, "it again")
         pages.read()
         assert pages.headers[url.encode()]["reason"] == b"erased"
@@ -206,7 +206,7 @@ def test_invalid_records_become_complete_dead_letters(brokers: Brokers, instance
 def test_record_of_maximum_size_passes(brokers: Brokers, instance: Instance) -> None:
     url, text = "http://large.example.org/", "x" * (7 << 20)
     with brokers.topic("pages") as pages:
-        brokers.put("pages.parsed", parsed(url, SITE, text=text), SITE)
+        brokers.put("pages.parsed", parsed_page(url, SITE, text=text), SITE)
         until(lambda: any(e.get("url") == url for e in pages.read()), "the document")
         (document,) = [e for e in pages.read() if e.get("url") == url]
     assert document["text"] == text
@@ -221,18 +221,18 @@ def test_new_definition_is_active_within_seconds(brokers: Brokers, instance: Ins
     with brokers.topic("dead.letters") as letters, brokers.topic("urls.admitted") as admitted:
         define('domain("allowed.example")')
 
-        def refused() -> bool:
+        def is_refused() -> bool:
             brokers.put("seeds", b"http://foreign.example/")
             return any("out of scope" in letter["reason"] for letter in letters.read())
 
-        until(refused, "a seed out of scope")
+        until(is_refused, "a seed out of scope")
         define("any()")
 
-        def accepted() -> bool:
+        def is_accepted() -> bool:
             brokers.put("seeds", b"http://foreign.example/")
             return any("http://foreign.example/" in str(e) for e in admitted.read()[-3:])
 
-        until(accepted, "the seed in scope")
+        until(is_accepted, "the seed in scope")
 
 
 def test_definitions_are_read_before_other_records(
@@ -253,13 +253,13 @@ def test_invalid_link_becomes_a_dead_letter_and_dedup_continues(
     brokers: Brokers, instance: Instance
 ) -> None:
     with brokers.topic("dead.letters") as letters, brokers.topic("urls.admitted") as admitted:
-        brokers.put("urls.discovered", discovered("example.org", "v", "no URL"), "example.org")
+        brokers.put("urls.discovered", urls_discovered("example.org", "v", "no URL"), "example.org")
         until(
             lambda: any(b"no URL" in b64decode(letter["value"]) for letter in letters.read()),
             "its dead letter",
         )
         good = f"http://example.org/{uuid.uuid4().hex}"
-        brokers.put("urls.discovered", discovered("example.org", "v", good), "example.org")
+        brokers.put("urls.discovered", urls_discovered("example.org", "v", good), "example.org")
         until(lambda: any(good in str(e) for e in admitted.read()), "the next one")
     assert not instance.ended
 
@@ -279,7 +279,7 @@ def test_host_statistics_survive_a_restart(kafka: str, tmp_path: Path, engine: E
     crawl = event(event="crawl_defined", scope="any()", max_depth=9, url_steps=["session_id"])
     brokers.put("control", crawl, key="default")
 
-    def found(*urls: str, guess: bool = False) -> None:
+    def discover(*urls: str, guess: bool = False) -> None:
         """Discover links on a new page."""
         links = [{"url": host + url, "guess": guess} for url in urls]
         via = f"1.1.0@{host}/{uuid.uuid4().hex}"
@@ -291,19 +291,19 @@ def test_host_statistics_survive_a_restart(kafka: str, tmp_path: Path, engine: E
 
     with brokers.topic("urls.admitted") as admitted, brokers.topic("pages") as pages:
         first = Instance(brokers, tmp_path, engine=engine).start().await_ready()
-        found(*(f"/guess/{n}" for n in range(12)), guess=True)
+        discover(*(f"/guess/{n}" for n in range(12)), guess=True)
         until(lambda: len(paths(admitted)) == 10, "the initial number of guesses")
         for n in range(10):
-            brokers.queue("pages.parsed", parsed(f"{host}/guess/{n}", SITE, status=404), SITE)
+            brokers.queue("pages.parsed", parsed_page(f"{host}/guess/{n}", SITE, status=404), SITE)
         for n in range(3):
             for url in (f"{host}/{n}", f"{host}/{n}?sid=1"):
-                brokers.queue("pages.parsed", parsed(url, SITE, digest=f"text {n}"), SITE)
+                brokers.queue("pages.parsed", parsed_page(url, SITE, digest=f"text {n}"), SITE)
         brokers.flush()
         until(lambda: len(pages.read()) == 6, "six documents")
         first.stop()
         second = Instance(brokers, tmp_path, engine=engine).start().await_ready()
-        found("/another/guess", "/guess/11", guess=True)
-        found("/y?sid=5")
+        discover("/another/guess", "/guess/11", guess=True)
+        discover("/y?sid=5")
         until(lambda: "/y" in paths(admitted), "a link without the session id")
         second.stop()
         assert sorted(paths(admitted)) == [*(f"/guess/{n}" for n in range(10)), "/y"]

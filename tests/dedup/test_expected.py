@@ -13,7 +13,7 @@ from gossamer.runtime.answers import read_ahead
 from gossamer.web.url import fingerprint
 from tests.support.read_ahead import ReadAheadStore
 
-from .test_documents import DAY, Instance, Seen, parsed
+from .test_documents import DAY, Instance, Seen, parsed_page
 
 URLS = tuple(f"http://{host}.test/{path}" for host in "ab" for path in "xyz")
 TEXTS = {"one": "00000000000000ff", "nearly one": "00000000000000fe", "two": "ff00000000000000"}
@@ -27,7 +27,7 @@ def visits(draw: st.DrawFn) -> list[PageParsed]:
     for number in range(draw(st.integers(1, 12))):
         status = draw(st.sampled_from((200, 200, 200, 304, 404, 410)))
         text = draw(st.sampled_from(sorted(TEXTS)))
-        page = parsed(
+        page = parsed_page(
             draw(st.sampled_from(URLS)),
             Seen(status, noindex=draw(st.booleans()) and draw(st.booleans())),
             1.0 + number * DAY,
@@ -76,14 +76,14 @@ def test_classifier_reads_a_page_once(monkeypatch: pytest.MonkeyPatch) -> None:
     # Not handled as an event, since a definition with a missing classifier is refused.
     one.dedup._pages.define(crawl)
     for url in URLS:
-        page = parsed(url, Seen(200), 1.0, digest=url)
+        page = parsed_page(url, Seen(200), 1.0, digest=url)
         read_ahead(one.store, one.dedup.reads_of([page]))
         assert one.answer(page)
     assert read == list(URLS)
 
 
 def test_page_read_ahead_is_handled_by_the_newest_definition() -> None:
-    one, page = Instance(), parsed(URLS[0], Seen(200), 1.0)
+    one, page = Instance(), parsed_page(URLS[0], Seen(200), 1.0)
     crawl = CrawlDefined(at=0.0, scope="any()", max_depth=9)
     list(one.dedup.handle(crawl, 0.0))
     read_ahead(one.store, one.dedup.reads_of([page]))
@@ -91,8 +91,10 @@ def test_page_read_ahead_is_handled_by_the_newest_definition() -> None:
     assert one.published(page) is None
 
 
-def found(url: str, day: int, text: str, link: str) -> PageParsed:
-    page = parsed(url, Seen(200), 1.0 + day * DAY, digest=fingerprint(text), links=(Link(link),))
+def page_with(url: str, day: int, text: str, link: str) -> PageParsed:
+    page = parsed_page(
+        url, Seen(200), 1.0 + day * DAY, digest=fingerprint(text), links=(Link(link),)
+    )
     return replace(page, simhash=TEXTS["nearly one" if text == "nearly one" else "one"])
 
 
@@ -102,11 +104,13 @@ def test_pages_read_ahead_need_no_single_reads(days: int) -> None:
     store = ReadAheadStore()
     earlier, later = Instance(store), Instance(store)
     for url in URLS[:3]:
-        earlier.answer(found(url, 0, url, URLS[0]))
+        earlier.answer(page_with(url, 0, url, URLS[0]))
     store.flush()
     for day in range(1, days + 1):
         texts = ("nearly one", URLS[0], "their own", *URLS[:3])
-        pages = [found(*each, URLS[1]) for each in zip(URLS, [day] * len(URLS), texts, strict=True)]
+        pages = [
+            page_with(*each, URLS[1]) for each in zip(URLS, [day] * len(URLS), texts, strict=True)
+        ]
         read_ahead(store, later.dedup.reads_of(pages))
         store.alone.clear()
         for page in pages:

@@ -18,7 +18,7 @@ from gossamer.web.url import fingerprint
 from services.dedup.seen import hash_finder, mapping_key
 from tests.support.waiting import until
 
-from .instance import PARTITIONS, Brokers, Instance, discovered
+from .instance import PARTITIONS, Brokers, Instance, urls_discovered
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -31,10 +31,10 @@ def brokers(kafka: str) -> Brokers:
     return Brokers(kafka, f"dedup-{uuid.uuid4().hex[:8]}.")
 
 
-def admitted(brokers: Brokers, via: str, *urls: str) -> list[str]:
+def discover(brokers: Brokers, via: str, *urls: str) -> list[str]:
     """Let *via* discover *urls* and a new URL; return those of *urls* that are admitted for it."""
     new = f"http://example.org/{uuid.uuid4().hex}"
-    brokers.put("urls.discovered", discovered(SITE, via, *urls, new), SITE)
+    brokers.put("urls.discovered", urls_discovered(SITE, via, *urls, new), SITE)
     with brokers.topic("urls.admitted") as topic:
         until(lambda: any(new in str(e) for e in topic.read()), "something new")
         found = [e for e in topic.read() if e["via"] == via]
@@ -43,7 +43,7 @@ def admitted(brokers: Brokers, via: str, *urls: str) -> list[str]:
 
 def run(brokers: Brokers, folder: Path, via: str, *urls: str) -> list[str]:
     instance = Instance(brokers, folder).start().await_ready()
-    found = admitted(brokers, via, *urls)
+    found = discover(brokers, via, *urls)
     instance.stop()
     assert not instance.failure
     return found
@@ -90,10 +90,10 @@ def test_table_keeps_its_options_after_a_restart(brokers: Brokers, tmp_path: Pat
 
 def test_another_instance_restores_the_table(brokers: Brokers, tmp_path: Path) -> None:
     first = Instance(brokers, tmp_path / "a", "a").start().await_ready()
-    assert admitted(brokers, "one", URL) == [URL]
+    assert discover(brokers, "one", URL) == [URL]
     second = Instance(brokers, tmp_path / "b", "b").start().await_ready()
     first.stop()
-    assert admitted(brokers, "two", URL, NEWS) == [NEWS]
+    assert discover(brokers, "two", URL, NEWS) == [NEWS]
     second.stop()
     assert not first.failure
     assert not second.failure
@@ -120,10 +120,10 @@ def test_recreated_changelog_is_filled_by_a_later_instance(
     assert run(brokers, tmp_path, "one", URL) == [URL]
     delete_changelog(brokers)
     owner = Instance(brokers, tmp_path / "other", "other").start().await_ready()
-    assert admitted(brokers, "two", NEWS) == [NEWS]
+    assert discover(brokers, "two", NEWS) == [NEWS]
     late = Instance(brokers, tmp_path).start().await_ready()
     late.stop()
-    assert admitted(brokers, "three", URL, NEWS) == []
+    assert discover(brokers, "three", URL, NEWS) == []
     owner.stop()
     assert not owner.failure
     assert not late.failure

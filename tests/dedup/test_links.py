@@ -77,7 +77,7 @@ def gallery(n: int) -> Case:
     return Case(f"{WWW}/g{n}.html", body, f"/img{n}.html /page{n + 1}.html")
 
 
-def scripted(n: int) -> Case:
+def scripted_list(n: int) -> Case:
     body = (
         "<title>Products</title><nav>Home</nav><div id=grid></div>"
         f"<a href='?page={n + 1}'>Next</a> <a href='?page={n - 1}'>Prev</a>"
@@ -100,7 +100,7 @@ CASES = {
     "framesets": [frameset(n) for n in range(3)],
     "a gallery": [gallery(n) for n in range(3)],
     "relative links in several folders": [folder(year) for year in (2019, 2020, 2021)],
-    "pagination filled by a script": [scripted(n) for n in range(2, 5)],
+    "pagination filled by a script": [scripted_list(n) for n in range(2, 5)],
     "refresh without a word": [refresh(n) for n in range(3)],
     "refresh with the same words": [refresh(n, "Redirecting…", "Redirecting…") for n in range(3)],
     "the first is too deep": [
@@ -161,7 +161,7 @@ def read(case: Case, duplicates: int = 0) -> PageParsed:
     return marked(at, parse(at, OPTIONS, NOW))
 
 
-def released(dedup: Dedup, page: PageParsed) -> tuple[PageJudged, list[str]]:
+def release_links(dedup: Dedup, page: PageParsed) -> tuple[PageJudged, list[str]]:
     """Return the verdict on *page*, and its released links; links to its own host as paths."""
     answer = list(dedup.handle(page, NOW))
     (judged,) = (event for event in answer if isinstance(event, PageJudged))
@@ -174,8 +174,8 @@ def released(dedup: Dedup, page: PageParsed) -> tuple[PageJudged, list[str]]:
 def test_links_are_released_once_and_never_lost(dedup: Dedup, pages: list[Case]) -> None:
     for case in pages:
         page = read(case)
-        assert released(dedup, page)[1] == case.released.split(), case.url
-        assert released(dedup, page)[1] == case.released.split(), f"{case.url}, redelivered"
+        assert release_links(dedup, page)[1] == case.released.split(), case.url
+        assert release_links(dedup, page)[1] == case.released.split(), f"{case.url}, redelivered"
 
 
 @pytest.mark.parametrize("pages", CASES.values(), ids=CASES)
@@ -183,7 +183,7 @@ def test_links_are_released_again_after_a_crash(dedup: Dedup, pages: list[Case])
     """The store has all rows and the events are lost: redelivered pages release the links again."""
     for case in pages:
         list(dedup.handle(read(case), NOW))
-    links = {url for case in pages for url in released(dedup, read(case))[1]}
+    links = {url for case in pages for url in release_links(dedup, read(case))[1]}
     visited = {case.url.removeprefix(WWW) for case in pages}
     assert links | visited >= {url for case in pages for url in case.released.split()} >= links
 
@@ -203,7 +203,7 @@ def test_all_links_are_released_in_any_order_of_pages(
     for (host, name, text, links), depth in zip(pages, depths, strict=False):
         body = f"{text} {' '.join(f'<a href={link}></a>' for link in links)}"
         page = read(Case(f"{host}/{name}/", body, depth=depth))
-        _, urls = released(processor, page)
+        _, urls = release_links(processor, page)
         assert len(urls) in (0, len(links))
         found.add(tuple(sorted(urls)))
         if depth < MAX_DEPTH:
@@ -229,7 +229,7 @@ def test_too_many_duplicates_in_a_row_are_a_trap(dedup: Dedup) -> None:
     assert Hazard.TRAP_DUPLICATES in trapped.hazards
     assert f"more than {LIMIT} duplicates in a row" in trapped.reason
     elsewhere = Case("http://mirror.example.net/2099/", ARCHIVE, "/2099/jan/ /2099/feb/")
-    assert released(dedup, read(elsewhere))[1] == elsewhere.released.split(), (
+    assert release_links(dedup, read(elsewhere))[1] == elsewhere.released.split(), (
         "the trap withholds no links of other pages"
     )
 
@@ -251,11 +251,11 @@ def test_redirect_keeps_the_count_of_duplicates(dedup: Dedup) -> None:
 
 def reasons(dedup: Dedup, *pages: Case) -> Iterator[str]:
     for case in pages:
-        yield released(dedup, read(case))[0].reason
+        yield release_links(dedup, read(case))[0].reason
 
 
 def test_different_excluded_links_of_a_mirror_are_parked(dedup: Dedup) -> None:
-    def excluded(host: str, link: str) -> list[str]:
+    def excluded_urls(host: str, link: str) -> list[str]:
         case = Case(f"{host}/", f"Words <a href=/a>a</a> <a href={link}>b</a>")
         answer = dedup.handle(read(case), NOW)
         return [f.url for e in answer if isinstance(e, LinksParked) for f in e.urls]
@@ -263,8 +263,8 @@ def test_different_excluded_links_of_a_mirror_are_parked(dedup: Dedup) -> None:
     scope = "not domain('out.test')"
     list(dedup.handle(CrawlDefined(at=1.0, scope=scope, max_depth=MAX_DEPTH), 1.0))
     one, two = "http://out.test/1", "http://out.test/2"
-    assert excluded(WWW, one) == [one]
-    assert excluded("http://mirror.example.net", two) == [two]
+    assert excluded_urls(WWW, one) == [one]
+    assert excluded_urls("http://mirror.example.net", two) == [two]
 
 
 def test_reason_for_withheld_links_is_reported(dedup: Dedup) -> None:

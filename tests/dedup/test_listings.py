@@ -56,7 +56,7 @@ def dedup() -> Dedup:
     return processor
 
 
-def listed(
+def listing_page(
     *entries: Entry,
     at: float = 10 * DAY,
     url: str = MAP,
@@ -88,7 +88,7 @@ def of_kind(kind: type[E], events: Iterable[object]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def followed(answer: Answer) -> list[str]:
+def followed_urls(answer: Answer) -> list[str]:
     return [one.url for event in of_kind(UrlsDiscovered, answer) for one in event.urls]
 
 
@@ -105,7 +105,7 @@ ONE, TWO = Entry("http://a.test/1", 5 * DAY, every=DAY), Entry("http://a.test/2"
 
 
 def test_entries_are_followed_and_their_dates_are_hints(dedup: Dedup) -> None:
-    answer = handle(dedup, listed(ONE, TWO, Entry("http://a.test/3")))
+    answer = handle(dedup, listing_page(ONE, TWO, Entry("http://a.test/3")))
     [found] = of_kind(UrlsDiscovered, answer)
     assert [(one.url, one.depth, one.every) for one in found.urls] == [
         (ONE.url, 1, DAY),
@@ -125,40 +125,44 @@ def test_entries_are_followed_and_their_dates_are_hints(dedup: Dedup) -> None:
 
 def test_dates_of_the_last_visit_are_not_hints(dedup: Dedup) -> None:
     older = Entry("http://a.test/3", 4 * DAY)
-    handle(dedup, listed(older, TWO, replace(ONE, url="http://a.test/4")))
+    handle(dedup, listing_page(older, TWO, replace(ONE, url="http://a.test/4")))
     newer = replace(TWO, changed_at=6 * DAY)
-    answer = handle(dedup, listed(older, newer, at=11 * DAY))
+    answer = handle(dedup, listing_page(older, newer, at=11 * DAY))
     assert hints(answer) == [ChangeHint(TWO.url, EvidenceKind.SITEMAP, 6 * DAY, 7 * DAY)]
     assert (verdict(answer).verdict, verdict(answer).change) == (Verdict.CHANGED, 1.0)
 
 
 def test_date_in_the_future_does_not_suppress_later_hints(dedup: Dedup) -> None:
-    handle(dedup, listed(replace(ONE, changed_at=1000 * DAY)))
-    answer = handle(dedup, listed(replace(TWO, changed_at=10.5 * DAY), at=11 * DAY))
+    handle(dedup, listing_page(replace(ONE, changed_at=1000 * DAY)))
+    answer = handle(dedup, listing_page(replace(TWO, changed_at=10.5 * DAY), at=11 * DAY))
     assert [hint.url for hint in hints(answer)] == [TWO.url]
 
 
 def test_unchanged_listing_yields_only_its_verdict(dedup: Dedup) -> None:
-    handle(dedup, listed(ONE))
-    answer = handle(dedup, listed(ONE, at=11 * DAY))
+    handle(dedup, listing_page(ONE))
+    answer = handle(dedup, listing_page(ONE, at=11 * DAY))
     assert [type(event) for event in answer] == [PageJudged]
     assert (verdict(answer).verdict, verdict(answer).change) == (Verdict.UNCHANGED, 0.0)
 
 
 def test_redelivered_listing_gets_the_same_answer(dedup: Dedup) -> None:
-    for page in (listed(ONE), listed(ONE, TWO, at=11 * DAY), listed(ONE, TWO, at=12 * DAY)):
+    for page in (
+        listing_page(ONE),
+        listing_page(ONE, TWO, at=11 * DAY),
+        listing_page(ONE, TWO, at=12 * DAY),
+    ):
         assert handle(dedup, page) == handle(dedup, page)
 
 
 def test_sitemaps_of_an_index_are_one_level_deeper(dedup: Dedup) -> None:
     inner = Entry("http://a.test/inner.xml", 5 * DAY)
-    answer = handle(dedup, listed(inner, listing=Listing.SITEMAP_INDEX))
+    answer = handle(dedup, listing_page(inner, listing=Listing.SITEMAP_INDEX))
     [[found]] = [event.urls for event in of_kind(UrlsDiscovered, answer)]
     assert (found.purpose, found.depth) == (Purpose.SITEMAP, 2)
     assert [hint.url for hint in hints(answer)] == [inner.url]
 
 
-def named(url: str, by: str) -> UrlsDiscovered:
+def robots_naming(url: str, by: str) -> UrlsDiscovered:
     found = Discovery(url, 1, purpose=Purpose.SITEMAP)
     site = url.split("/")[2]
     return UrlsDiscovered(at=0.0, site=site, via=f"1.1.0@{by}", urls=(found,))
@@ -171,63 +175,63 @@ def discover(dedup: Dedup, event: UrlsDiscovered) -> None:
 
 
 def test_entries_of_other_sites_in_a_sitemap_are_ignored(dedup: Dedup) -> None:
-    answer = handle(dedup, listed(ONE, Entry("http://b.test/1", DAY), url=CDN_MAP))
-    assert not followed(answer) and not hints(answer)
+    answer = handle(dedup, listing_page(ONE, Entry("http://b.test/1", DAY), url=CDN_MAP))
+    assert not followed_urls(answer) and not hints(answer)
 
 
 def test_entries_of_sites_that_name_the_sitemap_in_robots_txt_count(dedup: Dedup) -> None:
-    discover(dedup, named(CDN_MAP, "http://a.test/robots.txt"))
-    answer = handle(dedup, listed(ONE, Entry("http://b.test/1", DAY), url=CDN_MAP))
-    assert followed(answer) == [hint.url for hint in hints(answer)] == [ONE.url]
+    discover(dedup, robots_naming(CDN_MAP, "http://a.test/robots.txt"))
+    answer = handle(dedup, listing_page(ONE, Entry("http://b.test/1", DAY), url=CDN_MAP))
+    assert followed_urls(answer) == [hint.url for hint in hints(answer)] == [ONE.url]
 
 
 def test_link_from_a_page_does_not_name_a_sitemap(dedup: Dedup) -> None:
-    discover(dedup, named(CDN_MAP, "http://a.test/page"))
-    assert not followed(handle(dedup, listed(ONE, url=CDN_MAP)))
+    discover(dedup, robots_naming(CDN_MAP, "http://a.test/page"))
+    assert not followed_urls(handle(dedup, listing_page(ONE, url=CDN_MAP)))
 
 
 def test_site_that_names_a_sitemap_later_counts_from_then_on(dedup: Dedup) -> None:
-    page = listed(ONE, Entry("http://b.test/1"), url=CDN_MAP)
-    discover(dedup, named(CDN_MAP, "http://a.test/robots.txt"))
+    page = listing_page(ONE, Entry("http://b.test/1"), url=CDN_MAP)
+    discover(dedup, robots_naming(CDN_MAP, "http://a.test/robots.txt"))
     handle(dedup, page)
-    discover(dedup, named(CDN_MAP, "http://b.test/robots.txt"))
+    discover(dedup, robots_naming(CDN_MAP, "http://b.test/robots.txt"))
     answer = handle(dedup, replace(page, fetched_at=11 * DAY))
-    assert followed(answer) == [ONE.url, "http://b.test/1"]
+    assert followed_urls(answer) == [ONE.url, "http://b.test/1"]
 
 
 def test_site_that_names_an_index_names_its_sitemaps(dedup: Dedup) -> None:
     index, inner = CDN_MAP, "http://cdn.test/inner.xml"
-    discover(dedup, named(index, "http://a.test/robots.txt"))
-    handle(dedup, listed(Entry(inner), url=index, listing=Listing.SITEMAP_INDEX))
-    assert followed(handle(dedup, listed(ONE, url=inner, depth=2))) == [ONE.url]
+    discover(dedup, robots_naming(index, "http://a.test/robots.txt"))
+    handle(dedup, listing_page(Entry(inner), url=index, listing=Listing.SITEMAP_INDEX))
+    assert followed_urls(handle(dedup, listing_page(ONE, url=inner, depth=2))) == [ONE.url]
 
 
 def test_feed_entries_of_other_sites_are_links_without_hints(dedup: Dedup) -> None:
     other, link = Entry("http://b.test/1", 5 * DAY), Link("http://a.test/")
-    answer = handle(dedup, listed(ONE, other, listing=Listing.FEED, links=(link,)))
-    assert sorted(followed(answer)) == [link.url, ONE.url, other.url]
+    answer = handle(dedup, listing_page(ONE, other, listing=Listing.FEED, links=(link,)))
+    assert sorted(followed_urls(answer)) == [link.url, ONE.url, other.url]
     assert hints(answer) == [ChangeHint(ONE.url, EvidenceKind.FEED, 5 * DAY, DAY)]
 
 
 def test_excluded_entries_are_parked(dedup: Dedup) -> None:
     list(dedup.handle(BlocklistChanged(at=0.0, rule="http://a.test/2"), 0.0))
     out = Entry("http://out.test/1")
-    answer = handle(dedup, listed(ONE, TWO, out, listing=Listing.FEED))
-    assert followed(answer) == [ONE.url]
+    answer = handle(dedup, listing_page(ONE, TWO, out, listing=Listing.FEED))
+    assert followed_urls(answer) == [ONE.url]
     [parked] = of_kind(LinksParked, answer)
     assert {one.url for one in parked.urls} == {TWO.url, out.url}
     assert verdict(answer).hazards == (Hazard.BLACKLISTED,)
 
 
 def test_nofollow_listing_gives_hints_and_no_links(dedup: Dedup) -> None:
-    answer = handle(dedup, listed(ONE, nofollow=True))
-    assert not followed(answer) and len(hints(answer)) == 1
+    answer = handle(dedup, listing_page(ONE, nofollow=True))
+    assert not followed_urls(answer) and len(hints(answer)) == 1
 
 
 def test_large_sitemap_is_split_into_events(dedup: Dedup) -> None:
     entries = [Entry(f"http://a.test/{n}{'x' * 1900}", DAY) for n in range(5000)]
-    answer = handle(dedup, listed(*entries))
-    assert len(followed(answer)) == len(hints(answer)) == 5000
+    answer = handle(dedup, listing_page(*entries))
+    assert len(followed_urls(answer)) == len(hints(answer)) == 5000
     for event in answer:
         encode(event)
 
@@ -235,8 +239,8 @@ def test_large_sitemap_is_split_into_events(dedup: Dedup) -> None:
 @pytest.mark.parametrize("policy", ["none", "fixed:1d", "adaptive", "selective-incremental:1d"])
 def test_policies_without_hints_get_none(dedup: Dedup, policy: str) -> None:
     list(dedup.handle(replace(CRAWL, revisit=policy), 0.0))
-    answer = handle(dedup, listed(ONE, TWO))
-    assert len(followed(answer)) == 2 and not hints(answer)
+    answer = handle(dedup, listing_page(ONE, TWO))
+    assert len(followed_urls(answer)) == 2 and not hints(answer)
 
 
 def test_hints_of_a_host_are_limited_to_the_latest_changes() -> None:
@@ -244,20 +248,20 @@ def test_hints_of_a_host_are_limited_to_the_latest_changes() -> None:
     few = Dedup(SeenTable(store), store, DedupSettings(), hints_limit=2)
     list(few.handle(CRAWL, 0.0))
     days = (3, 5, 1, 4)
-    answer = handle(few, listed(*(Entry(f"http://a.test/{day}", day * DAY) for day in days)))
+    answer = handle(few, listing_page(*(Entry(f"http://a.test/{day}", day * DAY) for day in days)))
     assert [hint.url for hint in hints(answer)] == ["http://a.test/5", "http://a.test/4"]
-    assert len(followed(answer)) == len(days)
+    assert len(followed_urls(answer)) == len(days)
 
 
 def test_document_that_becomes_a_listing_is_deleted(dedup: Dedup) -> None:
-    page = listed(ONE)
+    page = listing_page(ONE)
     handle(dedup, with_kind(replace(page, listing=None, entries=(), fetched_at=DAY, text="x")))
     [gone] = [event for event in handle(dedup, page) if isinstance(event, Tombstone)]
     assert (gone.url, gone.reason) == (MAP, "listing")
 
 
 def test_feed_that_is_a_soft_404_yields_no_links(dedup: Dedup) -> None:
-    page = replace(listed(ONE, listing=Listing.FEED), kind=PageKind.SOFT_404)
+    page = replace(listing_page(ONE, listing=Listing.FEED), kind=PageKind.SOFT_404)
     answer = handle(dedup, page)
-    assert (followed(answer), hints(answer)) == ([], [])
+    assert (followed_urls(answer), hints(answer)) == ([], [])
     assert [event.reason for event in of_kind(PageJudged, answer)] == [NO_PAGE]

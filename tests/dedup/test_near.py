@@ -127,12 +127,12 @@ def test_too_many_near_duplicates_in_a_row_are_a_trap() -> None:
     site, link = Site(duplicates_limit=2), (Link("http://a.test/next"),)
     site.visit("http://a.test/1", SIMHASH)
 
-    def judged(duplicates: int) -> PageJudged:
+    def verdict_after(duplicates: int) -> PageJudged:
         page = site.page(f"http://a.test/after{duplicates}", SIMHASH ^ 1, links=link)
         return site.verdict(replace(page, visit=replace(page.visit, duplicates=duplicates)))
 
-    assert judged(1).links == 1
-    trapped = judged(2)
+    assert verdict_after(1).links == 1
+    trapped = verdict_after(2)
     assert trapped.links == 0 and Hazard.TRAP_DUPLICATES in trapped.hazards
     assert trapped.verdict is Verdict.NEAR_DUPLICATE
 

@@ -21,7 +21,7 @@ from gossamer.events import (
 )
 from gossamer.web.internal_links import sample_links
 from services.dedup.links import MAX_NEW_LINKS, MAX_SKETCH_BYTES, find_new_links, sketch_links
-from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed
+from tests.dedup.test_documents import HIDDEN, THERE, Instance, parsed_page
 
 HOME = "http://a.test/"
 A, B, C = (f"http://a.test/{name}" for name in "abc")
@@ -31,7 +31,7 @@ Crawl = Callable[..., list[ChangeHint]]
 
 
 def home(at: float, *links: Link, url: str = HOME, text: str = "") -> PageParsed:
-    return parsed(url, THERE, at, digest=text or f"text at {at}", links=links)
+    return parsed_page(url, THERE, at, digest=text or f"text at {at}", links=links)
 
 
 class Site(Instance):
@@ -100,7 +100,7 @@ def test_unpublished_page_gives_hints() -> None:
     site = Site()
     site.hints(home(1.0, Link(A), Link(B)))
     for at, links in ((2.0, (Link(A),)), (3.0, (Link(A), Link(B)))):
-        hints = site.hints(parsed(HOME, HIDDEN, at, digest=f"text at {at}", links=links))
+        hints = site.hints(parsed_page(HOME, HIDDEN, at, digest=f"text at {at}", links=links))
     assert hints == [ChangeHint(B, LINKED, 3.0)]
 
 

@@ -33,7 +33,7 @@ from tests.dedup.test_documents import (
     URL,
     Instance,
     Seen,
-    parsed,
+    parsed_page,
 )
 from tests.support.kinds import with_kind
 
@@ -42,22 +42,22 @@ REPUBLISHING = DedupSettings(republish_unchanged=True)
 
 
 def not_modified(at: float, url: str = URL, conditional: bool = True) -> PageParsed:
-    page = parsed(url, Seen(304), at, validators=VALIDATORS)
+    page = parsed_page(url, Seen(304), at, validators=VALIDATORS)
     return with_kind(
         replace(page, visit=replace(page.visit, validators=VALIDATORS, conditional=conditional))
     )
 
 
-def unreadable(at: float, url: str = URL) -> PageParsed:
-    page = parsed(url, THERE, at, digest="", hazards=("parser_fault",))
+def unreadable_page(at: float, url: str = URL) -> PageParsed:
+    page = parsed_page(url, THERE, at, digest="", hazards=("parser_fault",))
     return replace(page, kind=PageKind.UNREADABLE)
 
 
 def text(digest: str, at: float, url: str = URL) -> PageParsed:
-    return parsed(url, THERE, at, digest=digest)
+    return parsed_page(url, THERE, at, digest=digest)
 
 
-def judged(one: Instance, page: PageParsed) -> PageJudged:
+def verdict_on(one: Instance, page: PageParsed) -> PageJudged:
     (found,) = (event for event in one.answer(page) if isinstance(event, PageJudged))
     return found
 
@@ -92,7 +92,7 @@ def test_document_has_times_of_first_visit_change_and_last_visit() -> None:
 def test_document_that_is_back_is_first_again_with_its_first_seen_time() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    assert isinstance(one.published(parsed(URL, MOVED, 2.0)), Tombstone)
+    assert isinstance(one.published(parsed_page(URL, MOVED, 2.0)), Tombstone)
     back = document(one, text("a", 3.0))
     assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 3.0, 3.0))
 
@@ -108,27 +108,29 @@ def test_document_is_published_when_it_becomes_or_ceases_to_be_a_copy() -> None:
     assert one.published(text("a", 6.0)) is None
 
 
-def hidden(digest: str, at: float) -> PageParsed:
-    return parsed(URL, HIDDEN, at, digest=digest)
+def hidden_page(digest: str, at: float) -> PageParsed:
+    return parsed_page(URL, HIDDEN, at, digest=digest)
 
 
 def test_noindex_page_has_changes() -> None:
     one = Instance()
     texts = ["a", "a", "b", "b"]
-    changes = [judged(one, hidden(text, float(at))).change for at, text in enumerate(texts, 1)]
+    changes = [
+        verdict_on(one, hidden_page(text, float(at))).change for at, text in enumerate(texts, 1)
+    ]
     assert changes == [None, 0.0, 1.0, 0.0]
-    assert judged(one, hidden("b", 3.0)).change == 1.0, "redelivered"
-    assert judged(one, text("b", 5.0)).change is None, "now there is a document"
-    assert judged(one, text("b", 6.0)).change == 0.0
+    assert verdict_on(one, hidden_page("b", 3.0)).change == 1.0, "redelivered"
+    assert verdict_on(one, text("b", 5.0)).change is None, "now there is a document"
+    assert verdict_on(one, text("b", 6.0)).change == 0.0
 
 
 def test_hidden_document_gets_one_tombstone_and_is_still_compared() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    assert judged(one, hidden("a", 2.0)).change == 0.0
-    assert judged(one, hidden("b", 3.0)).change == 1.0
-    assert one.published(hidden("b", 4.0)) is None, "it is deleted already"
-    assert isinstance(one.published(hidden("a", 2.0)), Tombstone), "redelivered"
+    assert verdict_on(one, hidden_page("a", 2.0)).change == 0.0
+    assert verdict_on(one, hidden_page("b", 3.0)).change == 1.0
+    assert one.published(hidden_page("b", 4.0)) is None, "it is deleted already"
+    assert isinstance(one.published(hidden_page("a", 2.0)), Tombstone), "redelivered"
     back = document(one, text("b", 5.0))
     assert (back.verdict, times(back)) == (Verdict.FIRST, (1.0, 5.0, 5.0))
 
@@ -146,20 +148,20 @@ def test_unchanged_document_is_republished_if_the_setting_is_on() -> None:
 def test_304_gets_the_verdict_unchanged() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    one.answer(parsed(URL, Seen(404), 2.0))
+    one.answer(parsed_page(URL, Seen(404), 2.0))
     assert row_of(one).missed == 1
-    found = judged(one, not_modified(3.0))
+    found = verdict_on(one, not_modified(3.0))
     assert (found.verdict, found.change, found.digest) == (Verdict.UNCHANGED, 0.0, "a")
     assert (found.status, found.validators, found.links) == (304, VALIDATORS, 0)
     assert (row_of(one).missed, row_of(one).at) == (0, 3.0), "the document exists"
-    assert one.published(parsed(URL, Seen(404), 4.0)) is None, "one miss in a row"
+    assert one.published(parsed_page(URL, Seen(404), 4.0)) is None, "one miss in a row"
 
 
 def test_304_for_a_deleted_document_drops_its_validators() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    one.answer(parsed(URL, Seen(410), 2.0))
-    found = judged(one, not_modified(3.0))
+    one.answer(parsed_page(URL, Seen(410), 2.0))
+    found = verdict_on(one, not_modified(3.0))
     assert (found.verdict, found.digest) == (Verdict.UNCHANGED, "")
     assert found.validators == NO_VALIDATORS
     assert "the next visit is unconditional" in found.reason
@@ -171,8 +173,8 @@ def test_304_for_a_noindex_page_keeps_its_validators(gone: bool) -> None:
     one = Instance()
     if gone:
         document(one, text("a", 1.0))
-    one.answer(parsed(URL, Seen(noindex=True), 2.0))
-    assert judged(one, not_modified(3.0)).validators == VALIDATORS
+    one.answer(parsed_page(URL, Seen(noindex=True), 2.0))
+    assert verdict_on(one, not_modified(3.0)).validators == VALIDATORS
 
 
 def test_304_to_an_unconditional_request_is_ignored() -> None:
@@ -185,21 +187,21 @@ def test_304_to_an_unconditional_request_is_ignored() -> None:
 def test_412_does_not_count_as_a_miss() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    one.answer(parsed(URL, Seen(412), 2.0))
+    one.answer(parsed_page(URL, Seen(412), 2.0))
     assert row_of(one).missed == 0
 
 
 def test_unreadable_page_gets_a_verdict_and_keeps_its_document() -> None:
     one = Instance()
     document(one, text("a", 1.0))
-    (found,) = one.answer(unreadable(2.0))
+    (found,) = one.answer(unreadable_page(2.0))
     assert isinstance(found, PageJudged)
     assert (found.verdict, found.change, found.links) == (Verdict.UNREADABLE, None, 0)
     assert found.hazards == ("parser_fault",)
     assert row_of(one).at == 1.0
     assert one.published(text("a", 3.0)) is None, "the document did not change"
     two = Instance()
-    two.answer(unreadable(1.0))
+    two.answer(unreadable_page(1.0))
     assert document(two, text("a", 2.0)).verdict is Verdict.FIRST
 
 
@@ -207,10 +209,10 @@ KINDS: dict[str, Any] = {
     "a": lambda at, url: text("a", at, url),
     "b": lambda at, url: text("b", at, url),
     "not modified": not_modified,
-    "unreadable": unreadable,
-    "missing": lambda at, url: parsed(url, Seen(404), at),
-    "removed": lambda at, url: parsed(url, Seen(410), at),
-    "failing": lambda at, url: parsed(url, Seen(500), at),
+    "unreadable": unreadable_page,
+    "missing": lambda at, url: parsed_page(url, Seen(404), at),
+    "removed": lambda at, url: parsed_page(url, Seen(410), at),
+    "failing": lambda at, url: parsed_page(url, Seen(500), at),
 }
 
 
@@ -250,8 +252,8 @@ def test_unchanged_page_needs_no_conditional_write() -> None:
         assert one.answer(page)
     store.flush()
     store.refuses = True
-    assert judged(one, text("a", 2.0)).verdict is Verdict.UNCHANGED
-    copied = judged(one, text("a", 2.0, COPY))
+    assert verdict_on(one, text("a", 2.0)).verdict is Verdict.UNCHANGED
+    copied = verdict_on(one, text("a", 2.0, COPY))
     assert (copied.verdict, copied.duplicate_of) == (Verdict.DUPLICATE, URL)
     with pytest.raises(Unavailable):
         one.answer(text("b", 3.0))
