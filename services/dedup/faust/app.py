@@ -50,9 +50,9 @@ COMMIT_INTERVAL = 1.0
 REBALANCE_TIMEOUT = 30.0
 """Seconds in which members must rejoin the group."""
 MAX_BUFFERED_RECORDS = 64
-"""Records of a topic that Faust buffers."""
+"""Maximum number of records of a topic that Faust buffers."""
 MAX_BATCH_BYTES = 256 << 10
-"""Size of a batch to one partition."""
+"""Maximum size of a batch to one partition."""
 CONTROL_TIMEOUT = 1.0
 """Seconds of one poll of the control topic."""
 HEALTH_INTERVAL = 0.5
@@ -243,7 +243,7 @@ class FaustWorker:
         await asyncio.sleep(HEALTH_INTERVAL)
 
     async def _check_lag(self) -> None:
-        """Pause consumption of partitions whose answers lag behind at their readers."""
+        """Pause partitions while the consumers of their answers lag behind."""
         await asyncio.sleep(HOLD_INTERVAL)
         if not self._app.tables.actives_ready:
             return

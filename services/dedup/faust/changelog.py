@@ -123,15 +123,15 @@ class Changelog:
 
         With *follow*, continue to read until *halt* is set.
         """
-        with self._consumer() as reading:
+        with self._consumer() as reader:
             for number in partitions:
-                self._complete(reading, number, halt)
+                self._complete(reader, number, halt)
             if halt.is_set():
                 return
-            reading.assign([self._position(reading, number) for number in partitions])
+            reader.assign([self._position(reader, number) for number in partitions])
             while not halt.is_set() and (self._remaining or follow):
                 self.table.restore(
-                    self._decode_changes(reading.consume(RECORDS_PER_POLL, POLL_TIMEOUT))
+                    self._decode_changes(reader.consume(RECORDS_PER_POLL, POLL_TIMEOUT))
                 )
 
     def complete(self, halt: threading.Event) -> None:
@@ -139,14 +139,14 @@ class Changelog:
 
         Tables of partitions that other instances own are included: they may be the only copies.
         """
-        with self._consumer() as reading:
+        with self._consumer() as reader:
             for number in self.table.stored_partitions():
-                self._complete(reading, number, halt)
+                self._complete(reader, number, halt)
                 self.table.close_partition(number)
 
     @contextmanager
     def _consumer(self) -> Iterator[Any]:
-        reading: Any = Consumer(
+        reader: Any = Consumer(
             {
                 **client(self._kafka, self._trouble),
                 **consumer(self._kafka.prefix + "tail"),
@@ -154,16 +154,16 @@ class Changelog:
             }
         )
         try:
-            yield reading
+            yield reader
         except KafkaException as failure:
             raise self._trouble.translate_error(error_of(failure)) from failure
         finally:
             self._remaining, self._published = {}, {}
-            reading.close()
+            reader.close()
 
-    def _complete(self, reading: Any, number: int, halt: threading.Event) -> None:
+    def _complete(self, reader: Any, number: int, halt: threading.Event) -> None:
         """Publish the table of partition *number* unless the changelog has all of its URLs."""
-        offset, end = self.table.changelog_offset(number), self._read_end(reading, number)
+        offset, end = self.table.changelog_offset(number), self._read_end(reader, number)
         if offset >= end:
             logger.warning(
                 "the changelog has lost its end: publishing the table on disk into it",
@@ -187,7 +187,7 @@ class Changelog:
         if (first := next(changes, None)) is None:
             return
         failed: list[KafkaError] = []
-        sending = Producer(
+        sender = Producer(
             {
                 **client(self._kafka, self._trouble),
                 **producer(self._kafka),
@@ -197,9 +197,9 @@ class Changelog:
         for change in chain([first], changes):
             if halt.is_set() or failed:
                 break
-            self._produce(sending, change)
+            self._produce(sender, change)
             self._published[number] = self._published.get(number, 0) + 1
-        while sending.flush(POLL_TIMEOUT) and not halt.is_set():
+        while sender.flush(POLL_TIMEOUT) and not halt.is_set():
             pass
         for error in failed:
             raise self._trouble.translate_error(error)
@@ -207,23 +207,23 @@ class Changelog:
         if not halt.is_set():
             logger.info("published the table into its changelog", partition=number, urls=urls)
 
-    def _produce(self, sending: Producer, change: Change) -> None:
+    def _produce(self, sender: Producer, change: Change) -> None:
         while True:
             try:
-                sending.produce(self._topic, change.value, change.key, change.partition)
+                sender.produce(self._topic, change.value, change.key, change.partition)
                 return
             except BufferError:
-                sending.poll(POLL_TIMEOUT)
+                sender.poll(POLL_TIMEOUT)
 
-    def _read_end(self, reading: Any, number: int) -> int:
+    def _read_end(self, reader: Any, number: int) -> int:
         partition = TopicPartition(self._topic, number)
-        _, end = reading.get_watermark_offsets(partition, timeout=self._kafka.timeout)
+        _, end = reader.get_watermark_offsets(partition, timeout=self._kafka.timeout)
         self._ends[number] = end
         return int(end)
 
-    def _position(self, reading: Any, number: int) -> TopicPartition:
+    def _position(self, reader: Any, number: int) -> TopicPartition:
         offset = self.table.changelog_offset(number)
-        self._remaining[number] = self._read_end(reading, number) - 1 - offset
+        self._remaining[number] = self._read_end(reader, number) - 1 - offset
         return TopicPartition(self._topic, number, offset + 1)
 
     def _decode_changes(self, messages: "list[Message[bytes, bytes]]") -> Iterator[Change]:

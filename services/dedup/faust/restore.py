@@ -28,6 +28,8 @@ from services.dedup.faust.changelog import Changelog
 from services.dedup.faust.transport import Consumer
 from services.dedup.service import Dedup
 
+logger = structlog.get_logger()
+
 
 class Offsets:
     """Reads the offsets of dedup's group without being a member; finds gaps, and deletes records.
@@ -53,9 +55,6 @@ class Offsets:
     def trim(self, tps: Collection[TP]) -> None:
         """Delete consumed records of *tps*, if that is due again."""
         self._trimmer.trim((tp.topic.removeprefix(self._prefix), tp.partition) for tp in tps)
-
-
-logger = structlog.get_logger()
 
 
 class Restorer(Service):

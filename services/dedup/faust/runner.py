@@ -36,9 +36,9 @@ from services.dedup.faust.transport import Producer
 from services.dedup.service import Dedup
 
 MAX_UNACKNOWLEDGED = 1000
-"""Records with answers that the brokers have not acknowledged yet."""
+"""Maximum number of records with answers that are not acknowledged yet."""
 MAX_PAGES_PER_BATCH = 32
-"""Pages that wait, and pages that are handled together."""
+"""Maximum number of pages in the queue, and so in a batch."""
 BATCH_INTERVAL = 0.1
 """Seconds between two batches of pages, unless a batch was full."""
 DRAIN_TIMEOUT = 5.0
@@ -61,7 +61,7 @@ class PendingRecord(NamedTuple):
 
 
 class FaustRunner:
-    """One instance: from records to acknowledged answers."""
+    """Handles records, and tracks each of them until its answers are acknowledged."""
 
     def __init__(self, app: faust.App, dedup: Dedup, changelog: Changelog, store: Store) -> None:
         self.dedup = dedup
