@@ -25,13 +25,14 @@ beyond that length do not count: the next start truncates them (`files.repair`),
 delivered again. Each page is in the archive once, and no file ends in a partial record. On Kafka
 and Cassandra the row is flushed just before the commit, not with it. A crash in between leaves a
 page twice, with the same record ids. Before it reads the row, an archive claims its writer's name
-(`gossamer.store.claims`), so that its writes win over those of earlier runs, whatever their clocks.
+(`gossamer.store.claims`), so that its writes win over those of earlier runs, even if its clock is
+behind.
 
 **Why `.open`.** A tool that copies or indexes WARC files must know which of them will still change.
 A file without `.open` is complete, and never changes. A segment larger than `segment_size` or older
-than `segment_age` is full: it gets no more records, and its row says so. It is renamed after that
-commit, and not earlier, because its end may have to be truncated until then. A run that ends
-normally completes its last segment; after a crash the next start does. Every run begins a new
+than `segment_age` is full: it gets no more records, and its row lists it as full. It is renamed
+after that commit, and not earlier, because its end may have to be truncated until then. A run that
+ends normally completes its last segment; after a crash the next start does. Every run begins a new
 segment with its first page. So nothing is appended to a file after a restart, and no file is empty.
 
 **Why a folder for each writer.** In a fleet, several instances archive at once. Each has its own

@@ -39,12 +39,11 @@ class DigestRow(Row, frozen=True):
     digest: str
     url: str
     links: str = ""
-    """In the row of a text: the digest of the text and the links that the URL released; "" if it
-    released none."""
+    """Digest of the text and the links that the URL released, or "". Rows of texts only."""
     at: float = 0.0
     """Time of the visit by which the URL became the leader."""
     canonical: str = ""
-    """In the row of a text: the canonical URL that the leader's page names."""
+    """Canonical URL that the leader's page names. Rows of texts only."""
 
 
 class ContentVerdict(NamedTuple):

@@ -13,7 +13,7 @@
 To *salvage* a file is to keep its whole records and truncate the rest. To *park* a file is to
 rename it to `.uncommitted`: its pages are delivered again, unless the store was restored to an
 older state. Then the file is the only copy. A file without a whole capture is removed. A complete
-file is never changed, whatever the row says.
+file is never changed, even if the row lists it as open.
 """
 
 import zlib
