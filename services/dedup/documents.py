@@ -26,8 +26,8 @@ from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Store
 from gossamer.telemetry import count
-from gossamer.text.blocks import unpacked
-from gossamer.text.sketch import change
+from gossamer.text.blocks import unpack_blocks
+from gossamer.text.sketch import estimate_change
 from gossamer.text.volatile import compare
 from services.dedup.links import find_new_links, sketch_links
 from services.dedup.rows import HIDDEN_REASONS, DocumentRow
@@ -67,7 +67,7 @@ class Documents:
 
         A redelivered record gets the same answer, and changes nothing.
         """
-        before, blocks = self._rows.get(_key(page)), unpacked(page.blocks)
+        before, blocks = self._rows.get(_key(page)), unpack_blocks(page.blocks)
         if before and page.fetched_at < before.at:
             return Version(_reported_change(before, page.fetched_at), before)
         if before is None or not _continues(page, before):
@@ -77,7 +77,7 @@ class Documents:
             return Version(_reported_change(before, page.fetched_at), before)
         is_equal, volatile = compare(before.volatile, blocks)
         is_equal = is_equal or page.digest == before.digest
-        changed = 0.0 if is_equal else change(before.sketch, page.sketch)
+        changed = 0.0 if is_equal else estimate_change(before.sketch, page.sketch)
         new_links = find_new_links(page, before.links) if changed else frozenset()
         row = self._make_row(page, volatile, before.first_seen or before.at)
         return Version(changed, _carry_over(before, row, changed), new_links)

@@ -42,7 +42,7 @@ from gossamer.events.hazards import Hazard
 from gossamer.runtime.processor import Key
 from gossamer.settings import DedupSettings
 from gossamer.store import Row, Store
-from gossamer.text.sketch import change
+from gossamer.text.sketch import estimate_change
 from gossamer.web.soft_404 import is_home_page
 from gossamer.web.url import (
     BadUrl,
@@ -251,7 +251,7 @@ class HostSteps:
         document = self._documents.get((page.crawl, url))
         if document is None or document.gone or not document.sketch or not page.sketch:
             return False
-        difference = change(document.sketch, page.sketch)
+        difference = estimate_change(document.sketch, page.sketch)
         return document.digest != page.digest and difference > MIN_DIFFERENCE
 
     def _prove(self, host: str, rule: str, digest: str) -> None:

@@ -26,8 +26,8 @@ from gossamer.store.sqlite import SqliteStore
 from gossamer.web.url import host_key, site_of
 from services.dedup.seen import SeenTable
 from services.dedup.service import Dedup
-from services.parser.answers import marked
 from services.parser.page import parse
+from services.parser.result import classify
 from tests.parser.pages import NOW, OPTIONS, fetched
 
 WWW = "http://www.example.org"
@@ -158,7 +158,7 @@ def read(case: Case, duplicates: int = 0) -> PageParsed:
     page = fetched(case.body.encode(), *headers, url=case.url)
     visit = replace(page.visit, depth=case.depth, duplicates=duplicates)
     at = replace(page, visit=visit, host=host_key(case.url), site=site_of(case.url))
-    return marked(at, parse(at, OPTIONS, NOW))
+    return classify(at, parse(at, OPTIONS, NOW))
 
 
 def release_links(dedup: Dedup, page: PageParsed) -> tuple[PageJudged, list[str]]:
@@ -243,7 +243,7 @@ def test_page_with_a_new_text_resets_the_count_of_duplicates(dedup: Dedup) -> No
 def test_redirect_keeps_the_count_of_duplicates(dedup: Dedup) -> None:
     page = fetched(b"", ("Location", "/there"), status=301)
     page = replace(page, visit=replace(page.visit, duplicates=2))
-    moved = marked(page, parse(page, OPTIONS, NOW))
+    moved = classify(page, parse(page, OPTIONS, NOW))
     (event,) = dedup.handle(moved, NOW)
     assert isinstance(event, UrlsDiscovered)
     assert [found.duplicates for found in event.urls] == [2]
