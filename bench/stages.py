@@ -16,7 +16,7 @@ STAGES: tuple[tuple[str, str], ...] = (
     ("pipes", r"services/parser/(pool|service|wiring)"),
     ("decode", r"services/parser/(charset|readers/base|html/cost)"),
     ("links", r"services/parser/(links|html/links|html/elements)"),
-    ("language", r"language_of|fasttext/"),
+    ("language", r"detect_language|fasttext/"),
     ("text", r"services/parser/(text|html/text)|trafilatura|justext|lxml"),
     ("simhash", r"services/parser/simhash"),
     ("digest", r"digest_of|gossamer/text/(sketch|blocks)"),
